@@ -7,6 +7,7 @@ import { Cursors } from "./ledger/cursor.ts";
 import { EventHub } from "./ledger/event-hub.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { type EngineOptions, readLimits } from "./ledger/options.ts";
+import { type Metadata, metadataOf } from "./metadata/metadata.ts";
 import type { MintResult } from "./mint/mint-results.ts";
 import { type MintOptions, type Mints, mintOf, mintsOf } from "./mint/mints.ts";
 import type { Environment, Limits, Principal } from "./model.ts";
@@ -87,6 +88,7 @@ async function openAs(
     keys: keysOf(context),
     users: usersOf(context),
     assets: assetsOf(context),
+    metadata: metadataOf(context),
     vaults: vaultsOf(context),
     withdrawals: withdrawalsOf(context),
     batches: batchesOf(context),
@@ -137,6 +139,7 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly keys: Keys;
   readonly users: Users;
   readonly assets: Assets;
+  readonly metadata: Metadata;
   readonly vaults: Vaults;
   readonly withdrawals: Withdrawals;
   readonly events: Events;

@@ -23,6 +23,7 @@ export const ERROR_CODES = {
   batch_not_found: "No such batch.",
   withdrawal_not_found: "No such withdrawal in this application.",
   webhook_not_found: "No such webhook in this application.",
+  metadata_not_found: "This token has no metadata.",
   // The present state forbids it.
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
   token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
@@ -38,6 +39,9 @@ export const ERROR_CODES = {
   batch_committed: "L1 has committed this batch; its vaults never change.",
   mint_consented: "The issuer has consented to a batch that uses this mint, so it cannot be cancelled.",
   withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
+  metadata_frozen: "The issuer has frozen this metadata, so it never changes again.",
+  asset_shared:
+    "The asset is not reserved for this application, so the application cannot set its metadata. The operator reserves an asset when it is added.",
   too_many_webhooks: "The application has reached its limit of webhooks; delete one.",
   // The request is well-formed but impossible.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",

@@ -11,6 +11,16 @@ export type { Deliveries, IssuedWebhook, NewWebhook, Webhook, Webhooks } from ".
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
+export {
+  type Collection,
+  type CollectionChanges,
+  type JsonObject,
+  MAX_METADATA_TOKENS,
+  type Metadata,
+  type NewMetadata,
+  type ServedMetadata,
+  type TokenMetadata,
+} from "./metadata/metadata.ts";
 export type { AcceptedColumns } from "./mint/accepted-columns.ts";
 export type { MintResult, MintTransaction } from "./mint/mint-results.ts";
 export type { MintOptions, Mints } from "./mint/mints.ts";

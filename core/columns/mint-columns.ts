@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { type Address, type Hex, type Limits, MAX_REFERENCE, MODES, type Mode, type Uuid } from "../model.ts";
 import { blobTextOf, MAX_BLOB_BYTES, tokenIdOf } from "../protocol/blob.ts";
 import { hexValue } from "../protocol/hex.ts";
+import { readMetadata } from "../protocol/metadata.ts";
 import { decimalAmount, quantizedAmount } from "../protocol/quantized.ts";
 import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
 import { amountOf, highWord, lowWord } from "./amount-words.ts";
@@ -54,6 +55,8 @@ export class MintColumns {
   #quantities: Uint32Array | null = null;
   /** By entry; null while there is none. */
   #references: (string | null)[] | null = null;
+  /** By entry, as JSON; null while there is none. */
+  #metadata: (string | null)[] | null = null;
   /** Tokens of all entries. */
   minted: number;
 
@@ -101,6 +104,20 @@ export class MintColumns {
     return this.#references.flatMap((reference, entry) => (reference === null ? [] : [[entry, reference] as const]));
   }
 
+  setMetadata(entry: number, metadata: string): void {
+    this.#metadata ??= Array<string | null>(this.count).fill(null);
+    this.#metadata[entry] = metadata;
+  }
+
+  metadataAt(entry: number): string | null {
+    return this.#metadata === null ? null : (this.#metadata[entry] ?? null);
+  }
+
+  /** The entries with metadata, in order. */
+  entriesWithMetadata(): number[] {
+    return this.#metadata === null ? [] : this.#metadata.flatMap((json, entry) => (json === null ? [] : [entry]));
+  }
+
   quantityAt(entry: number): number {
     return this.#quantities === null ? 1 : (this.#quantities[entry] as number);
   }
@@ -118,6 +135,7 @@ export class MintColumns {
     digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
     if (this.#quantities !== null) digest.update(this.#quantities);
     if (this.#references !== null) digest.update(JSON.stringify(this.#references));
+    if (this.#metadata !== null) digest.update(`metadata ${JSON.stringify(this.#metadata)}`);
     return `0x${digest.digest("hex")}`;
   }
 
@@ -141,6 +159,7 @@ export class MintColumns {
         amount: this.#amountAt(asset, entry),
         token: this.#tokenAt(asset, entry),
         reference: this.referenceAt(entry),
+        metadata: this.metadataAt(entry),
       };
     });
     return { users, mints };
@@ -231,8 +250,16 @@ class Reader {
       this.#readAmount(mint, entry) &&
       this.#readMode(mint.dataAvailabilityMode, entry) &&
       this.#readToken(mint, entry) &&
-      this.#readReference(mint.reference, entry)
+      this.#readReference(mint.reference, entry) &&
+      this.#readMetadata(mint.metadata, entry)
     );
+  }
+
+  #readMetadata(metadata: unknown, entry: number): boolean {
+    if (metadata === undefined) return true;
+    const read = readMetadata(metadata);
+    if (typeof read === "string") this.columns.setMetadata(entry, read);
+    return typeof read === "string";
   }
 
   #readReference(reference: unknown, entry: number): boolean {
@@ -365,16 +392,19 @@ class Reader {
 export function columnsOf(request: MintRequest, assets: KnownAssets, defaultMode: DefaultMode): MintColumns | null {
   let next = 0;
   const users = request.users.map(({ field, recipient, count }) => {
-    const mints = request.mints.slice(next, next + count).map(({ assetId, mode, amount, token, reference }) => ({
-      assetId,
-      ...(amount?.field === "amount" && { amount: String(amount.units) }),
-      ...(amount?.field === "amountDecimal" && { amountDecimal: amount.text }),
-      ...(mode !== "default" && { dataAvailabilityMode: mode }),
-      ...(token?.field === "mintingBlob" && { mintingBlob: token.blob }),
-      ...(token?.field === "tokenId" && { tokenId: token.digits }),
-      ...(token?.field === "quantity" && { quantity: token.quantity }),
-      ...(reference !== null && { reference }),
-    }));
+    const mints = request.mints
+      .slice(next, next + count)
+      .map(({ assetId, mode, amount, token, reference, metadata }) => ({
+        assetId,
+        ...(amount?.field === "amount" && { amount: String(amount.units) }),
+        ...(amount?.field === "amountDecimal" && { amountDecimal: amount.text }),
+        ...(mode !== "default" && { dataAvailabilityMode: mode }),
+        ...(token?.field === "mintingBlob" && { mintingBlob: token.blob }),
+        ...(token?.field === "tokenId" && { tokenId: token.digits }),
+        ...(token?.field === "quantity" && { quantity: token.quantity }),
+        ...(reference !== null && { reference }),
+        ...(metadata !== null && { metadata: JSON.parse(metadata) as unknown }),
+      }));
     next += count;
     return { [field]: recipient, mints };
   });
@@ -401,7 +431,8 @@ function hasOtherFields(mint: object): boolean {
       field === "amountDecimal" ||
       field === "quantity" ||
       field === "dataAvailabilityMode" ||
-      field === "reference";
+      field === "reference" ||
+      field === "metadata";
     if (!isKnown) return true;
   }
   return false;

@@ -13,6 +13,7 @@ import {
 } from "../model.ts";
 import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
 import { MAX_UINT256 } from "../protocol/bounds.ts";
+import { readMetadata } from "../protocol/metadata.ts";
 import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
 
 /** A mint request after the check of its form; null values had an issue. The entries of all users are in order. */
@@ -36,6 +37,8 @@ export interface RequestedMint {
   readonly amount: NamedAmount | null;
   readonly token: NamedToken | null;
   readonly reference: string | null;
+  /** As JSON. */
+  readonly metadata: string | null;
 }
 
 /** An entry's amount, by the field that gives it; an ERC-721 entry needs none. */
@@ -235,7 +238,7 @@ function readRecipient(
   }
 }
 
-const UNREAD: RequestedMint = { assetId: null, mode: null, amount: null, token: null, reference: null };
+const UNREAD: RequestedMint = { assetId: null, mode: null, amount: null, token: null, reference: null, metadata: null };
 
 function readMint(mint: unknown, user: number, at: number, issues: Issues): RequestedMint {
   if (!isObject(mint)) {
@@ -253,6 +256,7 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
     amount: readNamedAmount(mint, report),
     token: readToken(mint, report),
     reference: isText(mint.reference, MAX_REFERENCE) ? mint.reference : null,
+    metadata: mint.metadata === undefined ? null : readJson(mint.metadata, report),
   };
   if (mint.reference !== undefined && read.reference === null)
     report(
@@ -268,6 +272,13 @@ function readMint(mint: unknown, user: number, at: number, issues: Issues): Requ
     issues.ofMint(user, at, "/dataAvailabilityMode", "validation_failed", `must be one of ${MODES.join(", ")}`);
   }
   return read;
+}
+
+function readJson(metadata: unknown, report: Report): string | null {
+  const read = readMetadata(metadata);
+  if (typeof read === "string") return read;
+  report(`metadata${read.pointer}`, "validation_failed", read.detail);
+  return null;
 }
 
 type Report = (field: string, code: ErrorCode, detail: string) => void;
@@ -376,6 +387,7 @@ const MINT_FIELDS: ReadonlySet<string> = new Set([
   "amountDecimal",
   "dataAvailabilityMode",
   "reference",
+  "metadata",
 ]);
 const UNKNOWN = "is not a field of this request";
 

@@ -19,6 +19,7 @@ import {
   assetRecord,
   type BatchRecord,
   batchRecord,
+  collectionRecord,
   type DivergenceRecord,
   type HeadRecord,
   headRecord,
@@ -39,6 +40,7 @@ import {
   applicationKey,
   assetKey,
   batchKey,
+  collectionKey,
   HEAD_KEY,
   journalKey,
   lostKey,
@@ -92,6 +94,8 @@ export class Ledger {
   readonly assets = new RecordTable(assetKey, assetRecord);
   /** By chain. */
   readonly portals = new RecordTable(portalKey, portalRecord);
+  /** By asset id: assets with metadata of their own. */
+  readonly collections = new RecordTable(collectionKey, collectionRecord);
   /** By {@link enablementId}. */
   readonly enablements = new Table<string, boolean>();
   readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>> = {
@@ -306,7 +310,7 @@ export class Ledger {
   #finish(group: Group): void {
     for (const mode of MODES) this.#flushOpen(group, this.unsealed.open(mode));
     for (const index of this.applications.flush(group)) group.onDurable(() => this.followers.wake(index));
-    for (const table of [this.keys, this.assets, this.webhooks]) table.flush(group);
+    for (const table of [this.keys, this.assets, this.collections, this.webhooks]) table.flush(group);
     this.portals.flush(group);
     if (group.operations.length === 0) return;
     const head = this.head;

@@ -8,7 +8,7 @@ import { blobTextOf } from "../protocol/blob.ts";
 import { quantizedAmount } from "../protocol/quantized.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { bindingKey, keyString } from "../store/store-keys.ts";
+import { bindingKey, keyString, metadataKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability, isVisible } from "../tenants/assets.ts";
@@ -17,6 +17,7 @@ import { mintedTokenId } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
 import type { MintOutcome } from "./mint.ts";
 import { hasIds } from "./numbering.ts";
+import { mintedMetadataObstacle, refusesMetadata } from "./requested-metadata.ts";
 import { TokenLookup } from "./uniqueness.ts";
 
 /** An entry whose asset can be minted and whose blob names a token of it. */
@@ -26,6 +27,8 @@ interface ReadyMint extends ReadyToken {
   readonly amount: bigint;
   /** The field that gives it. */
   readonly amountField: string;
+  /** Of its token, as JSON. */
+  readonly metadata: string | null;
 }
 
 interface ReadyToken {
@@ -50,6 +53,7 @@ export class MintCheck implements Transition<MintOutcome | null> {
   readonly #issues: Issues;
   readonly #idempotency: Idempotency | null;
   readonly #lookup: TokenLookup;
+  #metadataCount = 0;
   /** What is known of each entry; null for an entry with an issue. */
   #mints: (ReadyMint | null)[] = [];
 
@@ -82,7 +86,13 @@ export class MintCheck implements Transition<MintOutcome | null> {
       if (mint.asset.standard === "erc1155") keys.push(bindingKey(mint.asset.assetIndex, mint.tokenId));
       else this.#lookup.prepare(this.#ledger.tokens.candidates(this.#hashOf(mint, mint.tokenId)) ?? []);
     }
-    return [...keys, ...this.#lookup.keys()];
+    const ofMetadata = this.#mints.flatMap((mint) => {
+      return !mint || mint.tokenId === null || mint.metadata === null
+        ? []
+        : [metadataKey(mint.asset.assetId, mint.tokenId)];
+    });
+    this.#metadataCount = ofMetadata.length;
+    return [...keys, ...this.#lookup.keys(), ...ofMetadata];
   }
 
   apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
@@ -104,7 +114,9 @@ export class MintCheck implements Transition<MintOutcome | null> {
         this.#issues.ofUser(i, `/${field}`, "duplicate_user", "occurs more than once in this request");
       if (user !== null) users.add(user.userIndex);
     }
-    this.#checkTokens(group, stored.slice(at));
+    const metadataAt = stored.length - this.#metadataCount;
+    this.#checkTokens(group, stored.slice(at, metadataAt));
+    this.#checkMetadata(group, stored.slice(metadataAt));
     this.#checkSupply();
     if (key.mintQuota !== null && key.mintsUsed + BigInt(this.weight) > key.mintQuota) {
       this.#issues.ofRequest("", "quota_exceeded", `the key has ${key.mintQuota - key.mintsUsed} mints left`);
@@ -153,8 +165,13 @@ export class MintCheck implements Transition<MintOutcome | null> {
     const amount = mint.amount === null ? null : this.#readAmount(asset, mint.amount, user, at);
     const token = mint.token === null ? null : this.#readToken(asset, mint.token, user, at);
     const mode = mint.mode === "default" ? this.#defaultMode(asset, user, at) : mint.mode;
-    if (token === null || obstacle !== null || amount === null || mode === null) return null;
-    return { asset, amountField: `/${mint.amount?.field ?? "amount"}`, ...token, amount: amount * token.quantity };
+    const { metadata } = mint;
+    const refused =
+      metadata === null ? null : mintedMetadataObstacle(this.#ledger, asset, applicationIndex, token?.quantity ?? 1n);
+    if (refused !== null) this.#issues.ofMint(user, at, "/metadata", refused.code, refused.detail);
+    if (token === null || obstacle !== null || amount === null || mode === null || refused !== null) return null;
+    const amountField = `/${mint.amount?.field ?? "amount"}`;
+    return { asset, amountField, ...token, amount: amount * token.quantity, metadata };
   }
 
   /** @param asset - null when it is unknown */
@@ -260,6 +277,17 @@ export class MintCheck implements Transition<MintOutcome | null> {
       } else if (earlier !== undefined) {
         this.#issues.ofMint(user, at, field, "duplicate_mint", "occurs more than once in this request");
       }
+    });
+  }
+
+  #checkMetadata(group: Group, stored: readonly (Buffer | undefined)[]): void {
+    let asked = 0;
+    this.#each((user, at, position) => {
+      const mint = this.#mints[position];
+      if (!mint || mint.tokenId === null || mint.metadata === null) return;
+      const record = group.resolve(metadataKey(mint.asset.assetId, mint.tokenId), stored[asked++]);
+      if (refusesMetadata(record, mint.metadata))
+        this.#issues.ofMint(user, at, "/metadata", "metadata_frozen", "this token's metadata is frozen");
     });
   }
 

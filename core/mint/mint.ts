@@ -22,6 +22,7 @@ import { shortDecimalIn } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf } from "./idempotency.ts";
 import { hasIds, numberTokens } from "./numbering.ts";
 import { Placing } from "./placing.ts";
+import { RequestedMetadata } from "./requested-metadata.ts";
 import { RequestedBindings, RequestedTokens } from "./requested-tokens.ts";
 import { timeUuid } from "./time-uuid.ts";
 
@@ -68,9 +69,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
   readonly #uses = new Map<number, AssetUse>();
   #tokens: RequestedTokens;
   readonly #bindings: RequestedBindings;
+  readonly #metadata: RequestedMetadata;
   /** Users that the cache lacked, by position in the request. */
   #askedUsers: number[] = [];
   #bindingCount = 0;
+  #tokenCount = 0;
   #wrong = false;
   /** A bit for each mode of the request, by its position in `MODES`. */
   #modes = 0;
@@ -84,6 +87,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#idempotency = idempotency;
     this.#tokens = new RequestedTokens(ledger, columns);
     this.#bindings = new RequestedBindings(ledger, columns);
+    this.#metadata = new RequestedMetadata(ledger, columns);
     this.weight = columns.minted;
   }
 
@@ -99,7 +103,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#readTokens();
     const ofBindings = this.#bindings.keys();
     this.#bindingCount = ofBindings.length;
-    return [...keys, ...ofBindings, ...this.#tokens.keys()];
+    const ofTokens = this.#tokens.keys();
+    this.#tokenCount = ofTokens.length;
+    return [...keys, ...ofBindings, ...ofTokens, ...this.#metadata.keys()];
   }
 
   apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
@@ -118,7 +124,9 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const users = this.#resolveUsers(group, application.applicationIndex, stored.slice(at, behindUsers));
     if (this.#wrong || users === null || !this.#allows(application.applicationIndex, key)) return null;
     if (!this.#bindings.check(group, stored.slice(behindUsers, behindBindings))) return null;
-    this.#tokens.receive(stored.slice(behindBindings));
+    const behindTokens = behindBindings + this.#tokenCount;
+    if (!this.#metadata.check(group, stored.slice(behindTokens), application.applicationIndex)) return null;
+    this.#tokens.receive(stored.slice(behindBindings, behindTokens));
     if (this.#isNumbered) {
       const numbered = numberTokens(this.#columns, (index) => this.#ledger.assetAt(index));
       this.#tokens = this.#tokens.numbered(numbered);
@@ -249,6 +257,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total, nextTokenId });
     }
     indexMint(group, header, columns, sequence);
+    this.#metadata.put(group, columns);
     markRequest(ledger, group, applicationIndex, header.firstSequence, this.#uses.keys(), this.#modes);
     ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
     ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });

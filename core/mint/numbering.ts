@@ -34,6 +34,8 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
     numbered.amountLow[to] = amountLow[entry] as number;
     const reference = columns.referenceAt(entry);
     if (reference !== null) numbered.setReference(to, reference);
+    const metadata = columns.metadataAt(entry);
+    if (metadata !== null) numbered.setMetadata(to, metadata);
     end += blob.length;
     numbered.blobEnd[to++] = end;
     texts.push(blob);

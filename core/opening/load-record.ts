@@ -4,6 +4,7 @@ import {
   applicationRecord,
   assetRecord,
   batchRecord,
+  collectionRecord,
   divergenceRecord,
   keyRecord,
   lostRecord,
@@ -44,6 +45,7 @@ const LOADERS: ReadonlyMap<number, Load> = new Map([
       ledger.assets.load(record.assetIndex, record);
     }),
   ],
+  [PREFIX.collection, of(collectionRecord, (ledger, record) => ledger.collections.load(record.assetId, record))],
   [
     PREFIX.webhook,
     of(webhookRecord, (ledger, record) => {

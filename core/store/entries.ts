@@ -17,7 +17,7 @@ import {
   uuid,
   varint,
 } from "./layout.ts";
-import { accepted, batchPlace, leftOutAsset, listedVault, lostRun, roots, voidRun } from "./records.ts";
+import { accepted, batchPlace, collection, leftOutAsset, listedVault, lostRun, roots, voidRun } from "./records.ts";
 
 /** The block's hash at the time of reading. */
 const blockHash = { blockHash: later(nullable(hash), null) } as const;
@@ -214,6 +214,12 @@ const KINDS = {
   withdrawalListSigned: [43, { digest: hash, signature: hexBytes, vaults: listOf(listedVault) }],
   /** What their tokens say to committed vaults, where that has changed. */
   vaultsRefused: [44, { ...batchPlace, refusals: listOf(layout({ slot: varint, refusal: nullable(text) })) }],
+  /** Metadata of tokens, as JSON. */
+  metadataSet: [60, { assetId: uuid, tokens: listOf(layout({ tokenId: bigVarint, metadata: text })) }],
+  /** Metadata of these tokens never changes again. */
+  metadataFrozen: [61, { assetId: uuid, tokenIds: listOf(bigVarint) }],
+  /** Metadata of a whole asset, see {@link collectionRecord}. */
+  collectionChanged: [62, { ...collection }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

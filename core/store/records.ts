@@ -99,6 +99,23 @@ export const assetRecord = grownLayout(
 );
 export type AssetRecord = ValueOf<typeof assetRecord>;
 
+/** Metadata of a token, as JSON. */
+export const metadataRecord = layout({ metadata: text, frozen: flag, updatedAt: time });
+export type MetadataRecord = ValueOf<typeof metadataRecord>;
+
+/** Metadata of a whole asset. */
+export const collection = {
+  assetId: uuid,
+  /** Of its contract (ERC-7572), as JSON; null for name and symbol only. */
+  contractMetadata: nullable(text),
+  /** Shown as the metadata of every token, as JSON; null once the tokens show their own. */
+  placeholder: nullable(text),
+  /** Whether no token's metadata can change again. */
+  frozen: flag,
+} as const;
+export const collectionRecord = layout({ ...collection, updatedAt: time });
+export type CollectionRecord = ValueOf<typeof collectionRecord>;
+
 export const userRecord = grownLayout(
   { userId: uuid, ownerAddress: address, createdAt: time },
   /** The application's own name for the user. */

@@ -57,6 +57,10 @@ export const PREFIX = {
   item: 0x28,
   /** assetIndex(4) ‖ token id (8 or 32) → the blob bound to an ERC-1155 id. */
   binding: 0x30,
+  /** assetId(16) ‖ token id (8 or 32) → the metadata of a token. */
+  metadata: 0x32,
+  /** assetId(16) → the metadata of an asset. */
+  collection: 0x33,
   /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
   transaction: 0x40,
   /** applicationIndex(4) ‖ userIndex(4) ‖ first sequence(8) → journal sequence: the user's transactions. */
@@ -208,14 +212,27 @@ export const itemKey = (assetIndex: number, tokenId: bigint, mode: Mode, batchNu
   Buffer.concat([itemsOf(assetIndex, tokenId, mode), u32(batchNumber)]);
 
 function ofToken(prefix: number, assetIndex: number, tokenId: bigint): Buffer {
-  const short = tokenId < 1n << 64n;
-  const key = Buffer.allocUnsafe(short ? 13 : 37);
-  key[0] = prefix;
+  const key = ofLength(prefix, 5 + tokenIdBytes(tokenId));
   key.writeUInt32BE(assetIndex, 1);
-  if (short) key.writeBigUInt64BE(tokenId, 5);
-  else key.write(tokenId.toString(16).padStart(64, "0"), 5, 32, "hex");
+  return endedByTokenId(key, tokenId);
+}
+
+const tokenIdBytes = (tokenId: bigint): number => (tokenId < 1n << 64n ? 8 : 32);
+
+function endedByTokenId(key: Buffer, tokenId: bigint): Buffer {
+  if (tokenIdBytes(tokenId) === 8) key.writeBigUInt64BE(tokenId, key.length - 8);
+  else key.write(tokenId.toString(16).padStart(64, "0"), key.length - 32, 32, "hex");
   return key;
 }
+
+/** By the asset's id, which outlives a change of the asset before its first mint. */
+export function metadataKey(assetId: Uuid, tokenId: bigint): Buffer {
+  const key = ofLength(PREFIX.metadata, 17 + tokenIdBytes(tokenId));
+  putUuid(key, 1, assetId);
+  return endedByTokenId(key, tokenId);
+}
+
+export const collectionKey = (assetId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.collection, 17), assetId);
 
 export const transactionKey = (application: number, sequence: number): Buffer =>
   endedByU64(ofU32(PREFIX.transaction, application, undefined, 8), sequence);

@@ -87,15 +87,21 @@ export function isVisible({ applicationIndex: ofOne, removed }: AssetRecord, app
   return !removed && (ofOne === null || ofOne === applicationIndex);
 }
 
+/** Throws `asset_not_found` unless the application can see the asset. */
+export function requireVisible(asset: AssetRecord, applicationIndex: number): void {
+  if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
+}
+
 /** The asset as durable now, for readers of an application. Throws `asset_not_found`. */
-function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
+export function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
   const index = ledger.assetIndices.get(String(assetId).toLowerCase());
   const asset = index === undefined ? undefined : ledger.assets.get(index);
   if (asset === undefined || !isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
   return asset;
 }
 
-function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
+/** The asset in the writer's view. Throws `asset_not_found`. */
+export function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
   const index = ledger.assetIndices.get(String(assetId).toLowerCase());
   const asset = index === undefined ? undefined : ledger.assets.latest(index);
   if (asset === undefined) throw new MintmarkError("asset_not_found");
@@ -393,7 +399,7 @@ export function assetsOf(context: EngineContext): Assets {
     await ledger.writer.alone(async (group) => {
       const { applicationIndex } = ledger.latestApplication(applicationId);
       const asset = latestAsset(ledger, assetId);
-      if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
+      requireVisible(asset, applicationIndex);
       const { assetIndex, whitelisted, assetId: known } = asset;
       const id = enablementId(applicationIndex, assetIndex);
       if ((ledger.enablements.latest(id) ?? false) === enabled) return;

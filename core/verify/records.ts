@@ -18,6 +18,8 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.application,
   keys.PREFIX.key,
   keys.PREFIX.asset,
+  keys.PREFIX.metadata,
+  keys.PREFIX.collection,
   keys.PREFIX.webhook,
   keys.PREFIX.enablement,
   keys.PREFIX.batch,

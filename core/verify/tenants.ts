@@ -16,6 +16,7 @@ import * as keys from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
 import { NO_ASSET } from "./batches.ts";
 import type { ReferenceEvents } from "./events.ts";
+import { ReferenceMetadata } from "./metadata.ts";
 import { type Expected, expectedRecord } from "./records.ts";
 
 /** The application of a user, and its owner address. */
@@ -31,6 +32,7 @@ export class ReferenceTenants {
   readonly #applications: ApplicationRecord[] = [];
   readonly #keys: KeyRecord[] = [];
   readonly #assets: AssetRecord[] = [];
+  readonly #metadata: ReferenceMetadata;
   /** `applicationIndex:assetIndex`. */
   readonly #enabled = new Set<string>();
   readonly #owners: Owner[] = [];
@@ -40,6 +42,7 @@ export class ReferenceTenants {
   constructor(report: (problem: string) => void, events: ReferenceEvents) {
     this.#report = report;
     this.#events = events;
+    this.#metadata = new ReferenceMetadata(report);
   }
 
   get userCount(): number {
@@ -102,7 +105,7 @@ export class ReferenceTenants {
       case "userCreated":
         return this.#user(entry, time);
       default:
-        return null;
+        return this.#metadata.apply(entry, time) ? [] : null;
     }
   }
 
@@ -144,6 +147,7 @@ export class ReferenceTenants {
         const [application = 0, asset = 0] = id.split(":").map(Number);
         return expectedRecord(keys.enablementKey(application, asset), Buffer.from([1]), `enablement ${id}`);
       }),
+      ...this.#metadata.finish(),
     ];
   }
 

@@ -18,7 +18,12 @@ export const ROW_FIELDS = [
   "dataAvailabilityMode",
   "reference",
   "mintingBlob",
+  "metadata",
 ] as const;
+
+/** Columns of a CSV file that are fields of a row's metadata; `attribute:Colour` is one of its attributes. */
+const METADATA_COLUMNS: readonly string[] = ["name", "description", "image", "external_url", "animation_url"];
+const ATTRIBUTE = "attribute:";
 
 /** One row of the file. */
 export interface Row {
@@ -94,9 +99,11 @@ interface CsvRecord {
 }
 
 function columnsOf(names: readonly string[]): string[] {
-  const unknown = names.find((name) => !ROW_FIELDS.some((field) => field === name));
+  const known: readonly string[] = [...ROW_FIELDS, ...METADATA_COLUMNS];
+  const unknown = names.find((name) => !known.includes(name) && !name.startsWith(ATTRIBUTE));
   if (unknown !== undefined) {
-    const detail = `the header names ${JSON.stringify(unknown.slice(0, 64))}; the columns are ${ROW_FIELDS.join(", ")}`;
+    const columns = [...known, `${ATTRIBUTE}…`].join(", ");
+    const detail = `the header names ${JSON.stringify(unknown.slice(0, 64))}; the columns are ${columns}`;
     throw new UnreadableRow(1, detail);
   }
   if (new Set(names).size < names.length) throw new UnreadableRow(1, "the header names a column twice");
@@ -105,12 +112,19 @@ function columnsOf(names: readonly string[]): string[] {
 
 function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
   const fields: Record<string, unknown> = {};
+  const metadata: Record<string, unknown> = {};
+  const attributes: object[] = [];
   let bytes = 0;
   for (const [name, text] of Object.entries(record)) {
     if (text === "") continue;
-    fields[name] = name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
     bytes += name.length + text.length + 6;
+    if (name === "metadata") fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
+    else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
+    else if (name.startsWith(ATTRIBUTE)) attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
+    else fields[name] = name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
   }
+  const named = { ...metadata, ...(attributes.length > 0 && { attributes }) };
+  if (Object.keys(named).length > 0) fields.metadata = { ...(fields.metadata as object | undefined), ...named };
   return { row, bytes, fields };
 }
 
@@ -160,7 +174,7 @@ const NEWLINE = 0x0a;
 function ndjsonRow(line: Uint8Array, row: number): Row | null {
   if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, `the row has more than ${MAX_ROW_BYTES} bytes`);
   if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
-  const fields = readObject(line, row);
+  const fields = readObject(line, row, "the line is not a JSON object");
   const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.some((field) => field === name));
   if (unknown !== undefined) {
     const detail = `the field ${JSON.stringify(unknown.slice(0, 64))} is unknown; the fields are ${ROW_FIELDS.join(", ")}`;
@@ -169,16 +183,15 @@ function ndjsonRow(line: Uint8Array, row: number): Row | null {
   return { row, bytes: line.length, fields };
 }
 
-function readObject(line: Uint8Array, row: number): Readonly<Record<string, unknown>> {
+/** @param otherwise - the fault of text that is no JSON object */
+function readObject(text: Uint8Array, row: number, otherwise: string): Readonly<Record<string, unknown>> {
   try {
-    const value = parseJson(line);
+    const value = parseJson(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch (error) {
     if (!(error instanceof ServerError)) throw error;
     const [first] = error.issues;
-    throw new UnreadableRow(row, first === undefined ? NO_JSON : `${first.pointer.slice(1)}: ${first.detail}`);
+    throw new UnreadableRow(row, first === undefined ? otherwise : `${first.pointer.slice(1)}: ${first.detail}`);
   }
-  throw new UnreadableRow(row, NO_JSON);
+  throw new UnreadableRow(row, otherwise);
 }
-
-const NO_JSON = "the line is not a JSON object";

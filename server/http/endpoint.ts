@@ -52,6 +52,7 @@ export type Tag =
   | "Drops"
   | "Transactions"
   | "Assets"
+  | "Metadata"
   | "Users"
   | "Vaults"
   | "Withdrawals"

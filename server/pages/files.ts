@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ServerError } from "../http/errors.ts";
+import { sendTag, tagOf } from "../http/etag.ts";
 
 /** A file of a page, in memory: pages are small, and no caller can name a path to read. */
 export interface PageFile {
@@ -53,11 +53,10 @@ export function mountPage(app: FastifyInstance, page: Page): void {
     reply.headers({
       "content-security-policy": page.policy,
       "cache-control": "no-cache",
-      etag: file.tag,
       "referrer-policy": "no-referrer",
       "cross-origin-opener-policy": "same-origin",
     });
-    if (request.headers["if-none-match"] === file.tag) return reply.code(304).send();
+    if (sendTag(request, reply, file.tag)) return reply.send();
     return reply.type(file.type).send(file.body);
   };
   app.get(page.address, (request, reply) => answer(request, reply, ""));
@@ -66,8 +65,4 @@ export function mountPage(app: FastifyInstance, page: Page): void {
 
 function byPath(files: readonly PageFile[]): ReadonlyMap<string, Served> {
   return new Map(files.map((file) => [file.path, { ...file, tag: tagOf(file.body) }]));
-}
-
-function tagOf(body: Buffer): string {
-  return `"${createHash("sha256").update(body).digest("base64url")}"`;
 }

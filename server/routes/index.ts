@@ -6,6 +6,7 @@ import { dropEndpoints } from "./drops.ts";
 import { eventEndpoints } from "./events.ts";
 import { healthEndpoints } from "./health.ts";
 import { limitEndpoints } from "./limits.ts";
+import { metadataEndpoints } from "./metadata.ts";
 import { mintEndpoints } from "./mint.ts";
 import { openApiEndpoints } from "./openapi.ts";
 import { ownerEndpoints } from "./owner.ts";
@@ -25,6 +26,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...dropEndpoints,
   ...transactionEndpoints,
   ...assetEndpoints,
+  ...metadataEndpoints,
   ...userEndpoints,
   ...vaultEndpoints,
   ...withdrawalEndpoints,

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { sendTag, tagOf } from "../http/etag.ts";
 import { openApi } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
 
@@ -10,7 +10,7 @@ function documentOf(service: Service) {
   const known = documents.get(service);
   if (known !== undefined) return known;
   const bytes = Buffer.from(JSON.stringify(service.document()));
-  const made = { bytes, tag: `"${createHash("sha256").update(bytes).digest("base64url")}"` };
+  const made = { bytes, tag: tagOf(bytes) };
   documents.set(service, made);
   return made;
 }
@@ -32,9 +32,8 @@ export const openApiEndpoints: readonly Endpoint[] = [
     },
     handle({ service, request, reply }) {
       const { bytes, tag } = documentOf(service);
-      reply.headers({ etag: tag, "cache-control": "no-cache" });
-      const known = request.headers["if-none-match"]?.split(",").map((text) => text.trim().replace(/^W\//, ""));
-      if (known?.includes(tag) || known?.includes("*")) return reply.code(304).send();
+      reply.header("cache-control", "no-cache");
+      if (sendTag(request, reply, tag)) return reply.send();
       reply.type("application/json; charset=utf-8");
       return bytes;
     },

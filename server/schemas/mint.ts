@@ -11,6 +11,7 @@ import {
   requestComponent,
   responseComponent,
 } from "./common.ts";
+import { metadataJson } from "./metadata.ts";
 import { vault } from "./vaults.ts";
 
 const TOKEN_ID = "Give a token's id: a whole number below 2^256.";
@@ -69,6 +70,7 @@ export const mintBody = requestComponent(
                 reference: reference.optional().meta({
                   description: "Your own name for the mint, such as an order number; need not be unique.",
                 }),
+                metadata: metadataJson.optional(),
                 dataAvailabilityMode: mode
                   .optional()
                   .meta({ description: "Optional when the asset or the application has a default." }),

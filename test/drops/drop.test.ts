@@ -350,3 +350,49 @@ test("the same rows are the same drop, and another name, asset or mode makes ano
   expect(new Set([same, ...others]).size).toBe(5);
   expect(new RequestRefused({ code: "x", detail: "y", issues: [] }).message).toBe("y");
 });
+
+describe("metadata of a drop's tokens", () => {
+  const reserved = async (contractAddress: `0x${string}`) => {
+    const { engine, applicationId } = world;
+    const names = { name: "Cards", symbol: "CARD", firstTokenId: 1n };
+    const { assetId } = await engine.assets.add({ standard: "erc721", contractAddress, ...names, applicationId });
+    await engine.operator.recordRegistered(assetId);
+    return assetId;
+  };
+  const served = async (assetId: string, tokenId: bigint) =>
+    JSON.parse((await world.engine.metadata.served(assetId, tokenId)).json) as unknown;
+
+  test("comes from the columns of a CSV file, or from a field of NDJSON", async () => {
+    const assetId = await reserved(`0x${"d1".repeat(20)}`);
+    const csv = [
+      "ownerAddress,name,image,attribute:Suit,metadata",
+      `${owner(1)},One,https://cards.example/1.png,red,"{""edition"":1,""name"":""replaced""}"`,
+      `${owner(2)},,,,`,
+      "",
+    ].join("\n");
+    const defaults = { assetId, dataAvailabilityMode: "validium" };
+    expect(await runDrop(task(csv, { defaults }))).toMatchObject({ minted: 2, refused: 0 });
+    const one = { name: "One", image: "https://cards.example/1.png" };
+    expect(await served(assetId, 1n)).toEqual({
+      edition: 1,
+      ...one,
+      attributes: [{ trait_type: "Suit", value: "red" }],
+    });
+    await expect(served(assetId, 2n)).rejects.toThrow("no metadata");
+    const ndjson = `${JSON.stringify({ ownerAddress: owner(3), metadata: one })}\n`;
+    expect(await runDrop(task(ndjson, { defaults, format: "ndjson" }))).toMatchObject({ minted: 1 });
+    expect(await served(assetId, 3n)).toEqual(one);
+  });
+
+  test("is named with its column and row when it is wrong", async () => {
+    const assetId = await reserved(`0x${"d2".repeat(20)}`);
+    const csv = `ownerAddress,dataAvailabilityMode,image\n${owner(1)},validium,ftp://cards.example/1.png\n`;
+    expect((await survey(csv, "csv", assetId)).errors).toMatchObject([
+      { row: 2, field: "metadata/image", code: "validation_failed" },
+    ]);
+    const json = `ownerAddress,metadata\n${owner(1)},[]\n`;
+    expect((await survey(json, "csv", assetId)).errors).toMatchObject([
+      { row: 2, detail: "metadata is not a JSON object" },
+    ]);
+  });
+});

@@ -20,8 +20,9 @@ export async function changeable(options: Partial<EngineOptions> & { readonly st
   await engine.operator.seal("validium");
   const webhook = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/told" });
   const other = await knownAsset(engine, "erc20", { ready: false });
+  const own = await knownAsset(engine, "erc1155", { applicationId: tenant.applicationId });
   const key = await engine.keys.issue(tenant.applicationId);
-  return { ...made, withdrawalId, webhookId: webhook.webhook.webhookId, other, keyId: key.key.keyId };
+  return { ...made, withdrawalId, webhookId: webhook.webhook.webhookId, other, own, keyId: key.key.keyId };
 }
 
 export type Changeable = Awaited<ReturnType<typeof changeable>>;
@@ -50,6 +51,22 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.users.createAll(tenant.applicationId, [{ ownerAddress: stranger, reference: "customer" }], wait),
   "applications.change": ({ engine, tenant }, wait) =>
     engine.applications.change(tenant.applicationId, { dataAvailabilityMode: "validium" }, wait),
+  "metadata.set": ({ engine, tenant, own }, wait) =>
+    engine.metadata.set(tenant.applicationId, own, { tokenId: 1n, metadata: { name: "One" } }, wait),
+  "metadata.setAll": ({ engine, tenant, own }, wait) =>
+    engine.metadata.setAll(
+      tenant.applicationId,
+      own,
+      [1n, (1n << 256n) - 1n].map((tokenId) => ({ tokenId, metadata: { name: "Both" } })),
+      wait,
+    ),
+  "metadata.freezeTokens": ({ engine, tenant, own }, wait) =>
+    engine.metadata.freezeTokens(tenant.applicationId, own, [1n], wait),
+  "mint with metadata": ({ engine, tenant, own }, wait) =>
+    engine.mint(tenant.principal, requestOf(tenant.users[0], { ...mintOf(own, 2), metadata: { name: "Two" } }), wait),
+  "metadata.changeCollection": ({ engine, tenant, own }, wait) =>
+    engine.metadata.changeCollection(tenant.applicationId, own, { placeholder: { name: "?" } }, wait),
+  "metadata.freeze": ({ engine, tenant, own }, wait) => engine.metadata.freeze(tenant.applicationId, own, wait),
   "assets.change": ({ engine, assets }, wait) =>
     engine.assets.change(assets.erc721, { rawBlobs: true, dataAvailabilityMode: "zk-rollup" }, wait),
   "mint to an address": ({ engine, tenant, assets }, wait) =>

@@ -121,6 +121,7 @@ export interface MintBody {
   readonly amount: number | string;
   readonly dataAvailabilityMode: Mode;
   readonly reference?: string;
+  readonly metadata?: unknown;
 }
 
 /** The identifier text as the API wants it. */

@@ -1,0 +1,193 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
+import type { Collection, ServedMetadata, TokenMetadata } from "../../core/index.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { sendTag, tagOf } from "../http/etag.ts";
+import { assetParams } from "../schemas/assets.ts";
+import {
+  bulkBody,
+  bulkResult,
+  collection,
+  collectionBody,
+  freezeBody,
+  metadataJson,
+  servedMetadata,
+  servedParams,
+  tokenMetadata,
+  tokenParams,
+} from "../schemas/metadata.ts";
+import { decimal } from "../wire/wire.ts";
+import { time } from "../wire/writer.ts";
+
+const ASSET = "/api/v1/assets/{assetId}";
+/** A change is seen within this time, whatever stands between. */
+const FRESH = "public, max-age=60";
+const FOR_EVER = "public, max-age=31536000, immutable";
+const DENIED = ["asset_not_found", "asset_shared"] as const;
+const oneToken = { tag: "Metadata", params: tokenParams } as const;
+const oneAsset = { tag: "Metadata", params: assetParams } as const;
+const asToken = { status: 200, description: "The metadata.", schemas: [tokenMetadata] } as const;
+const asCollection = { status: 200, description: "The asset's metadata.", schemas: [collection] } as const;
+const served = {
+  tag: "Metadata",
+  access: "public",
+  method: "GET",
+  headers: { "If-None-Match": "The `ETag` of an earlier response." },
+  success: {
+    status: 200,
+    description: "JSON for wallets and marketplaces, to be read from any page.",
+    schemas: [servedMetadata],
+    headers: { ETag: "Identifies this version.", "Cache-Control": "For ever when it is frozen, else a minute." },
+    unchanged: "`If-None-Match` names the present version.",
+  },
+} as const;
+
+export const metadataEndpoints: readonly Endpoint[] = [
+  endpoint({
+    ...oneToken,
+    method: "PUT",
+    path: `${ASSET}/tokens/{tokenId}/metadata`,
+    access: "mint",
+    summary: "Set the metadata of a token, minted or not",
+    description: "Public at once, unless the asset has a placeholder. The asset must be reserved for the application.",
+    coreBody: metadataJson,
+    example: {
+      name: "Card 7",
+      image: "https://cards.example/7.png",
+      attributes: [{ trait_type: "Suit", value: "red" }],
+    },
+    success: asToken,
+    errors: [...DENIED, "metadata_frozen"],
+    async handle({ service: { engine }, principal: { applicationId }, params: { assetId, tokenId }, body }) {
+      await engine.metadata.set(applicationId, assetId, { tokenId, metadata: body });
+      return tokenToWire(await engine.metadata.get(applicationId, assetId, tokenId));
+    },
+  }),
+  endpoint({
+    ...oneToken,
+    method: "GET",
+    path: `${ASSET}/tokens/{tokenId}/metadata`,
+    access: "read",
+    summary: "The metadata of a token, also while a placeholder hides it",
+    success: asToken,
+    errors: [...DENIED, "metadata_not_found"],
+    handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId, tokenId } }) =>
+      tokenToWire(await engine.metadata.get(applicationId, assetId, tokenId)),
+  }),
+  endpoint({
+    ...oneAsset,
+    method: "POST",
+    path: `${ASSET}/metadata`,
+    access: "mint",
+    summary: "Set the metadata of up to 1,000 tokens, all or none",
+    body: bulkBody,
+    example: { tokens: [{ tokenId: "7", metadata: { name: "Card 7" } }] },
+    cost: countTokens,
+    success: { status: 200, description: "All are set.", schemas: [bulkResult] },
+    errors: [...DENIED, "metadata_frozen"],
+    async handle({ service: { engine }, principal: { applicationId }, params: { assetId }, body: { tokens } }) {
+      await engine.metadata.setAll(applicationId, assetId, tokens as Parameters<typeof engine.metadata.setAll>[2]);
+      return { tokens: tokens.length };
+    },
+  }),
+  endpoint({
+    ...oneAsset,
+    method: "PUT",
+    path: `${ASSET}/metadata/frozen`,
+    access: "assets",
+    summary: "Freeze the metadata of up to 1,000 tokens for ever",
+    body: freezeBody,
+    example: { tokenIds: ["7"] },
+    success: { status: 200, description: "All are frozen.", schemas: [bulkResult] },
+    errors: [...DENIED, "metadata_not_found", "metadata_frozen"],
+    async handle({ service: { engine }, principal: { applicationId }, params: { assetId }, body: { tokenIds } }) {
+      await engine.metadata.freezeTokens(applicationId, assetId, tokenIds);
+      return { tokens: tokenIds.length };
+    },
+  }),
+  endpoint({
+    ...oneAsset,
+    method: "GET",
+    path: `${ASSET}/collection`,
+    access: "read",
+    summary: "The metadata of an asset as a whole",
+    success: asCollection,
+    errors: ["asset_not_found"],
+    handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId } }) =>
+      collectionToWire(await engine.metadata.getCollection(applicationId, assetId)),
+  }),
+  endpoint({
+    ...oneAsset,
+    method: "PUT",
+    path: `${ASSET}/collection`,
+    access: "assets",
+    summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
+    description: "Fields that are absent stay as they are.",
+    coreBody: collectionBody,
+    example: { contractMetadata: { name: "Cards", image: "https://cards.example/all.png" }, placeholder: null },
+    success: asCollection,
+    errors: [...DENIED, "metadata_frozen"],
+    async handle({ service: { engine }, principal: { applicationId }, params: { assetId }, body }) {
+      const changes = (body ?? {}) as Parameters<typeof engine.metadata.changeCollection>[2];
+      return collectionToWire(await engine.metadata.changeCollection(applicationId, assetId, changes));
+    },
+  }),
+  endpoint({
+    ...oneAsset,
+    method: "PUT",
+    path: `${ASSET}/collection/frozen`,
+    access: "assets",
+    summary: "Freeze the metadata of all tokens for ever, of tokens to come too",
+    description: "A placeholder can still be removed, and none can be set.",
+    success: asCollection,
+    errors: DENIED,
+    handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId } }) =>
+      collectionToWire(await engine.metadata.freeze(applicationId, assetId)),
+  }),
+  endpoint({
+    ...served,
+    path: "/public/v1/metadata/{assetId}",
+    summary: "The metadata of a contract, for `contractURI` (ERC-7572)",
+    params: assetParams,
+    errors: ["asset_not_found"],
+    handle: async ({ service: { engine }, params: { assetId }, request, reply }) =>
+      send(await engine.metadata.servedContract(assetId), request, reply),
+  }),
+  endpoint({
+    ...served,
+    path: "/public/v1/metadata/{assetId}/{tokenId}",
+    summary: "The metadata of a token, for `tokenURI` (ERC-721) and `uri` (ERC-1155)",
+    description:
+      "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",
+    params: servedParams,
+    errors: ["asset_not_found", "metadata_not_found"],
+    async handle({ service: { engine }, params: { assetId, tokenId }, request, reply }) {
+      return send(await engine.metadata.served(assetId, tokenId), request, reply);
+    },
+  }),
+];
+
+function countTokens(body: unknown): number {
+  const tokens = (body as { readonly tokens?: unknown } | null)?.tokens;
+  return Array.isArray(tokens) ? Math.max(1, tokens.length) : 1;
+}
+
+/** Any page may read it: marketplaces do so in the browser. */
+function send({ json, final }: ServedMetadata, request: FastifyRequest, reply: FastifyReply) {
+  reply.headers({
+    "access-control-allow-origin": "*",
+    "cache-control": final ? FOR_EVER : FRESH,
+    "cross-origin-resource-policy": "cross-origin",
+  });
+  if (sendTag(request, reply, tagOf(json))) return reply.send();
+  reply.type("application/json; charset=utf-8");
+  return json;
+}
+
+function tokenToWire({ tokenId, updatedAt, ...rest }: TokenMetadata): z.output<typeof tokenMetadata> {
+  return { ...rest, tokenId: decimal(tokenId), updatedAt: time(updatedAt) };
+}
+
+function collectionToWire({ updatedAt, ...rest }: Collection): z.output<typeof collection> {
+  return { ...rest, updatedAt: time(updatedAt) };
+}

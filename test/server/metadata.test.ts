@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Asset } from "../../core/index.ts";
+import { type Answer, createWorld, type World } from "./fixture.ts";
+
+const IMAGE = `ipfs://${"b".repeat(59)}/7.png`;
+const SEVEN = { name: "Seven", image: IMAGE, attributes: [{ trait_type: "Suit", value: "red" }] };
+
+let world: World;
+let card: Asset;
+let item: Asset;
+beforeAll(async () => {
+  // The clock stands, so that no unit of the rate limit comes back.
+  world = await createWorld({ now: () => 0 });
+  const { engine, applicationId } = world;
+  const reserved = async (standard: Asset["standard"], contractAddress: `0x${string}`) => {
+    const names = { name: "Card", symbol: "CARD" };
+    const added = await engine.assets.add({ standard, contractAddress, ...names, applicationId });
+    return engine.operator.recordRegistered(added.assetId);
+  };
+  card = await reserved("erc721", `0x${"ca".repeat(20)}`);
+  item = await reserved("erc1155", `0x${"cb".repeat(20)}`);
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const own = (asset: Asset, path: string) => `/api/v1/assets/${asset.assetId}${path}`;
+const put = (asset: Asset, path: string, body?: unknown) =>
+  world.send("PUT", own(asset, path), body === undefined ? {} : { body });
+const served = (asset: Asset, path = "", headers: Record<string, string> = {}) =>
+  world.send("GET", `/public/v1/metadata/${asset.assetId}${path}`, { key: null, headers });
+
+describe("the metadata of a token", () => {
+  test("is set, read back, and served without a key", async () => {
+    const set = await put(card, "/tokens/7/metadata", SEVEN);
+    expect(set.body).toMatchObject({ tokenId: "7", metadata: SEVEN, frozen: false, hidden: false });
+    expect((await world.send("GET", own(card, "/tokens/7/metadata"))).body).toEqual(set.body);
+    const answer = await served(card, "/7");
+    expect(answer.body).toEqual(SEVEN);
+    expect(answer.headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "access-control-allow-origin": "*",
+      "cache-control": "public, max-age=60",
+      "cross-origin-resource-policy": "cross-origin",
+    });
+    expect((await served(card, "/8")).body).toMatchObject({ code: "metadata_not_found", status: 404 });
+  });
+
+  test("is sent again only when it has changed", async () => {
+    await put(card, "/tokens/7/metadata", SEVEN);
+    const { etag } = (await served(card, "/7")).headers;
+    const again = await served(card, "/7", { "if-none-match": `"other", W/${etag}` });
+    expect([again.status, again.text, again.headers.etag]).toEqual([304, "", etag]);
+    await put(card, "/tokens/7/metadata", { name: "Changed" });
+    expect((await served(card, "/7", { "if-none-match": String(etag) })).body).toEqual({ name: "Changed" });
+  });
+
+  test("can be cached for ever once it is frozen", async () => {
+    await put(card, "/tokens/9/metadata", SEVEN);
+    expect((await put(card, "/metadata/frozen", { tokenIds: ["9"] })).body).toEqual({ tokens: 1 });
+    expect((await served(card, "/9")).headers["cache-control"]).toBe("public, max-age=31536000, immutable");
+    expect((await put(card, "/tokens/9/metadata", { name: "New" })).body).toMatchObject({ code: "metadata_frozen" });
+    expect((await put(card, "/metadata/frozen", { tokenIds: ["404"] })).body).toMatchObject({
+      code: "metadata_not_found",
+      errors: [{ pointer: "/tokenIds/0" }],
+    });
+  });
+
+  test("of an ERC-1155 id is found by 64 hex digits, of an ERC-721 by decimals alone", async () => {
+    const id = 2n ** 255n + 10n;
+    const hex = id.toString(16).padStart(64, "0");
+    for (const asset of [card, item]) await put(asset, `/tokens/${id}/metadata`, SEVEN);
+    for (const path of [`/${hex}`, `/${hex.toUpperCase()}`, `/${hex}.json`, `/${id}`, `/${id}.json`])
+      expect((await served(item, path)).body).toEqual(SEVEN);
+    expect((await served(card, `/${id}`)).body).toEqual(SEVEN);
+    for (const path of [`/${hex}`, "/007", `/${2n ** 256n}`])
+      expect((await served(card, path)).body).toMatchObject({ code: "metadata_not_found" });
+    expect((await served(card, "/seven")).status).toBe(400);
+  });
+
+  test("is set for a thousand tokens at once, at their cost", async () => {
+    const lore = "x".repeat(200);
+    const tokens = Array.from({ length: 1_000 }, (_, i) => ({
+      tokenId: String(5_000 + i),
+      metadata: { name: `#${i}`, lore },
+    }));
+    const left = async (answer: Promise<Answer>) =>
+      Number(/r=(\d+)/.exec(String((await answer).headers.ratelimit))?.[1]);
+    const before = await left(world.send("GET", own(card, "")));
+    const answer = world.send("POST", own(card, "/metadata"), { body: { tokens } });
+    expect((await answer).body).toEqual({ tokens: 1_000 });
+    expect(before - (await left(answer))).toBe(1_000);
+    expect((await served(card, "/5999")).body).toEqual({ name: "#999", lore });
+    const bad = [
+      { tokenId: "1", metadata: SEVEN },
+      { tokenId: "2", metadata: { image: "http://plain" } },
+    ];
+    expect((await world.send("POST", own(card, "/metadata"), { body: { tokens: bad } })).body).toMatchObject({
+      code: "validation_failed",
+      errors: [{ pointer: "/tokens/1/metadata/image" }],
+    });
+    expect((await served(card, "/1")).status).toBe(404);
+  });
+
+  test("is set by a mint", async () => {
+    const entry = { assetId: card.assetId, tokenId: "77", dataAvailabilityMode: "validium", metadata: SEVEN };
+    const body = { users: [{ userId: world.users[0], mints: [entry] }] };
+    expect((await world.send("POST", "/api/v1/mint", { body })).status).toBe(200);
+    expect((await served(card, "/77")).body).toEqual(SEVEN);
+    const refused = {
+      users: [{ userId: world.users[0], mints: [{ ...entry, tokenId: "78", metadata: { image: "x" } }] }],
+    };
+    expect((await world.send("POST", "/api/v1/mint", { body: refused })).body).toMatchObject({
+      errors: [{ pointer: "/users/0/mints/0/metadata/image", code: "validation_failed" }],
+    });
+  });
+
+  test("needs a key that mints, of the application that the asset is reserved for", async () => {
+    const path = own(card, "/tokens/7/metadata");
+    const reader = await world.newKey(["read"]);
+    expect((await world.send("PUT", path, { key: reader, body: SEVEN })).body).toMatchObject({ code: "scope_missing" });
+    const other = await world.send("PUT", path, { key: world.otherKey, body: SEVEN });
+    expect(other.body).toMatchObject({ code: "asset_not_found" });
+    expect((await put(world.erc721, "/tokens/7/metadata", SEVEN)).body).toMatchObject({
+      code: "asset_shared",
+      status: 409,
+    });
+  });
+});
+
+describe("the metadata of an asset", () => {
+  test("is served for contractURI, with name and symbol", async () => {
+    expect((await served(item)).body).toEqual({ name: "Card", symbol: "CARD" });
+    const contract = { image: IMAGE, external_link: "https://cards.example" };
+    expect((await put(item, "/collection", { contractMetadata: contract })).body).toMatchObject({
+      contractMetadata: contract,
+      placeholder: null,
+    });
+    expect((await served(item)).body).toEqual({ name: "Card", symbol: "CARD", ...contract });
+    expect((await put(item, "/collection", { contractMetadata: { image: "x" } })).body).toMatchObject({
+      errors: [{ pointer: "/contractMetadata/image" }],
+    });
+    const unknown = await world.send("GET", `/public/v1/metadata/${world.applicationId}`, { key: null });
+    expect(unknown.body).toMatchObject({ code: "asset_not_found" });
+  });
+
+  test("hides the tokens until they are revealed at once, and freezes them", async () => {
+    await put(item, "/tokens/1/metadata", SEVEN);
+    await put(item, "/collection", { placeholder: { name: "Closed box" } });
+    expect((await served(item, "/1")).body).toEqual({ name: "Closed box" });
+    expect((await world.send("GET", own(item, "/tokens/1/metadata"))).body).toMatchObject({ hidden: true });
+    expect((await put(item, "/collection/frozen")).body).toMatchObject({ frozen: true });
+    expect((await served(item, "/1")).headers["cache-control"]).toBe("public, max-age=60");
+    await put(item, "/collection", { placeholder: null });
+    expect((await served(item, "/1")).body).toEqual(SEVEN);
+    expect((await served(item, "/1")).headers["cache-control"]).toContain("immutable");
+    expect((await put(item, "/tokens/2/metadata", SEVEN)).body).toMatchObject({ code: "metadata_frozen" });
+    expect((await world.send("GET", own(item, "/collection"))).body).toMatchObject({ frozen: true, placeholder: null });
+  });
+});
