@@ -31,7 +31,8 @@ export type { PendingOptions, PendingWithdrawal } from "./progress/pending-withd
 export type { FollowedPortal } from "./progress/portals.ts";
 export type { Proofs } from "./progress/proofs.ts";
 export type { VaultRefusal } from "./progress/refusals.ts";
-export type { ListedWithdrawal, WithdrawalListRequest } from "./progress/withdrawal-list.ts";
+export type { ListedWithdrawal, WithdrawalCaller, WithdrawalListRequest } from "./progress/withdrawal-list.ts";
+export type { PreparedWithdrawals, WithdrawalPreparation } from "./progress/withdrawal-preparation.ts";
 export type { WithdrawalRequest, Withdrawals } from "./progress/withdrawal-request.ts";
 export type { BatchVaultProof, EngineState, VaultStateProof } from "./protocol/proof.ts";
 export type { MintReceipt, ReceiptSigner, VaultReceipt } from "./protocol/receipt.ts";

@@ -39,6 +39,9 @@ export interface WithdrawalListRequest {
   readonly signature: Hex;
 }
 
+/** Asks for withdrawals: an application from its vaults, or an owner from its own of any application. */
+export type WithdrawalCaller = Principal | { readonly owner: Address };
+
 /** What came of one vault of a list: its withdrawal as it is now, or why it was not accepted. */
 export type ListedWithdrawal =
   | { readonly vaultId: VaultId; readonly withdrawal: Withdrawal; readonly error: null }
@@ -47,19 +50,19 @@ export type ListedWithdrawal =
 type Outcome = Uuid | MintmarkError;
 
 /**
- * Takes an owner's list and reserves what it can of each vault. The same signed list again answers the same withdrawals, and tries the
- * vaults anew that were not accepted before.
+ * Takes an owner's list and reserves what it can of each vault. The same signed list again answers the same
+ * withdrawals, and tries the vaults again that were not accepted before.
  */
 export async function requestWithdrawalList(
   ledger: Ledger,
-  principal: Principal,
+  caller: WithdrawalCaller,
   request: WithdrawalListRequest,
   signal?: AbortSignal,
 ): Promise<ListedWithdrawal[]> {
   const signature = signatureOf(request);
   const { vaults: listed, deadline } = request;
   requireEachOnce(listed);
-  const found = await ownVaults(ledger, principal, listed);
+  const found = await ownVaults(ledger, caller, listed);
   const { owner, chainId } = commonTo(ledger, found);
   const recipient = request.recipient === undefined ? owner : requireAddress("recipient", request.recipient);
   const portal = portalOf(ledger, chainId);
@@ -74,7 +77,7 @@ export async function requestWithdrawalList(
       weight: listed.length,
       keys: () => [key, ...listed.map(({ vaultId }) => activityKey(vaultId))],
       apply(group, [stored, ...activities]) {
-        requireKey(ledger, principal);
+        if (!("owner" in caller)) requireKey(ledger, caller);
         const known = decodeList(group.resolve(key, stored));
         const list = known ?? { signature, vaults: listed.map((vault) => ({ ...vault, withdrawalId: null })) };
         // What is wrong with the list as a whole is said of it, unless some of it was accepted before.
@@ -88,7 +91,9 @@ export async function requestWithdrawalList(
           if (vault === null) return new MintmarkError("vault_not_found");
           if (earlierId !== null) return earlierId;
           const activity = decodeActivity(group.resolve(activityKey(each.vaultId), activities[i]));
-          return fault ?? faultOf(() => requireAcceptable(ledger, each, vault, activity)) ?? { vault, activity };
+          return (
+            fault ?? faultOf(() => requireAcceptable(ledger, caller, each, vault, activity)) ?? { vault, activity }
+          );
         });
         if (checked.every(isOutcome)) return checked;
         const signed = list.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
@@ -123,14 +128,24 @@ function isOutcome(checked: Outcome | object): checked is Outcome {
   return typeof checked === "string" || checked instanceof MintmarkError;
 }
 
-function requireAcceptable(ledger: Ledger, listed: ListedVault, vault: StoredVault, activity: ActivityRecord): void {
+/** Throws unless the vault can be withdrawn as listed. Each withdrawal costs gas, so an owner takes whole vaults. */
+export function requireAcceptable(
+  ledger: Ledger,
+  caller: WithdrawalCaller,
+  listed: ListedVault,
+  vault: StoredVault,
+  activity: ActivityRecord,
+): void {
   requireReady(ledger, listed.vaultId, vault);
   // A concurrent change may have made it unacceptable since the first check.
   requireNotVoid(ledger.voids, placeOf(listed.vaultId), "latest");
   requireBalance(vault, activity, listed.withdrawnBefore, listed.quantity);
+  if ("owner" in caller && listed.quantity < vault.amount - activity.withdrawn) {
+    throw new MintmarkError("amount_out_of_range", "An owner withdraws all that is left of a vault.");
+  }
 }
 
-function faultOf(check: () => unknown): MintmarkError | null {
+export function faultOf(check: () => unknown): MintmarkError | null {
   try {
     check();
     return null;
@@ -140,7 +155,7 @@ function faultOf(check: () => unknown): MintmarkError | null {
   }
 }
 
-function requireEachOnce(listed: readonly ListedVault[]): void {
+export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[]): void {
   if (!Array.isArray(listed) || listed.length < 1 || listed.length > MAX_LISTED_VAULTS) {
     throw new MintmarkError("validation_failed", `A list has 1 to ${MAX_LISTED_VAULTS} vaults.`);
   }
@@ -149,9 +164,13 @@ function requireEachOnce(listed: readonly ListedVault[]): void {
   }
 }
 
-/** Of each vault its content; null when the application has none of that id. */
-async function ownVaults(ledger: Ledger, { applicationId }: Principal, listed: readonly ListedVault[]) {
-  const { applicationIndex } = ledger.application(applicationId);
+/** Of each vault its content; null when it is none of the caller's. */
+export async function ownVaults(
+  ledger: Ledger,
+  caller: WithdrawalCaller,
+  listed: readonly Pick<ListedVault, "vaultId">[],
+): Promise<(StoredVault | null)[]> {
+  const isOwn = ownedBy(ledger, caller);
   const places = listed.map(({ vaultId }) => {
     const place = placeOf(vaultId);
     return faultOf(() => batchAt(ledger, place)) === null ? place : null;
@@ -162,12 +181,21 @@ async function ownVaults(ledger: Ledger, { applicationId }: Principal, listed: r
   );
   return places.map((place) => {
     const vault = place === null ? undefined : vaults.shift()?.vault;
-    return vault?.applicationIndex === applicationIndex ? vault : null;
+    return vault !== undefined && isOwn(vault) ? vault : null;
   });
 }
 
+function ownedBy(ledger: Ledger, caller: WithdrawalCaller): (vault: StoredVault) => boolean {
+  if ("owner" in caller) {
+    const owner = requireAddress("owner", caller.owner);
+    return (vault) => vault.owner === owner;
+  }
+  const { applicationIndex } = ledger.application(caller.applicationId);
+  return (vault) => vault.applicationIndex === applicationIndex;
+}
+
 /** Whose vaults they are, and where they are paid: one signature is one owner's, for the contract of one chain. */
-function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[]) {
+export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[]) {
   const vaults = found.filter((vault) => vault !== null);
   const [first] = vaults;
   if (first === undefined) throw new MintmarkError("vault_not_found");

@@ -25,7 +25,14 @@ import {
   requireSignature,
   signatureOf,
 } from "./withdrawal-acceptance.ts";
-import { type ListedWithdrawal, requestWithdrawalList, type WithdrawalListRequest } from "./withdrawal-list.ts";
+import {
+  type ListedWithdrawal,
+  ownVaults,
+  requestWithdrawalList,
+  type WithdrawalCaller,
+  type WithdrawalListRequest,
+} from "./withdrawal-list.ts";
+import { type PreparedWithdrawals, prepareWithdrawals, type WithdrawalPreparation } from "./withdrawal-preparation.ts";
 
 /** A repeated request is recognised among this many earlier totals of a vault. */
 const MAX_TOTALS = 1_000;
@@ -149,9 +156,26 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
       requireScope(principal, "withdraw");
       return requestWithdrawal(context.ledger, principal, request, wait?.signal);
     },
-    async requestList(principal, request, wait) {
-      requireScope(principal, "withdraw");
-      return requestWithdrawalList(context.ledger, principal, request, wait?.signal);
+    async requestList(caller, request, wait) {
+      if (!("owner" in caller)) requireScope(caller, "withdraw");
+      return requestWithdrawalList(context.ledger, caller, request, wait?.signal);
+    },
+    prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
+    async newestOf(owner, vaultIds) {
+      const { ledger } = context;
+      const vaults = await ownVaults(
+        ledger,
+        { owner },
+        vaultIds.map((vaultId) => ({ vaultId })),
+      );
+      return Promise.all(
+        vaults.map(async (vault, i) => {
+          const application = vault && ledger.applications.get(vault.applicationIndex);
+          if (!application) return null;
+          const newest = { vaultId: vaultIds[i] as VaultId, limit: 1 };
+          return (await listWithdrawals(context, application.applicationId, newest)).data[0] ?? null;
+        }),
+      );
     },
     async get(applicationId, withdrawalId) {
       const { ledger } = context;
@@ -184,10 +208,17 @@ export interface Withdrawals {
    * withdrawals, and tries the vaults again that were refused before.
    */
   requestList(
-    principal: Principal,
+    caller: WithdrawalCaller,
     request: WithdrawalListRequest,
     wait?: WaitOptions,
   ): Promise<readonly ListedWithdrawal[]>;
+  /**
+   * What an owner signs to withdraw from vaults now. Vaults that cannot be withdrawn are left out with the reason; when
+   * none is left, rejects with the first reason. Changes nothing.
+   */
+  prepare(caller: WithdrawalCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
+  /** Of each vault its newest withdrawal, in the order of the ids; null when it has none, or is not the owner's. */
+  newestOf(owner: Address, vaultIds: readonly VaultId[]): Promise<readonly (Withdrawal | null)[]>;
   /** Rejects with `withdrawal_not_found`. */
   get(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
   /** Newest first. Pages can be short, as with {@link Transactions.list}. */

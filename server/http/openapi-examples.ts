@@ -60,7 +60,8 @@ const BY_PATTERN = ["1", "0x", `0x${"70".repeat(20)}`, `0x${"ab".repeat(32)}`];
 /** An answer that fits a schema of the document. `components` are the named schemas that it refers to. */
 export function exampleOf(schema: Json, components: Json, name = ""): unknown {
   const inner = (part: unknown, field = name) => exampleOf(part as Json, components, field);
-  const { $ref, const: only, enum: values, type, format, pattern, properties, items } = schema;
+  const { $ref, const: only, enum: values, type, format, pattern, properties, items, examples } = schema;
+  if (Array.isArray(examples)) return examples[0];
   if ($ref !== undefined) return inner(components[String($ref).slice(String($ref).lastIndexOf("/") + 1)]);
   if (only !== undefined) return only;
   if (Array.isArray(values)) return values[0];

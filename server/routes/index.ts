@@ -10,6 +10,7 @@ import { metadataEndpoints } from "./metadata.ts";
 import { mintEndpoints } from "./mint.ts";
 import { openApiEndpoints } from "./openapi.ts";
 import { ownerEndpoints } from "./owner.ts";
+import { ownerWithdrawalEndpoints } from "./owner-withdrawals.ts";
 import { publicVaultEndpoints } from "./public.ts";
 import { stateEndpoints } from "./state.ts";
 import { tokenEndpoints } from "./token.ts";
@@ -36,6 +37,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...publicVaultEndpoints,
   ...stateEndpoints,
   ...ownerEndpoints,
+  ...ownerWithdrawalEndpoints,
   ...limitEndpoints,
   ...applicationEndpoints,
   ...usageEndpoints,

@@ -1,5 +1,11 @@
+import type { z } from "zod";
+import { type Engine, MintmarkError, type Principal, type WithdrawalPreparation } from "../../core/index.ts";
+import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
+import type { Account } from "../access/account.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import {
+  preparation,
+  preparationBody,
   withdrawal,
   withdrawalBody,
   withdrawalListBody,
@@ -8,9 +14,47 @@ import {
   withdrawalParams,
   withdrawalQuery,
 } from "../schemas/withdrawals.ts";
+import { preparationToWire } from "../wire/typed-data.ts";
 import { listedWithdrawalToWire, pageToWire, withdrawalToWire } from "../wire/wire.ts";
 
+/** What refuses a preparation or a list as a whole. */
+export const LIST_ERRORS = ["history_diverged", "vault_not_found", "chain_not_supported", "deadline_invalid"] as const;
+
+/** What refuses the one vault that is left of a preparation. */
+export const VAULT_ERRORS = [
+  "vault_void",
+  "withdrawal_pending",
+  "amount_out_of_range",
+  "insufficient_balance",
+  "proof_not_ready",
+] as const;
+
 export const withdrawalEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "POST",
+    path: "/api/v1/withdrawals/prepare",
+    tag: "Withdrawals",
+    access: "withdraw",
+    summary: "What an owner signs to withdraw from vaults, or from all of a token, with one signature",
+    description:
+      "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. Leaves vaults out that cannot be withdrawn now; it is an error when none is left.",
+    body: preparationBody,
+    cost: countVaults,
+    example: { vaults: [{ vaultId: "9223372036854775808" }, { vaultId: "9223372036854775809", quantity: "50" }] },
+    success: { status: 200, description: "What to sign.", schemas: [preparation] },
+    errors: [...LIST_ERRORS, ...VAULT_ERRORS, "cursor_invalid"],
+    async handle({ service: { engine, turns }, principal, body, request }) {
+      const { vaults, recipient, deadline } = body;
+      const found =
+        vaults === undefined
+          ? await vaultsOfToken(engine, principal, body, () => turns.turn(principal.keyId), request.account)
+          : { vaults, nextCursor: null };
+      const wanted = { ...found, ...(recipient && { recipient }), ...(deadline !== undefined && { deadline }) };
+      const prepared = await engine.withdrawals.prepare(principal, wanted as WithdrawalPreparation);
+      const paths = { one: "/api/v1/withdrawals", list: "/api/v1/withdrawals/bulk" };
+      return preparationToWire(prepared, paths, found.nextCursor);
+    },
+  }),
   endpoint({
     method: "POST",
     path: "/api/v1/withdrawals",
@@ -114,7 +158,34 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
   }),
 ];
 
-function countVaults(body: unknown): number {
+/**
+ * The owner's next vaults of a token with something left, at most a list of them. Spent ones are passed over, a page for
+ * each unit of the rate.
+ */
+async function vaultsOfToken(
+  engine: Engine,
+  { applicationId }: Principal,
+  { ownerAddress, assetId, tokenId, cursor }: z.output<typeof preparationBody>,
+  turn: () => Promise<unknown>,
+  account: Account | null,
+) {
+  const token = { ...(ownerAddress && { ownerAddress }), ...(assetId && { assetId }) };
+  const filter = { ...token, ...(tokenId !== undefined && { tokenId }) };
+  const vaults: { vaultId: bigint }[] = [];
+  let next: string | null | undefined = cursor;
+  for (let pages = 1; next !== null && vaults.length < MAX_LISTED_VAULTS; pages++) {
+    await turn();
+    account?.pay(pages);
+    const limit = Math.min(100, MAX_LISTED_VAULTS - vaults.length);
+    const page = await engine.vaults.list(applicationId, { ...filter, limit, ...(next && { cursor: next }) });
+    vaults.push(...page.data.filter((vault) => vault.withdrawnBalance < vault.amount && vault.status !== "failed"));
+    next = page.nextCursor;
+  }
+  if (vaults.length === 0) throw new MintmarkError("vault_not_found", "The owner has nothing left of this token.");
+  return { vaults: vaults.map(({ vaultId }) => ({ vaultId })), nextCursor: next ?? null };
+}
+
+export function countVaults(body: unknown): number {
   const vaults = (body as { vaults?: unknown } | null)?.vaults;
   return Array.isArray(vaults) ? Math.max(1, vaults.length) : 1;
 }

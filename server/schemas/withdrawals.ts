@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
+import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
 import {
   address,
   amount,
@@ -15,6 +15,7 @@ import {
   requestComponent,
   responseComponent,
   seconds,
+  tokenId,
   uuid,
   vaultId,
 } from "./common.ts";
@@ -59,6 +60,52 @@ export const withdrawalListBody = requestComponent(
   }),
 );
 
+/** The fields of a preparation that say how, not what. */
+const signing = {
+  recipient: address.optional().meta({ description: "Default: the owner." }),
+  deadline: seconds
+    .optional()
+    .meta({ description: "Seconds since 1970, as a decimal string. Default: in seven days." }),
+};
+
+const preparedVaults = z
+  .array(
+    z.strictObject({
+      vaultId,
+      quantity: amount.optional().meta({ description: "Quantized units. Default: all that are left." }),
+    }),
+  )
+  .min(1, "Give at least one vault.")
+  .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`);
+
+export const preparationBody = requestComponent(
+  "NewWithdrawalPreparation",
+  z
+    .strictObject({
+      vaults: preparedVaults.optional().meta({ description: "The vaults; or else name `ownerAddress` and `assetId`." }),
+      ownerAddress: address.optional().meta({ description: "With `assetId`: all vaults of this owner and token." }),
+      assetId: uuid.optional(),
+      tokenId: tokenId.optional().meta({ description: "With `assetId`: of this token id only." }),
+      cursor: page.cursor.meta({ description: "`nextCursor` of the preparation before, with the same token." }),
+      ...signing,
+    })
+    .refine(
+      ({ vaults, ownerAddress, assetId, tokenId, cursor }) =>
+        vaults === undefined
+          ? ownerAddress !== undefined && assetId !== undefined
+          : [ownerAddress, assetId, tokenId, cursor].every((field) => field === undefined),
+      "Give either vaults, or ownerAddress and assetId.",
+    ),
+);
+
+export const ownersPreparationBody = requestComponent(
+  "NewOwnersPreparation",
+  z.strictObject({
+    vaultIds: z.array(vaultId).min(1, "Give at least one vault.").max(MAX_LISTED_VAULTS),
+    ...signing,
+  }),
+);
+
 const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
 
 export const withdrawal = responseComponent(
@@ -83,21 +130,84 @@ export const withdrawal = responseComponent(
   }),
 );
 
-export const withdrawalListReply = responseComponent(
-  "WithdrawalListReply",
+const refusal = z.strictObject({ code: z.string(), detail: z.string() });
+
+/** What came of a list, with each withdrawal as the caller may see it. */
+function listReply<W extends z.ZodType>(shown: W) {
+  const error = refusal.nullable().meta({ description: "Why this vault was not accepted; null when it was." });
+  const one = z.strictObject({ vaultId: outDecimal, withdrawal: shown.nullable(), error });
+  return z.strictObject({ vaults: z.array(one).meta({ description: "In the order of the request." }) });
+}
+
+export const withdrawalListReply = responseComponent("WithdrawalListReply", listReply(withdrawal));
+
+/** The user's id is the application's own. */
+export const ownersWithdrawal = responseComponent("OwnersWithdrawal", withdrawal.omit({ userId: true }));
+
+export const ownersListReply = responseComponent("OwnersListReply", listReply(ownersWithdrawal));
+
+export const ownersQuery = z.strictObject({
+  vaultId: z
+    .union([vaultId, z.array(vaultId).max(100)], "Give 1 to 100 vault ids.")
+    .transform((given) => (typeof given === "bigint" ? [given] : given))
+    .meta({ description: "Repeat it for several, up to 100." }),
+});
+
+export const ownersWithdrawals = responseComponent(
+  "OwnersWithdrawals",
   z.strictObject({
-    vaults: z
-      .array(
-        z.strictObject({
-          vaultId: outDecimal,
-          withdrawal: withdrawal.nullable(),
-          error: z
-            .strictObject({ code: z.string(), detail: z.string() })
-            .nullable()
-            .meta({ description: "Why this vault was not accepted; null when it was." }),
+    vaults: z.array(z.strictObject({ vaultId: outDecimal, withdrawal: ownersWithdrawal.nullable() })).meta({
+      description: "In the order of the request; `withdrawal` is null for a vault that has none, or another owner.",
+    }),
+  }),
+);
+
+const field = z.strictObject({ name: z.string(), type: z.string() });
+
+/** A preparation as the documentation shows it. */
+const EXAMPLE = { vaultId: "1048578", quantity: "1", recipient: `0x${"70".repeat(20)}`, deadline: "1893456000" };
+const fieldsOf = (types: Readonly<Record<string, string>>) =>
+  Object.entries(types).map(([name, type]) => ({ name, type }));
+const TYPED_DATA_EXAMPLE = {
+  domain: { name: "Mintmark", version: "1", chainId: 1, verifyingContract: `0x${"5e".repeat(20)}` },
+  types: {
+    EIP712Domain: fieldsOf({ name: "string", version: "string", chainId: "uint256", verifyingContract: "address" }),
+    Withdrawal: [...TYPED_DATA_TYPES.Withdrawal],
+  },
+  primaryType: "Withdrawal",
+  message: { ...EXAMPLE, withdrawnBefore: "0" },
+};
+
+export const preparation = responseComponent(
+  "WithdrawalPreparation",
+  z.strictObject({
+    ownerAddress: outAddress.meta({ description: "Who signs." }),
+    typedData: z
+      .strictObject({
+        domain: z.strictObject({
+          name: z.string(),
+          version: z.string(),
+          chainId: z.int(),
+          verifyingContract: outAddress,
         }),
-      )
-      .meta({ description: "In the order of the request." }),
+        types: z.record(z.string(), z.array(field)),
+        primaryType: z.enum(["Withdrawal", "WithdrawalList"]),
+        message: z.record(z.string(), z.unknown()),
+      })
+      .meta({
+        description: "For `eth_signTypedData_v4` as it is. Whole numbers of the message are decimal strings.",
+        examples: [TYPED_DATA_EXAMPLE],
+      }),
+    submit: z.strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) }).meta({
+      description: "Add `signature` to `body`, and POST it to `path`.",
+      examples: [{ path: "/api/v1/withdrawals", body: EXAMPLE }],
+    }),
+    refused: z
+      .array(z.strictObject({ vaultId: outDecimal, error: refusal }))
+      .meta({ description: "Vaults that cannot be withdrawn now, and are left out.", examples: [[]] }),
+    nextCursor: z.string().nullable().meta({
+      description: "For the owner's further vaults of the token; null when there are none, or vaults were named.",
+    }),
   }),
 );
 

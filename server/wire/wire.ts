@@ -18,7 +18,7 @@ import { transaction } from "../schemas/transactions.ts";
 import { usage } from "../schemas/usage.ts";
 import { balance, user } from "../schemas/users.ts";
 import { type vault, vaultProof } from "../schemas/vaults.ts";
-import { withdrawal } from "../schemas/withdrawals.ts";
+import { ownersWithdrawal, withdrawal } from "../schemas/withdrawals.ts";
 import { time, writerOf } from "./writer.ts";
 
 // The core's objects as JSON, in the form of the response schemas. Vaults are written field by field for speed, since
@@ -33,6 +33,7 @@ export const transactionToWire = writerOf(transaction);
 export const usageToWire = writerOf(usage);
 export const userToWire = writerOf(user);
 export const withdrawalToWire = writerOf(withdrawal);
+export const ownersWithdrawalToWire = writerOf(ownersWithdrawal);
 const writeBatch = writerOf(batch);
 const writeState = writerOf(state);
 

@@ -60,7 +60,7 @@ describe("the OpenAPI document", () => {
       .matchAll(/(\S+) \(([A-Z, ]+)\)/g)
       .flatMap(([, path = "", methods = ""]) => methods.split(", ").map((method) => `${method} ${path}`))
       // Pages for people are not of the API; the router prints the children of /docs and /explorer as `/*` or `*`.
-      .filter((route) => !route.startsWith("HEAD ") && !/^GET (?:\/|\/?docs|\/?explorer|\/?\*)$/.test(route));
+      .filter((route) => !route.startsWith("HEAD ") && !/^GET (?:\/|\/?docs|\/?exit|\/?explorer|\/?\*)$/.test(route));
     // The router prints a tree: only the last part of a nested path is on its line, so full paths are asked for one by one.
     expect([...served].length).toBe(operations().length);
     for (const { name } of operations()) {
@@ -165,7 +165,7 @@ describe("the OpenAPI document", () => {
 
   test("tells what needs credentials, what is deprecated, and the limits", async () => {
     for (const { name, operation } of operations()) {
-      expect(operation.security.length > 0, name).toBe(/ \/api\/|exit-kit$/.test(name));
+      expect(operation.security.length > 0, name).toBe(/ \/api\/|exit-kit$| \/owner\/v1\/withdrawals/.test(name));
       expect(operation.deprecated ?? false, name).toBe(name === "POST /api/mint");
     }
     expect(document["x-limits"]).toEqual((await world.send("GET", "/api/v1/limits")).body);
@@ -194,6 +194,9 @@ describe("the OpenAPI document", () => {
       "POST /api/mint": "token_already_minted",
       "POST /api/v1/withdrawals": "deadline_invalid",
       "POST /api/v1/withdrawals/bulk": "signature_invalid",
+      "POST /api/v1/withdrawals/prepare": "proof_not_ready",
+      "POST /owner/v1/withdrawals/prepare": "credentials_missing",
+      "POST /owner/v1/withdrawals": "credentials_missing",
       "POST /owner/v1/session": "credentials_invalid",
       "POST /oauth/token": "credentials_invalid",
     };

@@ -1,0 +1,128 @@
+import { pause } from "../../core/backoff.ts";
+import type { Withdrawal, WithdrawalPreparation } from "./api.ts";
+import type { MintmarkClient } from "./client.ts";
+import { answer, everyEntry } from "./problem.ts";
+
+/** EIP-712 typed data as the API prepares it: plain JSON. */
+export type TypedData = WithdrawalPreparation["typedData"];
+
+/** Where Ethereum wallets take requests (EIP-1193). */
+export interface Eip1193Provider {
+  /** Sends a request to the wallet, and resolves with its answer. */
+  request(call: { readonly method: string; readonly params: readonly unknown[] }): Promise<unknown>;
+}
+
+/** A viem account or wallet client. A wallet client without an account signs with the vaults' owner. */
+export interface TypedDataSigner {
+  /** Resolves with the signature over EIP-712 typed data. */
+  signTypedData(typedData: never): Promise<`0x${string}`>;
+  readonly account?: unknown;
+}
+
+/** Whatever can sign for an owner; a function serves every other library. */
+export type OwnerSigner =
+  | TypedDataSigner
+  | Eip1193Provider
+  | ((typedData: TypedData, ownerAddress: string) => Promise<string>);
+
+/** What to withdraw, and with whose signature. */
+export interface WithdrawOptions {
+  /** 1 to 256 vaults of one owner: all that is left of each. */
+  readonly vaultIds: readonly string[];
+  /** Signs for the owner. */
+  readonly signer: OwnerSigner;
+  /** Default: the owner. */
+  readonly recipient?: `0x${string}`;
+  /** Seconds since 1970, as a decimal string. Default: in seven days. */
+  readonly deadline?: string;
+  /** Whether to wait until each withdrawal is paid or has failed. Default false. */
+  readonly wait?: boolean;
+  /** Milliseconds between two looks while waiting. Default 2,000. */
+  readonly pollingMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What came of one vault: its withdrawal, or why there is none. */
+export interface VaultWithdrawal {
+  readonly vaultId: string;
+  readonly withdrawal: Withdrawal | null;
+  readonly error: { readonly code: string; readonly detail: string } | null;
+}
+
+const PENDING: readonly Withdrawal["status"][] = ["accepted", "submitted"];
+
+/**
+ * Withdraws vaults with one signature of their owner: prepares the message, has it signed and sends it. Answers each
+ * vault in the order given, and rejects with `ApiError` when none can be withdrawn now. With `wait` it resolves once
+ * each withdrawal is paid or has failed.
+ *
+ * @example
+ * const [{ withdrawal }] = await withdraw(client, { vaultIds: [vaultId], signer: account, wait: true });
+ */
+export async function withdraw(client: MintmarkClient, options: WithdrawOptions): Promise<VaultWithdrawal[]> {
+  const { vaultIds, signer, recipient, deadline, wait = false, pollingMs = 2_000, signal } = options;
+  const body = {
+    vaults: vaultIds.map((vaultId) => ({ vaultId })),
+    ...(recipient !== undefined && { recipient }),
+    ...(deadline !== undefined && { deadline }),
+  };
+  const init = signal === undefined ? {} : { signal };
+  const prepared = await answer(client.POST("/api/v1/withdrawals/prepare", { body, ...init }));
+  const { ownerAddress, typedData, submit, refused } = prepared;
+  const signature = await signWith(signer, typedData, ownerAddress);
+  const found = new Map<string, VaultWithdrawal>();
+  for (const { vaultId, error } of refused) found.set(vaultId, { vaultId, withdrawal: null, error });
+  // The server has written the body, so its fields are those of the route that it names.
+  const signed = { ...submit.body, signature } as never;
+  if (submit.path === "/api/v1/withdrawals") {
+    const withdrawal = await answer(client.POST("/api/v1/withdrawals", { body: signed, ...init }));
+    found.set(withdrawal.vaultId, { vaultId: withdrawal.vaultId, withdrawal, error: null });
+  } else {
+    const { vaults } = await answer(client.POST("/api/v1/withdrawals/bulk", { body: signed, ...init }));
+    for (const one of vaults) found.set(one.vaultId, one);
+  }
+  while (wait && [...found.values()].some(isPending)) {
+    await pause(pollingMs, signal);
+    for (const one of await newest(client, ownerAddress, found, init)) found.set(one.vaultId, one);
+  }
+  return vaultIds.flatMap((vaultId) => found.get(vaultId) ?? []);
+}
+
+function isPending({ withdrawal }: VaultWithdrawal): boolean {
+  return withdrawal !== null && PENDING.includes(withdrawal.status);
+}
+
+/** The pending withdrawals as they are now, from the owner's newest ones. */
+async function newest(
+  client: MintmarkClient,
+  ownerAddress: `0x${string}`,
+  found: ReadonlyMap<string, VaultWithdrawal>,
+  init: { readonly signal?: AbortSignal },
+): Promise<VaultWithdrawal[]> {
+  const waiting = new Set([...found.values()].filter(isPending).map(({ withdrawal }) => withdrawal?.withdrawalId));
+  const seen: VaultWithdrawal[] = [];
+  const page = (cursor: string | undefined) => {
+    const query = { ownerAddress, limit: 100, ...(cursor !== undefined && { cursor }) };
+    return client.GET("/api/v1/withdrawals", { params: { query }, ...init });
+  };
+  for await (const withdrawal of everyEntry(page)) {
+    if (!waiting.delete(withdrawal.withdrawalId)) continue;
+    seen.push({ vaultId: withdrawal.vaultId, withdrawal, error: null });
+    if (waiting.size === 0) break;
+  }
+  return seen;
+}
+
+async function signWith(signer: OwnerSigner, typedData: TypedData, ownerAddress: string): Promise<string> {
+  if (typeof signer === "function") return signer(typedData, ownerAddress);
+  if ("signTypedData" in signer) {
+    // A wallet client signs with its own account, or with the one that is named. An account takes the data alone.
+    const account = "request" in signer ? { account: signer.account ?? ownerAddress } : {};
+    // viem types the data by its contents, which only the server knows.
+    return signer.signTypedData({ ...account, ...typedData } as never);
+  }
+  const params = [ownerAddress, JSON.stringify(typedData)];
+  const signature = await signer.request({ method: "eth_signTypedData_v4", params });
+  if (typeof signature === "string") return signature;
+  throw new TypeError("the wallet answered eth_signTypedData_v4 without a signature");
+}

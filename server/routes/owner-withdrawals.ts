@@ -1,0 +1,94 @@
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import {
+  ownersListReply,
+  ownersPreparationBody,
+  ownersQuery,
+  ownersWithdrawals,
+  preparation,
+  withdrawalListBody,
+} from "../schemas/withdrawals.ts";
+import { preparationToWire } from "../wire/typed-data.ts";
+import { decimal, ownersWithdrawalToWire } from "../wire/wire.ts";
+import { countVaults, LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
+
+const LIST = "/owner/v1/withdrawals";
+
+/**
+ * Withdrawals by the operator's relay for a signed-in owner, whatever application its vaults are of. Each costs the
+ * operator gas, so an owner withdraws whole vaults, and each vault of a list costs a unit of its address's rate.
+ */
+export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
+  endpoint({
+    access: "owner",
+    method: "POST",
+    path: "/owner/v1/withdrawals/prepare",
+    tag: "Owners",
+    summary: "What the signed-in owner signs to withdraw its vaults",
+    description: "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application.",
+    body: ownersPreparationBody,
+    cost: (body) => countVaults({ vaults: (body as { vaultIds?: unknown } | null)?.vaultIds }),
+    example: { vaultIds: ["9223372036854775808", "9223372036854775809"] },
+    success: { status: 200, description: "What to sign.", schemas: [preparation] },
+    errors: [...LIST_ERRORS, ...VAULT_ERRORS],
+    async handle({ service: { engine }, owner, body: { vaultIds, recipient, deadline }, reply }) {
+      reply.header("cache-control", "no-store");
+      const prepared = await engine.withdrawals.prepare(
+        { owner },
+        {
+          vaults: vaultIds.map((vaultId) => ({ vaultId })),
+          ...(recipient && { recipient }),
+          ...(deadline !== undefined && { deadline }),
+        },
+      );
+      return preparationToWire(prepared, { one: null, list: LIST });
+    },
+  }),
+  endpoint({
+    access: "owner",
+    method: "POST",
+    path: LIST,
+    tag: "Owners",
+    summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
+    description:
+      "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application.",
+    body: withdrawalListBody,
+    cost: countVaults,
+    example: {
+      vaults: [{ vaultId: "9223372036854775808", quantity: "1" }],
+      deadline: "1893456000",
+      signature: `0x${"00".repeat(65)}`,
+    },
+    success: { status: 202, description: "The result for each vault.", schemas: [ownersListReply] },
+    errors: [...LIST_ERRORS, "l1_not_compared", "signature_invalid", "l1_failed"],
+    async handle({ service: { engine }, owner, body, reply }) {
+      reply.header("cache-control", "no-store");
+      const listed = await engine.withdrawals.requestList({ owner }, body);
+      return {
+        vaults: listed.map(({ vaultId, withdrawal, error }) => ({
+          vaultId: decimal(vaultId),
+          withdrawal: withdrawal && ownersWithdrawalToWire(withdrawal),
+          error: error && { code: error.code, detail: error.message },
+        })),
+      };
+    },
+  }),
+  endpoint({
+    access: "owner",
+    method: "GET",
+    path: LIST,
+    tag: "Owners",
+    summary: "The newest withdrawal of each of the signed-in owner's vaults",
+    query: ownersQuery,
+    success: { status: 200, description: "As they are now.", schemas: [ownersWithdrawals] },
+    async handle({ service: { engine }, owner, query: { vaultId: vaultIds }, reply }) {
+      reply.header("cache-control", "no-store");
+      const newest = await engine.withdrawals.newestOf(owner, vaultIds);
+      return {
+        vaults: vaultIds.map((vaultId, i) => {
+          const withdrawal = newest[i] ?? null;
+          return { vaultId: decimal(vaultId), withdrawal: withdrawal && ownersWithdrawalToWire(withdrawal) };
+        }),
+      };
+    },
+  }),
+];

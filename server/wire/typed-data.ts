@@ -1,0 +1,44 @@
+import { getTypesForEIP712Domain } from "viem";
+import type { PreparedWithdrawals } from "../../core/index.ts";
+import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/index.ts";
+import { decimal } from "./wire.ts";
+
+/**
+ * A preparation as plain JSON: typed data that every wallet takes for `eth_signTypedData_v4`, with the domain's type and
+ * with decimal strings, and the request to send afterwards.
+ *
+ * @param paths - the routes that take a single withdrawal, if there is one, and a list
+ */
+export function preparationToWire(
+  { owner, portal, vaults, recipient, deadline, refused }: PreparedWithdrawals,
+  paths: { readonly one: string | null; readonly list: string },
+  nextCursor: string | null = null,
+) {
+  const [first] = vaults;
+  const isSingle = paths.one !== null && vaults.length === 1 && first !== undefined;
+  const typed = isSingle
+    ? withdrawalTypedData(portal, { ...first, recipient, deadline })
+    : withdrawalListTypedData(portal, { vaults, recipient, deadline });
+  const domain = { ...typed.domain, chainId: Number(typed.domain.chainId) };
+  const message = plain(typed.message) as Record<string, unknown>;
+  const { withdrawnBefore: _, ...single } = message;
+  return {
+    ownerAddress: owner,
+    typedData: {
+      domain,
+      types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...typed.types },
+      primaryType: typed.primaryType,
+      message,
+    },
+    submit: isSingle ? { path: paths.one, body: single } : { path: paths.list, body: message },
+    refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({
+      vaultId: decimal(vaultId),
+      error: { code, detail },
+    })),
+    nextCursor,
+  };
+}
+
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (_, each) => (typeof each === "bigint" ? decimal(each) : each)));
+}

@@ -1,0 +1,203 @@
+import { hashTypedData, type TypedDataDefinition } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { withdrawalDigest, withdrawalListDigest } from "../../core/protocol/typed-data.ts";
+import { type Answer, createWorld, refusal, SETTLEMENT, type SendOptions, type World } from "./fixture.ts";
+
+const owner = privateKeyToAccount(generatePrivateKey());
+const stranger = privateKeyToAccount(generatePrivateKey());
+
+let world: World;
+let users: readonly [string, string];
+let session: SendOptions;
+beforeAll(async () => {
+  world = await createWorld();
+  const register = async (ownerAddress: string, key?: string) =>
+    (await world.send("POST", "/api/v1/users", { body: { ownerAddress }, ...(key && { key }) })).body.userId;
+  users = [await register(owner.address), await register(owner.address, world.otherKey)];
+  session = await signedIn(owner);
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** Vaults of ten units for the owner's user, each in a sealed batch of its own, unless it is to stay open. */
+async function vaults(count: number, { user = users[0], key = world.key, open = false } = {}): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const mint = { mintingBlob: "", assetId: world.erc20.assetId, amount: 10, dataAvailabilityMode: "validium" };
+    const { body } = await world.send("POST", "/api/v1/mint", {
+      key,
+      body: { users: [{ userId: user, mints: [mint] }] },
+    });
+    ids.push(body.vaults[0].vaultId);
+    if (!open) await world.engine.operator.seal("validium");
+  }
+  return ids;
+}
+
+async function signedIn(account: typeof owner): Promise<SendOptions> {
+  const headers = { host: "localhost:3000" };
+  const challenge = await world.send("POST", "/owner/v1/challenge", {
+    ...{ key: null, headers },
+    body: { address: account.address },
+  });
+  const { message } = challenge.body;
+  const proof = { message, signature: await account.signMessage({ message }) };
+  const { body } = await world.send("POST", "/owner/v1/session", { key: null, headers, body: proof });
+  return { key: null, headers: { authorization: `Bearer ${body.token}` } };
+}
+
+const prepare = (body: object, options: SendOptions = {}) =>
+  world.send("POST", "/api/v1/withdrawals/prepare", { ...options, body });
+/** Signs what was prepared, as a wallet does, and sends what the answer says. */
+async function submitted({ body }: Answer, by = owner, options: SendOptions = {}): Promise<Answer> {
+  const signature = await by.signTypedData(body.typedData as TypedDataDefinition);
+  return world.send("POST", body.submit.path, { ...options, body: { ...body.submit.body, signature } });
+}
+const namesOf = (ids: readonly string[]) => ids.map((vaultId) => ({ vaultId }));
+const codesOf = (refused: readonly { vaultId: string; error: { code: string } }[]) =>
+  refused.map(({ vaultId, error }) => [vaultId, error.code]);
+
+test("one vault is prepared as a single withdrawal, plain JSON whose digest is the protocol's", async () => {
+  const [vaultId = ""] = await vaults(1);
+  const given = { vaults: [{ vaultId, quantity: "4" }], recipient: stranger.address, deadline: "1893456000" };
+  const soon = String(Math.floor(Date.now() / 1000) + 3600);
+  expect(refusal(await prepare(given))).toMatchObject({ code: "deadline_invalid" });
+  const prepared = await prepare({ ...given, deadline: soon });
+  const { ownerAddress, typedData, submit, refused } = prepared.body;
+  expect([prepared.status, ownerAddress, refused]).toEqual([200, owner.address.toLowerCase(), []]);
+  const message = {
+    ...{ vaultId, withdrawnBefore: "0", quantity: "4" },
+    ...{ recipient: stranger.address.toLowerCase(), deadline: soon },
+  };
+  expect(typedData).toMatchObject({ primaryType: "Withdrawal", message, domain: { chainId: 31_337 } });
+  expect(Object.keys(typedData.types)).toEqual(["EIP712Domain", "Withdrawal"]);
+  const digest = withdrawalDigest(SETTLEMENT, {
+    ...{ vaultId: BigInt(vaultId), withdrawnBefore: 0n, quantity: 4n },
+    ...{ recipient: stranger.address, deadline: BigInt(soon) },
+  });
+  expect(hashTypedData(typedData)).toBe(digest);
+  expect(submit.path).toBe("/api/v1/withdrawals");
+  expect(await submitted(prepared)).toMatchObject({
+    status: 202,
+    body: { vaultId, quantity: "4", status: "accepted" },
+  });
+});
+
+test("several vaults are prepared as one list, without those that cannot be withdrawn", async () => {
+  const [one = "", two = "", three = ""] = await vaults(3);
+  const [foreign = ""] = await vaults(1, { user: users[1], key: world.otherKey });
+  const [open = ""] = await vaults(1, { open: true });
+  await submitted(await prepare({ vaults: namesOf([two]) }));
+  const asked = [{ vaultId: one }, { vaultId: two }, { vaultId: open }, { vaultId: foreign }, { vaultId: "77" }];
+  const prepared = await prepare({ vaults: [...asked, { vaultId: three, quantity: "3" }] });
+  const { typedData, refused, submit, nextCursor } = prepared.body;
+  expect(codesOf(refused)).toEqual([
+    [two, "withdrawal_pending"],
+    [open, "proof_not_ready"],
+    [foreign, "vault_not_found"],
+    ["77", "vault_not_found"],
+  ]);
+  const listed = [
+    { vaultId: BigInt(one), withdrawnBefore: 0n, quantity: 10n },
+    { vaultId: BigInt(three), withdrawnBefore: 0n, quantity: 3n },
+  ];
+  const deadline = BigInt(typedData.message.deadline);
+  expect(Number(deadline) - Date.now() / 1000).toBeGreaterThan(6.9 * 86_400);
+  expect(hashTypedData(typedData)).toBe(
+    withdrawalListDigest(SETTLEMENT, { vaults: listed, recipient: owner.address, deadline }),
+  );
+  expect([submit.path, nextCursor]).toEqual(["/api/v1/withdrawals/bulk", null]);
+  const { status, body } = await submitted(prepared);
+  expect(status).toBe(202);
+  expect(body.vaults.map(({ withdrawal }: { withdrawal: { quantity: string } }) => withdrawal.quantity)).toEqual([
+    "10",
+    "3",
+  ]);
+  expect(refusal(await prepare({ vaults: namesOf([one]) })).code).toBe("withdrawal_pending");
+  expect(refusal(await prepare({ vaults: namesOf(["77"]) })).code).toBe("vault_not_found");
+  await world.engine.operator.seal("validium");
+  const nothing = { vaults: [{ vaultId: foreign, quantity: "0" }] };
+  expect(refusal(await prepare(nothing, { key: world.otherKey })).code).toBe("amount_out_of_range");
+});
+
+test("all of a token is prepared at once, and the rest after a full list", async () => {
+  await using own = await createWorld();
+  const { body: user } = await own.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
+  const { erc721, erc20 } = own;
+  const mints = Array.from({ length: 300 }, (_, i) => ({
+    ...{ tokenId: String(i), assetId: erc721.assetId, amount: 1, dataAvailabilityMode: "validium" },
+  }));
+  await own.send("POST", "/api/v1/mint", { body: { users: [{ userId: user.userId, mints }] } });
+  await own.engine.operator.seal("validium");
+  const all = { ownerAddress: owner.address, assetId: erc721.assetId };
+  const ask = (body: object) => own.send("POST", "/api/v1/withdrawals/prepare", { body });
+  const first = (await ask(all)).body;
+  expect(first.typedData.message.vaults).toHaveLength(256);
+  const second = (await ask({ ...all, cursor: first.nextCursor })).body;
+  expect([second.typedData.message.vaults.length, second.nextCursor]).toEqual([44, null]);
+  const seventh = (await ask({ ...all, tokenId: "7" })).body;
+  expect([seventh.typedData.primaryType, seventh.refused]).toEqual(["Withdrawal", []]);
+  expect(refusal(await ask({ ...all, assetId: erc20.assetId })).code).toBe("vault_not_found");
+  for (const wrong of [{}, { ownerAddress: owner.address }, { ...all, vaults: [{ vaultId: "1" }] }, { vaults: [] }]) {
+    expect(refusal(await ask(wrong))).toMatchObject({ status: 400, code: "validation_failed" });
+  }
+});
+
+test("a signed-in owner withdraws its own whole vaults of every application, and follows them", async () => {
+  const [mine = ""] = await vaults(1);
+  const [others = ""] = await vaults(1, { user: users[1], key: world.otherKey });
+  const ids = [mine, others];
+  const ask = (vaultIds: readonly string[], options = session) =>
+    world.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds } });
+  const prepared = await ask(ids);
+  expect(prepared.body.submit.path).toBe("/owner/v1/withdrawals");
+  expect(prepared.body.typedData.primaryType).toBe("WithdrawalList");
+  const part = structuredClone(prepared);
+  part.body.typedData.message.vaults[0].quantity = "9";
+  part.body.submit.body.vaults[0].quantity = "9";
+  const { body: refused } = await submitted({ ...part }, owner, session);
+  expect(codesOf(refused.vaults.filter(({ error }: { error: unknown }) => error))).toEqual([
+    [mine, "amount_out_of_range"],
+  ]);
+  const again = await ask([mine]);
+  const { status, body } = await submitted(again, owner, session);
+  expect(status).toBe(202);
+  expect(body.vaults).toEqual([
+    { vaultId: mine, withdrawal: expect.objectContaining({ quantity: "10" }), error: null },
+  ]);
+  expect(body.vaults[0].withdrawal).not.toHaveProperty("userId");
+  const query = [...ids, "77"].map((vaultId) => `vaultId=${vaultId}`).join("&");
+  const follow = (options: SendOptions) => world.send("GET", `/owner/v1/withdrawals?${query}`, options);
+  expect((await follow(session)).body.vaults).toEqual([
+    body.vaults.map(({ vaultId, withdrawal }: { vaultId: string; withdrawal: object }) => ({ vaultId, withdrawal }))[0],
+    { vaultId: others, withdrawal: expect.objectContaining({ vaultId: others, status: "accepted" }) },
+    { vaultId: "77", withdrawal: null },
+  ]);
+  // Each application finds its own.
+  const { body: listed } = await world.send("GET", "/api/v1/withdrawals?limit=1", { key: world.otherKey });
+  expect(listed.data[0]).toMatchObject({ vaultId: others, userId: users[1] });
+});
+
+test("an owner's session withdraws nobody else's vaults, and costs a unit for each", async () => {
+  const [vaultId = ""] = await vaults(1);
+  const foreign = await signedIn(stranger);
+  const ask = (options: SendOptions) =>
+    world.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds: [vaultId] } });
+  const prepared = await ask(session);
+  expect(refusal(await ask(foreign)).code).toBe("vault_not_found");
+  expect(refusal(await submitted(prepared, stranger, foreign)).code).toBe("vault_not_found");
+  expect(refusal(await submitted(prepared, stranger, session)).code).toBe("signature_invalid");
+  expect(refusal(await ask({ key: null })).code).toBe("credentials_missing");
+  expect(refusal(await ask({})).code).toBe("credentials_missing");
+  const unknown = await world.send("GET", `/owner/v1/withdrawals?vaultId=${vaultId}`, foreign);
+  expect(unknown.body.vaults).toEqual([{ vaultId, withdrawal: null }]);
+  await using poor = await createWorld({ rateLimits: { publicReads: { units: 20, windowSeconds: 3600 } } });
+  const saved = world;
+  world = poor;
+  const poorSession = await signedIn(owner);
+  world = saved;
+  const many = Array.from({ length: 19 }, (_, i) => String(i));
+  const body = { vaultIds: many };
+  const paid = await poor.send("POST", "/owner/v1/withdrawals/prepare", { ...poorSession, body });
+  expect(refusal(paid).code).toBe("rate_limited");
+});
