@@ -8,7 +8,9 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { open, settle } from "../engine-workload.ts";
 import type { Row, SectionResult } from "../section.ts";
+import { appendPaced } from "./disk.ts";
 import { KINDS, type Kind, type LoadPlan, type LoadResult, SOAK_WINDOW_SECONDS } from "./load.ts";
+import { quantile } from "./paced.ts";
 import { startServer } from "./server.ts";
 import { STAGE_NAMES, stageShares } from "./stages.ts";
 
@@ -42,12 +44,23 @@ type Progress = (line: string) => void;
 
 /** Throughput and response times of the server, with and without its engine, each on its own store. */
 export async function measureHttp(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
-  const rows = [
-    await row("the server", "engine", kinds, progress),
-    await row("the same without the engine", "bare", kinds, progress),
-    AIM,
-  ];
+  const server = await row("the server", "engine", kinds, progress);
+  const disk = await diskRow(server, kinds, progress);
+  const rows = [server, await row("the same without the engine", "bare", kinds, progress), disk, AIM];
   return { name: "http", title: "Mints over HTTP", method: METHOD, columns: COLUMNS, rows, reference: null };
+}
+
+/** Answer times of the disk for the writes of the server at half load. */
+async function diskRow(server: Row, kinds: readonly Kind[], progress: Progress): Promise<Row> {
+  const values: Record<string, number> = {};
+  for (const { name, mintsPerRequest, halfSeconds, writtenBytes } of kinds) {
+    progress(`the disk alone, ${name}`);
+    const rate = (server.values[`${name}Rate`] ?? 0) / mintsPerRequest / 2;
+    const times = await inFolder((folder) => appendPaced(folder, rate, halfSeconds, writtenBytes));
+    values[`${name}P50`] = quantile(times, 0.5);
+    values[`${name}P99`] = quantile(times, 0.99);
+  }
+  return { label: "the disk alone", ours: false, values };
 }
 
 /** The server's memory over time under half of its saturated load. */
@@ -83,14 +96,11 @@ async function row(label: string, which: "engine" | "bare", kinds: readonly Kind
 export async function measureStages(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
   const shares = new Map<string, Readonly<Record<string, number>>>();
   for (const kind of kinds) {
-    const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-profile-"));
-    try {
+    await inFolder(async (folder) => {
       const options = ["--cpu-prof", `--cpu-prof-dir=${folder}`];
       await underLoad("engine", { kinds: [kind], soakWindows: 0 }, (line) => progress(`profiled, ${line}`), options);
       shares.set(`${kind.name}Rate`, await stageShares(folder));
-    } finally {
-      await rm(folder, { recursive: true, force: true });
-    }
+    });
   }
   const columns = COLUMNS.filter(({ key }) => shares.has(key)).map((column) => ({ ...column, unit: "%" }));
   const rows = STAGE_NAMES.map((stage): Row => {
@@ -107,14 +117,21 @@ async function underLoad(
   progress: Progress,
   options: readonly string[] = [],
 ): Promise<LoadResult> {
-  const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-http-"));
-  try {
+  return inFolder(async (folder) => {
     const store = join(folder, "store");
     const engine = await open(store);
     const world = await settle(engine);
     await engine.close();
     await using server = await startServer(which, store, world, options);
     return await load({ ...plan, port: server.port, serverPid: server.pid, world }, progress);
+  });
+}
+
+/** Runs `body` with a new folder on the disk of the benches, and removes it. */
+async function inFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-http-"));
+  try {
+    return await body(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -146,7 +163,9 @@ const METHOD =
   "10 users, every tenth for the rollup; batches are sealed as they fill. Single mints: ERC-721. Rates are medians of " +
   "three rounds at saturation. Answer times are at half of the server's own rate, sent evenly and counted from the " +
   "moment when a request was due. Without the engine, a mint is answered at once with an answer of the same size, and " +
-  "keys are not looked up: HTTP, JSON and the log are left.";
+  "keys are not looked up: HTTP, JSON and the log are left. The disk alone: a file beside the store takes the bytes of " +
+  "the server's writes at the same times, and each is on disk before the next. A server that answers when a mint is on " +
+  "disk cannot be quicker, so the disk bounds both p99 wherever its own is above the aim.";
 
 const STAGES_METHOD =
   "A CPU profile of the server's main thread over a tenth of the requests, warm-up included. Each sample counts for " +
