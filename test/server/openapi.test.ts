@@ -221,10 +221,10 @@ describe("docs/api.md", () => {
     expect(listed).toEqual(Object.fromEntries(known));
   });
 
-  test("lists every route and its scope, and no other", () => {
-    const rows = [...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\/\S+)` +\| (\S+) +\|/gm)];
-    const listed = rows.map(([, method, path, access]) => `${method} ${path} ${access}`);
-    const known = ENDPOINTS.map(({ method, path, access }) => `${method} ${path} ${access}`);
+  test("lists every route with its scope and summary, and no other", () => {
+    const rows = [...text.matchAll(/^\| `(GET|POST|PUT|DELETE) (\/\S+)` +\| (\S+) +\| (.+?) +\|$/gm)];
+    const listed = rows.map(([, method, path, access, summary]) => `${method} ${path} ${access} ${summary}`);
+    const known = ENDPOINTS.map(({ method, path, access, summary }) => `${method} ${path} ${access} ${summary}`);
     expect(listed.toSorted()).toEqual(known.toSorted());
   });
 
