@@ -6,7 +6,9 @@ import {IAssetRegistry} from "./interfaces/IAssetRegistry.sol";
 import {ICommittee} from "./interfaces/ICommittee.sol";
 import {IIssuers} from "./interfaces/IIssuers.sol";
 import {IOperatorRoles} from "./interfaces/IOperatorRoles.sol";
-import {BlobScheme, Standard} from "./interfaces/Model.sol";
+import {IVaultProofs} from "./interfaces/IVaultProofs.sol";
+import {BatchHeader, BlobScheme, Standard, Vault, VaultPath} from "./interfaces/Model.sol";
+import {BlobVaults} from "./libraries/BlobVaults.sol";
 import {Administration} from "./state/Administration.sol";
 import {AssetRegistry} from "./state/AssetRegistry.sol";
 import {Committee} from "./state/Committee.sol";
@@ -14,6 +16,7 @@ import {Commits} from "./state/Commits.sol";
 import {Issuers} from "./state/Issuers.sol";
 import {SettlementState} from "./state/SettlementState.sol";
 import {TimeLockedRoles} from "./state/TimeLockedRoles.sol";
+import {VaultProofs} from "./state/VaultProofs.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
 /// @title The settlement contract: append-only state of all mints, and the exit of their owners.
@@ -130,6 +133,27 @@ contract StateCommitment is Commits {
 
     function renounceRole(bytes32, address) public override {
         _administer();
+    }
+
+    /// @inheritdoc IVaultProofs
+    function voidDuplicate(
+        Vault calldata,
+        BatchHeader calldata,
+        VaultPath calldata,
+        Vault calldata,
+        BatchHeader calldata,
+        VaultPath calldata
+    ) external override(IVaultProofs, VaultProofs) {
+        _administer();
+    }
+
+    function _opened(Vault memory vault, uint256 assetIndex, BlobVaults.Batch memory batch, bytes32[] calldata path)
+        internal
+        view
+        override
+        returns (bool)
+    {
+        return Administration(_administration).opened(vault, assetIndex, batch, path);
     }
 
     /// @dev Has the {Administration} do this very call over this contract's storage, and ends it with its answer.

@@ -28,6 +28,10 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IIssue
     /// @param assets Bit i stands for asset i of the manifest.
     event AssetsLeftOut(Mode indexed mode, uint64 indexed batchNumber, uint256 assets);
 
+    /// @notice Just before the other events of a batch that is committed by blobs.
+    /// @param assets The manifest, packed.
+    event BlobsCommitted(uint64 indexed batchNumber, bytes assets, bytes32[] versionedHashes);
+
     error CommittingPaused();
     /// @notice Rollup data must be the input of its own transaction, so that it can be read from the chain.
     error NotPlainAccount(address caller);
@@ -73,6 +77,16 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IIssue
         bytes calldata attestation,
         bytes calldata consents
     ) external;
+
+    /// @notice Appends a batch whose vaults are the blobs of this transaction, all of them: 1 to 6. Operator only, and not while paused.
+    /// @dev L1 reads no blob; a withdrawal opens the vault's own elements. On a chain without the point evaluation precompile it reverts
+    /// (`NoPointEvaluation` of the library BlobVaults).
+    /// @param previous The {history} that the batch follows, of both modes.
+    /// @param batchNumber The next of its mode, zk-rollup.
+    /// @param vaultCount The batch's slots, at most 4096 a blob; the elements behind them are continuations.
+    /// @param assets As in {commitValidiumBatch}. An element names its asset by a place in it.
+    /// @param consents As in {commitRollupBatch}.
+    function commitBlobBatch(bytes32 previous, uint64 batchNumber, uint32 vaultCount, bytes calldata assets, bytes calldata consents) external;
 
     // ---- State
 

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Mode, Standard, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
+import {IVaultProofs} from "./IVaultProofs.sol";
+import {Authorization, BatchHeader, Standard, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
 
 /// @title The exit of owners: a proof of a vault and its owner's will mint the token.
-interface IWithdrawals {
+interface IWithdrawals is IVaultProofs {
     /// @param quantity What this withdrawal took, quantized.
     /// @param withdrawnTotal What has been withdrawn of the vault, this included.
     event Withdrawn(uint64 indexed vaultId, address indexed recipient, uint64 quantity, uint64 withdrawnTotal);
     /// @notice An item of a batch of withdrawals had no effect; `reason` is the error that it would have reverted with alone.
     event WithdrawalFailed(uint64 indexed vaultId, bytes reason);
     event AuthorizationCancelled(address indexed signer, bytes32 indexed digest);
-    event DuplicateVoided(uint64 indexed earlierVaultId, uint64 indexed laterVaultId);
 
-    /// @notice The header is not the one that was committed at the place that the vault's id names.
-    error HeaderMismatch(uint64 vaultId);
-    /// @notice The vault is not below the batch's root at its slot, or the batch's manifest does not name its asset.
-    error ProofInvalid(uint64 vaultId);
     /// @notice The vault's batch came before its asset was registered, as of sequence `since`: the vault never counts.
     error BatchBeforeRegistration(uint64 vaultId, uint64 since);
     /// @notice The token lives on another chain.
@@ -27,8 +23,6 @@ interface IWithdrawals {
     error BlobLengthInvalid(uint64 vaultId, uint256 length);
     /// @notice An ERC-721 vault waits until then, so that a duplicate can be voided.
     error NotMature(uint64 vaultId, uint64 maturesAt);
-    /// @notice Withdrawn whole, or voided.
-    error VaultExhausted(uint64 vaultId);
     error QuantityZero(uint64 vaultId);
     error QuantityTooLarge(uint64 vaultId, uint64 quantity, uint64 available);
     error RecipientZero(uint64 vaultId);
@@ -43,8 +37,6 @@ interface IWithdrawals {
     error NotListed(uint64 vaultId);
     /// @notice `mintFor` reverted; `reason` is the first 256 bytes of what it said.
     error TokenRefused(address token, bytes reason);
-    /// @notice Not two vaults of one ERC-721 token of this chain, the earlier one first and both from after its registration.
-    error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
     error NotSelf();
     /// @notice Item `index` of all items would get less gas than the call sets aside for each.
     error GasTooLow(uint256 index);
@@ -95,17 +87,6 @@ interface IWithdrawals {
     /// @param vaults 24 bytes for each: vaultId:u64 withdrawnBefore:u64 quantity:u64.
     function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external;
 
-    /// @notice Exhausts the later of two vaults of one ERC-721 token. Anyone may, until it has been withdrawn.
-    /// @dev Later by sequence, then by slot. The same token by its id, as the blob scheme in the registry derives it.
-    function voidDuplicate(
-        Vault calldata earlier,
-        BatchHeader calldata earlierHeader,
-        VaultPath calldata earlierPath,
-        Vault calldata later,
-        BatchHeader calldata laterHeader,
-        VaultPath calldata laterPath
-    ) external;
-
     /// @notice Reverts unless the vault is in the committed state.
     /// @return withdrawnAmount What has been withdrawn of it, quantized; 1 for a voided ERC-721.
     function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path)
@@ -116,8 +97,6 @@ interface IWithdrawals {
     /// @notice What has been withdrawn of a vault, quantized; 1 for a voided ERC-721. The standard says where it is kept.
     function withdrawn(uint64 vaultId, Standard standard) external view returns (uint64);
 
-    /// @notice Hash of the header of a batch; zero when it has not been committed.
-    function batchHeaderHash(Mode mode, uint64 batchNumber) external view returns (bytes32);
     /// @notice Seconds that an ERC-721 vault waits after its commit.
     function maturity() external view returns (uint64);
 }

@@ -52,7 +52,8 @@ struct BatchHeader {
 
 /// @dev What leads from a vault and its asset to the batch root; docs/protocol.md 2.
 struct VaultPath {
-    /// @dev In the vault tree, from the leaf upwards, as many as its height.
+    /// @dev In the vault tree, from the leaf upwards, as many as its height. For a blob batch: what opens the vault's elements, as
+    /// docs/protocol.md 6 says.
     bytes32[] siblings;
     /// @dev The asset's place in the batch's manifest.
     uint8 assetIndex;
@@ -88,6 +89,8 @@ struct WithdrawalTerms {
     /// @dev Of the batch's manifest, which names the asset.
     bytes32 manifestRoot;
     uint32 vaultCount;
+    /// @dev The asset's place in the manifest.
+    uint8 assetIndex;
     address token;
     Standard standard;
     BlobScheme scheme;

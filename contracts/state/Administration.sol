@@ -2,12 +2,25 @@
 pragma solidity 0.8.37;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {Vault} from "../interfaces/Model.sol";
+import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Committee} from "./Committee.sol";
 import {SettlementState} from "./SettlementState.sol";
+import {VaultProofs} from "./VaultProofs.sol";
 
-/// @title What the settlement contract does apart from commits and exits: who may act, and which assets there are.
+/// @title What the settlement contract does apart from commits and withdrawals: who may act, which assets there are, which duplicate is void, and
+/// whether blobs hold a vault.
 /// @dev Its code, which is fixed for ever, runs over the settlement contract's storage: both together would be more than a chain takes for
 /// one contract. By itself it has no roles, and nothing depends on its own storage.
-contract Administration is SettlementState {
+contract Administration is SettlementState, VaultProofs {
     constructor(uint64 changeDelay) EIP712("Mintmark", "1") Committee(changeDelay) {}
+
+    /// @notice {BlobVaults-opened}; it reads no storage.
+    function opened(Vault calldata vault, uint256 assetIndex, BlobVaults.Batch calldata batch, bytes32[] calldata path)
+        external
+        view
+        returns (bool)
+    {
+        return _opened(vault, assetIndex, batch, path);
+    }
 }

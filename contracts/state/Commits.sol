@@ -4,6 +4,7 @@ pragma solidity 0.8.37;
 import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
 import {Mode} from "../interfaces/Model.sol";
 import {BatchData} from "../libraries/BatchData.sol";
+import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Consents} from "../libraries/Consents.sol";
 import {Manifest} from "../libraries/Manifest.sol";
 import {Messages} from "../libraries/Messages.sol";
@@ -64,6 +65,21 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         _checkAttestation(previous, batchNumber, batchRoot, vaultCount, dataHash, uint64(head >> EPOCH), attestation);
         if (leftOut != 0) batchRoot = _batchRoot(Mode.Validium, assets, leftOut, content);
         _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
+    }
+
+    /// @inheritdoc IStateCommitment
+    function commitBlobBatch(bytes32 previous, uint64 batchNumber, uint32 vaultCount, bytes calldata assets, bytes calldata consents)
+        external
+    {
+        uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
+        (uint256[] memory terms, uint256 issued) = _termsOf(assets);
+        bytes32[] memory versionedHashes = BlobVaults.committed();
+        if (vaultCount == 0 || vaultCount > versionedHashes.length * BlobVaults.BLOB_ELEMENTS) revert VaultCountInvalid(vaultCount);
+        bytes32 content = BlobVaults.content(vaultCount, keccak256(assets), versionedHashes);
+        emit BlobsCommitted(batchNumber, assets, versionedHashes);
+        uint256 leftOut = _leftOut(Mode.ZkRollup, batchNumber, content, assets, terms, issued, consents);
+        bytes32 batchRoot = BlobVaults.batchRoot(Manifest.root(assets, leftOut), content);
+        _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, vaultCount, content);
     }
 
     /// @inheritdoc IStateCommitment

@@ -19,26 +19,35 @@ import {
     WithdrawalGroup,
     WithdrawalTerms
 } from "../interfaces/Model.sol";
+import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
 import {Signatures} from "../libraries/Signatures.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {AssetRegistry} from "./AssetRegistry.sol";
+import {VaultProofs} from "./VaultProofs.sol";
 
 /// @title The exit: a proof of a vault and its owner's will mint the token. No role, no pause, no operator.
-/// @dev Who inherits this writes `_headers`, and thereby says which batches are the state.
-abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry, IWithdrawals {
+abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, IWithdrawals {
     /// @dev Where a list begins in the calldata; 0, and why, when it does not count.
     struct Checked {
         uint256 list;
         bytes fault;
     }
 
+    /// @dev How far a batch of withdrawals is.
+    struct Progress {
+        uint256 itemGas;
+        Checked[] lists;
+        uint256 index;
+        uint256 failed;
+        PackedItems.Word word;
+    }
+
     /// @dev Least gas of one item of a batch: proof, signature and token call together. No caller can make an item fail by giving it less.
     uint64 private constant MIN_ITEM_GAS = 500_000;
-    /// @dev Of {withdrawItem}'s calldata: behind the selector, seven words of terms, and three more.
-    uint256 private constant ITEM_OFFSET = 4 + 10 * 32;
+    /// @dev Of {withdrawItem}'s calldata: behind the selector, eight words of terms, and three more.
+    uint256 private constant ITEM_OFFSET = 4 + 11 * 32;
     /// @dev What the terms before an item and the report after it can cost.
     uint256 private constant ITEM_RESERVE = 20_000;
     /// @dev Of what a token says when it refuses.
@@ -49,9 +58,6 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
     /// @inheritdoc IWithdrawals
     uint64 public immutable maturity;
 
-    mapping(Mode => mapping(uint64 batchNumber => bytes32)) internal _headers;
-    /// @dev ERC-721: one bit a vault.
-    mapping(uint256 word => uint256 bits) private _taken;
     /// @dev ERC-20, ERC-1155: 64 bits a vault.
     mapping(uint256 word => uint256 amounts) private _withdrawn;
     mapping(address signer => mapping(bytes32 digest => bool)) private _cancelled;
@@ -85,47 +91,11 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         returns (uint256 failed)
     {
         if (itemGas < MIN_ITEM_GAS) revert ItemGasTooLow(itemGas);
-        uint256 index;
-        Checked[] memory found = _checkLists(lists, itemGas);
-        PackedItems.Word memory word;
-        for (uint256 i; i < groups.length; ++i) {
-            WithdrawalGroup calldata group = groups[i];
-            uint64 firstVaultId = (uint64(group.mode) << 63) | (group.batchNumber << 20);
-            // Known once the contract has answered itself.
-            bool known;
-            bytes memory terms;
-            for (uint256 offset; offset < group.items.length; ++index) {
-                uint64 vaultId;
-                bytes calldata item;
-                (vaultId, item, offset) = PackedItems.next(group.items, offset);
-                vaultId |= firstVaultId;
-                _requireGas(itemGas, index);
-                if (!known) (known, terms) = _askTerms(vaultId, group);
-                bytes memory reason = terms;
-                (word.by, word.list) = (known ? uint160(msg.sender) : 0, 0);
-                if (known && PackedItems.isListed(item)) {
-                    uint256 number = PackedItems.listOf(item);
-                    if (number >= found.length) revert PackedItems.ListMalformed();
-                    (word.list, reason) = (found[number].list, found[number].fault);
-                    item = PackedItems.unlisted(item, word, vaultId);
-                }
-                if (word.by != 0) {
-                    bytes memory callData =
-                        PackedItems.callOf(this.withdrawItem.selector, terms, vaultId, group.assetType, word, item);
-                    // Once more, since a long item costs gas to copy.
-                    _requireGas(itemGas, index);
-                    bool done = _call(address(this), itemGas, callData);
-                    // The next item is copied to the same place.
-                    assembly ("memory-safe") {
-                        mstore(0x40, callData)
-                    }
-                    if (done) continue;
-                    reason = _reason(MAX_ITEM_REASON_BYTES);
-                }
-                ++failed;
-                emit WithdrawalFailed(vaultId, reason);
-            }
-        }
+        Progress memory progress;
+        progress.itemGas = itemGas;
+        progress.lists = _checkLists(lists, itemGas);
+        for (uint256 i; i < groups.length; ++i) _withdrawGroup(groups[i], progress);
+        return progress.failed;
     }
 
     /// @notice One item of {withdrawBatch}; only this contract calls it, so that a failing item takes its effects back.
@@ -175,48 +145,58 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
     }
 
     /// @inheritdoc IWithdrawals
-    function voidDuplicate(
-        Vault calldata earlier,
-        BatchHeader calldata earlierHeader,
-        VaultPath calldata earlierPath,
-        Vault calldata later,
-        BatchHeader calldata laterHeader,
-        VaultPath calldata laterPath
-    ) external {
-        _prove(earlier, earlierHeader, earlierPath);
-        _prove(later, laterHeader, laterPath);
-        Asset storage found = _assets[later.chainId][later.assetType];
-        bool sameAsset = earlier.chainId == later.chainId && earlier.assetType == later.assetType;
-        if (!sameAsset || found.standard != Standard.ERC721 || later.chainId != block.chainid) {
-            revert NotDuplicates(earlier.vaultId, later.vaultId);
-        }
-        bool ordered = earlierHeader.sequence < laterHeader.sequence
-            || (earlierHeader.sequence == laterHeader.sequence && earlier.vaultId < later.vaultId);
-        // An earlier vault that nobody could ever withdraw must not take the token with it.
-        bool exists = earlierHeader.sequence >= found.since && earlier.amount == 1 && earlier.owner != address(0)
-            && earlier.blob.length != 0 && earlier.blob.length <= 255;
-        if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
-            revert NotDuplicates(earlier.vaultId, later.vaultId);
-        }
-        _take(later.vaultId);
-        emit DuplicateVoided(earlier.vaultId, later.vaultId);
-    }
-
-    /// @inheritdoc IWithdrawals
     function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path) external view returns (uint64) {
         _prove(vault, header, path);
         return withdrawn(vault.vaultId, _assets[vault.chainId][vault.assetType].standard);
     }
 
     /// @inheritdoc IWithdrawals
-    function batchHeaderHash(Mode mode, uint64 batchNumber) public view returns (bytes32) {
-        return _headers[mode][batchNumber];
-    }
-
-    /// @inheritdoc IWithdrawals
     function withdrawn(uint64 vaultId, Standard standard) public view returns (uint64) {
         if (standard == Standard.ERC721) return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
         return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
+    }
+
+    function _withdrawGroup(WithdrawalGroup calldata group, Progress memory progress) private {
+        uint64 firstVaultId = (uint64(group.mode) << 63) | (group.batchNumber << 20);
+        // Known once the contract has answered itself.
+        bool known;
+        bytes memory terms;
+        for (uint256 offset; offset < group.items.length; ++progress.index) {
+            uint64 vaultId;
+            bytes calldata item;
+            (vaultId, item, offset) = PackedItems.next(group.items, offset);
+            vaultId |= firstVaultId;
+            _requireGas(progress.itemGas, progress.index);
+            if (!known) (known, terms) = _askTerms(vaultId, group);
+            (bool done, bytes memory reason) = known ? _tryItem(terms, vaultId, group.assetType, item, progress) : (false, terms);
+            if (done) continue;
+            ++progress.failed;
+            emit WithdrawalFailed(vaultId, reason);
+        }
+    }
+
+    function _tryItem(bytes memory terms, uint64 vaultId, uint256 assetType, bytes calldata item, Progress memory progress)
+        private
+        returns (bool done, bytes memory reason)
+    {
+        PackedItems.Word memory word = progress.word;
+        (word.by, word.list) = (uint160(msg.sender), 0);
+        if (PackedItems.isListed(item)) {
+            uint256 number = PackedItems.listOf(item);
+            if (number >= progress.lists.length) revert PackedItems.ListMalformed();
+            (word.list, reason) = (progress.lists[number].list, progress.lists[number].fault);
+            item = PackedItems.unlisted(item, word, vaultId);
+            if (word.by == 0) return (false, reason);
+        }
+        bytes memory callData = PackedItems.callOf(this.withdrawItem.selector, terms, vaultId, assetType, word, item);
+        // Once more, since a long item costs gas to copy.
+        _requireGas(progress.itemGas, progress.index);
+        done = _call(address(this), progress.itemGas, callData);
+        // The next item is copied to the same place.
+        assembly ("memory-safe") {
+            mstore(0x40, callData)
+        }
+        if (!done) reason = _reason(MAX_ITEM_REASON_BYTES);
     }
 
     /// @dev The vault is read many times, which is cheaper from memory.
@@ -233,8 +213,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         uint64 vaultId = vault.vaultId;
         if (quantity == 0) revert QuantityZero(vaultId);
         if (recipient == address(0)) revert RecipientZero(vaultId);
-        bool proven = StateProof.verifyVaultUnder(vault, terms.manifestRoot, terms.batchRoot, terms.vaultCount, siblings);
-        if (!proven) revert ProofInvalid(vaultId);
+        _requireProven(vault, terms.assetIndex, BlobVaults.Batch(terms.batchRoot, terms.manifestRoot, terms.vaultCount), siblings);
         Standard standard = terms.standard;
         _requirePayable(vault, standard, terms.scheme);
         uint64 before;
@@ -247,17 +226,6 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         _authorize(vaultId, vault.owner, before, quantity, recipient, deadline, signature, by);
         emit Withdrawn(vaultId, recipient, quantity, before + quantity);
         _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
-    }
-
-    /// @dev The header is the stored one, the vault is below its root at the place that its id names, and the manifest names its asset.
-    function _prove(Vault memory vault, BatchHeader memory header, VaultPath calldata path) private view {
-        _requireHeader(vault.vaultId, header);
-        if (!StateProof.verifyVault(vault, header.batchRoot, header.vaultCount, path)) revert ProofInvalid(vault.vaultId);
-    }
-
-    function _requireHeader(uint64 vaultId, BatchHeader memory header) private view {
-        bytes32 stored = batchHeaderHash(Mode(vaultId >> 63), (vaultId << 1) >> 21);
-        if (stored == 0 || StateProof.headerHash(header) != stored) revert HeaderMismatch(vaultId);
     }
 
     /// @dev By a call, so that a fault of the group is reported for each of its items.
@@ -292,7 +260,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(chainId, assetType, assetIndex, assetSiblings);
         if (!shown) revert ProofInvalid(vaultId);
         uint256 quantum = standard == Standard.ERC20 ? found.quantum : 1;
-        return WithdrawalTerms(header.batchRoot, manifestRoot, header.vaultCount, token, standard, scheme, quantum);
+        return WithdrawalTerms(header.batchRoot, manifestRoot, header.vaultCount, uint8(assetIndex), token, standard, scheme, quantum);
     }
 
     /// @dev Nobody on L1 has looked into a validium leaf before this.
@@ -305,13 +273,6 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
         // A token may read more spellings than the scheme has; {voidDuplicate} could not tell what those name.
         if (scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
         if (scheme == BlobScheme.Raw32) MintingBlob.rawTokenId(vault.blob);
-    }
-
-    function _take(uint64 vaultId) private {
-        uint256 word = _taken[vaultId >> 8];
-        uint256 bit = 1 << (vaultId & 0xff);
-        if (word & bit != 0) revert VaultExhausted(vaultId);
-        _taken[vaultId >> 8] = word | bit;
     }
 
     function _spend(uint64 vaultId, uint64 quantity, uint64 amount) private returns (uint64 before) {
@@ -381,15 +342,6 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, AssetRegistry
             taken := staticcall(gas_, wallet, add(question, 0x20), mload(question), 0, 32)
             taken := and(and(taken, gt(returndatasize(), 31)), eq(mload(0), yes))
         }
-    }
-
-    function _sameToken(BlobScheme scheme, bytes calldata a, bytes calldata b) private pure returns (bool) {
-        if (keccak256(a) == keccak256(b)) return true;
-        if (scheme == BlobScheme.Raw32) return MintingBlob.rawTokenId(a) == MintingBlob.rawTokenId(b);
-        if (scheme == BlobScheme.Mintmark) return MintingBlob.tokenId(a) == MintingBlob.tokenId(b);
-        (uint256 idA,) = MintingBlob.imxTokenId(a);
-        (uint256 idB,) = MintingBlob.imxTokenId(b);
-        return idA == idB;
     }
 
     function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {

@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {BatchHeader, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
+import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Manifest} from "../libraries/Manifest.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StatePath, StateProof} from "../libraries/StateProof.sol";
@@ -146,5 +147,21 @@ contract ProofHarness {
         bytes32[] calldata atNew
     ) external pure returns (bool) {
         return StateProof.verifyConsistency(oldRoot, oldCount, newRoot, newCount, leaf, atOld, atNew);
+    }
+
+    function elementsOf(Vault calldata vault, uint256 assetIndex, uint256 continuation) external pure returns (uint256[] memory) {
+        return BlobVaults.elementsOf(vault, assetIndex, continuation);
+    }
+
+    function pointOf(uint256 place) external pure returns (uint256) {
+        return BlobVaults.pointOf(place);
+    }
+
+    function blobContent(uint256 vaultCount, bytes32 manifestHash, bytes32[] calldata versionedHashes) external pure returns (bytes32) {
+        return BlobVaults.content(vaultCount, manifestHash, versionedHashes);
+    }
+
+    function committedBlobs() external view returns (bytes32[] memory) {
+        return BlobVaults.committed();
     }
 }

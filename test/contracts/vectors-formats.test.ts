@@ -2,6 +2,7 @@ import { network } from "hardhat";
 import { type Address, concat, type Hex, isHex, numberToHex, zeroHash } from "viem";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
+import { pointOf } from "./fixture/blobs.ts";
 import { MODE, STANDARD } from "./fixture/deployment.ts";
 import { headerStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
 
@@ -100,6 +101,32 @@ describe("Solidity and the vectors agree on", () => {
   it.each(vectors("manifests").batchRoots)("the batch root of kind $kind", async (vector) => {
     const { kind, manifestRoot, content, batchRoot } = vector;
     expect(await harness.read.hashBatchRoot([Number(kind), manifestRoot, content])).toBe(batchRoot);
+  });
+
+  const elements = vectors("blob-elements");
+  const elementsOf = ({ amount, blob }: { amount: string; blob: Hex }, assetIndex: bigint) => {
+    const vault = { vaultId: 0n, chainId: 0n, owner: elements.owner, assetType: 0n, amount: BigInt(amount), blob };
+    return harness.read.elementsOf([vault, assetIndex, BigInt(elements.continuation)]);
+  };
+  it.each(elements.vectors)("the elements of $name", async (vector) => {
+    expect(await elementsOf(vector, BigInt(vector.assetIndex))).toEqual(vector.elements.map(BigInt));
+  });
+
+  it.each(elements.tooLong)("no element for $name", async (vector) => {
+    expect(await elementsOf(vector, 0n)).toEqual([]);
+  });
+
+  it.each(["0", String(2n ** 63n)])("no element for an amount of %s", async (amount) => {
+    expect(await elementsOf({ amount, blob: "0x" }, 0n)).toEqual([]);
+  });
+
+  it.each(elements.contents)("the content of $vaultCount slots in blobs", async (vector) => {
+    const { vaultCount, manifestHash, versionedHashes, content } = vector;
+    expect(await harness.read.blobContent([BigInt(vaultCount), manifestHash, versionedHashes])).toBe(content);
+  });
+
+  it.each([0, 1, 2, 1234, 2048, 4095])("the point of element %i", async (place) => {
+    expect(await harness.read.pointOf([BigInt(place)])).toBe(pointOf(place));
   });
 
   it.each(headers)("the header hash of sequence $sequence", async (vector) => {

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {Vault} from "../interfaces/Model.sol";
+import {Manifest} from "./Manifest.sol";
+import {MintingBlob} from "./MintingBlob.sol";
+
+/// @title Vaults as field elements of EIP-4844 blobs; docs/protocol.md 4.
+/// @notice Makes a vault's elements and has the point evaluation precompile compare them with the blobs. It reads no element, so what is not
+/// exactly the encoding of a vault pays nobody.
+library BlobVaults {
+    /// @dev What the header and an asset's path in the manifest say of the batch.
+    struct Batch {
+        bytes32 batchRoot;
+        bytes32 manifestRoot;
+        uint256 vaultCount;
+    }
+
+    /// @notice The transaction has no blob, or more than a batch takes.
+    error BlobCountInvalid(uint256 count);
+    /// @notice The chain has no precompile that could ever open an element.
+    error NoPointEvaluation();
+
+    uint256 internal constant BLOB_ELEMENTS = 4096;
+    uint256 internal constant MAX_BLOBS = 6;
+    uint256 private constant KIND = 2;
+    uint256 private constant SLOT_MASK = 0xfffff;
+
+    /// @dev Of the field of BLS12-381, in which blobs are polynomials.
+    uint256 private constant MODULUS = 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001;
+    /// @dev 7^((MODULUS - 1) / 4096): a blob's elements are its values at the powers of this, in bit-reversed order.
+    uint256 private constant ROOT_OF_UNITY = 0x564c0a11a0f704f4fc3e8acfe0f8245f0ad1347b378fbf96e206da11a5d36306;
+    uint256 private constant POINT_EVALUATION = 0x0a;
+    /// @dev Words of an opening in a path: commitment(48) ‖ proof(48).
+    uint256 private constant OPENING_WORDS = 3;
+    /// @dev Bytes of a minting blob in two continuations.
+    uint256 private constant MAX_CONTENT_BYTES = 61;
+
+    /// @notice keccak256(0x0a ‖ vaultCount(4) ‖ manifestHash(32) ‖ versionedHash(32)…).
+    function content(uint256 vaultCount, bytes32 manifestHash, bytes32[] memory versionedHashes) internal pure returns (bytes32) {
+        return keccak256(abi.encodePacked(uint8(10), uint32(vaultCount), manifestHash, versionedHashes));
+    }
+
+    /// @notice The versioned hashes of this transaction's blobs.
+    function committed() internal view returns (bytes32[] memory versionedHashes) {
+        // A precompile cannot run on one gas, and where there is none, a call does nothing and succeeds.
+        bool missing;
+        assembly ("memory-safe") {
+            missing := staticcall(1, POINT_EVALUATION, 0, 0, 0, 0)
+        }
+        if (missing) revert NoPointEvaluation();
+        uint256 blobs;
+        while (blobhash(blobs) != 0) ++blobs;
+        if (blobs == 0 || blobs > MAX_BLOBS) revert BlobCountInvalid(blobs);
+        versionedHashes = new bytes32[](blobs);
+        for (uint256 i; i < blobs; ++i) versionedHashes[i] = blobhash(i);
+    }
+
+    /// @notice Whether the path opens the vault's elements in the blobs of a batch of this root, at the slot that its id names.
+    /// @param assetIndex The place of the vault's asset in the batch's manifest.
+    /// @param path Manifest hash, versioned hashes, then commitment(48) ‖ proof(48) of each element; with continuations, the place of the first.
+    function opened(Vault memory vault, uint256 assetIndex, Batch memory batch, bytes32[] calldata path) internal view returns (bool) {
+        unchecked {
+            uint256 continuation = path.length == 0 ? 0 : uint256(path[path.length - 1]);
+            uint256[] memory elements = elementsOf(vault, assetIndex, continuation);
+            // Words behind the versioned hashes.
+            uint256 rest = elements.length * OPENING_WORDS + (elements.length > 1 ? 1 : 0);
+            if (elements.length == 0 || vault.vaultId >> 63 == 0 || path.length < 2 + rest) return false;
+            uint256 blobs = path.length - 1 - rest;
+            uint256 slot = vault.vaultId & SLOT_MASK;
+            bytes32 root = batchRoot(batch.manifestRoot, content(batch.vaultCount, path[0], path[1:1 + blobs]));
+            if (root != batch.batchRoot || slot >= batch.vaultCount) return false;
+            if (elements.length > 1 && continuation < batch.vaultCount) return false;
+            bytes32[] calldata openings = path[1 + blobs:];
+            for (uint256 i; i < elements.length; ++i) {
+                uint256 place = i == 0 ? slot : continuation + i - 1;
+                if (place >= blobs * BLOB_ELEMENTS) return false;
+                if (!_evaluates(path[1 + place / BLOB_ELEMENTS], place % BLOB_ELEMENTS, elements[i], openings[i * OPENING_WORDS:])) return false;
+            }
+            return true;
+        }
+    }
+
+    function batchRoot(bytes32 manifestRoot, bytes32 content_) internal pure returns (bytes32) {
+        return Manifest.batchRoot(KIND, manifestRoot, content_);
+    }
+
+    /// @notice The elements of a vault: its head, then its continuations. None when no form holds it.
+    /// @param continuation The place of the first continuation; without one it is not used.
+    function elementsOf(Vault memory vault, uint256 assetIndex, uint256 continuation) internal pure returns (uint256[] memory elements) {
+        unchecked {
+            uint256 amount = vault.amount;
+            bytes memory blob = vault.blob;
+            uint256 head = (assetIndex << 240) | (uint256(uint160(vault.owner)) << 80);
+            if (amount == 0 || amount > uint64(type(int64).max)) return elements;
+            if (blob.length == 0) return _single((1 << 248) | head | amount);
+            (uint256 spelling, uint256 id) = _numberIn(blob);
+            if (spelling < 3 && amount == 1) {
+                if (id < 1 << 80) return _single(((2 + spelling) << 248) | head | id);
+                elements = new uint256[](2);
+                elements[0] = ((6 + spelling) << 248) | head | _place(continuation) | (id >> 248);
+                elements[1] = (10 << 248) | (id & ((1 << 248) - 1));
+                return elements;
+            }
+            if (spelling == 0 && id < 1 << 40 && amount < 1 << 40) return _single((5 << 248) | head | (amount << 40) | id);
+            if (blob.length > MAX_CONTENT_BYTES) return elements;
+            elements = new uint256[](blob.length > 30 ? 3 : 2);
+            elements[0] = (9 << 248) | head | _place(continuation) | amount;
+            elements[1] = (10 << 248) | (blob.length << 240) | (_bytesAt(blob, 0) >> 16);
+            if (blob.length > 30) elements[2] = (10 << 248) | (_bytesAt(blob, 30) >> 8);
+        }
+    }
+
+    /// @notice Where a blob's element is the value of its polynomial: the root of unity to the power of the place's twelve bits, reversed.
+    function pointOf(uint256 place) internal pure returns (uint256 point) {
+        unchecked {
+            point = 1;
+            // From the power's highest bit, which is the place's lowest.
+            for (uint256 i; i < 12; ++i) {
+                point = mulmod(point, point, MODULUS);
+                if ((place >> i) & 1 == 1) point = mulmod(point, ROOT_OF_UNITY, MODULUS);
+            }
+        }
+    }
+
+    /// @dev The precompile answers with 64 bytes: the number of a blob's elements, and the modulus. A chain without it answers with none. It
+    /// gets all gas there is, since another upgrade may price it anew.
+    function _evaluates(bytes32 versionedHash, uint256 place, uint256 value, bytes32[] calldata opening) private view returns (bool yes) {
+        uint256 point = pointOf(place);
+        assembly ("memory-safe") {
+            let input := mload(0x40)
+            mstore(input, versionedHash)
+            mstore(add(input, 0x20), point)
+            mstore(add(input, 0x40), value)
+            calldatacopy(add(input, 0x60), opening.offset, 0x60)
+            yes := staticcall(gas(), POINT_EVALUATION, input, 0xc0, input, 0x40)
+            yes := and(yes, eq(returndatasize(), 0x40))
+            yes := and(yes, and(eq(mload(input), BLOB_ELEMENTS), eq(mload(add(input, 0x20)), MODULUS)))
+        }
+    }
+
+    /// @dev What a minting blob spells: 0 a decimal, 1 `{id}:{}`, 2 raw bytes, 3 no number. 32 digits are a decimal.
+    function _numberIn(bytes memory blob) private pure returns (uint256 spelling, uint256 id) {
+        unchecked {
+            uint256 length = blob.length;
+            bool valid;
+            (valid, id) = MintingBlob.decimal(blob, 0, length);
+            if (valid) return (0, id);
+            if (length > 5 && blob[0] == "{" && bytes4(bytes32(_bytesAt(blob, length - 4))) == "}:{}") {
+                (valid, id) = MintingBlob.decimal(blob, 1, length - 4);
+                if (valid) return (1, id);
+            }
+            return length == 32 ? (2, _bytesAt(blob, 0)) : (3, 0);
+        }
+    }
+
+    /// @dev The bytes from there on, zeros behind them.
+    function _bytesAt(bytes memory blob, uint256 from) private pure returns (uint256 word) {
+        unchecked {
+            uint256 left = blob.length - from;
+            assembly ("memory-safe") {
+                word := mload(add(add(blob, 0x20), from))
+            }
+            if (left < 32) word = (word >> (8 * (32 - left))) << (8 * (32 - left));
+        }
+    }
+
+    /// @dev Of the first continuation, where the head has it.
+    function _place(uint256 continuation) private pure returns (uint256) {
+        return (continuation & 0xffff) << 64;
+    }
+
+    function _single(uint256 head) private pure returns (uint256[] memory elements) {
+        elements = new uint256[](1);
+        elements[0] = head;
+    }
+}
