@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {ICommittee} from "../../../contracts/interfaces/ICommittee.sol";
 import {MirrorStep} from "../../../contracts/interfaces/IStateMirror.sol";
+import {IVaultProofs} from "../../../contracts/interfaces/IVaultProofs.sol";
 import {IWithdrawals} from "../../../contracts/interfaces/IWithdrawals.sol";
 import {Authorization, BatchHeader, Standard, Vault} from "../../../contracts/interfaces/Model.sol";
 import {expect} from "./Expect.sol";
@@ -138,10 +139,10 @@ contract MirrorHandler is MirrorRelayers {
     }
 
     function _void(uint256 earlier, uint256 later) private {
-        mustRefuse(_voiding(later, earlier), IWithdrawals.NotDuplicates.selector);
+        mustRefuse(_voiding(later, earlier), IVaultProofs.NotDuplicates.selector);
         (bool done,) = address(mirror).call(_voiding(earlier, later));
         expect(done, "a duplicate was not voided");
-        mustRefuse(_voiding(earlier, later), IWithdrawals.VaultExhausted.selector);
+        mustRefuse(_voiding(earlier, later), IVaultProofs.VaultExhausted.selector);
         _voided[later] = true;
         ++voids;
     }
@@ -180,11 +181,11 @@ contract MirrorHandler is MirrorRelayers {
         SourceBatch storage batch = batches[places[which].batch];
         bool isCard = standardOf(vault) == Standard.ERC721;
         if (quantity == 0) return IWithdrawals.QuantityZero.selector;
-        if (!batch.imported) return IWithdrawals.HeaderMismatch.selector;
+        if (!batch.imported) return IVaultProofs.HeaderMismatch.selector;
         if (vault.chainId != block.chainid) return IWithdrawals.OtherChain.selector;
         if (isCard && block.timestamp < steps[batch.step].acceptedAt + MATURITY) return IWithdrawals.NotMature.selector;
         if (isCard && quantity != 1) return IWithdrawals.QuantityTooLarge.selector;
-        if (_voided[which] || _paid[which] == vault.amount) return IWithdrawals.VaultExhausted.selector;
+        if (_voided[which] || _paid[which] == vault.amount) return IVaultProofs.VaultExhausted.selector;
         if (quantity > vault.amount - _paid[which]) return IWithdrawals.QuantityTooLarge.selector;
         if (how == How.StrangerCalls) return IWithdrawals.NotOwner.selector;
         if (how != How.OwnerCalls && how != How.OwnerSigns) return IWithdrawals.SignatureInvalid.selector;
@@ -193,7 +194,7 @@ contract MirrorHandler is MirrorRelayers {
 
     function _refusalOfReplay(uint256 which, uint64 quantity) private view returns (bytes4) {
         uint64 left = places[which].vault.amount - _paid[which];
-        if (left == 0) return IWithdrawals.VaultExhausted.selector;
+        if (left == 0) return IVaultProofs.VaultExhausted.selector;
         return quantity > left ? IWithdrawals.QuantityTooLarge.selector : IWithdrawals.SignatureInvalid.selector;
     }
 }
