@@ -73,6 +73,7 @@ export const ERROR_CODES = {
   not_leader: "Another server of the cluster leads. Send the request to that one.",
   journal_unavailable:
     "The cluster's journal does not answer or replicate. Nothing is acknowledged until it does; repeat later.",
+  kzg_unavailable: "The native KZG code does not run on this machine, so there are no blobs. Use calldata here.",
   engine_closed: "The engine is closed.",
   l1_failed: "L1 refused or did not answer.",
 } as const;

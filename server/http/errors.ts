@@ -123,6 +123,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   backpressure: 503,
   not_leader: 503,
   journal_unavailable: 503,
+  kzg_unavailable: 503,
   engine_closed: 503,
   l1_failed: 503,
   issuer_unreachable: 503,

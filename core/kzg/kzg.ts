@@ -1,0 +1,137 @@
+import { Worker } from "node:worker_threads";
+import { MintmarkError } from "../errors.ts";
+import type { Hex } from "../model.ts";
+import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { BLOB_BYTES, ELEMENT_BYTES, type Opening, POINT_BYTES } from "../protocol/kzg.ts";
+
+/**
+ * Proofs of a blob for a transaction: 128 cell proofs (EIP-7594), which networks want since Fusaka, or one proof of the
+ * whole blob (EIP-4844).
+ */
+export type ProofForm = "cells" | "blob";
+
+/** Computes commitments and proofs of blobs. Each blob has 131,072 bytes. */
+export interface Kzg {
+  /** The blob's KZG commitment, 48 bytes. Rejects with `validation_failed` for an element that is not in the field. */
+  commitment(blob: Uint8Array): Promise<Hex>;
+  /** The blob's proofs for a transaction, 48 bytes each. */
+  proofs(blob: Uint8Array, commitment: Hex, form: ProofForm): Promise<readonly Hex[]>;
+  /** Elements of a blob with their proofs, in the order of `indexes`. */
+  openings(blob: Uint8Array, commitment: Hex, indexes: readonly number[]): Promise<readonly Opening[]>;
+}
+
+/** What the thread is asked. */
+export type KzgJob =
+  | { readonly type: "commitment" | "cells"; readonly blob: Uint8Array }
+  | { readonly type: "blob"; readonly blob: Uint8Array; readonly commitment: Uint8Array }
+  | { readonly type: "openings"; readonly blob: Uint8Array; readonly indexes: readonly number[] };
+
+/** Points of G1, or the library's words about a bad job. */
+export type KzgAnswer = readonly Uint8Array[] | string;
+
+interface Waiting {
+  readonly resolve: (points: readonly Uint8Array[]) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Beside the source file, or beside its compiled form. */
+const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
+
+/**
+ * A {@link Kzg} over native code, on a thread of its own, so that the event loop goes on. The thread answers one job
+ * after the other, and never keeps the process alive when it is idle.
+ */
+export class KzgThread implements Kzg {
+  readonly #worker: Worker;
+  /** Oldest first. The thread answers in this order. */
+  readonly #waiting: Waiting[] = [];
+  /** Why the thread takes no more jobs; null while it does. */
+  #ended: MintmarkError | null = null;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (answer: KzgAnswer) => this.#answered(answer));
+    worker.on("error", (error) => this.#end(unavailable(error)));
+    worker.on("exit", () => this.#end(unavailable()));
+    worker.unref();
+  }
+
+  /**
+   * Starts the thread, which takes about half a second. Checks its trusted setup with a blob whose commitment is known.
+   * Rejects with `kzg_unavailable` when the library has no native code for this platform, or another setup.
+   *
+   * @example
+   * const kzg = await KzgThread.open();
+   * const commitment = await kzg.commitment(blob);
+   * await kzg.close();
+   */
+  static async open(): Promise<KzgThread> {
+    const worker = new Worker(WORKER, { name: "mintmark-kzg" });
+    await new Promise<void>((resolve, reject) => {
+      worker.once("message", () => resolve());
+      worker.once("error", (error) => reject(unavailable(error)));
+      worker.once("exit", () => reject(unavailable()));
+    });
+    return new KzgThread(worker);
+  }
+
+  async commitment(blob: Uint8Array): Promise<Hex> {
+    const [point] = await this.#ask({ type: "commitment", blob: checked(blob) });
+    return bytesToHex(point as Uint8Array);
+  }
+
+  async proofs(blob: Uint8Array, commitment: Hex, form: ProofForm): Promise<readonly Hex[]> {
+    checked(blob);
+    const job =
+      form === "cells" ? { type: form, blob } : { type: form, blob, commitment: hexToBytes(commitment, POINT_BYTES) };
+    return (await this.#ask(job)).map(bytesToHex);
+  }
+
+  async openings(blob: Uint8Array, commitment: Hex, indexes: readonly number[]): Promise<readonly Opening[]> {
+    const proofs = await this.#ask({ type: "openings", blob: checked(blob), indexes });
+    return proofs.map((proof, i) => {
+      const index = indexes[i] as number;
+      const element = bytesToHex(blob.subarray(index * ELEMENT_BYTES, (index + 1) * ELEMENT_BYTES));
+      return { index, element, commitment, proof: bytesToHex(proof) };
+    });
+  }
+
+  /** Ends the thread. What it has not answered rejects with `engine_closed`. */
+  async close(): Promise<void> {
+    this.#end(new MintmarkError("engine_closed"));
+    await this.#worker.terminate();
+  }
+
+  #ask(job: KzgJob): Promise<readonly Uint8Array[]> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== null) return reject(this.#ended);
+      this.#waiting.push({ resolve, reject });
+      this.#worker.ref();
+      this.#worker.postMessage(job);
+    });
+  }
+
+  #answered(answer: KzgAnswer): void {
+    const waiting = this.#waiting.shift();
+    if (typeof answer === "string") waiting?.reject(new MintmarkError("validation_failed", answer));
+    else waiting?.resolve(answer);
+    if (this.#waiting.length === 0) this.#worker.unref();
+  }
+
+  #end(reason: MintmarkError): void {
+    this.#ended ??= reason;
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#ended);
+  }
+}
+
+function checked(blob: Uint8Array): Uint8Array {
+  if (blob.length !== BLOB_BYTES) {
+    throw new MintmarkError("validation_failed", `a blob has ${BLOB_BYTES} bytes, not ${blob.length}`);
+  }
+  return blob;
+}
+
+function unavailable(cause?: unknown): MintmarkError {
+  const why = cause instanceof Error ? ` (${cause.message.split("\n", 1)[0]})` : "";
+  return new MintmarkError("kzg_unavailable", `The native KZG code does not run here${why}.`, { cause });
+}

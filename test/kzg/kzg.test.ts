@@ -1,0 +1,123 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KzgThread } from "../../core/kzg/kzg.ts";
+import type { Hex } from "../../core/model.ts";
+import {
+  BLOB_BYTES,
+  ELEMENTS_PER_BLOB,
+  evaluationPoint,
+  FIELD_MODULUS,
+  type Opening,
+  verifyOpening,
+  versionedHash,
+} from "../../core/protocol/kzg.ts";
+
+let kzg: KzgThread;
+beforeAll(async () => {
+  kzg = await KzgThread.open();
+});
+afterAll(() => kzg.close());
+
+/** A blob whose elements differ, and are all below the field's modulus. */
+function blobOf(seed: number): Uint8Array {
+  const blob = new Uint8Array(BLOB_BYTES);
+  for (let i = 0; i < ELEMENTS_PER_BLOB; i++) new DataView(blob.buffer).setUint32(32 * i + 28, i * 7 + seed);
+  return blob;
+}
+
+const flipped = (hex: Hex, at: number): Hex =>
+  `${hex.slice(0, at)}${hex[at] === "0" ? "1" : "0"}${hex.slice(at + 1)}` as Hex;
+
+describe("KZG", () => {
+  test("proves each element of a blob, and JavaScript alone accepts it for that element and no other", async () => {
+    const blob = blobOf(1);
+    const commitment = await kzg.commitment(blob);
+    const hash = versionedHash(commitment);
+    expect(hash).toMatch(/^0x01[0-9a-f]{62}$/);
+    const openings = await kzg.openings(blob, commitment, [0, 1, 4095]);
+    expect(openings.map(({ element }) => BigInt(element))).toEqual([1n, 8n, 4095n * 7n + 1n]);
+    for (const opening of openings) expect(verifyOpening(hash, opening)).toBe(true);
+    const [first, second] = openings as [Opening, Opening];
+    const point = (FIELD_MODULUS + BigInt(first.element)).toString(16).padStart(64, "0");
+    const other = await kzg.commitment(blobOf(2));
+    const bad: readonly (readonly [string, Hex, Opening])[] = [
+      ["another element", hash, { ...first, element: second.element }],
+      ["an element beyond the field", hash, { ...first, element: `0x${point}` }],
+      ["another place", hash, { ...first, index: 2 }],
+      ["a place outside of the blob", hash, { ...first, index: 4096 }],
+      ["another proof", hash, { ...first, proof: second.proof }],
+      ["a proof that is no point", hash, { ...first, proof: flipped(first.proof, 50) }],
+      ["a short proof", hash, { ...first, proof: first.proof.slice(0, -2) as Hex }],
+      ["another commitment", hash, { ...first, commitment: other }],
+      ["another blob", versionedHash(other), { ...first, commitment: other }],
+      ["another version", `0x02${hash.slice(4)}`, first],
+    ];
+    for (const [what, against, opening] of bad) expect(verifyOpening(against, opening), what).toBe(false);
+  });
+
+  test("has the point at infinity for a blob of zeros, which JavaScript verifies too", async () => {
+    const blob = new Uint8Array(BLOB_BYTES);
+    const commitment = await kzg.commitment(blob);
+    expect(commitment).toBe(`0xc0${"00".repeat(47)}`);
+    const [opening] = (await kzg.openings(blob, commitment, [5])) as [Opening];
+    expect(verifyOpening(versionedHash(commitment), opening)).toBe(true);
+    expect(verifyOpening(versionedHash(commitment), { ...opening, element: `0x${"00".repeat(31)}01` })).toBe(false);
+  });
+
+  test("takes the domain in bit-reversed order, each point once", () => {
+    const points = Array.from({ length: ELEMENTS_PER_BLOB }, (_, i) => evaluationPoint(i));
+    expect(new Set(points).size).toBe(ELEMENTS_PER_BLOB);
+    expect(points.slice(0, 2)).toEqual([1n, FIELD_MODULUS - 1n]);
+    expect(() => evaluationPoint(4096)).toThrow(RangeError);
+    expect(() => evaluationPoint(1.5)).toThrow(RangeError);
+  });
+
+  test("makes 128 cell proofs of a blob, or one proof of all of it", async () => {
+    const blob = blobOf(3);
+    const commitment = await kzg.commitment(blob);
+    const cells = await kzg.proofs(blob, commitment, "cells");
+    const whole = await kzg.proofs(blob, commitment, "blob");
+    expect(cells).toHaveLength(128);
+    const { DasContextJs } = createRequire(import.meta.url)("@crate-crypto/node-eth-kzg");
+    const own = DasContextJs.create({ usePrecomp: false });
+    const bytes = (hex: Hex) => Buffer.from(hex.slice(2), "hex");
+    expect(own.verifyBlobKzgProof(blob, bytes(commitment), bytes(whole[0] as Hex))).toBe(true);
+    const indexes = cells.map((_, i) => i);
+    const same = indexes.map(() => bytes(commitment));
+    expect(own.verifyCellKzgProofBatch(same, indexes, own.computeCells(blob), cells.map(bytes))).toBe(true);
+  });
+
+  test("refuses bad blobs, and goes on", async () => {
+    const beyond = blobOf(4).fill(0xff, 32, 64);
+    await expect(kzg.commitment(beyond)).rejects.toMatchObject({ code: "validation_failed" });
+    await expect(kzg.commitment(new Uint8Array(32))).rejects.toMatchObject({ code: "validation_failed" });
+    await expect(kzg.openings(blobOf(4), "0x", [4096])).rejects.toMatchObject({ code: "validation_failed" });
+    expect(await kzg.commitment(blobOf(1))).not.toBe(await kzg.commitment(blobOf(2)));
+  });
+
+  test("leaves the event loop free, and ends what it has not answered when it closes", async () => {
+    const own = await KzgThread.open();
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    await own.proofs(blobOf(5), await own.commitment(blobOf(5)), "cells");
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(20);
+    const unanswered = own.commitment(blobOf(5));
+    await Promise.all([expect(unanswered).rejects.toMatchObject({ code: "engine_closed" }), own.close()]);
+    await expect(own.commitment(blobOf(5))).rejects.toMatchObject({ code: "engine_closed" });
+  });
+
+  test("knows the ceremony's [τ]₂, which viem ships too", () => {
+    const setup = JSON.parse(
+      readFileSync(
+        createRequire(import.meta.url)
+          .resolve("viem/package.json")
+          .replace("package.json", "trusted-setups/mainnet.json"),
+        "utf8",
+      ),
+    );
+    const source = readFileSync(new URL("../../core/protocol/kzg.ts", import.meta.url), "utf8");
+    expect(source.replaceAll(/"\s*\+\s*"/g, "")).toContain(`"${setup.g2_monomial[1].slice(2)}"`);
+  });
+});
