@@ -15,6 +15,8 @@ export interface FeeOptions {
   readonly replaceAfterMs?: number;
   /** Most wei per gas that is ever offered; default no cap. */
   readonly maxFeePerGas?: bigint;
+  /** Most wei per unit of blob gas that is ever offered; default no cap. */
+  readonly maxFeePerBlobGas?: bigint;
 }
 
 /** When a block is final: when the chain says so, or with this many blocks above it (chains without finality). */

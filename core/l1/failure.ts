@@ -80,6 +80,14 @@ export function saysNothing(error: unknown): boolean {
   return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
 }
 
+/** The node answered, and refused. */
+export function isRefusal(error: unknown): boolean {
+  if (!(error instanceof BaseError)) return false;
+  const answer = error.walk((inner) => inner instanceof HttpRequestError);
+  if (answer instanceof HttpRequestError) return answer.status === 400 || answer.status === 413;
+  return error.walk((inner) => typeof (inner as { code?: unknown }).code === "number") !== null;
+}
+
 /** The shortest sentence that names the reason of an error; of viem's errors without request and stack. */
 export function reasonOf(error: unknown): string {
   const reverted = revertReason(error);

@@ -1,9 +1,10 @@
-import { BaseError, getAbiItem, HttpRequestError, type Log, type PublicClient, parseEventLogs } from "viem";
+import { getAbiItem, type Log, type PublicClient, parseEventLogs } from "viem";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MODES } from "../model.ts";
 import type { L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
+import { isRefusal } from "./failure.ts";
 
 /**
  * Reads a contract's logs in ranges that the node accepts. Nodes limit the blocks of a question or the logs of an
@@ -38,14 +39,6 @@ export class LogReader {
     }
     return logs;
   }
-}
-
-/** The node answered with a refusal. */
-function isRefusal(error: unknown): boolean {
-  if (!(error instanceof BaseError)) return false;
-  const answer = error.walk((inner) => inner instanceof HttpRequestError);
-  if (answer instanceof HttpRequestError) return answer.status === 400 || answer.status === 413;
-  return error.walk((inner) => typeof (inner as { code?: unknown }).code === "number") !== null;
 }
 
 /** Events of the settlement contract, and those of mirrors only. */

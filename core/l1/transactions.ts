@@ -2,26 +2,25 @@ import { keccak256, type LocalAccount, type TransactionReceipt, TransactionRecei
 import { orAborted } from "../abort.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
+import type { ProofForm } from "../kzg/kzg.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
+import { BlobSidecar } from "./blob-sidecar.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
+import { isRefusal, reasonOf } from "./failure.ts";
+import { type CallKind, cappedFees, capReached, type Fees, higherFees } from "./fees.ts";
 
 /** A call that is ready to be signed. */
 export interface Call {
   readonly to: Address;
   readonly data: Hex;
   readonly gas: bigint;
-}
-
-interface Fees {
-  readonly maxFeePerGas: bigint;
-  readonly maxPriorityFeePerGas: bigint;
+  readonly blobs?: BlobSidecar;
 }
 
 const REPLACE_AFTER_MS = 60_000;
-/** Nodes take a replacement only at a tenth more. */
-const LEAST_BUMP_PERCENT = 110n;
-const BUMP_PERCENT = 125n;
+/** The price of blob gas can double in six blocks. Whatever is offered, the block's own price is paid. */
+const BLOB_FEE_MARGIN = 2n;
 /**
  * Most transactions of one account under way. Nodes keep at least 16 of an account, and count a large one for up to
  * four.
@@ -38,6 +37,11 @@ const KNOWN = /already known|known transaction|already imported|already exists/i
 const UNDERPRICED = /underpriced|fee too low|gas price too low/i;
 const BROKE = /insufficient funds|enough funds/i;
 const NONCE_USED = /nonce (?:is )?too low|nonce too low/i;
+/** The account has pending transactions of the other kind. */
+const CONFLICT = /already reserved|conflicting|conflicts with/i;
+
+/** What a node made of a raw transaction. */
+type Answer = "taken" | "outbid" | "nonceUsed";
 
 /** A transaction that a node has taken, with its own nonce. */
 interface Flight {
@@ -59,10 +63,18 @@ interface Offer {
 /** Another transaction took the nonce. Those behind it can still be mined. */
 class NonceTaken extends MintmarkError {}
 
+/** The nodes hold pending transactions of the account of the other kind. */
+class KindConflict extends MintmarkError {}
+
 /**
  * Sends the transactions of one account in the order of the calls, a few under way at once, each with its own nonce.
  * Only the first one is watched and replaced when it is late, because L1 mines them in order. When it is given up, so
  * are those behind it. The next call starts again at the account's lowest free nonce.
+ *
+ * Plain transactions and those with blobs take turns, because nodes refuse an account's transaction of one kind while
+ * the other is pending. One account suffices then, and the chain keeps the order of commits of both kinds. A turn costs
+ * about a block, and blob commits are minutes apart. Transactions of the other kind that nobody here waits for, and
+ * that are late, are used up first.
  *
  * A transaction that was given up may still be mined. So L1 must take each call only once, whatever its nonce: a commit
  * names the history that it follows, and a withdrawal names what was withdrawn before it.
@@ -73,8 +85,12 @@ export class TransactionSender {
   readonly #fees: FeeOptions;
   /** Under way, by ascending nonce without a gap. */
   #flights: readonly Flight[] = [];
+  /** The kind of the transactions under way. */
+  #kind: CallKind = "plain";
   /** The first nonce that was never used here. */
   #unused = 0;
+  /** The wrapper that the chain's nodes took last. */
+  #form: ProofForm = "cells";
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(connection: L1Connection, account: LocalAccount, fees: FeeOptions) {
@@ -89,9 +105,14 @@ export class TransactionSender {
    * replaces it.
    *
    * @param prepare - makes the call from L1's newest state; its error is passed on, and nothing is sent
+   * @param kind - whether the call will have blobs
    */
-  async send(prepare: () => Promise<Call>, options: L1SendOptions = {}): Promise<TransactionReceipt> {
-    const turn = this.#last.then(() => this.#takeOff(prepare, options));
+  async send(
+    prepare: () => Promise<Call>,
+    options: L1SendOptions = {},
+    kind: CallKind = "plain",
+  ): Promise<TransactionReceipt> {
+    const turn = this.#last.then(() => this.#takeOff(prepare, options, kind));
     this.#last = turn.catch(() => {});
     // Wrapped in an object: the turn ends when the transaction is handed over.
     const { mined } = await turn;
@@ -117,7 +138,7 @@ export class TransactionSender {
    * nothing sent before can be mined.
    */
   async useUpNonces(options: L1SendOptions): Promise<TransactionReceipt> {
-    const call: Call = { to: this.#account.address, data: "0x", gas: TRANSFER_GAS };
+    const call = this.#emptyCall("plain");
     const count = Math.max(MOST_UNDER_WAY, this.#unused - (await this.#nonce("latest")));
     const receipts = Array.from({ length: count }, () => this.send(async () => call, options));
     await Promise.allSettled(receipts);
@@ -127,36 +148,81 @@ export class TransactionSender {
   async #takeOff(
     prepare: () => Promise<Call>,
     options: L1SendOptions,
+    kind: CallKind,
   ): Promise<{ readonly mined: Promise<TransactionReceipt> }> {
     const { signal } = options;
     signal?.throwIfAborted();
+    if (this.#kind !== kind) await orAborted(Promise.all(this.#flights.map(({ ended }) => ended)), signal);
+    this.#kind = kind;
     const [first] = this.#flights;
     if (first !== undefined && this.#flights.length >= MOST_UNDER_WAY) await orAborted(first.ended, signal);
     await this.earlierMined(signal);
-    const call = await prepare();
-    const fees = this.#capped(await this.#connection.client.estimateFeesPerGas());
     const before = this.#flights.at(-1) ?? null;
-    const nonce = before === null ? await this.#nonce("latest") : before.nonce + 1;
-    this.#unused = Math.max(this.#unused, nonce + 1);
-    const offer: Offer = { call, nonce, fees, sent: [], outbid: false };
-    try {
-      await this.#make(offer, options);
-    } catch (error) {
-      // Nodes limit an account's transactions by number or balance. Alone, this one may be taken.
-      if (before === null || offer.sent.length > 0 || !(await orAborted(before.ended, signal))) throw error;
-      await this.#make(offer, options);
-    }
+    const offer = await this.#launch(prepare, before, options, kind);
     const mined = this.#mined(offer, before, options);
     const ended = mined.then(
       () => true,
       (error) => error instanceof NonceTaken,
     );
-    const flight = { nonce, ended };
+    const flight = { nonce: offer.nonce, ended };
     this.#flights = [...this.#flights, flight];
     void ended.then(() => {
       this.#flights = this.#flights.filter((each) => each !== flight);
     });
     return { mined };
+  }
+
+  /** Hands over the first offer of a call. */
+  async #launch(
+    prepare: () => Promise<Call>,
+    before: Flight | null,
+    options: L1SendOptions,
+    kind: CallKind,
+    isRepeated = false,
+  ): Promise<Offer> {
+    const offer = await this.#offer(await prepare(), before);
+    try {
+      await this.#make(offer, options);
+    } catch (error) {
+      if (error instanceof KindConflict && before === null && !isRepeated) {
+        await this.#makeWay(kind, options);
+        return this.#launch(prepare, before, options, kind, true);
+      }
+      // Nodes limit an account's transactions by number or balance. Alone, this one may be taken.
+      if (before === null || offer.sent.length > 0 || !(await orAborted(before.ended, options.signal))) throw error;
+      await this.#make(offer, options);
+    }
+    return offer;
+  }
+
+  async #offer(call: Call, before: Flight | null): Promise<Offer> {
+    const { client } = this.#connection;
+    const estimate: Fees = await client.estimateFeesPerGas();
+    const blobFee = call.blobs && { maxFeePerBlobGas: BLOB_FEE_MARGIN * (await client.getBlobBaseFee()) };
+    const nonce = before === null ? await this.#nonce("latest") : before.nonce + 1;
+    this.#unused = Math.max(this.#unused, nonce + 1);
+    return { call, nonce, fees: cappedFees({ ...estimate, ...blobFee }, this.#fees), sent: [], outbid: false };
+  }
+
+  /**
+   * Uses up the pending nonces of transactions of the other kind, which an earlier process left or this one gave up.
+   * Only their own kind can replace them.
+   */
+  async #makeWay(kind: CallKind, options: L1SendOptions): Promise<void> {
+    const call = this.#emptyCall(kind === "plain" ? "blobs" : "plain");
+    while (await this.#isPending()) {
+      const offer = await this.#offer(call, null);
+      await this.#make(offer, { ...options, onSent: () => {} });
+      await this.#mined(offer, null, options).catch((error) => {
+        // One of those that were to be replaced was mined, which is as good.
+        if (!(error instanceof NonceTaken)) throw error;
+      });
+    }
+  }
+
+  #emptyCall(kind: CallKind): Call {
+    const call = { to: this.#account.address, data: "0x", gas: TRANSFER_GAS } as const;
+    return kind === "plain" ? call : { ...call, blobs: BlobSidecar.empty() };
   }
 
   /** The receipt of an offer, which is raised until it is mined. */
@@ -166,7 +232,7 @@ export class TransactionSender {
     for (;;) {
       options.signal?.throwIfAborted();
       if (!isNext) throw this.#stuck(nonce, "neither is one before it");
-      const higher = this.#higher(offer.fees);
+      const higher = higherFees(offer.fees, kindOf(offer.call), this.#fees);
       if (offer.outbid && sent.length === 0 && higher === null) throw this.#stuck(nonce);
       const receipt = offer.outbid && sent.length === 0 ? null : await this.#received(sent, nonce, options.signal);
       if (receipt) return receipt;
@@ -177,7 +243,7 @@ export class TransactionSender {
     }
   }
 
-  #stuck(nonce: number, why = `the fee cap of ${this.#fees.maxFeePerGas} wei is reached`): MintmarkError {
+  #stuck(nonce: number, why = capReached(this.#kind, this.#fees)): MintmarkError {
     const what = `what ${this.#account.address} has sent under nonce ${nonce}`;
     return new MintmarkError("l1_failed", `${what} is not mined, and ${why}`);
   }
@@ -185,12 +251,21 @@ export class TransactionSender {
   /** Signs and hands over the current offer, unless this very transaction is there already. */
   async #make(offer: Offer, options: L1SendOptions): Promise<void> {
     const { call, nonce, fees, sent } = offer;
-    const chainId = Number(this.#connection.settlement.chainId);
-    const raw = await this.#account.signTransaction({ type: "eip1559", chainId, nonce, ...call, ...fees });
+    const { blobs, ...plain } = call;
+    const { maxFeePerBlobGas = 0n, ...gasFees } = fees;
+    const tx = { chainId: Number(this.#connection.settlement.chainId), nonce, ...plain, ...gasFees };
+    const blobFields = blobs && {
+      maxFeePerBlobGas,
+      blobVersionedHashes: blobs.versionedHashes,
+      sidecars: false as const,
+    };
+    const raw = await (blobFields === undefined
+      ? this.#account.signTransaction({ ...tx, type: "eip1559" })
+      : this.#account.signTransaction({ ...tx, ...blobFields, type: "eip4844" }));
     const hash = keccak256(raw);
     offer.outbid = false;
     if (sent.includes(hash)) return;
-    const answer = await this.#handOver(raw, options.signal);
+    const answer = await this.#handOver(raw, blobs, options.signal);
     offer.outbid = answer === "outbid";
     if (offer.outbid) return;
     sent.push(hash);
@@ -198,17 +273,45 @@ export class TransactionSender {
     if (answer === "taken") await options.onSent?.(hash);
   }
 
-  async #handOver(raw: Hex, signal?: AbortSignal): Promise<"taken" | "outbid" | "nonceUsed"> {
+  /**
+   * Hands over a signed transaction. A chain takes one wrapper of blobs only, by its upgrades, and nodes name the reason
+   * of a refusal in many ways. So a refused transaction is offered in the other wrapper, and the taken one is kept.
+   */
+  async #handOver(signed: Hex, blobs: BlobSidecar | undefined, signal?: AbortSignal): Promise<Answer> {
+    if (blobs === undefined) return this.#submit(signed, signal);
+    const submitted = async (form: ProofForm) => {
+      const answer = await this.#submit(await blobs.wrap(signed, form), signal);
+      this.#form = form;
+      return answer;
+    };
+    const other: ProofForm = this.#form === "cells" ? "blob" : "cells";
+    try {
+      return await submitted(this.#form).catch((error: unknown) => {
+        if (!isRefusal(error) || BROKE.test(textOf(error))) throw error;
+        return submitted(other).catch((second: unknown) => {
+          throw second instanceof KindConflict ? second : error;
+        });
+      });
+    } catch (error) {
+      if (error instanceof MintmarkError || signal?.aborted) throw error;
+      // viem's error holds the whole request: megabytes of hex, which nobody should find in a log.
+      throw new MintmarkError("l1_failed", reasonOf(error));
+    }
+  }
+
+  async #submit(raw: Hex, signal?: AbortSignal): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       try {
         await this.#connection.client.sendRawTransaction({ serializedTransaction: raw });
         return "taken";
       } catch (error) {
-        const text = error instanceof Error ? error.message : String(error);
+        const text = textOf(error);
         if (KNOWN.test(text)) return "taken";
         if (NONCE_USED.test(text)) return "nonceUsed";
         if (UNDERPRICED.test(text)) return "outbid";
-        if (BROKE.test(text) || attempt > RESENDS) throw error;
+        if (CONFLICT.test(text)) throw new KindConflict("l1_failed", reasonOf(error));
+        const isWrapped = raw.startsWith("0x03");
+        if (BROKE.test(text) || attempt > RESENDS || (isWrapped && isRefusal(error))) throw error;
         await pause(backoffDelay(RESEND, attempt), signal);
       }
     }
@@ -217,15 +320,17 @@ export class TransactionSender {
   /** The receipt of the account's offer that was mined; null when none was for so long that a higher fee is due. */
   async #received(sent: readonly Hash[], nonce: number, signal?: AbortSignal): Promise<TransactionReceipt | null> {
     const deadline = performance.now() + this.#patience;
-    let lowestFree: number;
+    let lowestFree = 0;
     do {
+      const wasUsed = lowestFree > nonce;
       // Asked before the receipts: a nonce that was used by then shows in one of them, or another transaction used it.
       lowestFree = await this.#nonce("latest");
       for (const hash of sent) {
         const receipt = await this.#receipt(hash);
         if (receipt !== null) return receipt;
       }
-      if (lowestFree > nonce)
+      // Nodes can count a block's transactions a moment before they have its receipts.
+      if (wasUsed)
         throw new NonceTaken("l1_failed", `another transaction of ${this.#account.address} took nonce ${nonce}`);
       await pause(this.#connection.pollingMs, signal);
     } while (performance.now() < deadline);
@@ -255,23 +360,12 @@ export class TransactionSender {
   get #patience(): number {
     return this.#fees.replaceAfterMs ?? REPLACE_AFTER_MS;
   }
+}
 
-  /** Fees that nodes take for a replacement; null when the cap is too low. */
-  #higher(fees: Fees): Fees | null {
-    const raised = (value: bigint, percent: bigint) => (value * percent) / 100n + 1n;
-    const higher = this.#capped({
-      maxFeePerGas: raised(fees.maxFeePerGas, BUMP_PERCENT),
-      maxPriorityFeePerGas: raised(fees.maxPriorityFeePerGas, BUMP_PERCENT),
-    });
-    const suffices = (["maxFeePerGas", "maxPriorityFeePerGas"] as const).every(
-      (fee) => higher[fee] >= raised(fees[fee], LEAST_BUMP_PERCENT),
-    );
-    return suffices ? higher : null;
-  }
+function kindOf({ blobs }: Call): CallKind {
+  return blobs === undefined ? "plain" : "blobs";
+}
 
-  #capped({ maxFeePerGas, maxPriorityFeePerGas }: Fees): Fees {
-    const cap = this.#fees.maxFeePerGas;
-    const fee = cap !== undefined && cap < maxFeePerGas ? cap : maxFeePerGas;
-    return { maxFeePerGas: fee, maxPriorityFeePerGas: maxPriorityFeePerGas < fee ? maxPriorityFeePerGas : fee };
-  }
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

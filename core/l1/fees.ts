@@ -1,0 +1,50 @@
+import type { FeeOptions } from "./connection.ts";
+
+/** Whether a transaction carries blobs. Nodes hold pending transactions of one kind only for an account. */
+export type CallKind = "plain" | "blobs";
+
+/** Wei per unit of gas that a transaction offers. */
+export interface Fees {
+  readonly maxFeePerGas: bigint;
+  readonly maxPriorityFeePerGas: bigint;
+  /** Of transactions with blobs only. */
+  readonly maxFeePerBlobGas?: bigint;
+}
+
+/** Nodes take a replacement only at a tenth more, and one with blobs only at the double of each fee. */
+const LEAST_BUMP_PERCENT = { plain: 110n, blobs: 200n } as const;
+const BUMP_PERCENT = { plain: 125n, blobs: 200n } as const;
+
+/** Fees that nodes take for a replacement; null when a cap is too low. */
+export function higherFees(fees: Fees, kind: CallKind, caps: FeeOptions): Fees | null {
+  const higher = cappedFees(raised(fees, BUMP_PERCENT[kind]), caps);
+  const least = raised(fees, LEAST_BUMP_PERCENT[kind]);
+  const suffices = (["maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"] as const).every(
+    (fee) => (higher[fee] ?? 0n) >= (least[fee] ?? 0n),
+  );
+  return suffices ? higher : null;
+}
+
+export function cappedFees({ maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas }: Fees, caps: FeeOptions): Fees {
+  const fee = lower(maxFeePerGas, caps.maxFeePerGas);
+  const blobFee = maxFeePerBlobGas !== undefined && {
+    maxFeePerBlobGas: lower(maxFeePerBlobGas, caps.maxFeePerBlobGas),
+  };
+  return { maxFeePerGas: fee, maxPriorityFeePerGas: lower(maxPriorityFeePerGas, fee), ...blobFee };
+}
+
+/** The words of an error about a cap that is reached. */
+export function capReached(kind: CallKind, { maxFeePerGas, maxFeePerBlobGas }: FeeOptions): string {
+  const blobs = kind === "blobs" && maxFeePerBlobGas !== undefined ? `, or ${maxFeePerBlobGas} wei for blob gas,` : "";
+  return `the fee cap of ${maxFeePerGas} wei${blobs} is reached`;
+}
+
+function raised({ maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas }: Fees, percent: bigint): Fees {
+  const raise = (value: bigint) => (value * percent) / 100n + 1n;
+  const blobFee = maxFeePerBlobGas !== undefined && { maxFeePerBlobGas: raise(maxFeePerBlobGas) };
+  return { maxFeePerGas: raise(maxFeePerGas), maxPriorityFeePerGas: raise(maxPriorityFeePerGas), ...blobFee };
+}
+
+function lower(value: bigint, cap: bigint | undefined): bigint {
+  return cap !== undefined && cap < value ? cap : value;
+}
