@@ -1,5 +1,7 @@
 import { parentPort } from "node:worker_threads";
-import { BLOB_BYTES, ELEMENT_BYTES, evaluationPoint } from "../protocol/kzg.ts";
+import { BLOB_BYTES } from "../protocol/blob-batch.ts";
+import { ELEMENT_BYTES } from "../protocol/elements.ts";
+import { evaluationPoint } from "../protocol/kzg.ts";
 import type { KzgAnswer, KzgJob } from "./kzg.ts";
 
 /**

@@ -1,8 +1,10 @@
 import { Worker } from "node:worker_threads";
 import { MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
+import { BLOB_BYTES } from "../protocol/blob-batch.ts";
+import { ELEMENT_BYTES } from "../protocol/elements.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
-import { BLOB_BYTES, ELEMENT_BYTES, type Opening, POINT_BYTES } from "../protocol/kzg.ts";
+import { type Opening, POINT_BYTES } from "../protocol/kzg.ts";
 
 /**
  * Proofs of a blob for a transaction: 128 cell proofs (EIP-7594), which networks want since Fusaka, or one proof of the

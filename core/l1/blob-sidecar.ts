@@ -1,8 +1,9 @@
 import { fromRlp, toRlp } from "viem";
 import type { Kzg, ProofForm } from "../kzg/kzg.ts";
 import type { Hash, Hex } from "../model.ts";
+import { BLOB_BYTES } from "../protocol/blob-batch.ts";
 import { bytesToHex } from "../protocol/hex.ts";
-import { BLOB_BYTES, versionedHash } from "../protocol/kzg.ts";
+import { versionedHash } from "../protocol/kzg.ts";
 
 /** EIP-7594: the version of the wrapper with cell proofs. */
 const CELLS_VERSION = "0x01";

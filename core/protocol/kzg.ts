@@ -1,13 +1,10 @@
 import { bls12_381 } from "@noble/curves/bls12-381";
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Hash, Hex } from "../model.ts";
+import { BLOB_ELEMENTS } from "./blob-batch.ts";
+import { ELEMENT_BYTES } from "./elements.ts";
 import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
 
-/** Bytes of a field element of a blob, big-endian. */
-export const ELEMENT_BYTES = 32;
-/** Field elements of a blob (EIP-4844). */
-export const ELEMENTS_PER_BLOB = 4_096;
-export const BLOB_BYTES = ELEMENTS_PER_BLOB * ELEMENT_BYTES;
 /** Bytes of a KZG commitment or proof: a compressed point of G1. */
 export const POINT_BYTES = 48;
 
@@ -18,7 +15,7 @@ const { Fr } = fields;
 export const FIELD_MODULUS: bigint = Fr.ORDER;
 const INDEX_BITS = 12;
 /** A root of unity of order 4096: the domain on which a blob's elements are the polynomial's values. */
-const OMEGA = Fr.pow(7n, (FIELD_MODULUS - 1n) / BigInt(ELEMENTS_PER_BLOB));
+const OMEGA = Fr.pow(7n, (FIELD_MODULUS - 1n) / BigInt(BLOB_ELEMENTS));
 /** EIP-4844: the first byte of a blob's versioned hash. */
 const KZG_VERSION = 1;
 /** [τ]₂ of Ethereum's KZG ceremony: all that a verifier needs of the trusted setup. */
@@ -42,8 +39,8 @@ export interface Opening {
 
 /** The point at which a blob's polynomial has the value of element `index`: ω^bitreverse12(index). */
 export function evaluationPoint(index: number): bigint {
-  if (!Number.isInteger(index) || index < 0 || index >= ELEMENTS_PER_BLOB) {
-    throw new RangeError(`a blob has elements 0 to ${ELEMENTS_PER_BLOB - 1}, not ${index}`);
+  if (!Number.isInteger(index) || index < 0 || index >= BLOB_ELEMENTS) {
+    throw new RangeError(`a blob has elements 0 to ${BLOB_ELEMENTS - 1}, not ${index}`);
   }
   let reversed = 0;
   for (let bit = 0; bit < INDEX_BITS; bit++) reversed |= ((index >> bit) & 1) << (INDEX_BITS - 1 - bit);

@@ -3,15 +3,8 @@ import { createRequire } from "node:module";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KzgThread } from "../../core/kzg/kzg.ts";
 import type { Hex } from "../../core/model.ts";
-import {
-  BLOB_BYTES,
-  ELEMENTS_PER_BLOB,
-  evaluationPoint,
-  FIELD_MODULUS,
-  type Opening,
-  verifyOpening,
-  versionedHash,
-} from "../../core/protocol/kzg.ts";
+import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
+import { evaluationPoint, FIELD_MODULUS, type Opening, verifyOpening, versionedHash } from "../../core/protocol/kzg.ts";
 
 let kzg: KzgThread;
 beforeAll(async () => {
@@ -22,7 +15,7 @@ afterAll(() => kzg.close());
 /** A blob whose elements differ, and are all below the field's modulus. */
 function blobOf(seed: number): Uint8Array {
   const blob = new Uint8Array(BLOB_BYTES);
-  for (let i = 0; i < ELEMENTS_PER_BLOB; i++) new DataView(blob.buffer).setUint32(32 * i + 28, i * 7 + seed);
+  for (let i = 0; i < BLOB_ELEMENTS; i++) new DataView(blob.buffer).setUint32(32 * i + 28, i * 7 + seed);
   return blob;
 }
 
@@ -66,8 +59,8 @@ describe("KZG", () => {
   });
 
   test("takes the domain in bit-reversed order, each point once", () => {
-    const points = Array.from({ length: ELEMENTS_PER_BLOB }, (_, i) => evaluationPoint(i));
-    expect(new Set(points).size).toBe(ELEMENTS_PER_BLOB);
+    const points = Array.from({ length: BLOB_ELEMENTS }, (_, i) => evaluationPoint(i));
+    expect(new Set(points).size).toBe(BLOB_ELEMENTS);
     expect(points.slice(0, 2)).toEqual([1n, FIELD_MODULUS - 1n]);
     expect(() => evaluationPoint(4096)).toThrow(RangeError);
     expect(() => evaluationPoint(1.5)).toThrow(RangeError);

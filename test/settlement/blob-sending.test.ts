@@ -16,7 +16,7 @@ import { KzgThread } from "../../core/kzg/kzg.ts";
 import { BlobSidecar } from "../../core/l1/blob-sidecar.ts";
 import type { FeeOptions } from "../../core/l1/connection.ts";
 import { TransactionSender } from "../../core/l1/transactions.ts";
-import { BLOB_BYTES } from "../../core/protocol/kzg.ts";
+import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type Anvil, startAnvil } from "../anvil.ts";
 
