@@ -99,7 +99,8 @@ export class Drops implements AsyncDisposable {
   async start(): Promise<void> {
     if (this.#options.folder === undefined) return;
     await this.#load();
-    const unfinished = [...this.#jobs.values()].filter(isUnfinished);
+    // A request can upload a drop before this: it has its run already.
+    const unfinished = [...this.#jobs.values()].filter((job) => isUnfinished(job) && !this.#runs.has(job.dropId));
     for (const job of unfinished.sort((a, b) => a.createdAt - b.createdAt)) this.#run(job);
   }
 
@@ -285,7 +286,7 @@ export class Drops implements AsyncDisposable {
     try {
       await runDrop({
         ...{ id, format, defaults, unsure, signal },
-        source: createReadStream(join(place, ROWS)),
+        source: piecesOf(join(place, ROWS)),
         minting: new EngineMinting(this.#options, { applicationId, keyId, scopes }, job.dryRun, signal),
         result: join(place, RESULT),
         progress: join(place, PROGRESS),
@@ -343,6 +344,11 @@ const ROWS = "rows";
 const JOB = "drop.json";
 const RESULT = "result.ndjson";
 const PROGRESS = "progress.ndjson";
+
+/** Opens the file when it is read: an error of a stream that nobody reads would end the process. */
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path);
+}
 
 /** Atomic. */
 async function writeJob(place: string, job: Job): Promise<void> {

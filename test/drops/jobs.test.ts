@@ -338,6 +338,24 @@ describe("a server that ends in the middle", () => {
     await own[Symbol.asyncDispose]();
   });
 
+  test("a drop that is uploaded before the start runs once", async () => {
+    const { engine, reached, release } = waiting();
+    const own = drops("early", engine);
+    const { job } = await own.upload(principal(), ask(), bytes(rowsOf(95_000, 150, 8)));
+    await reached;
+    await own.start();
+    release();
+    await until(
+      "the drop's end",
+      () => own.get(world.applicationId, job.dropId),
+      ({ status }) => status === "done",
+    );
+    // Waits for every run.
+    await own[Symbol.asyncDispose]();
+    expect(own.list(world.applicationId)).toEqual([expect.objectContaining({ status: "done", minted: 150 })]);
+    expect(await balanceOf(owner(95_001))).toBe(8n);
+  });
+
   test("a queued drop stops at once, and goes on with the same rows", async () => {
     const { engine, reached, release } = waiting();
     const own = drops("queued", engine);

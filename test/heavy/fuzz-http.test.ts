@@ -1,4 +1,7 @@
+import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Connection, listen } from "../server/connection.ts";
@@ -23,6 +26,7 @@ interface Call {
 }
 type Tenant = "first" | "second";
 
+const folder = mkdtempSync(join(tmpdir(), "mintmark-fuzz-"));
 let world: World;
 let port: number;
 let calls: fc.Arbitrary<{ readonly operation: Operation; readonly by: Tenant | null; readonly call: Call }>;
@@ -73,6 +77,8 @@ async function seed(tenant: Tenant, applicationId: string, key: string) {
   const minted = await world.send("POST", "/api/v1/mint", { key, body });
   const url = `http://127.0.0.1:9/${tenant}-hook`;
   const hook = await world.send("POST", "/api/v1/webhooks", { key, body: { url } });
+  const raw = `userId,assetId,amount,dataAvailabilityMode\n${userId},${world.erc20.assetId},1,validium\n`;
+  const drop = await world.send("POST", "/api/v1/drops", { key, raw, headers: { "content-type": "text/csv" } });
   const page = await world.send("GET", "/api/v1/transactions?limit=1", { key });
   const keyId = key.split("_")[2] ?? "";
   return {
@@ -80,8 +86,12 @@ async function seed(tenant: Tenant, applicationId: string, key: string) {
     mintId: minted.body.mintId as string,
     transactionId: minted.body.transactions[0].transactionId as string,
     webhookId: hook.body.webhookId as string,
+    dropId: drop.body.dropId as string,
     cursor: page.body.pagination.nextCursor as string | null,
-    everywhere: [userId, minted.body.mintId, hook.body.webhookId, hook.body.secret, url, keyId, applicationId],
+    everywhere: [
+      ...[userId, minted.body.mintId, drop.body.dropId, hook.body.webhookId, hook.body.secret],
+      ...[url, keyId, applicationId],
+    ],
     inPrivate: [ownerAddress, blob.slice(2)],
   };
 }
@@ -94,6 +104,7 @@ beforeAll(async () => {
     requestTimeoutSeconds: REQUEST_TIMEOUT_SECONDS,
     streamsPerKey: AT_ONCE,
     webhooks: { reach: "public-and-loopback" },
+    drops: folder,
   });
   const { key, otherKey, applicationId, otherApplicationId, users, otherUser } = world;
   await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });
@@ -108,7 +119,7 @@ beforeAll(async () => {
     .body.access_token;
   port = await listen(world.app);
 
-  const either = (name: "userId" | "mintId" | "transactionId" | "webhookId") =>
+  const either = (name: "userId" | "mintId" | "transactionId" | "webhookId" | "dropId") =>
     fc.constantFrom(first[name], second[name]);
   const cursors = fc.constantFrom(...[first.cursor, second.cursor].filter((cursor) => cursor !== null));
   const forged = (text: string) =>
@@ -120,8 +131,11 @@ beforeAll(async () => {
     mintId: either("mintId"),
     transactionId: either("transactionId"),
     webhookId: either("webhookId"),
+    dropId: either("dropId"),
     cursor: fc.oneof(cursors, cursors.chain(forged)),
     assetId: fc.constantFrom(world.erc20.assetId, world.erc721.assetId, world.erc1155.assetId),
+    // A random mixed-case address has a wrong checksum.
+    ownerAddress: fc.constantFrom(`0x${"ab".repeat(20)}`, `0x${"cd".repeat(20)}`),
     vaultId: fc.constantFrom("0", "1", "2", "9223372036854775808", "18446744073709551615"),
     batchId: fc.constantFrom("validium-0", "zk-rollup-0", "validium-1"),
     url: fc.constantFrom("http://127.0.0.1:9/", "https://127.0.0.1:9/hook", "ftp://127.0.0.1", "http://10.0.0.1/"),
@@ -137,6 +151,10 @@ beforeAll(async () => {
     const { assetId } = world.erc20;
     const mint = { mintingBlob: "", assetId, amount, dataAvailabilityMode: "validium" };
     return { users: [{ userId: users[user], mints: [mint] }] };
+  });
+  const rows = rightMint.map(({ users: [user] }) => {
+    const { assetId, amount } = user?.mints[0] ?? {};
+    return `userId,assetId,amount,dataAvailabilityMode\n${user?.userId},${assetId},${amount},validium\n`;
   });
   const header = fc.tuple(
     fc.constantFrom(
@@ -177,12 +195,9 @@ beforeAll(async () => {
       const fields = operation.parameters.map(({ name, schema }) => values.of(schema, name));
       const isMint = operation.path.endsWith("/mint");
       const bodies = operation.body === null ? fc.jsonValue() : values.of(operation.body.schema);
+      const near = isMint ? [nearMint(world), rightMint] : operation.body?.type === "text/csv" ? [rows] : [];
       return fc
-        .tuple(
-          fc.tuple(...fields),
-          fc.tuple(...fields.map(() => fc.boolean())),
-          isMint ? fc.oneof(bodies, nearMint(world), rightMint) : bodies,
-        )
+        .tuple(fc.tuple(...fields), fc.tuple(...fields.map(() => fc.boolean())), fc.oneof(bodies, ...near))
         .map(([given, wanted, body]) => {
           const headers = { ...(by && credentials[by]), ...(strange && { [strange[0]]: strange[1] }) };
           const call = callOf(operation, { given, wanted, body, extra }, headers);
@@ -194,6 +209,7 @@ beforeAll(async () => {
 afterAll(async () => {
   agent.destroy();
   await world[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
 });
 
 interface Parts {
@@ -229,7 +245,9 @@ function callOf(
     ? new URLSearchParams(
         Object.entries(parts.body as object).map(([name, value]): [string, string] => [name, String(value)]),
       ).toString()
-    : JSON.stringify(parts.body);
+    : type === "text/csv"
+      ? String(parts.body)
+      : JSON.stringify(parts.body);
   return {
     method,
     path: `${filled}${query}`,
