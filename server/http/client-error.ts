@@ -9,7 +9,7 @@ const CODES: Readonly<Record<string, ServerErrorCode>> = {
   HPE_HEADER_OVERFLOW: "headers_too_large",
 };
 
-/** Answers what Node's HTTP parser refused before there was a request, on the bare socket, and closes it. */
+/** Answers a request that Node's HTTP parser refused, on its socket, and closes the socket. */
 export function handleClientError(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || socket.destroyed) return;
   if (socket.writable) socket.write(answer(CODES[error.code ?? ""] ?? "malformed_request"));
@@ -31,19 +31,19 @@ function answer(code: ServerErrorCode): string {
   ].join("\r\n");
 }
 
-/** Answers CONNECT, which Node would hang up on: this server is no proxy. */
+/** Refuses CONNECT, because this server is no proxy. Node would close the connection without an answer. */
 export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
   socket.on("error", () => {});
   socket.end(answer("method_not_allowed"));
 }
 
-/** Header fields of which Node keeps the first and drops the others, where a proxy before it may have gone by the last. */
+/** Header fields that may occur once. Of several, Node keeps the first, but a proxy may have used the last. */
 const SINGLE = new Set(["host", "authorization", "content-type", "idempotency-key"]);
 const SINGLE_LENGTHS = new Set([...SINGLE].map(({ length }) => length));
 
 /**
- * Throws `malformed_request` for a request that two parties could understand in two ways: a field twice that must come once, or no Host
- * (RFC 9112, 3.2), or an address that is not percent-encoded UTF-8.
+ * Throws `malformed_request` for an ambiguous request: a repeated header field of {@link SINGLE}, no Host (RFC 9112,
+ * 3.2), or a URL that is not percent-encoded UTF-8.
  */
 export function requireClear({ url = "", rawHeaders, headers, httpVersion }: IncomingMessage): void {
   if (!isEncoded(url)) throw new ServerError("malformed_request", "The URL is not percent-encoded UTF-8.");
@@ -61,7 +61,7 @@ export function requireClear({ url = "", rawHeaders, headers, httpVersion }: Inc
   }
 }
 
-/** Printable ASCII whose escapes make UTF-8. */
+/** Whether a URL is printable ASCII, and its escapes are UTF-8. */
 function isEncoded(url: string): boolean {
   if (!/^[!-~]*$/.test(url)) return false;
   try {
@@ -71,7 +71,7 @@ function isEncoded(url: string): boolean {
   }
 }
 
-/** Answers an `Expect` that Node does not know, which it would otherwise refuse without a body. */
+/** Answers an `Expect` that Node does not know. Node itself would answer without a body. */
 export function refuseExpectation(request: IncomingMessage, response: ServerResponse): void {
   const id = requestId(request);
   const body = problem("expectation_failed", id);

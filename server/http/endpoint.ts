@@ -13,7 +13,10 @@ import { wording } from "../schemas/wording.ts";
 import type { Service } from "../service.ts";
 import { type Code, ServerError, STATUS_OF } from "./errors.ts";
 
-/** A scope that a key must carry, `any` for every valid credential of an application, `owner` for an owner's session, `public` for none. */
+/**
+ * The credentials of a route: a scope of a key; `any` for each valid credential of an application; `owner` for an
+ * owner's session; `public` for none.
+ */
 export type Access = Scope | "any" | "owner" | "public";
 
 interface PublicCall<P, Q, B> {
@@ -25,24 +28,24 @@ interface PublicCall<P, Q, B> {
   readonly reply: FastifyReply;
 }
 
-/** What a handler gets: everything parsed, the service, and who calls: an application, or an owner who has signed in with its wallet. */
+/** The input of a handler: the parsed request, the service, and the caller, which is an application or an owner. */
 export type Call<A extends Access, P, Q, B> = PublicCall<P, Q, B> &
   (A extends "public" ? unknown : A extends "owner" ? { readonly owner: Address } : { readonly principal: Principal });
 
-/** What an endpoint answers with when it succeeds. */
+/** The successful answer of an endpoint. */
 export interface Success {
   readonly status: 200 | 201 | 202;
   readonly description: string;
-  /** Schemas of the JSON body, any one of them; absent for binary answers. */
+  /** The JSON body has one of these schemas. Absent for binary answers. */
   readonly schemas?: readonly z.ZodType[];
   readonly mediaType?: string;
-  /** What the answer is when the client takes it as Server-Sent Events. */
+  /** Describes the answer as Server-Sent Events. */
   readonly stream?: string;
-  /** The answer when the client takes plain text alone. */
+  /** The answer to a client that accepts only plain text. */
   readonly text?: string;
-  /** Header fields of note, name to description. */
+  /** Descriptions of header fields, by name. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** When the answer is 304 instead, without a body. */
+  /** Says when the answer is 304, without a body. */
   readonly unchanged?: string;
 }
 
@@ -73,50 +76,50 @@ interface Description {
   readonly description?: string;
   readonly deprecated?: true;
   readonly success: Success;
-  /** Codes beyond those that any such route can answer with. */
+  /** Error codes besides those of {@link errorsOf} for any such route. */
   readonly errors?: readonly Code[];
-  /** Request header fields of note, name to description. */
+  /** Descriptions of request header fields, by name. */
   readonly headers?: Readonly<Record<string, string>>;
   /** An example of the body. */
   readonly example?: unknown;
-  /** What the body can be besides `application/json`. */
+  /** Media type of the body besides `application/json`. */
   readonly bodyType?: typeof FORM;
-  /** Media types of a body that the handler reads as it comes, in the place of JSON. */
+  /** Media types of a body that the handler reads as a stream, instead of JSON. */
   readonly bodyStream?: readonly string[];
-  /** What a request costs its key's rate limit, in units; 1 when absent. `body` is parsed JSON, not yet validated. */
+  /** Units of rate that a request costs its key; 1 when absent. `body` is parsed JSON, not yet validated. */
   readonly cost?: (body: unknown) => number;
-  /** The engine keeps the idempotency keys of this route, in its store. */
+  /** The engine keeps the idempotency keys of this route in its store. */
   readonly keysInStore?: true;
-  /** Its answers can be large: those of one caller are made one after another, so that one at a time is in memory unfinished. */
+  /** Its answers can be large. The server makes those of one caller one after another, to hold one at a time. */
   readonly large?: true;
-  /** Left out of rate limits: what load balancers ask. */
+  /** Rate limits do not count it, because load balancers ask for it. */
   readonly unmetered?: true;
 }
 
 const JSON_TYPE = "application/json";
-/** OAuth's form of a body. */
+/** The media type of OAuth's forms. */
 export const FORM = "application/x-www-form-urlencoded";
-/** Rows of a file. */
+/** Media types of a drop's rows. */
 export const ROWS = ["text/csv", "application/x-ndjson"] as const;
 
 interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  /** Documents a body that the core validates by itself; the handler gets it as it came. */
+  /** Documents a body that the core validates. The handler gets it unchanged. */
   readonly coreBody?: z.ZodType;
 }
 
 type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
 
-/** One route: what it takes, what it answers, and the function between. OpenAPI is generated from the same object that serves. */
+/** One route: its input, its answers, and its handler. OpenAPI is generated from the same object. */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
   readonly access: Access;
-  /** Parses the request and answers it. Throws `validation_failed` that lists every bad parameter and field; or rejects as the handler does. */
+  /** Parses the request and answers it. Throws `validation_failed` with all bad fields, or rejects like the handler. */
   readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => unknown;
 }
 
-/** Makes a route of a description and a handler, whose call has the types of the schemas and of the access. */
+/** Makes a route of a description and a handler. The handler's input has the types of the schemas and the access. */
 export function endpoint<
   A extends Access,
   P extends z.ZodType = z.ZodUndefined,
@@ -153,14 +156,14 @@ export function errorsOf({ method, access, unmetered, errors = [] }: Endpoint): 
   for (const code of errors) codes.add(code);
   if (access !== "public") for (const code of access === "owner" ? SESSION : CREDENTIALS) codes.add(code);
   if (isScope(access)) codes.add("scope_missing");
-  // A body is read, and refused when it cannot be, before a route that takes none ignores it.
+  // The server reads a body even where the route ignores it.
   if (method !== "GET") for (const code of BODY) codes.add(code);
   if (takesIdempotencyKey({ method, access })) for (const code of IDEMPOTENCY) codes.add(code);
   if (!unmetered) for (const code of METERED) codes.add(code);
   return (Object.keys(STATUS_OF) as Code[]).filter((code) => codes.has(code));
 }
 
-/** Every route refuses unknown query parameters, and needs the process, the store and the caller's patience. */
+/** Codes of every route: it refuses unknown parameters, and needs the process and the store. */
 const ANY_ROUTE = [
   "validation_failed",
   "malformed_request",
@@ -175,7 +178,7 @@ const ANY_ROUTE = [
   "shutting_down",
 ] as const satisfies readonly Code[];
 
-/** Whether an access is one that a key's scopes grant. */
+/** Whether an access is a scope of keys. */
 export function isScope(access: Endpoint["access"]): access is Scope {
   return SCOPES.some((scope) => scope === access);
 }
@@ -190,7 +193,7 @@ const SESSION = [
 
 const CREDENTIALS = [...SESSION, "application_suspended", "issuer_unreachable"] as const satisfies readonly Code[];
 
-/** Every POST of an application does its work once for an Idempotency-Key. */
+/** Whether a route takes an Idempotency-Key: each POST of an application does. */
 export function takesIdempotencyKey({ method, access }: Pick<Endpoint, "method" | "access">): boolean {
   return method === "POST" && access !== "public" && access !== "owner";
 }
@@ -226,7 +229,7 @@ function check(schema: z.ZodType, value: unknown, prefix: readonly string[], iss
   const result = schema.safeParse(value, { error: wording });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
-    // One more than is listed tells that there are more.
+    // One more than the answer lists, so the answer can say that there are more.
     if (issues.length > MAX_ISSUES) break;
     issues.push(...explain(issue, prefix));
   }
@@ -251,7 +254,7 @@ function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): Issue[] {
     .map((key) => ({ pointer: pointer([...path, key]), code: "validation_failed", detail }));
 }
 
-/** RFC 6901. */
+/** A JSON pointer (RFC 6901). */
 function pointer(path: readonly string[]): string {
   return path.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 }

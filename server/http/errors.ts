@@ -5,7 +5,7 @@ import { oauthErrorOf, TOKEN_PATH } from "../access/oauth-error.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The code of the problem that it was answered with; null otherwise. */
+    /** The code of its problem document; null for other answers. */
     problemCode: Code | null;
   }
   interface FastifyContextConfig {
@@ -14,38 +14,38 @@ declare module "fastify" {
   }
 }
 
-/** Errors that arise in HTTP itself, before or beside the core. Stable like the core's codes. */
+/** Errors of HTTP itself, with stable codes. The core has its own. */
 export const SERVER_ERROR_CODES = {
-  malformed_request: "The request line, the URL or a header could not be understood.",
-  malformed_json: "The body is not the JSON that this API takes; see `errors`.",
-  route_not_found: "No such route. See /openapi.json for those that exist.",
+  malformed_request: "The server cannot read the request line, the URL or a header.",
+  malformed_json: "The body is not JSON as this API accepts it; see `errors`.",
+  route_not_found: "No such route. /openapi.json lists all routes.",
   host_unknown:
     "The Host header is not a name of this server. The operator lists its names in MINTMARK_ORIGIN or MINTMARK_HOSTS.",
-  method_not_allowed: "The route exists but not with this method; see the Allow header.",
+  method_not_allowed: "The route exists, but not with this method; see the Allow header.",
   request_timeout: "The request did not arrive in time.",
   body_too_large: "The body is larger than the limit; see GET /api/v1/limits.",
   unsupported_media_type: "The body has a media type or an encoding that this route does not take; see `detail`.",
-  expectation_failed: "The Expect header asks for something other than 100-continue.",
+  expectation_failed: "The server knows no Expect header but 100-continue.",
   headers_too_large: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB.`,
   rate_limited: "Too many requests; repeat after Retry-After seconds.",
   drop_not_found: "No such drop in this application.",
-  drop_invalid: "Rows of the drop are not of the right form; see `errors`. Nothing was minted.",
-  too_many_drops: "The application has as many drops under way as it may; wait for one, or stop one.",
-  drops_unavailable: "This server keeps no drops. Use the command `mintmark drop`, or another server.",
-  too_many_streams: "The key has as many streams of events open as it may; close one.",
-  internal: "The server failed. Nothing is known to have changed; quote the requestId.",
+  drop_invalid: "Rows of the drop have a wrong form; see `errors`. Nothing was minted.",
+  too_many_drops: "The application has reached its limit of unfinished drops; wait for one to finish, or stop one.",
+  drops_unavailable: "This server accepts no drops. Use the command `mintmark drop`, or another server.",
+  too_many_streams: "The key has reached its limit of open event streams; close one.",
+  internal: "The server failed, and cannot say whether the request changed anything. Quote the requestId.",
   issuer_unreachable:
-    "The keys of the token's issuer could not be fetched. Repeat the request later, or use an API key.",
-  overloaded: "The server holds as many bytes of requests and answers as it may; repeat after Retry-After seconds.",
+    "The server could not fetch the keys of the token's issuer. Repeat the request later, or use an API key.",
+  overloaded: "The server has reached its memory limit for requests and answers; repeat after Retry-After seconds.",
   not_ready: "The server is not ready to serve; see `errors`.",
   shutting_down: "The server is shutting down. Repeat the request elsewhere or later.",
 } as const;
 
 export type ServerErrorCode = keyof typeof SERVER_ERROR_CODES;
-/** Every code that an answer of this server can carry. */
+/** Every code of this server's answers. */
 export type Code = ErrorCode | ServerErrorCode;
 
-/** The HTTP status of every code; the documentation's table is held equal to this one by a test. */
+/** The HTTP status of every code. A test compares it with the table of docs/api.md. */
 export const STATUS_OF: Readonly<Record<Code, number>> = {
   validation_failed: 400,
   malformed_request: 400,
@@ -133,27 +133,27 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   shutting_down: 503,
 };
 
-/** The status of a code on a route. RFC 6749 has the token route answer 400 to what is 403 elsewhere. */
+/** The status of a code on a route. The token route answers 400 instead of 403 (RFC 6749). */
 export function statusOf(code: Code, path?: string): number {
   return path === TOKEN_PATH && STATUS_OF[code] === 403 ? 400 : STATUS_OF[code];
 }
 
-/** What a code means, in a sentence that is safe to show to anyone. */
+/** The meaning of a code, in a sentence without private details. */
 export function meaningOf(code: Code): string {
   return code in ERROR_CODES ? ERROR_CODES[code as ErrorCode] : SERVER_ERROR_CODES[code as ServerErrorCode];
 }
 
-/** One bad entry as it is sent: core's issues, and those of the server's own codes. */
+/** One bad entry of an answer, with a code of the core or of the server. */
 export type WireIssue = Omit<Issue, "code"> & { readonly code: Code };
 
-/** An error of HTTP itself; the server's counterpart of `MintmarkError`. */
+/** An error of HTTP itself, as `MintmarkError` is one of the core. */
 export class ServerError extends Error {
   override readonly name = "ServerError";
   readonly code: ServerErrorCode;
   readonly issues: readonly WireIssue[];
-  /** Whether the issues leave some out. */
+  /** Whether `issues` is incomplete. */
   readonly moreIssues: boolean;
-  /** Header fields that the answer carries, such as Allow. */
+  /** Header fields of the answer, such as Allow. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(
@@ -174,7 +174,7 @@ export class ServerError extends Error {
   }
 }
 
-/** RFC 9457 problem details, as every answer from 400 up carries them. */
+/** RFC 9457 problem details: the body of every answer from 400 up. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
@@ -183,7 +183,7 @@ export interface Problem {
   readonly detail: string;
   readonly requestId: string;
   readonly errors: readonly WireIssue[];
-  /** Whether `errors` leaves some out. */
+  /** Whether `errors` is incomplete. */
   readonly moreErrors: boolean;
 }
 
@@ -209,7 +209,7 @@ export function problem(
   };
 }
 
-/** The one error handler: whatever was thrown becomes a problem document, and only what is our fault is logged as an error. */
+/** The error handler: turns each error into a problem document. The log shows only the server's faults as errors. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = classify(error);
   const path = request.routeOptions.url;
@@ -219,7 +219,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (status >= 500) request.log.error({ err: error, code: known.code }, "request failed");
   else request.log.info({ code: known.code }, "request refused");
   if (status === 401) reply.header("www-authenticate", isOAuth ? 'Basic realm="mintmark"' : WWW_AUTHENTICATE);
-  // Details of our own faults (paths, addresses of nodes) are for the log; the caller gets the code's own sentence.
+  // Details of the server's faults, such as paths and addresses of nodes, go to the log only.
   const detail = status >= 500 ? meaningOf(known.code) : (mediaDetail(known.code, request) ?? known.detail);
   const body = { ...problem(known.code, request.id, detail, known.issues, known.moreIssues), status };
   return (
@@ -227,7 +227,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
       .code(status)
       .headers({ ...known.headers, "x-request-id": request.id, "cache-control": "no-store" })
       .type(isOAuth ? "application/json" : "application/problem+json")
-      // As bytes: to text Fastify would add a charset that the media type does not have.
+      // As bytes, because Fastify adds a charset to text, which this media type does not have.
       .send(Buffer.from(JSON.stringify(isOAuth ? { ...oauthErrorOf(body, request.body), ...body } : body)))
   );
 }
@@ -238,7 +238,7 @@ function mediaDetail(code: Code, { routeOptions: { config } }: FastifyRequest): 
   return `Send the body as ${config.bodyTypes.join(" or ")}, in UTF-8, without a Content-Encoding.`;
 }
 
-/** Answers what no route took: 405 when another method would have been taken, else 404. */
+/** Answers a request without route: 405 when the path has a route of another method, else 404. */
 export function notFoundHandler(allowedMethods: (path: string) => readonly string[]) {
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const allowed = allowedMethods(request.url.split("?", 1)[0] ?? "");
@@ -258,7 +258,7 @@ interface Classified {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** When the cause may be gone: the settler looks at L1 every few seconds, and a block takes about twelve. */
+/** Seconds until the cause may be gone. The settler reads L1 every few seconds, and a block takes about twelve. */
 const RETRY_SECONDS: Partial<Record<ErrorCode, number>> = {
   l1_not_compared: 5,
   backpressure: 10,
@@ -276,7 +276,7 @@ function classify(error: unknown): Classified {
   return { code, detail: meaningOf(code), issues: [], moreIssues: false, headers: {} };
 }
 
-/** Longest pointer that an answer repeats, in characters. It holds what a caller wrote. */
+/** Longest pointer in an answer, in characters. It can contain the caller's own text. */
 const MAX_POINTER = 256;
 
 function pick({ code, message, issues }: MintmarkError | ServerError, more = false) {
@@ -289,7 +289,7 @@ function shorten(text: string, most = MAX_POINTER): string {
   return text.length <= most ? text : `${text.slice(0, most)}…`;
 }
 
-/** Fastify's own errors. A new one of the 4xx class is still the caller's fault, never a 500. */
+/** The code of an error of Fastify. Unknown ones with a status of 4xx are the caller's fault. */
 function fastifyCode(error: unknown): ServerErrorCode {
   const { code, statusCode } = (error ?? {}) as Partial<FastifyError>;
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return "unsupported_media_type";

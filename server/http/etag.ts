@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
-/** The entity tag of a body: the same for the same bytes on every server. */
+/** The entity tag of a body. Equal bytes have the same tag on every server. */
 export function tagOf(body: string | Buffer): string {
   return `"${createHash("sha256").update(body).digest("base64url")}"`;
 }
 
-/** Sends the tag of a body. Returns true when the client has that body: then the answer is 304, without a body. */
+/** Sets the tag of a body. Returns true when the client has that body, and then sets the status 304. */
 export function sendTag(request: FastifyRequest, reply: FastifyReply, tag: string): boolean {
   reply.header("etag", tag);
   const known = request.headers["if-none-match"]?.split(",").map((text) => text.trim().replace(/^W\//, ""));

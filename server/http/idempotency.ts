@@ -4,13 +4,13 @@ import { MintmarkError, type Principal } from "../../core/index.ts";
 
 /** Longest Idempotency-Key, in characters. */
 export const MAX_IDEMPOTENCY_KEY = 255;
-/** Answers that are kept, of all applications; the oldest is forgotten first. */
+/** Most kept answers, of all applications. The oldest is deleted first. */
 const MOST_ANSWERS = 10_000;
-/** Their characters together. */
+/** Most characters of all kept answers. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 const KEEP_MS = 24 * 3_600_000;
 
-/** The request's key. Throws `validation_failed` for one of another form. */
+/** The request's Idempotency-Key. Throws `validation_failed` for a wrong form. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers["idempotency-key"];
   if (key === undefined) return undefined;
@@ -21,8 +21,8 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
 }
 
 /**
- * The id, under `name`, of what a request with an Idempotency-Key makes. The same application and key give the same id, so that a repeat
- * after a restart finds what the first request made.
+ * The id, under `name`, of the object that a request with an Idempotency-Key makes. The same application and key give
+ * the same id. So a repeat after a restart finds the object of the first request.
  */
 export function idOfRequest<Name extends string>(
   name: Name,
@@ -34,7 +34,7 @@ export function idOfRequest<Name extends string>(
   return { [name]: uuidOf(`${applicationId} ${key}`) } as { [name in Name]: string };
 }
 
-/** The UUID (version 8) that a text has. */
+/** The UUID (version 8) of a text, from its hash. */
 export function uuidOf(text: string): string {
   const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
@@ -45,19 +45,22 @@ export function uuidOf(text: string): string {
 interface Kept {
   readonly digest: string;
   readonly at: number;
-  /** null while the first request is under way. */
+  /** null while the first request is in progress. */
   answer: { readonly status: number; readonly location: string | undefined; readonly text: string } | null;
 }
 
 /**
- * Gives the first answer again to a POST that is repeated under its Idempotency-Key: status and body. In memory, for a day; mints keep
- * their keys in the store instead, and the ids of users and webhooks come from the key. Refusals are not kept.
+ * Repeats the first answer, status and body, to a POST with the same Idempotency-Key. Answers stay in memory for a day.
+ * Refusals are not kept. Mints keep their keys in the store instead.
  */
 export class KeptAnswers {
   readonly #kept = new Map<string, Kept>();
   #characters = 0;
 
-  /** Throws `idempotency_key_reused` for another request under the same key, `idempotency_in_progress` while the first runs. */
+  /**
+   * Throws `idempotency_key_reused` for another request under the same key, `idempotency_in_progress` while the first
+   * one runs.
+   */
   async once(
     request: FastifyRequest,
     reply: FastifyReply,

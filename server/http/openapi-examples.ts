@@ -3,7 +3,7 @@ type Json = Record<string, unknown>;
 const ID = "01a1fd1b-bfbe-7246-add7-f4566c613096";
 const TOKEN = "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9…";
 
-/** Values by field: a mint that the server has just accepted, of an asset that can be minted. */
+/** Values by field, as of a new mint of a mintable asset. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   transactionId: `${ID}.0`,
   mintId: ID,
@@ -54,10 +54,10 @@ const TRUE = new Set(["whitelisted", "enabled", "registered", "mintable", "minti
 
 const BY_FORMAT: Readonly<Record<string, string>> = { uuid: ID, "date-time": "2026-11-21T07:56:56.638Z" };
 
-/** Values by pattern. The first that fits is taken. */
+/** Values for patterns. The first match is taken. */
 const BY_PATTERN = ["1", "0x", `0x${"70".repeat(20)}`, `0x${"ab".repeat(32)}`];
 
-/** An answer that fits a schema of the document. `components` are the named schemas that it refers to. */
+/** An example of a schema of the document. `components` are its named schemas. */
 export function exampleOf(schema: Json, components: Json, name = ""): unknown {
   const inner = (part: unknown, field = name) => exampleOf(part as Json, components, field);
   const { $ref, const: only, enum: values, type, format, pattern, properties, items, examples } = schema;
@@ -70,7 +70,7 @@ export function exampleOf(schema: Json, components: Json, name = ""): unknown {
     return Object.fromEntries(fields.map(([field, value]) => [field, inner(value, field)]));
   }
   if (name in BY_NAME) return BY_NAME[name];
-  // Nothing has happened on L1 yet, and nothing has failed.
+  // Nullable fields are null: the example has not reached L1, and has not failed.
   const forms = schema.anyOf ?? schema.oneOf;
   if (Array.isArray(forms)) return forms.some((form: Json) => form.type === "null") ? null : inner(forms[0]);
   if (Array.isArray(type) && type.includes("null")) return null;

@@ -8,7 +8,7 @@ import { type Code, meaningOf, statusOf } from "./errors.ts";
 import { exampleOf } from "./openapi-examples.ts";
 import { operationIdOf } from "./operation-ids.ts";
 
-/** What the groups of operations are about. */
+/** Descriptions of the groups of operations. */
 const TAGS: Readonly<Record<Tag, string>> = {
   Mint: "Ask for tokens: many users, assets and modes in one request.",
   Drops: "Many rows of a file, minted in the background.",
@@ -33,7 +33,7 @@ type Json = Record<string, unknown>;
 
 const SCHEMAS = "#/components/schemas/";
 
-/** The OpenAPI 3.1 document of these endpoints. `limits` is what `GET /api/v1/limits` answers. */
+/** The OpenAPI 3.1 document of these endpoints. `limits` is the answer of `GET /api/v1/limits`. */
 export function openApiDocument(endpoints: readonly Endpoint[], version: string, limits: unknown): Json {
   const schemas = components();
   const paths: Record<string, Json> = {};
@@ -70,7 +70,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
   };
 }
 
-/** The requests that an application's webhooks get: one operation for each type of event. */
+/** The requests to an application's webhooks, one operation for each type of event. */
 function webhooks(): Json {
   return Object.fromEntries(
     EVENT_TYPES.map((type) => {
@@ -155,7 +155,7 @@ function fields(schema: z.ZodType | undefined): { name: string; required: boolea
   });
 }
 
-/** A parameter that may come once or several times is an array in OpenAPI's words. */
+/** A repeatable parameter is an array in OpenAPI. */
 function repeatable(schema: Json): Json {
   const forms = schema.anyOf as Json[] | undefined;
   return forms?.find(({ type }) => type === "array") ?? schema;
@@ -196,7 +196,7 @@ function unchanged({ unchanged: description, headers = {} }: Endpoint["success"]
   return { 304: { description, headers: headerFields({ ...COMMON_HEADERS, ...headers }), content: {} } };
 }
 
-/** One response a status, naming each code it can carry. */
+/** One response for each status, with all its codes. */
 function failures(endpoint: Endpoint): Json {
   const { path } = endpoint;
   const byStatus = Map.groupBy(errorsOf(endpoint), (code) => statusOf(code, path));
@@ -240,7 +240,7 @@ function reference(schema: z.ZodType): Json {
   return { $ref: SCHEMAS + id };
 }
 
-/** An event of a type that this version does not know. */
+/** An event of a type unknown to this version. */
 const OTHER_EVENT: Json = {
   type: "object",
   properties: {
@@ -252,7 +252,7 @@ const OTHER_EVENT: Json = {
   required: ["sequence", "type", "createdAt", "data"],
 };
 
-// `anyOf`, since linters take `oneOf` with an open form for a contradiction; its `not` keeps the forms apart all the same.
+// `anyOf`, because linters reject `oneOf` with an open form. Its `not` keeps the forms apart.
 function components(): Json {
   const uri = (id: string) => SCHEMAS + id;
   const requests = z.toJSONSchema(requestComponents, { io: "input", uri, override }).schemas;
@@ -265,7 +265,7 @@ function components(): Json {
   return Object.fromEntries(sorted.map(([id, schema]) => [id, strip(schema)]));
 }
 
-/** Opens an answer: new fields and new types of event can come at any time. Requests stay strict. */
+/** Opens the schema of an answer, because later versions add fields and types of event. Requests stay strict. */
 function open(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(open);
   if (typeof schema !== "object" || schema === null) return schema;
@@ -273,7 +273,7 @@ function open(schema: unknown): unknown {
   return Object.fromEntries(entries.map(([name, value]) => [name, open(value)]));
 }
 
-/** Formats say what zod's long patterns for them say; numbers and booleans in a query are documented as what they mean, not as their text. */
+/** Replaces zod's long patterns by formats, and the text of numbers and booleans in a query by their types. */
 function override({ jsonSchema }: { jsonSchema: Json }): void {
   if (jsonSchema.format !== undefined || jsonSchema.type === "integer") delete jsonSchema.pattern;
   if (jsonSchema.type === "boolean") delete jsonSchema.enum;

@@ -1,9 +1,9 @@
 import type { Endpoint } from "./endpoint.ts";
 
-/** What a method does to the last noun of its path. */
+/** Verbs of methods, for the last noun of a path. */
 const VERBS: Readonly<Record<string, string>> = { GET: "get", POST: "create", PUT: "enable", DELETE: "delete" };
 
-/** Names for operations whose path and method do not make a good one. */
+/** Ids of operations that need a better one than their method and path make. */
 const NAMES: Readonly<Record<string, string>> = {
   "POST /api/v1/mint": "mint",
   "POST /api/mint": "mintByAlias",
@@ -37,7 +37,7 @@ const NAMES: Readonly<Record<string, string>> = {
   "GET /openapi.json": "getOpenApiDocument",
 };
 
-/** Nouns that end in `s` and name one thing. */
+/** Singular nouns that end in `s`. */
 const SINGULAR = new Set(["limits"]);
 
 /** Names an operation for people and for generated clients, such as `listUsers` and `getUserBalances`. */
@@ -47,7 +47,7 @@ export function operationIdOf({ method, path }: Pick<Endpoint, "method" | "path"
   const parts = path.split("/").filter((part) => part !== "" && part !== "api" && part !== "v1");
   const words = parts.flatMap((part, i) => {
     if (part.startsWith("{")) return [];
-    // An id after a plural noun picks one of its things.
+    // An id after a plural noun means one object.
     return [parts[i + 1]?.startsWith("{") ? one(part) : part];
   });
   const last = parts.at(-1) ?? "";

@@ -2,10 +2,10 @@ import { randomFillSync } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { v7 } from "uuid";
 
-/** What we are willing to write into logs and headers on a caller's word. */
+/** Ids of callers that are safe in logs and headers. */
 const SAFE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** Random bytes of one id, and of many: they are drawn together, because a draw costs much more than its bytes. */
+/** Random bytes of one id, and of a pool for many ids, because each draw has a high fixed cost. */
 const ID_BYTES = 16;
 const pool = new Uint8Array(256 * ID_BYTES);
 let used = pool.length;

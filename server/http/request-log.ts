@@ -4,23 +4,23 @@ import { type FastifyReply, type FastifyRequest, LogController } from "fastify";
 const INFO = 30;
 const ORIGIN = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`;
 
-/** The address without its query, which may hold what a caller should have put into a header. */
+/** The URL without its query, which may contain a secret by mistake. */
 export function pathOf({ url }: Pick<FastifyRequest, "url">): string | undefined {
   return url?.split("?", 1)[0];
 }
 
-/** One line a request, when it is over: who asked for what, the answer, and its time. */
+/** One line for each finished request: caller, request, answer and time. */
 export class RequestLog extends LogController {
   readonly #write: ((line: string) => void) | null;
 
-  /** @param write - null for no lines of requests that went well */
+  /** @param write - null to log only failed requests */
   constructor(write: ((line: string) => void) | null) {
     super();
     this.#write = write;
   }
 
   override incomingRequest(request: FastifyRequest): void {
-    // Node tells a socket's address only while it is open, unless it was asked before.
+    // Node knows a socket's address only while it is open, or after an earlier read.
     void request.ip;
   }
 
@@ -31,7 +31,10 @@ export class RequestLog extends LogController {
   }
 }
 
-/** What `request.log.info({ req, res, responseTime }, "request completed")` writes, in a third of the time: it is the one line of every request. */
+/**
+ * Writes the line of `request.log.info({ req, res, responseTime }, "request completed")` in a third of the time. Every
+ * request has this line.
+ */
 function completed(request: FastifyRequest, { statusCode, elapsedTime }: FastifyReply): string {
   const { id, method, ip } = request;
   return (

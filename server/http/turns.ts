@@ -1,19 +1,19 @@
 /**
- * Shares the event loop among long work: each piece of it waits for a turn, and one turn is given in each pass of the loop. So whatever
- * else waits, such as a small request of another tenant, waits for one piece at most. Callers with waiting pieces take turns.
+ * Shares the event loop among long work. Each piece of work waits for a turn, and each pass of the loop gives one turn.
+ * So a small request waits for one piece at most. Callers with waiting pieces take turns.
  */
 export class Turns {
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** By caller, when its last large work that was asked for is over. */
+  /** By caller, the end of its newest large work. */
   readonly #alone = new Map<string, Promise<void>>();
   #taken = 0;
 
-  /** How many turns were given, for tests and metrics. */
+  /** Number of turns so far, for tests and metrics. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** Resolves when it is this caller's turn. The work is done in the same pass of the loop if nothing is awaited before it. */
+  /** Resolves at this caller's turn. Do the work before the next `await`, to stay in this pass of the loop. */
   turn(caller: string): Promise<void> {
     return new Promise((resolve) => {
       if (this.#waiting.size === 0) setImmediate(() => this.#give());
@@ -23,7 +23,7 @@ export class Turns {
     });
   }
 
-  /** Does a caller's large work after its earlier large work, so that one of them at a time is in memory. */
+  /** Runs a caller's large work after its earlier large work, so one at a time is in memory. */
   async alone<T>(caller: string, work: () => Promise<T>): Promise<T> {
     const earlier = this.#alone.get(caller);
     const done = (earlier ?? Promise.resolve()).then(work);
@@ -44,7 +44,7 @@ export class Turns {
     if (next === undefined) return;
     const [caller, queue] = next;
     const go = queue.shift();
-    // Goes behind the other callers.
+    // Puts the caller behind the others.
     this.#waiting.delete(caller);
     if (queue.length > 0) this.#waiting.set(caller, queue);
     if (this.#waiting.size > 0) setImmediate(() => this.#give());

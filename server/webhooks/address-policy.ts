@@ -2,12 +2,12 @@ import type { LookupAddress, LookupOptions } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
 
-/** Where webhooks may lead: to public addresses; for trying things out also to this machine itself. */
+/** Allowed addresses of webhooks: public ones, and in a sandbox also this machine. */
 export type Reach = "public" | "public-and-loopback";
 
 /**
- * What is not reachable for the public, or leads there in disguise: the special-purpose addresses of IANA's registries for IPv4 and IPv6
- * (RFC 6890 and its successors), multicast, and IPv6 addresses that carry an IPv4 one (mapped, translated, NAT64, 6to4, Teredo).
+ * Addresses that are not public: the special-purpose addresses of IANA's registries (RFC 6890 and its successors),
+ * multicast, and IPv6 addresses that contain an IPv4 one (mapped, translated, NAT64, 6to4, Teredo).
  */
 const NOT_PUBLIC = {
   ipv4: blockList(
@@ -15,7 +15,7 @@ const NOT_PUBLIC = {
     ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
     ...["224.0.0.0/4", "240.0.0.0/4"],
   ),
-  // Apart, because a list that holds the mapped addresses would hold every IPv4 address.
+  // A list of its own, because a list with the mapped addresses would contain every IPv4 address.
   ipv6: blockList(
     ...[
       "::/96",
@@ -45,27 +45,27 @@ function family(address: string): "ipv4" | "ipv6" {
   return isIP(address) === 6 ? "ipv6" : "ipv4";
 }
 
-/** A webhook's address leads where webhooks may not lead. */
+/** A webhook's address is not allowed. */
 export class ForbiddenAddress extends Error {
   override readonly name = "ForbiddenAddress";
 }
 
-/** Whether webhooks may be delivered to an IP address. */
+/** Whether webhooks may use an IP address. */
 export function mayReach(reach: Reach, address: string): boolean {
   const kind = family(address);
   if (reach === "public-and-loopback" && LOOPBACK.check(address, kind)) return true;
   return !NOT_PUBLIC[kind].check(address, kind);
 }
 
-/** Throws {@link ForbiddenAddress} for a host that is an IP address which may not be reached; names are looked at when they are resolved. */
+/** Throws {@link ForbiddenAddress} for a host that is a forbidden IP address. Names are checked when resolved. */
 export function requireReachable(reach: Reach, { hostname }: URL): void {
   const address = hostname.replace(/^\[(.*)\]$/, "$1");
   if (isIP(address) !== 0 && !mayReach(reach, address)) throw forbidden(address);
 }
 
 /**
- * Resolves names for the connections themselves, so that what was looked at is what is connected to: a name that resolves to any address
- * that may not be reached is refused.
+ * Resolves names for the connections themselves, so the checked address is the one that is used. Refuses a name with
+ * any forbidden address.
  */
 export function guardedLookup(reach: Reach, resolve: typeof addressesOf = addressesOf) {
   return (
@@ -94,8 +94,8 @@ const LOCALHOST: LookupAddress[] = [
 const resolver = new Resolver({ timeout: 2_000, tries: 2 });
 
 /**
- * The addresses of a name by DNS alone. Not by the system's resolver, of which Node runs only two at a time: names whose servers never answer
- * would hold up everybody else's.
+ * The addresses of a name, by DNS alone. Node runs only two lookups of the system's resolver at a time, so a few names
+ * without answer would delay all others.
  */
 async function addressesOf(hostname: string): Promise<LookupAddress[]> {
   if (/^(?:.+\.)?localhost\.?$/i.test(hostname)) return LOCALHOST;

@@ -1,23 +1,23 @@
-/** One try at a receiver, as its application sees it. */
+/** One attempt at a delivery, as its application sees it. */
 export interface Attempt {
   readonly kind: "delivery" | "test" | "redelivery";
-  /** Of the event; null for a test. */
+  /** The event's sequence; null for a test. */
   readonly sequence: number | null;
-  /** When it began, ms since 1970. */
+  /** Start, in milliseconds since 1970. */
   readonly time: number;
   readonly durationMs: number;
-  /** Of the receiver's answer; null when there was none. */
+  /** The status of the receiver's answer; null without one. */
   readonly status: number | null;
-  /** null when the receiver took it. */
+  /** null for a success. */
   readonly failure: string | null;
 }
 
-/** Of one webhook. */
+/** Most kept attempts of one webhook. */
 const KEPT = 50;
-/** Webhooks whose attempts are kept: those tried last. */
+/** Most webhooks with kept attempts; the one tried longest ago is dropped first. */
 const WEBHOOKS = 10_000;
 
-/** The newest attempts at each webhook. In memory: each on disk would cost a write for every delivery. */
+/** The newest attempts at each webhook. In memory only, because the disk would cost a write for each delivery. */
 export class Attempts {
   readonly #byWebhook = new Map<string, Attempt[]>();
 

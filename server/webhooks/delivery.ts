@@ -5,7 +5,7 @@ import { retryAfterMs } from "../../core/internal.ts";
 import { guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
 import { failureOf } from "./failure.ts";
 
-/** What a receiver made of a delivery. `gone`: it asks for no more of them, by the status 410. `status` is null without an answer. */
+/** The outcome of a delivery. `gone`: the receiver wants no more, by status 410. `status` is null without an answer. */
 export type Outcome =
   | { readonly kind: "delivered"; readonly status: number }
   | {
@@ -16,10 +16,10 @@ export type Outcome =
     }
   | { readonly kind: "gone"; readonly status: number; readonly failure: string };
 
-/** Most bytes of an answer that are read; only its status counts. */
+/** Most bytes to read of an answer. Only its status matters. */
 const ANSWER_BYTES = 16 * 1024;
 
-/** Posts events to receivers, over connections that lead only where webhooks may lead. Redirects are not followed. */
+/** Posts events to receivers, at allowed addresses only. Does not follow redirects. */
 export class Deliverer implements Disposable {
   readonly #reach: Reach;
   readonly #timeoutMs: number;
@@ -38,7 +38,7 @@ export class Deliverer implements Disposable {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  /** Never rejects but with the signal's reason. */
+  /** Rejects only with the signal's reason. */
   async post(
     url: string,
     headers: Readonly<Record<string, string>>,
@@ -75,18 +75,18 @@ export class Deliverer implements Disposable {
     const { request } = secure ? https : http;
     const send = (agent: http.Agent | false) => {
       const options = { method: "POST", headers, signal, agent, lookup: this.#lookup as never };
-      // One that fails after its answer has come is of no more interest.
+      // A failure after the answer does not matter.
       return request(url, options)
         .on("error", () => {})
         .end(body);
     };
     const first = send(this.#agents[secure ? "https:" : "http:"]);
     const answer = await answerTo(first).catch((error: NodeJS.ErrnoException) => {
-      // The receiver may have closed a kept connection in the moment in which it was used again: that is no failure of its own.
+      // The receiver may have closed an idle connection at the moment of its next use. That is not its failure.
       if (!first.reusedSocket || !CLOSED.has(error.code ?? "")) throw error;
       return answerTo(send(false));
     });
-    // What follows the status does not count, so it may fail.
+    // Only the status matters, so the rest may fail.
     await discard(answer).catch(() => {});
     return answer;
   }
@@ -99,7 +99,7 @@ async function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
   return answer;
 }
 
-/** Reads an answer to its end, so that its connection can be used again, or cuts it off where it becomes too long. */
+/** Reads an answer to its end, so its connection can be used again. Closes the connection of a long answer. */
 async function discard(answer: IncomingMessage): Promise<void> {
   let bytes = 0;
   for await (const chunk of answer) {

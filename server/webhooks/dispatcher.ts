@@ -14,13 +14,13 @@ export interface DispatcherOptions {
   readonly giveUpAfterMs?: number;
   /** Longest time for one attempt. Default: 15 s. */
   readonly timeoutMs?: number;
-  /** How long a delivery may be on disk nowhere: what a crash repeats. Default: 250 ms. */
+  /** Longest time until a delivery is recorded. A crash repeats deliveries without record. Default: 250 ms. */
   readonly recordEveryMs?: number;
-  /** Where webhooks may lead; `public-and-loopback` is for the sandbox on one's own machine. Default: public addresses only. */
+  /** Allowed addresses; `public-and-loopback` is for a sandbox on one's own machine. Default: public ones only. */
   readonly reach?: Reach;
-  /** Told of what went wrong here; receivers' failures are recorded with their webhooks. Default: nobody. */
+  /** Called with errors of this server. Failures of receivers are recorded with their webhooks. Default: no call. */
   readonly onError?: (error: unknown) => void;
-  /** Called after each attempt. Default: nobody. */
+  /** Called after each attempt. Default: no call. */
   readonly onAttempt?: (attempt: Attempt) => void;
 }
 
@@ -34,13 +34,16 @@ const DEFAULTS: Required<DispatcherOptions> = {
   onAttempt: () => {},
 };
 
-/** Of test deliveries only; no event of an application has it. */
+/** The type of test deliveries. No event of an application has it. */
 export const TEST_TYPE = "webhook.test";
 
-/** Tries since the start before giving up: for a webhook that was failing when the server went down, ten minutes at the default waits. */
+/**
+ * Least attempts since the start before a webhook is disabled: about ten minutes with the default waits. Otherwise a
+ * webhook that failed before the server went down would be disabled at the first failure.
+ */
 const LEAST_TRIES = 8;
 
-/** Milliseconds until the next try: as a busy receiver asks, but no sooner than without it and within the longest wait. */
+/** Milliseconds until the next attempt: at least the backoff, longer if the receiver asks, up to the longest wait. */
 export function waitBefore(backoff: Backoff, attempt: number, retryAfterMs = 0): number {
   return Math.max(backoffDelay(backoff, attempt), Math.min(retryAfterMs, backoff.maxMs));
 }
@@ -52,7 +55,7 @@ interface Running {
   wake: AbortController;
 }
 
-/** A message to a receiver: what is signed, and under which id. */
+/** A message to a receiver: its `webhook-id` and its signed body. */
 interface Message {
   readonly id: string;
   readonly body: string;
@@ -60,9 +63,9 @@ interface Message {
 }
 
 /**
- * Delivers events to webhooks: each webhook's in order, one at a time, at least once; webhooks beside each other. One dispatcher serves an
- * engine. How far it has come is recorded in the engine a little later than it happens, so after a crash the last deliveries are repeated
- * under the same `webhook-id`.
+ * Delivers events to webhooks. Each webhook gets its events in order, one at a time, each at least once. Webhooks run
+ * side by side. One dispatcher serves an engine. The engine records progress a little later than the deliveries, so
+ * after a crash the last deliveries are repeated under the same `webhook-id`.
  */
 export class WebhookDispatcher {
   readonly #engine: Engine;
@@ -70,10 +73,10 @@ export class WebhookDispatcher {
   readonly #deliverer: Deliverer;
   readonly #running = new Map<string, Running>();
   readonly #attempts = new Attempts();
-  /** Webhooks to which a test or a redelivery is under way. */
+  /** Webhooks with a test or a redelivery in progress. */
   readonly #asked = new Set<string>();
   readonly #stopping = new AbortController();
-  #deaf: (() => void)[] = [];
+  #unsubscribe: (() => void)[] = [];
 
   constructor(engine: Engine, options: DispatcherOptions = {}) {
     this.#engine = engine;
@@ -87,25 +90,25 @@ export class WebhookDispatcher {
       this.#adjust();
       this.#running.get(webhookId)?.wake.abort();
     };
-    this.#deaf = [this.#engine.events.on("webhook", changed), this.#engine.events.on("access", adjust)];
+    this.#unsubscribe = [this.#engine.events.on("webhook", changed), this.#engine.events.on("access", adjust)];
     this.#adjust();
   }
 
-  /** Resolves when nothing is on its way any more and what was delivered is recorded. */
+  /** Ends all deliveries. Resolves when their progress is recorded. */
   async stop(): Promise<void> {
     this.#stopping.abort(new ServerError("shutting_down"));
-    for (const deaf of this.#deaf.splice(0)) deaf();
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     for (const { stop } of this.#running.values()) stop.abort();
     await Promise.all([...this.#running.values()].map(({ done }) => done));
     this.#deliverer[Symbol.dispose]();
   }
 
-  /** The newest attempts at a webhook since the process began, newest first. */
+  /** The attempts at a webhook since the process started, newest first. */
   attempts(webhookId: string): readonly Attempt[] {
     return this.#attempts.of(webhookId);
   }
 
-  /** Posts a test event now, also to a disabled webhook. Its outcome changes nothing else of the webhook. `testId` goes into its `webhook-id`. */
+  /** Posts a test event now, also to a disabled webhook. Does not change the webhook. `testId` is in the message's id. */
   test(webhook: Webhook, testId: string = randomUUID()): Promise<Attempt> {
     const { webhookId } = webhook;
     const createdAt = new Date().toISOString();
@@ -113,16 +116,16 @@ export class WebhookDispatcher {
     return this.#ask(webhook, { id: `test_${testId}`, body, about: { kind: "test", sequence: null } });
   }
 
-  /** Posts an event once more, under the id that it always has. */
+  /** Posts an event again, under the same `webhook-id`. */
   redeliver(webhook: Webhook, event: ApplicationEvent): Promise<Attempt> {
     return this.#ask(webhook, messageOf(webhook, event, "redelivery"));
   }
 
-  /** One at a time for each webhook: nobody sends a flood through this server. */
+  /** Posts one message at a time to each webhook, so nobody floods a receiver through this server. */
   async #ask(webhook: Webhook, message: Message): Promise<Attempt> {
     const { webhookId } = webhook;
     if (this.#asked.has(webhookId)) {
-      const detail = "A test or redelivery to this webhook is under way; repeat the request when it has ended.";
+      const detail = "A test or redelivery to this webhook is in progress; repeat the request when it has ended.";
       throw new ServerError("rate_limited", detail, { headers: { "retry-after": "1" } });
     }
     this.#asked.add(webhookId);
@@ -133,7 +136,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Starts what is to run and does not, and stops what runs and is not to. */
+  /** Starts the deliveries of new webhooks, and stops those of removed or disabled ones. */
   #adjust(): void {
     const wanted = new Map(this.#engine.operator.webhooks.deliverable().map((webhook) => [webhook.webhookId, webhook]));
     for (const [webhookId, { stop }] of this.#running) if (!wanted.has(webhookId)) stop.abort();
@@ -148,8 +151,8 @@ export class WebhookDispatcher {
     this.#running.set(webhook.webhookId, { stop, done, wake: new AbortController() });
     void done.then(() => {
       this.#running.delete(webhook.webhookId);
-      // It may have been wanted again while it came to its end.
-      if (this.#deaf.length > 0 && stop.signal.aborted) this.#adjust();
+      // It may be wanted again by now.
+      if (this.#unsubscribe.length > 0 && stop.signal.aborted) this.#adjust();
     });
   }
 
@@ -170,7 +173,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Tries until the receiver takes the event; false when the webhook was disabled instead. */
+  /** Attempts until the receiver accepts the event; false when the webhook was disabled instead. */
   async #deliver(
     webhook: Webhook,
     event: ApplicationEvent,
@@ -191,7 +194,7 @@ export class WebhookDispatcher {
         await webhooks.recordDisabled(webhook.webhookId, outcome.failure);
         return false;
       }
-      // Each is an entry in the journal: the same failure again is none.
+      // Each record is an entry in the journal, so an unchanged failure is not recorded again.
       if (outcome.failure !== recorded) await webhooks.recordFailing(webhook.webhookId, outcome.failure);
       recorded = outcome.failure;
       failingSince ??= Date.now();
@@ -199,7 +202,7 @@ export class WebhookDispatcher {
     }
   }
 
-  /** Waits, but no longer than until somebody enables the webhook again. */
+  /** Waits. Ends early when somebody enables the webhook again. */
   async #pause(webhookId: string, ms: number, signal: AbortSignal): Promise<void> {
     const running = this.#running.get(webhookId);
     const wake = new AbortController();
@@ -241,7 +244,7 @@ function messageOf({ applicationId }: Webhook, event: ApplicationEvent, kind: At
   };
 }
 
-/** Records how far a webhook has come, now and then: each time is an entry in the journal. */
+/** Records a webhook's progress from time to time, because each record is an entry in the journal. */
 class Progress {
   readonly #engine: Engine;
   readonly #webhookId: string;
@@ -269,18 +272,19 @@ class Progress {
     await this.#engine.operator.webhooks.recordDelivered(this.#webhookId, this.#reached);
   }
 
-  /** The last record: when it fails the deliveries since the one before are repeated, which receivers tell by their ids. */
+  /** The last record. If it fails, the deliveries since the previous one are repeated under the same ids. */
   async end(): Promise<void> {
     await this.flush().catch(this.#onError);
   }
 }
 
 /**
- * The header fields of a delivery by Standard Webhooks: a `v1` signature, HMAC-SHA256 of `<id>.<timestamp>.<body>`, for each secret.
+ * The header fields of a delivery by Standard Webhooks. Each secret makes a `v1` signature: the HMAC-SHA256 of
+ * `<id>.<timestamp>.<body>`.
  * Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  *
  * @param secrets - `whsec_` and the key in base64
- * @param seconds - since 1970; receivers refuse what is minutes away from their own clock
+ * @param seconds - since 1970; receivers refuse times that are minutes away from their own clock
  */
 export function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
   const signatures = secrets.map((secret) => {

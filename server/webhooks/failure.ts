@@ -3,7 +3,7 @@ import { ForbiddenAddress } from "./address-policy.ts";
 const CLOSED = "closed the connection before it answered";
 const UNTRUSTED = "has a certificate that no known authority has signed";
 
-/** What a receiver, named by its host and port, did. By error codes of Node and OpenSSL. */
+/** Sentences for error codes of Node and OpenSSL, about a receiver named by host and port. */
 const FAILURES: Readonly<Record<string, string>> = {
   ECONNREFUSED: "accepts no connection",
   ECONNRESET: CLOSED,
@@ -20,7 +20,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
 };
 
-/** Says in one line why no answer came, for the application that the webhook belongs to. */
+/** Says in one line why no answer came, for the webhook's application. */
 export function failureOf(error: unknown, { host, hostname }: URL): string {
   if (error instanceof ForbiddenAddress) return error.message;
   const { code = "", syscall = "", message = "" } = error as Partial<NodeJS.ErrnoException>;
