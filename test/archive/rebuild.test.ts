@@ -53,7 +53,7 @@ describe("the public state, rebuilt", () => {
     expect(owned).toEqual(vaults.toSorted((a, b) => (a < b ? -1 : 1)));
   }
 
-  test("from L1 and one member is what the engine has, with proofs that L1 takes", async () => {
+  test("from L1 and one member equals the engine's state, with proofs that L1 accepts", async () => {
     const archive = await openArchive(world);
     await requireWhole(archive, await rebuild({ archive, ...(await withMember()) }));
   });

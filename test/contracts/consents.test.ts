@@ -182,7 +182,7 @@ describe.each(MODES)("a %s batch", (mode) => {
     expect(leftOut(await commit(consentOf(d, bob, assets), "4"))).toEqual([]);
   });
 
-  it("asks nobody once the issuer is removed, and pays what was consented to before for ever", async () => {
+  it("asks nobody once the issuer is removed, and always pays earlier consents", async () => {
     const before = await commit(both());
     await d.state.write.scheduleIssuer([sword.token, zeroAddress], { account: d.actors.admin.account });
     await d.connection.networkHelpers.time.increase(CHANGE_DELAY);

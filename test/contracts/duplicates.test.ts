@@ -212,7 +212,7 @@ describe("two vaults of one ERC-721 token", () => {
     await refuses({ batch, slot: 0 }, { batch, slot: 2 });
   });
 
-  it("whoever withdraws before a duplicate is mature keeps the token, though nobody has seen the batch that holds it", async () => {
+  it("a withdrawal before a duplicate matures keeps the token, even if the duplicate's batch is hidden", async () => {
     const earlier = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
     await mature();
     const hidden = { batch: await commitValidium(d, [entry(d.assets.card, thief, "7")]), slot: 0 };
@@ -223,7 +223,7 @@ describe("two vaults of one ERC-721 token", () => {
     expect((await d.tokens.card.read.ownerOf([7n])).toLowerCase()).toBe(victim.toLowerCase());
   });
 
-  it("when nobody watches for a whole maturity, the first of the two to withdraw has the token", async () => {
+  it("if nobody watches for the maturity time, the first withdrawal of the two gets the token", async () => {
     const earlier = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
     const later = { batch: await commitRollup(d, [entry(d.assets.card, thief, "7")]), slot: 0 };
     await mature();

@@ -108,7 +108,7 @@ describe("a token's issuer", () => {
   it.each([
     ["another one", SECOND],
     ["nobody", zeroAddress],
-  ] as const)("is replaced by %s after the delay, by anyone's hand, once", async (_, next) => {
+  ] as const)("is replaced by %s once, by anyone, after the delay", async (_, next) => {
     const { token, asset } = await issued(pad(FIRST));
     const block = await d.publicClient.getBlock();
     await d.viem.assertions.emitWithArgs(
@@ -143,7 +143,7 @@ describe("a token's issuer", () => {
     );
   });
 
-  it("is changed by nobody but the token's owner or admin, not even the settlement contract's administrator", async () => {
+  it("is changed only by the token's owner or admin, not by the settlement contract's administrator", async () => {
     const owned = await issued(pad(FIRST), d.actors.owner.account.address);
     const nobodys = await issued(pad(FIRST), zeroAddress);
     for (const { token } of [owned, nobodys]) {
@@ -172,7 +172,7 @@ describe("a token's issuer", () => {
     }
   });
 
-  it("is asked for whatever gas a stranger gives to the registration", async () => {
+  it("is asked for with enough gas, however little a stranger gives to the registration", async () => {
     const royalty = { receiver: zeroAddress, fraction: 0n };
     let registered = 0;
     for (let gas = 80_000n; gas <= 200_000n; gas += 4_000n) {

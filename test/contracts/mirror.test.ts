@@ -205,7 +205,7 @@ async function proven(batch: Awaited<ReturnType<typeof commitCard>>, sequence: b
   return [toStruct(vault), header, path] as const;
 }
 
-it("a vault that came to a mirror before its token's registration there never counts, in neither mode", async () => {
+it("a vault from before its token's registration on the mirror never counts, in either mode", async () => {
   const thief = d.actors.stranger;
   const { address } = await d.viem.deployContract("ImxToken", [d.mirror.address]);
   const { chainId, assetType } = assetOf("erc721", address, 1n, MIRROR_CHAIN);
@@ -232,7 +232,7 @@ it("a vault that came to a mirror before its token's registration there never co
   await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
 });
 
-it("k members can add a state that the source never had; accepted vaults stay whole, and no true state follows", async () => {
+it("k members can add a state that the source never had; accepted vaults stay, and no true state follows", async () => {
   const thief = d.actors.stranger;
   const mine = await commitCard("zk-rollup", "7");
   const liars = newSource();

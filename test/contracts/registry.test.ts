@@ -136,7 +136,7 @@ describe("the asset registry", () => {
     );
   });
 
-  it("registers a token that answers ERC-165 only as what it says it is", async () => {
+  it("registers a token with ERC-165 only as the standard that it names", async () => {
     const card = await d.viem.deployContract("MintableERC721", [
       "",
       "",
@@ -208,7 +208,7 @@ describe("the asset registry", () => {
     expect((await d.state.read.asset([HERE, BigInt(assetType)]))[2]).toBe(250n);
   });
 
-  it("takes several quanta of an ERC-20 that states none, so that a stranger who is first keeps nobody's out", async () => {
+  it("takes several quanta of an ERC-20 without its own, so a stranger's registration blocks no other", async () => {
     const silent = await d.viem.deployContract("RevertingToken");
     const stranger = { account: d.actors.stranger.account };
     await d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, 7n, SCHEME.imx], stranger);
@@ -398,7 +398,7 @@ describe("the asset registry", () => {
       }
     });
 
-    it("hears its owner() and hasRole() out whatever gas a stranger gives", async () => {
+    it("asks its owner() and hasRole() with enough gas, however little a stranger gives", async () => {
       const owned = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
       const administered = await d.viem.deployContract("AdministeredToken", [d.actors.owner.account.address]);
       for (let gas = 40_000n; gas <= 160_000n; gas += 4_000n) {

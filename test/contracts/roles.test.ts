@@ -26,7 +26,7 @@ describe("roles", () => {
     );
 
   describe("the operator", () => {
-    it("is announced by the admin, and active after the delay, by anyone's hand", async () => {
+    it("is announced by the admin, and activated by anyone after the delay", async () => {
       await d.state.write.scheduleOperator([newOperator()], by("admin"));
       expect(await isOperator()).toBe(false);
       const activeFrom = BigInt(await d.connection.networkHelpers.time.latest()) + CHANGE_DELAY;

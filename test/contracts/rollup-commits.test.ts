@@ -137,7 +137,7 @@ describe("rollup commits", () => {
     expect(await d.state.read.history()).toBe(history);
   });
 
-  it("takes nothing from anyone but the operator", async () => {
+  it("takes batches from the operator only", async () => {
     const role = await d.state.read.OPERATOR_ROLE();
     const { admin, guardian, owner: user, stranger } = d.actors;
     for (const { account } of [admin, guardian, user, stranger]) {

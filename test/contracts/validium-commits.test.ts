@@ -201,7 +201,7 @@ describe("validium commits", () => {
     });
   });
 
-  it("refuses what no honest member would sign, though three have signed it", async () => {
+  it("refuses a batch that no honest member would sign, even with three signatures", async () => {
     const batchRoot = sealedRoot("validium", assets, zeroHash);
     await d.viem.assertions.revertWithCustomError(
       write(await attest(d, { ...message, batchRoot }), { content: zeroHash }),
@@ -221,7 +221,7 @@ describe("validium commits", () => {
     await write(await attest(d, { ...message, ...largest }), largest);
   });
 
-  it("takes a signed batch from nobody but the operator, and only as the next one", async () => {
+  it("takes a signed batch only from the operator, and only as the next one", async () => {
     const attestation = await attest(d, message);
     await d.viem.assertions.revertWithCustomError(
       write(attestation, {}, d.actors.stranger.account),

@@ -114,7 +114,7 @@ describe("a list of withdrawals with one signature", () => {
     expect(new Set(await errorsOf(asked))).toEqual(new Set(["ProofInvalid"]));
   });
 
-  it("fails its own items alone when it has expired, was cancelled, or is badly signed", async () => {
+  it("fails only its own items when it has expired, was cancelled, or has a bad signature", async () => {
     const coin = d.assets.coin;
     const batch = await commitRollup(
       d,

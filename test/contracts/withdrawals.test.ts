@@ -302,7 +302,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   });
 });
 
-it("of a token with a cap, whoever withdraws first has what the cap leaves", async () => {
+it("of a token with a cap, the first to withdraw gets the rest of the cap", async () => {
   const d = await fresh();
   const { owner, operator } = d.actors;
   const args = ["Capped", "CAP", 100n, 1n, owner.account.address, d.state.address, zeroAddress] as const;

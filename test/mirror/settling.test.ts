@@ -196,7 +196,7 @@ describe("withdrawals of another chain's tokens", () => {
     expect(await Promise.all(asked.map(statusOf))).toEqual(["submitted", "settled"]);
   });
 
-  test("wait while that chain is down, and hold up nothing of the state's own", async () => {
+  test("wait while that chain is down, and delay no withdrawal of the state's own chain", async () => {
     const { near } = world;
     let down = true;
     const request = ((call: Parameters<Request>[0]) => {

@@ -126,7 +126,7 @@ function tokensOn(commits: readonly SealedBatch[]): string[] {
 }
 
 describe("a hostile operator with two histories", () => {
-  test("never has L1 take a token twice that honest members have signed", { timeout: 60_000 }, async () => {
+  test("never lets L1 take a token twice that honest members signed", { timeout: 60_000 }, async () => {
     let committed = 0;
     let ahead = 0;
     await fc.assert(

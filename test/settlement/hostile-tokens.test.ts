@@ -90,7 +90,7 @@ describe("withdrawals beside those of a hostile token", () => {
     });
   });
 
-  test("cost the operator little though it takes every trial and refuses every transaction", async () => {
+  test("cost the operator little when the token passes every trial and refuses every transaction", async () => {
     await become(PRETENDS);
     const { withdrawalId } = await requestWithdrawal(world, vaults.potions);
     const before = await sent();
@@ -198,7 +198,7 @@ describe("withdrawals beside those of a hostile token", () => {
 });
 
 describe("withdrawals beside those of wallets that change their minds", () => {
-  test("are paid in the same transaction, though each of the others burns all the gas of its item", async () => {
+  test("are paid in the same transaction, even if each other item burns all its gas", async () => {
     const world = await createWorld({ verifySignature: async () => true });
     const { chain, engine, committee, principal, settler } = world;
     const wallets = await flippingWallets(world, chain, world.assets, 19);

@@ -22,7 +22,7 @@ describe.each(["coin", "card", "item"] as const)("the minter lock of a %s", (kin
   const by = (actor: keyof TokenDeployment["actors"]) => ({ account: d.actors[actor].account });
   const locked = (call: Promise<`0x${string}`>) => viem.assertions.revertWithCustomError(call, token, "MinterIsLocked");
 
-  it("is open at first: the admin can add, and revoke, who mints", async () => {
+  it("is open at first: the admin can add and revoke minters", async () => {
     expect(await token.read.MINTER_ROLE()).toBe(MINTER);
     expect(await token.read.minterLocked()).toBe(false);
     await token.write.grantRole([MINTER, stranger], by("admin"));

@@ -139,7 +139,7 @@ describe("a mint", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("keeps a batch that is full within its bytes though the amounts in it grow", async () => {
+  it("keeps a full batch within its bytes when its amounts grow", async () => {
     const { engine, tenant, assets } = await fixture({ limits: { rollupBytes: 2_000, validiumBytes: 2_000 } });
     await using _ = engine;
     const { applicationId } = tenant.principal;

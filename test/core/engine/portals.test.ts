@@ -102,7 +102,7 @@ describe("a mirror", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("tells nothing that only the settlement contract can, nor of another chain's vault, nor another batch than ours", async () => {
+  it("reports no event of the settlement contract, no vault of another chain, and no foreign batch", async () => {
     const { engine } = await holdingOnTwo();
     await using _ = engine;
     await engine.operator.addMirror(MIRROR);
