@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { type Address, type Hex, MAX_AMOUNT } from "../model.ts";
+import { type Address, MAX_AMOUNT } from "../model.ts";
 import { blobTextOf, decimalTokenId } from "./blob.ts";
 import { bytesToHex, equalBytes } from "./hex.ts";
 
@@ -133,27 +133,29 @@ export function readElements(elements: Uint8Array, slot: number, vaultCount: num
   const vault = { assetIndex: head[1] as number, owner: head.slice(OWNER, PAYLOAD), ...read };
   const count = elementCount(vault.amount, vault.blob);
   if (count === 0 || (continuation !== null && room < count - 1)) return null;
-  const again = new Uint8Array(MAX_VAULT_ELEMENTS * ELEMENT_BYTES);
-  writeElements(again, 0, 1, vault);
-  if (continuation !== null) writeNumber(BigInt(continuation), 2, again, PAYLOAD);
+  const again = encodeElements(vault, continuation ?? 0);
   const same =
     equalBytes(again.subarray(0, ELEMENT_BYTES), head) &&
-    equalBytes(
-      again.subarray(ELEMENT_BYTES, count * ELEMENT_BYTES),
-      elements.subarray(rest, rest + (count - 1) * ELEMENT_BYTES),
-    );
+    equalBytes(again.subarray(ELEMENT_BYTES), elements.subarray(rest, rest + (count - 1) * ELEMENT_BYTES));
   return same && count > 1 === (continuation !== null) ? vault : null;
+}
+
+/**
+ * A vault's elements, one behind the other: its head, then its continuations. Throws as {@link writeElements} does.
+ *
+ * @param continuation - place of the first continuation; not read for a vault of one element
+ */
+export function encodeElements(vault: ElementVault, continuation: number): Uint8Array {
+  const elements = new Uint8Array(MAX_VAULT_ELEMENTS * ELEMENT_BYTES);
+  const count = writeElements(elements, 0, 1, vault);
+  if (count > 1) writeNumber(BigInt(continuation), 2, elements, PAYLOAD);
+  return elements.subarray(0, count * ELEMENT_BYTES);
 }
 
 /** The place of the first continuation that a head names; null when its form has none. */
 export function continuationOf(head: Uint8Array): number | null {
   const form = head[0] as number;
   return form >= Form.longNumber && form <= Form.bytes ? Number(readNumber(head, PAYLOAD, 2)) : null;
-}
-
-/** An element as a number of the field, in hex. */
-export function elementAt(elements: Uint8Array, place: number): Hex {
-  return bytesToHex(elements.subarray(place * ELEMENT_BYTES, (place + 1) * ELEMENT_BYTES));
 }
 
 /** The address of a vault that elements hold. */

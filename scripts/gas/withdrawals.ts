@@ -2,14 +2,15 @@ import { type Address, bytesToHex, parseEventLogs, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { provenVaultArguments, withdrawalArguments, withdrawalBatchArguments } from "../../core/l1/arguments.ts";
 import type { Standard } from "../../core/model.ts";
-import type { AssetId, BatchHeader, VaultContent, WithdrawalCall } from "../../core/ports.ts";
+import type { BatchHeader, VaultContent, WithdrawalCall } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
-import { proveVault } from "../../core/protocol/proof.ts";
+import { proveVault, type VaultProof } from "../../core/protocol/proof.ts";
 import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
+import { type Sent, sendBlobs } from "./blobs.ts";
 import { account, CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./measurement.ts";
 import type { Plain } from "./plain.ts";
@@ -23,6 +24,8 @@ const ITEM_GAS = 500_000n;
 const SINGLE_RATIO = 1.6;
 const TOGETHER_RATIO = 1.1;
 const LIST_RATIO = 1.05;
+const OPENED_AIM = 155_000;
+const OPENED_TOGETHER_AIM = 125_000;
 /** Seconds, the same in every run. */
 const COMMITTED_AT = 4_102_444_801;
 const DEADLINE = 2n ** 40n;
@@ -32,10 +35,12 @@ const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 interface Committed {
   readonly vaults: readonly VaultContent[];
   readonly owners: readonly PrivateKeyAccount[];
-  readonly tree: BatchTree;
-  readonly assets: readonly AssetId[];
+  readonly proofOf: (vault: VaultContent) => VaultProof;
   readonly header: BatchHeader;
 }
+
+/** Commits slots as the next batch. */
+type Send = (chain: GasChain, slots: readonly VaultEntry[], number: number) => Promise<Sent>;
 
 /** The cost of withdrawing a token, compared with minting it on L1. */
 export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
@@ -91,7 +96,45 @@ the same run; for one signature over twenty vaults ${LIST_RATIO} times the owner
   };
 }
 
-async function commitBatch(chain: GasChain, standard: Standard, number = 0): Promise<Committed> {
+/** The cost of withdrawing an ERC-721 from blobs: one opening of 50,000 gas each. */
+export async function openingSection(): Promise<Section> {
+  const chain = await openGasChain();
+  const batch = await commitBatch(chain, "erc721", 0, sendBlobs);
+  // Another withdrawal comes first, so no counter of the token is zero.
+  await single(chain, batch, 300);
+  const measurements = [
+    measurement("ERC-721, owner calls, storage word new", await single(chain, batch, 0)),
+    measurement("ERC-721, owner calls, storage word shared", await single(chain, batch, 1), 1, OPENED_AIM),
+    measurement("ERC-721, relayed with a signature, word shared", await relayed(chain, batch, 2)),
+    measurement(
+      `ERC-721, ${TOGETHER} owners at once, signatures`,
+      await together(chain, batch, 512),
+      TOGETHER,
+      OPENED_TOGETHER_AIM,
+    ),
+    measurement(
+      `ERC-721, ${TOGETHER} of one owner at once, one signature`,
+      await listed(chain, batch, COLLECTION),
+      TOGETHER,
+      OPENED_TOGETHER_AIM,
+    ),
+    ...(await voidings(chain, batch, sendBlobs)),
+  ];
+  return {
+    title: "Withdrawals from blobs",
+    method: `As above, for vaults of a batch in one blob. L1 opens one element for each; ids of 2^80 or more, and texts, take two or three
+openings.`,
+    unit: "withdrawal",
+    measurements,
+  };
+}
+
+async function commitBatch(
+  chain: GasChain,
+  standard: Standard,
+  number = 0,
+  send: Send = sendCalldata,
+): Promise<Committed> {
   const { connection, state, client, types } = chain;
   const owners = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${Math.min(i, COLLECTION)}`));
   const slots: VaultEntry[] = owners.map(({ address }, i) => ({
@@ -103,26 +146,28 @@ async function commitBatch(chain: GasChain, standard: Standard, number = 0): Pro
   }));
   // The header contains the time, whose zero bytes are cheaper than others.
   await connection.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT + number * 0x10000);
-  const data = encodeBatchData(slots);
-  const hash = await state.write.commitRollupBatch([
-    await state.read.history(),
-    "0x",
-    BigInt(number),
-    bytesToHex(data),
-  ]);
+  const { hash, proofOf } = await send(chain, slots, number);
   const { logs } = await client.getTransactionReceipt({ hash });
   const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
   if (event === undefined) throw new Error("the commit emitted no event");
   const vaults = placeVaults(slots, "zk-rollup", number).filter((vault) => vault !== null);
-  const { assets } = decodeBatch(data);
-  return { owners, vaults, tree: new BatchTree(vaultLeaves(vaults)), assets, header: event.args };
+  return { owners, vaults, proofOf, header: event.args };
 }
 
-function requestOf({ vaults, header, ...batch }: Committed, slot: number): WithdrawalCall {
+async function sendCalldata({ state }: GasChain, slots: readonly VaultEntry[], number: number): Promise<Sent> {
+  const data = encodeBatchData(slots);
+  const history = await state.read.history();
+  const hash = await state.write.commitRollupBatch([history, "0x", BigInt(number), bytesToHex(data)]);
+  const { assets } = decodeBatch(data);
+  const tree = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", number)));
+  return { hash, proofOf: (vault) => proveVault({ tree, assets }, vault) };
+}
+
+function requestOf({ vaults, header, proofOf }: Committed, slot: number): WithdrawalCall {
   const vault = vaults[slot];
   if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
   return {
-    ...proveVault(batch, vault),
+    ...proofOf(vault),
     header,
     quantity: vault.amount,
     recipient: vault.owner,
@@ -164,8 +209,8 @@ async function relayed(chain: GasChain, batch: Committed, slot: number): Promise
 }
 
 /** Voids vaults of the second of two batches of the same tokens, one by one. */
-async function voidings(chain: GasChain, first: Committed): Promise<Measurement[]> {
-  const second = await commitBatch(chain, "erc721", 1);
+async function voidings(chain: GasChain, first: Committed, send?: Send): Promise<Measurement[]> {
+  const second = await commitBatch(chain, "erc721", 1, send);
   const voidAt = (slot: number) => {
     const [earlier, later] = [requestOf(first, slot), requestOf(second, slot)];
     return chain.gasOf(
