@@ -1,4 +1,5 @@
 import { batchesOf } from "./batches/batches.ts";
+import { type Claims, claimsOf } from "./claims/claims.ts";
 import type { MintmarkError } from "./errors.ts";
 import { type Events, eventsOf } from "./events/event-log.ts";
 import { LedgerWebhooks, type Webhooks } from "./events/webhooks.ts";
@@ -89,6 +90,7 @@ async function openAs(
     users: usersOf(context),
     assets: assetsOf(context),
     metadata: metadataOf(context),
+    claims: claimsOf(context),
     vaults: vaultsOf(context),
     withdrawals: withdrawalsOf(context),
     batches: batchesOf(context),
@@ -140,6 +142,7 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly users: Users;
   readonly assets: Assets;
   readonly metadata: Metadata;
+  readonly claims: Claims;
   readonly vaults: Vaults;
   readonly withdrawals: Withdrawals;
   readonly events: Events;

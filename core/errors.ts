@@ -23,6 +23,7 @@ export const ERROR_CODES = {
   batch_not_found: "No such batch.",
   withdrawal_not_found: "No such withdrawal in this application.",
   webhook_not_found: "No such webhook in this application.",
+  claim_not_found: "No such claim link. Its address may be incomplete.",
   metadata_not_found: "This token has no metadata.",
   // The present state forbids it.
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
@@ -39,6 +40,10 @@ export const ERROR_CODES = {
   batch_committed: "L1 has committed this batch; its vaults never change.",
   mint_consented: "The issuer has consented to a batch that uses this mint, so it cannot be cancelled.",
   withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
+  claim_exists: "A claim link of this address exists with other terms. Make a new key for each link.",
+  claim_taken: "This claim link has been used; its mint went to another owner.",
+  claim_expired: "This claim link has expired. Ask its issuer for another.",
+  claim_cancelled: "The issuer has cancelled this claim link. Ask for another.",
   metadata_frozen: "The issuer has frozen this metadata, so it never changes again.",
   asset_shared:
     "The asset is not reserved for this application, so the application cannot set its metadata. The operator reserves an asset when it is added.",

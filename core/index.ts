@@ -4,6 +4,14 @@ export type { WaitOptions } from "./abort.ts";
 export type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
 export type { Batches, BatchFilter } from "./batches/batches.ts";
 export type { BatchMultiproof, BatchTransition, StateExtension } from "./batches/proofs.ts";
+export {
+  type Claim,
+  type Claims,
+  type FoundClaim,
+  MAX_NEW_CLAIMS,
+  type NewClaim,
+  type TakenClaim,
+} from "./claims/claims.ts";
 export { type Engine, openEngine } from "./engine.ts";
 export * from "./errors.ts";
 export type { EventOptions, Events } from "./events/event-log.ts";

@@ -7,7 +7,7 @@ import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
-import type { Address, Principal } from "../model.ts";
+import type { Address, Principal, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -43,6 +43,15 @@ export interface MintOutcome {
   readonly minted: Minted | null;
 }
 
+/** A record that a mint decides: the mint happens once for it, in the same write. */
+export interface Decision {
+  readonly key: Buffer;
+  /** The journal sequence of the mint that has decided it; null while none has. Throws when none may any more. */
+  earlier(record: Buffer | undefined): number | null;
+  /** Writes what the mint has decided. */
+  decide(group: Group, mint: { readonly sequence: number; readonly mintId: Uuid }): void;
+}
+
 /** A user of a request; null for an owner who becomes a user with this mint. */
 type Resolved = CachedUser | null;
 
@@ -66,6 +75,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
   /** The request. Once it is accepted, it has an entry for each token that the engine numbers. */
   #columns: MintColumns;
   readonly #idempotency: Idempotency | null;
+  readonly #decision: Decision | null;
   readonly #uses = new Map<number, AssetUse>();
   #tokens: RequestedTokens;
   readonly #bindings: RequestedBindings;
@@ -80,11 +90,18 @@ export class MintTransition implements Transition<MintOutcome | null> {
   /** Whether the engine chooses an id of the request. */
   #isNumbered = false;
 
-  constructor(ledger: Ledger, principal: Principal, columns: MintColumns, idempotency: Idempotency | null) {
+  constructor(
+    ledger: Ledger,
+    principal: Principal,
+    columns: MintColumns,
+    idempotency: Idempotency | null,
+    decision: Decision | null = null,
+  ) {
     this.#ledger = ledger;
     this.#principal = principal;
     this.#columns = columns;
     this.#idempotency = idempotency;
+    this.#decision = decision;
     this.#tokens = new RequestedTokens(ledger, columns);
     this.#bindings = new RequestedBindings(ledger, columns);
     this.#metadata = new RequestedMetadata(ledger, columns);
@@ -95,6 +112,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const application = this.#ledger.latestApplication(this.#principal.applicationId).applicationIndex;
     const keys: Buffer[] = [];
     if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
+    if (this.#decision !== null) keys.push(this.#decision.key);
     for (const [i, recipient] of this.#columns.recipients.entries()) {
       if (this.#ledger.users.get(application, recipient) !== undefined) continue;
       this.#askedUsers.push(i);
@@ -116,6 +134,10 @@ export class MintTransition implements Transition<MintOutcome | null> {
     if (this.#idempotency !== null) {
       const place = idempotencyKeyOf(application.applicationIndex, this.#idempotency);
       const earlier = earlierMint(group.resolve(place, stored[at++]), this.#idempotency);
+      if (earlier !== null) return { sequence: earlier, minted: null };
+    }
+    if (this.#decision !== null) {
+      const earlier = this.#decision.earlier(group.resolve(this.#decision.key, stored[at++]));
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
     requireRoom(this.#ledger, this.weight);
@@ -262,6 +284,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
     ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });
     const { mintId } = header;
+    this.#decision?.decide(group, { sequence, mintId });
     const told = { users: users.length, mints: columns.count };
     tell(ledger, group, applicationIndex, time, { type: "mint.accepted", mintId, ...told });
     const { applicationId } = application;

@@ -7,7 +7,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Hex, Principal, Uuid } from "../model.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { idempotencyKeyHash } from "./idempotency.ts";
-import { type MintOutcome, MintTransition } from "./mint.ts";
+import { type Decision, type MintOutcome, MintTransition } from "./mint.ts";
 import { MintCheck } from "./mint-check.ts";
 import { AcceptedResult, type MintResult, presentResult, replayedResult } from "./mint-results.ts";
 
@@ -33,17 +33,35 @@ export function mintOf(
   };
 }
 
+/** Mints a request that a record decides, at most once. */
+export function mintOnce(
+  ledger: Ledger,
+  principal: Principal,
+  request: unknown,
+  decision: Decision,
+  signal: AbortSignal | undefined,
+): Promise<MintResult> {
+  return mint(ledger, principal, readMint(ledger, principal, request), null, signal, decision);
+}
+
+/** Every check of a mint, without minting. */
+export async function checkMint(
+  ledger: Ledger,
+  principal: Principal,
+  request: unknown,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly users: number; readonly mints: number }> {
+  requireScope(principal, "mint");
+  const issues = new Issues();
+  const read = readMintRequest(request, ledger.limits, issues);
+  const check = new MintCheck(ledger, principal, read, issues, null);
+  await ledger.writer.run(check, signal);
+  return { users: read.users.length, mints: check.weight };
+}
+
 export function mintsOf(context: EngineContext): Mints {
   return {
-    async check(principal, request, wait) {
-      const { ledger } = context;
-      requireScope(principal, "mint");
-      const issues = new Issues();
-      const read = readMintRequest(request, ledger.limits, issues);
-      const check = new MintCheck(ledger, principal, read, issues, null);
-      await ledger.writer.run(check, wait?.signal);
-      return { users: read.users.length, mints: check.weight };
-    },
+    check: async (principal, request, wait) => checkMint(context.ledger, principal, request, wait?.signal),
     get: async (applicationId, mintId) => presentResult(context.ledger, applicationId, mintId),
   };
 }
@@ -76,11 +94,15 @@ async function mint(
   { columns, plain, issues }: ReadMint,
   key: Hex | null,
   signal: AbortSignal | undefined,
+  decision: Decision | null = null,
 ): Promise<MintResult> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const idempotency = key === null ? null : { key, digest: columns?.digest() ?? null };
     if (columns !== null) {
-      const minted = await ledger.writer.run(new MintTransition(ledger, principal, columns, idempotency), signal);
+      const minted = await ledger.writer.run(
+        new MintTransition(ledger, principal, columns, idempotency, decision),
+        signal,
+      );
       if (minted !== null) return resultOf(ledger, minted);
     }
     plain ??= columns?.toRequest(ledger.knownAssets) ?? null;

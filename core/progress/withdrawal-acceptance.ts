@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from "uuid";
-import { recoverAddress } from "viem";
 import { orAborted } from "../abort.ts";
 import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hash, type Hex, MODES, type VaultId } from "../model.ts";
+import { isSignedBy } from "../protocol/signature.ts";
 import { requireNotLeftOut } from "../sealing/left-out.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
@@ -27,11 +27,8 @@ import { putActivity, putWithdrawal, reserve, setPending } from "../vaults/withd
 const MIN_VALIDITY = 60n;
 /** Seconds until the engine gives up a withdrawal that L1 keeps refusing, and frees its reserve: 30 days. */
 const MAX_VALIDITY = 2_592_000n;
-/** r, s and v, as the contract's ECDSA takes them. */
-const ECDSA_SIGNATURE = /^0x[0-9a-f]{130}$/;
 /** Bound for the signatures of wallet contracts, which have forms of their own. */
 const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
-const SECP256K1_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 /** The signature of a request, of a form that a wallet gives. */
 export function signatureOf(request: { readonly signature: Hex }): Hex {
@@ -64,10 +61,7 @@ export async function requireSignature(
   signature: Hex,
   signal?: AbortSignal,
 ): Promise<void> {
-  if (ECDSA_SIGNATURE.test(signature) && BigInt(`0x${signature.slice(66, 130)}`) <= SECP256K1_HALF_ORDER) {
-    const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
-    if (signer?.toLowerCase() === owner) return;
-  }
+  if (await isSignedBy(owner, digest, signature)) return;
   const verified = ledger.verifySignature?.(chainId, owner, digest, signature);
   if (verified !== undefined && (await orAborted(verified, signal))) return;
   throw new MintmarkError("signature_invalid");

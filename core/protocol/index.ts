@@ -23,6 +23,7 @@ export * from "./multiproof.ts";
 export * from "./proof.ts";
 export * from "./quantized.ts";
 export * from "./receipt.ts";
+export { isSignedBy } from "./signature.ts";
 export { StateHistory, StateTree } from "./state-tree.ts";
 export * from "./typed-data.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

@@ -85,6 +85,10 @@ export const TYPED_DATA_TYPES = {
     { name: "withdrawnBefore", type: "uint64" },
     { name: "quantity", type: "uint64" },
   ],
+  Claim: [
+    { name: "link", type: "address" },
+    { name: "owner", type: "address" },
+  ],
 } as const;
 
 /** EIP-712 domain of a settlement contract or a mirror. */
@@ -200,6 +204,33 @@ export function withdrawalListDigest(
   message: WithdrawalListMessage,
 ): Hash {
   return hashTypedData(withdrawalListTypedData(settlement, message));
+}
+
+/** The message that the key of a claim link signs: its mint goes to this owner. */
+export interface ClaimMessage {
+  /** The address of the link's key. */
+  readonly link: Address;
+  readonly owner: Address;
+}
+
+/**
+ * The `Claim` typed data for viem's `signTypedData`.
+ *
+ * @example
+ * const signature = await key.signTypedData(claimTypedData(settlement, { link: key.address, owner }));
+ */
+export function claimTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: ClaimMessage) {
+  return {
+    domain: typedDataDomain(settlement),
+    types: { Claim: TYPED_DATA_TYPES.Claim },
+    primaryType: "Claim",
+    message,
+  } as const;
+}
+
+/** The digest that the key of a claim link signs. */
+export function claimDigest(settlement: Pick<Settlement, "chainId" | "contract">, message: ClaimMessage): Hash {
+  return hashTypedData(claimTypedData(settlement, message));
 }
 
 function requireListable({ vaultId, withdrawnBefore, quantity }: ListedVault): void {

@@ -220,6 +220,18 @@ const KINDS = {
   metadataFrozen: [61, { assetId: uuid, tokenIds: listOf(bigVarint) }],
   /** Metadata of a whole asset, see {@link collectionRecord}. */
   collectionChanged: [62, { ...collection }],
+  /** Links whose holders can each claim a mint, given as JSON of a request's entry. */
+  claimsCreated: [
+    63,
+    {
+      applicationIndex: varint,
+      keyIndex: varint,
+      claims: listOf(layout({ link: address, mint: text, expiresAt: nullable(time) })),
+    },
+  ],
+  claimCancelled: [64, { link: address }],
+  /** The mint of a link, for the owner that its holder has signed. `mintSequence` is the mint's journal sequence. */
+  claimTaken: [65, { link: address, ownerAddress: address, signature: hexBytes, mintId: uuid, mintSequence: varint }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

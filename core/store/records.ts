@@ -116,6 +116,31 @@ export const collection = {
 export const collectionRecord = layout({ ...collection, updatedAt: time });
 export type CollectionRecord = ValueOf<typeof collectionRecord>;
 
+export const CLAIM_STATUSES = ["open", "claimed", "cancelled"] as const;
+
+/** A claim link, by the address of its key. */
+export const claimRecord = layout({
+  applicationIndex: varint,
+  /** The key that created it, and that mints. */
+  keyIndex: varint,
+  /** Order of creation, see {@link claimNumber}. */
+  number: varint,
+  /** The entry of the mint, as JSON. */
+  mint: text,
+  expiresAt: nullable(time),
+  status: oneOf(CLAIM_STATUSES),
+  ownerAddress: nullable(address),
+  signature: nullable(hexBytes),
+  mintId: nullable(uuid),
+  mintSequence: nullable(varint),
+  createdAt: time,
+  decidedAt: nullable(time),
+});
+export type ClaimRecord = ValueOf<typeof claimRecord>;
+
+/** The order of a claim link: by the journal sequence of its creation, and by its place there. */
+export const claimNumber = (sequence: number, place: number): number => sequence * 1_024 + place;
+
 export const userRecord = grownLayout(
   { userId: uuid, ownerAddress: address, createdAt: time },
   /** The application's own name for the user. */

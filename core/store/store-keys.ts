@@ -61,6 +61,10 @@ export const PREFIX = {
   metadata: 0x32,
   /** assetId(16) → the metadata of an asset. */
   collection: 0x33,
+  /** link(20) → the claim link of a key with this address. */
+  claim: 0x34,
+  /** applicationIndex(4) ‖ number(8) → link(20): the application's claim links. */
+  applicationClaim: 0x35,
   /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
   transaction: 0x40,
   /** applicationIndex(4) ‖ userIndex(4) ‖ first sequence(8) → journal sequence: the user's transactions. */
@@ -233,6 +237,12 @@ export function metadataKey(assetId: Uuid, tokenId: bigint): Buffer {
 }
 
 export const collectionKey = (assetId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.collection, 17), assetId);
+
+export const claimKey = (link: Address): Buffer =>
+  Buffer.concat([Buffer.from([PREFIX.claim]), Buffer.from(link.slice(2), "hex")]);
+export const claimsOfApplication = (application: number): Buffer => ofU32(PREFIX.applicationClaim, application);
+export const applicationClaimKey = (application: number, number: number): Buffer =>
+  endedByU64(ofU32(PREFIX.applicationClaim, application, undefined, 8), number);
 
 export const transactionKey = (application: number, sequence: number): Buffer =>
   endedByU64(ofU32(PREFIX.transaction, application, undefined, 8), sequence);

@@ -20,6 +20,8 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.asset,
   keys.PREFIX.metadata,
   keys.PREFIX.collection,
+  keys.PREFIX.claim,
+  keys.PREFIX.applicationClaim,
   keys.PREFIX.webhook,
   keys.PREFIX.enablement,
   keys.PREFIX.batch,

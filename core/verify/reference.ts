@@ -18,6 +18,7 @@ import {
 import * as keys from "../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../store/vault-chunk.ts";
 import { batchName, ReferenceBatches, type Roots, withoutVoids } from "./batches.ts";
+import { ReferenceClaims } from "./claims.ts";
 import { ReferenceEvents } from "./events.ts";
 import { ReferenceMarks } from "./marks.ts";
 import { ReferencePortals } from "./portals.ts";
@@ -60,6 +61,7 @@ export class Reference {
   readonly #withdrawals = new ReferenceWithdrawals(this.#events);
   readonly #webhooks = new ReferenceWebhooks(this.#events);
   readonly #tenants: ReferenceTenants;
+  readonly #claims: ReferenceClaims;
   readonly #portals: ReferencePortals;
   readonly #tokens: ReferenceTokens;
   readonly #vaults: ReferenceVaults;
@@ -91,6 +93,7 @@ export class Reference {
     this.#adoptions = [...adoptions];
     this.#portals = new ReferencePortals(report);
     this.#tenants = new ReferenceTenants(report, this.#events);
+    this.#claims = new ReferenceClaims(report);
     const assetAt = (index: number) => this.#tenants.asset(index);
     const tokens = new ReferenceTokens(seed, assetAt);
     this.#tokens = tokens;
@@ -168,6 +171,7 @@ export class Reference {
       { key: keys.HEAD_KEY, value: encodeRecord(headRecord, head), name: "the head" },
       ...this.#diverged(),
       ...this.#tenants.finish(),
+      ...this.#claims.finish(),
       ...this.#portals.finish(),
       ...this.#batches.finish(),
       ...growing,
@@ -217,6 +221,7 @@ export class Reference {
         return [];
       }
       default:
+        if (this.#claims.apply(entry, sequence, time)) return [];
         return this.#tenants.apply(entry, time) ?? this.#settlement(entry, sequence, time);
     }
   }

@@ -56,6 +56,7 @@ export type Tag =
   | "Transactions"
   | "Assets"
   | "Metadata"
+  | "Claims"
   | "Users"
   | "Vaults"
   | "Withdrawals"

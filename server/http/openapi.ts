@@ -15,6 +15,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   Transactions: "What became of mints and withdrawals.",
   Assets: "The token contracts that can be minted.",
   Metadata: "What wallets and marketplaces read of tokens: set, hidden, revealed, frozen, served.",
+  Claims: "Links that their holders exchange for a token, once.",
   Users: "The application's users and the L1 addresses that own their tokens.",
   Vaults: "What was minted, and the proofs of it.",
   Withdrawals: "Bring vaults to L1 with their owner's signature.",

@@ -2,6 +2,7 @@ import type { Endpoint } from "../http/endpoint.ts";
 import { applicationEndpoints } from "./application.ts";
 import { assetEndpoints } from "./assets.ts";
 import { batchEndpoints } from "./batches.ts";
+import { claimEndpoints } from "./claims.ts";
 import { dropEndpoints } from "./drops.ts";
 import { eventEndpoints } from "./events.ts";
 import { healthEndpoints } from "./health.ts";
@@ -25,6 +26,7 @@ import { withdrawalEndpoints } from "./withdrawals.ts";
 export const ENDPOINTS: readonly Endpoint[] = [
   ...mintEndpoints,
   ...dropEndpoints,
+  ...claimEndpoints,
   ...transactionEndpoints,
   ...assetEndpoints,
   ...metadataEndpoints,

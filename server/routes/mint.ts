@@ -1,6 +1,7 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
+import type { Code } from "../http/errors.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
@@ -10,6 +11,33 @@ import { mintToWire } from "../wire/wire.ts";
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";
+
+/** Codes of every route that mints. */
+export const mintErrors = [
+  "history_diverged",
+  "l1_not_compared",
+  "backpressure",
+  "scope_missing",
+  "user_not_found",
+  "asset_not_found",
+  "token_already_minted",
+  "token_id_conflict",
+  "asset_not_enabled",
+  "asset_not_whitelisted",
+  "asset_not_registered",
+  "amount_out_of_range",
+  "erc721_amount_not_one",
+  "blob_invalid",
+  "duplicate_mint",
+  "duplicate_user",
+  "batch_too_large",
+  "standard_not_available",
+  "supply_cap_exceeded",
+  "quota_exceeded",
+  "mint_unwithdrawable",
+  "metadata_frozen",
+  "asset_shared",
+] as const satisfies readonly Code[];
 
 const definition = {
   method: "POST",
@@ -44,29 +72,7 @@ const definition = {
     description: "The mint, durable; with `dryRun`, the result of the check.",
     schemas: [mintReply, dryRunReply],
   },
-  errors: [
-    "history_diverged",
-    "l1_not_compared",
-    "backpressure",
-    "scope_missing",
-    "user_not_found",
-    "asset_not_found",
-    "token_already_minted",
-    "token_id_conflict",
-    "asset_not_enabled",
-    "asset_not_whitelisted",
-    "asset_not_registered",
-    "amount_out_of_range",
-    "erc721_amount_not_one",
-    "blob_invalid",
-    "duplicate_mint",
-    "duplicate_user",
-    "batch_too_large",
-    "standard_not_available",
-    "supply_cap_exceeded",
-    "quota_exceeded",
-    "mint_unwithdrawable",
-  ],
+  errors: mintErrors,
 } as const satisfies Partial<Endpoint>;
 
 type MintCall = Call<"mint", undefined, z.output<typeof mintQuery>, unknown>;

@@ -197,6 +197,7 @@ describe("the OpenAPI document", () => {
       "POST /api/v1/withdrawals/prepare": "proof_not_ready",
       "POST /owner/v1/withdrawals/prepare": "credentials_missing",
       "POST /owner/v1/withdrawals": "credentials_missing",
+      "POST /public/v1/claims/{linkAddress}": "signature_invalid",
       "POST /owner/v1/session": "credentials_invalid",
       "POST /oauth/token": "credentials_invalid",
     };
@@ -204,7 +205,10 @@ describe("the OpenAPI document", () => {
       const json = operation.requestBody?.content["application/json"];
       if (json === undefined) continue;
       const [method, path = ""] = name.split(" ");
-      const url = path.replace("{assetId}", cards).replace("{tokenId}", "7");
+      const url = path
+        .replace("{assetId}", cards)
+        .replace("{tokenId}", "7")
+        .replace("{linkAddress}", `0x${"1c".repeat(20)}`);
       const { body } = await fresh.send(method as "POST", url, { body: json.example });
       expect(body.code, name).toBe(codes[name]);
     }

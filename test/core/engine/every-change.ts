@@ -1,8 +1,12 @@
+import { privateKeyToAccount } from "viem/accounts";
 import type { Database, EngineOptions, Store, WaitOptions } from "../../../core/index.ts";
+import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import { committed, HOME, hear, MIRROR, signed, signedList, stranger, withdrawn } from "./l1-fixture.ts";
 
 const [{ address: ownerAddress }] = OWNERS;
+/** The keys of two claim links. */
+const LINKS = [privateKeyToAccount(`0x${"11".repeat(32)}`), privateKeyToAccount(`0x${"12".repeat(32)}`)] as const;
 
 /** An engine with two sealed batches, a withdrawal of the first vault, a webhook, a key and an asset that is only known. */
 export async function changeable(options: Partial<EngineOptions> & { readonly store: Database | Store }) {
@@ -67,6 +71,19 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "metadata.changeCollection": ({ engine, tenant, own }, wait) =>
     engine.metadata.changeCollection(tenant.applicationId, own, { placeholder: { name: "?" } }, wait),
   "metadata.freeze": ({ engine, tenant, own }, wait) => engine.metadata.freeze(tenant.applicationId, own, wait),
+  "claims.createAll": ({ engine, tenant, own }, wait) =>
+    engine.claims.createAll(
+      tenant.principal,
+      LINKS.map(({ address }, i) => ({ linkAddress: address, mint: mintOf(own, 70 + i), expiresAt: null })),
+      wait,
+    ),
+  "claims.take": async ({ engine }, wait) => {
+    const [link] = LINKS;
+    const claim = { link: link.address, owner: ownerAddress };
+    const signature = await link.signTypedData(claimTypedData(engine.settlement, claim));
+    return engine.claims.take(link.address, { ownerAddress, signature }, wait);
+  },
+  "claims.cancel": ({ engine, tenant }, wait) => engine.claims.cancel(tenant.applicationId, LINKS[1].address, wait),
   "assets.change": ({ engine, assets }, wait) =>
     engine.assets.change(assets.erc721, { rawBlobs: true, dataAvailabilityMode: "zk-rollup" }, wait),
   "mint to an address": ({ engine, tenant, assets }, wait) =>

@@ -1,0 +1,156 @@
+import type { z } from "zod";
+import type { Claim, Engine, FoundClaim } from "../../core/index.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import {
+  claim,
+  claimList,
+  claimPage,
+  claimParams,
+  claimQuery,
+  claimsBody,
+  publicClaim,
+  takeBody,
+  takenClaim,
+} from "../schemas/claims.ts";
+import { decimal, pageToWire } from "../wire/wire.ts";
+import { time } from "../wire/writer.ts";
+import { mintErrors } from "./mint.ts";
+
+const PATH = "/api/v1/claims";
+const PUBLIC = "/public/v1/claims/{linkAddress}";
+const one = { tag: "Claims", params: claimParams } as const;
+const asClaim = { status: 200, description: "The link.", schemas: [claim] } as const;
+
+export const claimEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "POST",
+    path: PATH,
+    tag: "Claims",
+    access: "mint",
+    summary: "Create up to 1,000 claim links, all or none",
+    description:
+      "Each link is a key that you make; only its address comes here. The same links with the same terms again change nothing. Needs the scope `users` too.",
+    body: claimsBody,
+    cost: countClaims,
+    example: {
+      claims: [
+        {
+          linkAddress: `0x${"1c".repeat(20)}`,
+          mint: { assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21", tokenId: "1002", dataAvailabilityMode: "validium" },
+          expiresAt: "2999-12-31T23:59:59Z",
+        },
+      ],
+    },
+    success: { status: 200, description: "All of them, in their order.", schemas: [claimList] },
+    errors: [...mintErrors, "claim_exists", "claim_expired"],
+    async handle({ service: { engine }, principal, body: { claims } }) {
+      return { data: (await engine.claims.createAll(principal, claims)).map(claimToWire) };
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: PATH,
+    tag: "Claims",
+    access: "read",
+    summary: "Claim links of the application, oldest first",
+    query: claimQuery,
+    success: { status: 200, description: "One page.", schemas: [claimPage] },
+    errors: ["cursor_invalid"],
+    handle: async ({ service: { engine }, principal, query }) =>
+      pageToWire(await engine.claims.list(principal.applicationId, query), claimToWire),
+  }),
+  endpoint({
+    ...one,
+    method: "GET",
+    path: `${PATH}/{linkAddress}`,
+    access: "read",
+    summary: "One claim link, and who has claimed it",
+    success: asClaim,
+    errors: ["claim_not_found"],
+    handle: async ({ service: { engine }, principal, params }) =>
+      claimToWire(await engine.claims.get(principal.applicationId, params.linkAddress)),
+  }),
+  endpoint({
+    ...one,
+    method: "DELETE",
+    path: `${PATH}/{linkAddress}`,
+    access: "mint",
+    summary: "Cancel an open claim link",
+    success: asClaim,
+    errors: ["claim_not_found", "claim_taken"],
+    handle: async ({ service: { engine }, principal, params }) =>
+      claimToWire(await engine.claims.cancel(principal.applicationId, params.linkAddress)),
+  }),
+  endpoint({
+    ...one,
+    method: "GET",
+    path: PUBLIC,
+    access: "public",
+    summary: "What the holder of a claim link can claim",
+    success: { status: 200, description: "The link.", schemas: [publicClaim] },
+    errors: ["claim_not_found", "asset_not_found"],
+    handle: async ({ service: { engine }, params }) =>
+      publicToWire(engine, await engine.claims.find(params.linkAddress)),
+  }),
+  endpoint({
+    ...one,
+    method: "POST",
+    path: PUBLIC,
+    access: "public",
+    summary: "Claim a link: mint to the owner that its key has signed, once",
+    description: "The same owner again gets the same answer.",
+    body: takeBody,
+    example: { ownerAddress: `0x${"70".repeat(20)}`, signature: `0x${"ab".repeat(65)}` },
+    success: { status: 200, description: "The mint, durable.", schemas: [takenClaim] },
+    errors: [
+      ...mintErrors,
+      "claim_not_found",
+      "claim_taken",
+      "claim_expired",
+      "claim_cancelled",
+      "signature_invalid",
+      "not_leader",
+      "journal_unavailable",
+    ],
+    async handle({ service: { engine }, params: { linkAddress }, body }) {
+      const { mintId, vaults } = await engine.claims.take(linkAddress, body);
+      return {
+        linkAddress,
+        ownerAddress: body.ownerAddress,
+        mintId,
+        vaults: vaults.map(({ vaultId, assetId, tokenId }) => ({
+          vaultId: decimal(vaultId),
+          assetId,
+          tokenId: tokenId === null ? null : decimal(tokenId),
+        })),
+      };
+    },
+  }),
+];
+
+function countClaims(body: unknown): number {
+  const claims = (body as { readonly claims?: unknown } | null)?.claims;
+  return Array.isArray(claims) ? Math.max(1, claims.length) : 1;
+}
+
+function claimToWire({ createdAt, expiresAt, decidedAt, ...rest }: Claim): z.output<typeof claim> {
+  return {
+    ...rest,
+    expiresAt: expiresAt === null ? null : time(expiresAt),
+    createdAt: time(createdAt),
+    decidedAt: decidedAt === null ? null : time(decidedAt),
+  };
+}
+
+function publicToWire(
+  { settlement: { chainId, contract } }: Pick<Engine, "settlement">,
+  { asset: { assetId, standard, name, symbol }, tokenId, expiresAt, ...rest }: FoundClaim,
+): z.output<typeof publicClaim> {
+  return {
+    ...rest,
+    expiresAt: expiresAt === null ? null : time(expiresAt),
+    asset: { assetId, standard, name, symbol },
+    tokenId: tokenId === null ? null : decimal(tokenId),
+    settlement: { chainId: decimal(chainId), contract },
+  };
+}
