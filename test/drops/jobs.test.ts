@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -148,13 +149,18 @@ test("an upload pays for its length before it is read", async () => {
     drops: join(folder, "poor"),
     rateLimits: { key: { units: 10_000, windowSeconds: 10_000 } },
   });
-  const send = (raw: string) => poor.send("POST", PATH, { raw, headers: CSV });
-  const filler = `${"x".repeat(1_023)}\n`;
-  expect(refusal(await send(filler.repeat(6_000))).code).toBe("drop_invalid");
-  const { status, headers } = await send(filler.repeat(7_000));
-  expect([status, Number(headers["retry-after"])]).toEqual([429, expect.closeTo(3_000, -2)]);
+  const piece = Buffer.alloc(100 * 1024, "x");
+  const send = async (pieces: number) => {
+    const payload = Readable.from(Array.from({ length: pieces }, () => piece));
+    const length = { "content-length": String(pieces * piece.length) };
+    const headers = { ...CSV, ...length, "x-api-key": poor.key };
+    const answer = await poor.app.inject({ method: "POST", url: PATH, headers, payload });
+    return { code: answer.json().code, retry: Number(answer.headers["retry-after"]) };
+  };
+  expect((await send(60)).code).toBe("drop_invalid");
+  expect(await send(70)).toEqual({ code: "rate_limited", retry: expect.closeTo(3_000, -2) });
   // The refused upload cost nothing.
-  expect(refusal(await send(filler.repeat(3_900))).code).toBe("drop_invalid");
+  expect((await send(39)).code).toBe("drop_invalid");
 });
 
 test("a drop is its application's own, and needs the scope to mint", async () => {
