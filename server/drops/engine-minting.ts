@@ -4,7 +4,7 @@ import type { TokenBuckets } from "../access/rate-limit.ts";
 import type { Turns } from "../http/turns.ts";
 import { countMints } from "../wire/count-mints.ts";
 import { mintToWire } from "../wire/wire.ts";
-import { type MintedRows, type Minting, RequestRefused } from "./drop.ts";
+import { type Minting, RequestRefused } from "./drop.ts";
 
 /** Codes of temporary failures while the server runs. */
 const PASSING: ReadonlySet<string> = new Set([
@@ -22,61 +22,45 @@ export class EngineEnded extends Error {
   override readonly name = "EngineEnded";
 }
 
+interface Service {
+  readonly engine: Pick<Engine, "mint" | "mints" | "limits">;
+  readonly turns: Turns;
+  /** The rate limit of each API key. */
+  readonly rate: TokenBuckets;
+}
+
 /** Mints in this server's own engine, with the key that uploaded the drop. A revoked key ends its drops. */
-export class EngineMinting implements Minting {
-  readonly #engine: Pick<Engine, "mint" | "mints" | "limits">;
-  readonly #turns: Turns;
-  readonly #rate: TokenBuckets;
-  readonly #principal: Principal;
-  readonly #dryRun: boolean;
-  readonly #signal: AbortSignal;
-
-  constructor(
-    {
-      engine,
-      turns,
-      rate,
-    }: {
-      readonly engine: Pick<Engine, "mint" | "mints" | "limits">;
-      readonly turns: Turns;
-      readonly rate: TokenBuckets;
-    },
-    principal: Principal,
-    dryRun: boolean,
-    signal: AbortSignal,
-  ) {
-    this.#engine = engine;
-    this.#turns = turns;
-    this.#rate = rate;
-    this.#principal = principal;
-    this.#dryRun = dryRun;
-    this.#signal = signal;
-  }
-
-  async mint(body: object, idempotencyKey: string): Promise<MintedRows | null> {
-    await this.#pay(Math.min(countMints(body), this.#engine.limits.mintsPerRequest));
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await this.#turns.turn(this.#principal.keyId);
-        if (!this.#dryRun) return await mintToWire(await this.#engine.mint(this.#principal, body, { idempotencyKey }));
-        await this.#engine.mints.check(this.#principal, body);
-        return null;
-      } catch (error) {
-        if (!(error instanceof MintmarkError)) throw error;
-        const { code, message: detail, issues } = error;
-        if (ENDING.has(code)) throw new EngineEnded(detail, { cause: error });
-        if (!PASSING.has(code)) throw new RequestRefused({ code, detail, issues });
-      }
-      await pause(backoffDelay(BACKOFF, attempt), this.#signal);
-    }
-  }
-
+export function engineMinting(
+  { engine, turns, rate }: Service,
+  principal: Principal,
+  dryRun: boolean,
+  signal: AbortSignal,
+): Minting {
   /** Rows cost their key what a mint request costs. A drop waits where a request would be refused. */
-  async #pay(units: number): Promise<void> {
+  const pay = async (units: number): Promise<void> => {
     for (;;) {
-      const { granted, retrySeconds } = this.#rate.take(this.#principal.keyId, units);
+      const { granted, retrySeconds } = rate.take(principal.keyId, units);
       if (granted) return;
-      await pause(1_000 * retrySeconds, this.#signal);
+      await pause(1_000 * retrySeconds, signal);
     }
-  }
+  };
+  return {
+    async mint(body, idempotencyKey) {
+      await pay(Math.min(countMints(body), engine.limits.mintsPerRequest));
+      for (let attempt = 1; ; attempt++) {
+        try {
+          await turns.turn(principal.keyId);
+          if (!dryRun) return await mintToWire(await engine.mint(principal, body, { idempotencyKey }));
+          await engine.mints.check(principal, body);
+          return null;
+        } catch (error) {
+          if (!(error instanceof MintmarkError)) throw error;
+          const { code, message: detail, issues } = error;
+          if (ENDING.has(code)) throw new EngineEnded(detail, { cause: error });
+          if (!PASSING.has(code)) throw new RequestRefused({ code, detail, issues });
+        }
+        await pause(backoffDelay(BACKOFF, attempt), signal);
+      }
+    },
+  };
 }

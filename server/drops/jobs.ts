@@ -9,7 +9,7 @@ import { ServerError } from "../http/errors.ts";
 import { uuidOf } from "../http/idempotency.ts";
 import type { Turns } from "../http/turns.ts";
 import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "./drop.ts";
-import { EngineEnded, EngineMinting } from "./engine-minting.ts";
+import { EngineEnded, engineMinting } from "./engine-minting.ts";
 import type { Counts } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
 import { type Survey, surveyOf } from "./survey.ts";
@@ -287,7 +287,7 @@ export class Drops implements AsyncDisposable {
       await runDrop({
         ...{ id, format, defaults, unsure, signal },
         source: piecesOf(join(place, ROWS)),
-        minting: new EngineMinting(this.#options, { applicationId, keyId, scopes }, job.dryRun, signal),
+        minting: engineMinting(this.#options, { applicationId, keyId, scopes }, job.dryRun, signal),
         result: join(place, RESULT),
         progress: join(place, PROGRESS),
         onProgress: ({ minted, mintable, refused, unknown, bytes }) =>

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TokenBuckets } from "../../server/access/rate-limit.ts";
 import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../server/drops/drop.ts";
-import { EngineMinting } from "../../server/drops/engine-minting.ts";
+import { engineMinting } from "../../server/drops/engine-minting.ts";
 import { AnotherDrop } from "../../server/drops/progress.ts";
 import { surveyOf } from "../../server/drops/survey.ts";
 import { Turns } from "../../server/http/turns.ts";
@@ -50,7 +50,7 @@ function task(text: string, more: Partial<DropTask> = {}): DropTask {
     source: piecesOf(text, 4096),
     format: "csv",
     defaults: { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" },
-    minting: new EngineMinting({ engine: world.engine, turns: new Turns(), rate: rate() }, principal, false, signal),
+    minting: engineMinting({ engine: world.engine, turns: new Turns(), rate: rate() }, principal, false, signal),
     result,
     progress: `${result}.progress`,
     signal,
@@ -172,7 +172,7 @@ describe("a drop", () => {
     const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(5_000 + i)},3`).join("\n")}`;
     const { signal } = new AbortController();
     const poor = task(text);
-    const minting = new EngineMinting({ engine, turns: new Turns(), rate: rate() }, principal, false, signal);
+    const minting = engineMinting({ engine, turns: new Turns(), rate: rate() }, principal, false, signal);
     await expect(runDrop({ ...poor, minting })).rejects.toMatchObject({ code: "quota_exceeded" });
     expect(lines(poor.result)).toHaveLength(100);
     expect(await runDrop({ ...poor, source: piecesOf(text, 4096) })).toMatchObject({ minted: 250 });
@@ -184,12 +184,7 @@ describe("a drop", () => {
     const buckets = new TokenBuckets("key", { units: 10_000, windowSeconds: 1 }, () => now);
     const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
     const { signal } = new AbortController();
-    const minting = new EngineMinting(
-      { engine: world.engine, turns: new Turns(), rate: buckets },
-      principal,
-      true,
-      signal,
-    );
+    const minting = engineMinting({ engine: world.engine, turns: new Turns(), rate: buckets }, principal, true, signal);
     const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(6_000 + i)},3`).join("\n")}`;
     await runDrop(task(text, { minting }));
     expect(buckets.take(world.keyId, 10_000)).toMatchObject({ granted: false, remaining: 9_750 });
@@ -208,12 +203,7 @@ describe("a drop", () => {
     const before = await world.snapshot();
     const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
     const { signal } = new AbortController();
-    const minting = new EngineMinting(
-      { engine: world.engine, turns: new Turns(), rate: rate() },
-      principal,
-      true,
-      signal,
-    );
+    const minting = engineMinting({ engine: world.engine, turns: new Turns(), rate: rate() }, principal, true, signal);
     const { assetId } = world.erc721;
     const text = `ownerAddress,tokenId,assetId\n${owner(1)},9001,${assetId}\n${owner(2)},9001,${assetId}\n`;
     const drop = task(text, { minting });
