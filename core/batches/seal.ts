@@ -63,6 +63,8 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
   const sealed = Promise.allSettled([derived, before]).then(([outcome]) =>
     ledger.writer.run({
       weight: 1,
+      // Otherwise a later batch could take this one's place in the state tree.
+      isOwed: true,
       keys: () => [],
       apply(group) {
         if (outcome.status === "rejected") throw outcome.reason;
@@ -81,6 +83,7 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
   const { mode, batchNumber, vaultCount, mintCount } = closed;
   const { assets, content, batchRoot, dataHash } = derived;
   const history = ledger.histories.latest(mode);
+  if (history.count !== batchNumber) throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);
   history.append(stateLeafOf({ batchNumber, vaultCount, content, dataHash, batchRoot }));
   const stateRoot = bytesToHex(history.root());
   const roots = { batchRoot, dataHash, stateRoot };

@@ -7,6 +7,8 @@ import type { Store } from "./ports.ts";
 export interface Transition<T> {
   /** Its share of a group's limit, such as its number of mints. */
   readonly weight: number;
+  /** Whether it waits instead while changes are refused, because it follows from changes that were not. */
+  readonly isOwed?: true;
   /** The keys of the records that `apply` needs. Changes nothing; throws a `MintmarkError` to refuse. */
   keys(): Buffer[];
   /**
@@ -90,6 +92,10 @@ export class Writer {
     this.#refusal = reason;
     if (reason === null) return;
     for (const waiting of this.#queue.splice(0)) {
+      if (waiting.transition?.isOwed === true) {
+        this.#queue.push(waiting);
+        continue;
+      }
       waiting.begin?.();
       waiting.reject(reason);
     }
@@ -105,7 +111,7 @@ export class Writer {
   #enqueue<T>(what: Pick<Waiting, "transition" | "body" | "weight" | "alone">, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.ensureUsable();
-      if (this.#refusal !== null) throw this.#refusal;
+      if (this.#refusal !== null && what.transition?.isOwed !== true) throw this.#refusal;
       signal?.throwIfAborted();
       const waiting: Waiting = { ...what, resolve: resolve as (value: unknown) => void, reject, begin: null };
       if (signal !== undefined) this.#cancelOn(signal, waiting);
