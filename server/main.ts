@@ -1,12 +1,10 @@
 import { hkdfSync } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { ClusterNode, ClusterRole } from "../core/cluster/index.ts";
 import { type Engine, type L1Reader, MintmarkError, openEngine, type Settlement } from "../core/index.ts";
-import { type Backoff, backoffDelay, pause } from "../core/internal.ts";
-import { connectL1, isUnreachable, readL1, signatureChecks } from "../core/l1/index.ts";
+import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import { readJwks } from "./access/access-token.ts";
 import { buildServer } from "./app.ts";
 import { Chain } from "./operations/chain.ts";
@@ -20,6 +18,7 @@ import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts"
 import { remoteIssuers, remoteMembers, type Settling, startSettling } from "./operations/settling.ts";
 import { serveOperator } from "./operator/socket.ts";
 import { joinCluster } from "./process/cluster.ts";
+import { reach, soon, UNREACHED } from "./process/reach.ts";
 import { shutDown } from "./process/shutdown.ts";
 import { serveInCluster } from "./process/standby.ts";
 import { startupError } from "./process/startup-error.ts";
@@ -122,7 +121,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
     if (operator && committer) await settle(operator, await committer.connect(), starting.signal);
     started = true;
   };
-  const begun = reach(start, starting.signal, (error) => app?.log.warn({ err: error }, UNREACHED));
+  const begun = reach(start, starting.signal, (error, message) => app?.log.warn({ err: error }, message));
   await soon(begun);
   app = await buildServer({
     engine,
@@ -146,7 +145,10 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
     checks,
-    ...(shift && { onlyReads: isStandby, extend: (app: FastifyInstance) => serveInCluster(app, shift.node) }),
+    ...(shift && {
+      onlyReads: isStandby,
+      extend: (app: FastifyInstance) => serveInCluster(app, shift.node, shift.role),
+    }),
     ...tokenSecretOf(config),
   });
   progress.writeTo(app.log);
@@ -209,8 +211,9 @@ async function serveCluster(config: Config, stopped: Promise<NodeJS.Signals>): P
 /** Throws `NotReady` while this server cannot do its part. */
 function describeCluster(node: ClusterNode): string {
   if (node.fault !== null) throw new NotReady(node.fault);
-  if (node.leader === null) throw new NotReady("no server leads the cluster");
-  return node.isLeader ? "leads" : `stands by, ${node.lag} writes behind ${node.leader.name}`;
+  if (node.isLeader) return "leads";
+  // During a takeover it answers reads, and changes wait. A proxy must not take it out for that.
+  return `stands by, ${node.leader === null ? "no server leads" : `${node.lag} writes behind ${node.leader.name}`}`;
 }
 
 /** The options of every engine with these settings. */
@@ -256,8 +259,9 @@ function secretsOf({
   MINTMARK_MIRRORS,
 }: Config): string[] {
   const hex = [MINTMARK_TOKEN_SECRET, ...MINTMARK_JOURNAL_KEYS].map((key) => key && Buffer.from(key).toString("hex"));
-  const keys = [MINTMARK_OPERATOR_KEY, MINTMARK_RECEIPT_KEY, ...hex];
-  const nodes = [MINTMARK_RPC_URL, MINTMARK_JOURNAL, ...MINTMARK_MIRRORS.map(({ rpcUrl }) => rpcUrl)];
+  const password = MINTMARK_JOURNAL && new URL(MINTMARK_JOURNAL).password;
+  const keys = [MINTMARK_OPERATOR_KEY, MINTMARK_RECEIPT_KEY, password, ...hex];
+  const nodes = [MINTMARK_RPC_URL, ...MINTMARK_MIRRORS.map(({ rpcUrl }) => rpcUrl)];
   const secrets = [...keys, ...nodes.flatMap((url) => (url === undefined ? [] : beyondHost(url)))];
   return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
 }
@@ -307,41 +311,11 @@ function settlementChain(config: Config) {
   return { operator, committer };
 }
 
-const UNREACHED = "L1 does not answer (MINTMARK_RPC_URL); the server accepts no mints, and tries again";
 const WAITING: Readonly<Record<string, ReadinessCheck>> = {
   settlement: async () => {
     throw new NotReady("L1 has not answered since the start, so mints are refused; the server tries again");
   },
 };
-
-/** The server listens this many milliseconds after connecting to L1, with or without an answer. */
-const PATIENCE_MS = 3_000;
-const REACH: Backoff = { firstMs: 1_000, maxMs: 30_000 };
-
-/** The answer of L1 if it comes soon; else undefined. Rejects for faults that waiting cannot fix. */
-async function soon<T>(answer: Promise<T>): Promise<T | undefined> {
-  const reached = answer.catch((error: unknown) => {
-    if (!isUnreachable(error)) throw error;
-    return undefined;
-  });
-  // The next request reports a late failure.
-  reached.catch(() => {});
-  return Promise.race([reached, sleep(PATIENCE_MS, undefined, { ref: false })]);
-}
-
-/** Tries until L1 answers. A node that is down comes back; a wrong setting does not, so it throws. */
-async function reach(start: () => Promise<void>, signal: AbortSignal, onUnreached: (error: unknown) => void) {
-  for (let attempt = 1; !signal.aborted; attempt++) {
-    try {
-      return await start();
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!isUnreachable(error)) throw error;
-      onUnreached(error);
-      await pause(backoffDelay(REACH, attempt), signal).catch(() => {});
-    }
-  }
-}
 
 /** The store was opened with the settings' version while L1 did not answer. */
 function requireEngineVersion({ settlement }: Engine, { engineVersion }: Settlement): void {

@@ -1,6 +1,7 @@
+import { setTimeout as pause } from "node:timers/promises";
 import replyFrom from "@fastify/reply-from";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { ClusterNode } from "../../core/cluster/index.ts";
+import type { ClusterNode, ClusterRole } from "../../core/cluster/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { handleError } from "../http/errors.ts";
 
@@ -12,6 +13,10 @@ const ROLE = "mintmark-role";
 const FORWARDED = "mintmark-forwarded-by";
 /** Milliseconds that a read waits for its required position. */
 const CATCH_UP_MS = 5_000;
+/** Milliseconds that a change waits for a server that leads. */
+const LEAD_MS = 10_000;
+/** Pause between two looks for that server, timeout of each, and time for which its answer holds. */
+const LOOK_MS = { pause: 100, timeout: 1_000, holds: 250 };
 /** Timeout for the start of the leader's response. */
 const ANSWER_MS = 60_000;
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
@@ -21,9 +26,17 @@ const DROPS = "/api/v1/drops";
 /**
  * The requests of a cluster's server. A standby answers reads and forwards everything else to the leader. Each response
  * has `Mintmark-Position`; a read that sends it back includes that change, on any server.
+ *
+ * @param role - of the engine that `app` serves
  */
-export async function serveInCluster(app: FastifyInstance, node: ClusterNode): Promise<void> {
+export async function serveInCluster(
+  app: FastifyInstance,
+  node: ClusterNode,
+  role: ClusterRole["role"],
+): Promise<void> {
   await app.register(replyFrom, { undici: { headersTimeout: ANSWER_MS, bodyTimeout: 0 } });
+  const leader = new LeaderOf(node);
+  app.addHook("preClose", async () => leader.close());
   app.addHook("onRequest", async (request, reply) => {
     const isRead = READS.has(request.method) && !request.url.startsWith(DROPS);
     if (!request.url.startsWith("/api/") && isRead) return undefined;
@@ -32,14 +45,59 @@ export async function serveInCluster(app: FastifyInstance, node: ClusterNode): P
       await catchUp(request, node);
       return undefined;
     }
-    return node.isLeader ? undefined : forward(request, reply, node);
+    return node.isLeader ? undefined : forward(request, reply, leader);
   });
   app.addHook("onSend", (_, reply, payload, done) => {
-    // A forwarded response has the leader's.
+    // A forwarded response has the leader's. The app of a standby that has just become the leader serves no changes.
     if (!reply.hasHeader(POSITION))
-      reply.header(POSITION, node.position).header(ROLE, node.isLeader ? "leader" : "standby");
+      reply.header(POSITION, node.position).header(ROLE, node.isLeader ? role : "standby");
     done(null, payload);
   });
+}
+
+/** The leader's address, as a standby's changes need it. */
+class LeaderOf {
+  readonly #node: ClusterNode;
+  readonly #closing = new AbortController();
+  /** The server that answered as the leader, and when that was. */
+  #known = { url: "", at: 0 };
+
+  constructor(node: ClusterNode) {
+    this.#node = node;
+  }
+
+  /** Ends all waits: this server's role changes. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  /** The address of a leader that serves, as soon as there is one. So a takeover delays changes instead of failing them. */
+  async url(): Promise<string> {
+    const end = performance.now() + LEAD_MS;
+    while (performance.now() < end && !this.#closing.signal.aborted) {
+      const { fault, leader, isLeader } = this.#node;
+      if (fault !== null) throw new MintmarkError("journal_unavailable", fault);
+      if (leader !== null && !isLeader) {
+        const { url } = leader;
+        if (!this.#isKnown(url) && (await leads(url))) this.#known = { url, at: performance.now() };
+        if (this.#isKnown(url)) return url;
+      }
+      await pause(LOOK_MS.pause, undefined, { signal: this.#closing.signal }).catch(() => {});
+    }
+    throw new MintmarkError("not_leader", "No server leads the cluster now. Repeat the request in a moment.");
+  }
+
+  #isKnown(url: string): boolean {
+    return this.#known.url === url && performance.now() - this.#known.at < LOOK_MS.holds;
+  }
+}
+
+async function leads(url: string): Promise<boolean> {
+  const reply = await fetch(new URL("/healthz", url), { signal: AbortSignal.timeout(LOOK_MS.timeout) }).catch(
+    () => null,
+  );
+  await reply?.body?.cancel();
+  return reply?.headers.get(ROLE) === "leader";
 }
 
 async function catchUp(request: FastifyRequest, node: ClusterNode): Promise<void> {
@@ -65,14 +123,12 @@ function deadline(ms: number) {
 }
 
 /** Forwards to the leader, body included and unread. A redirect would make the client send its key to another host. */
-function forward(request: FastifyRequest, reply: FastifyReply, node: ClusterNode): FastifyReply {
-  const { leader } = node;
-  if (leader === null || request.headers[FORWARDED] !== undefined) {
-    throw new MintmarkError("not_leader", "No server leads the cluster now. Repeat the request in a moment.");
-  }
+async function forward(request: FastifyRequest, reply: FastifyReply, leader: LeaderOf): Promise<FastifyReply> {
+  if (request.headers[FORWARDED] !== undefined) throw new MintmarkError("not_leader");
+  const url = await leader.url();
   if (!READS.has(request.method)) request.body = request.raw;
   return reply.from(request.url, {
-    getUpstream: () => leader.url,
+    getUpstream: () => url,
     rewriteRequestHeaders: (_, headers) => ({
       ...headers,
       [FORWARDED]: "1",
@@ -80,7 +136,7 @@ function forward(request: FastifyRequest, reply: FastifyReply, node: ClusterNode
       "x-request-id": request.id,
     }),
     onError: (failed, { error }) => {
-      request.log.warn({ err: error, leader: leader.name }, "the leader did not answer");
+      request.log.warn({ err: error, leader: url }, "the leader did not answer");
       const detail = "The leader does not answer. Repeat the request in a moment, with the same idempotency key.";
       handleError(new MintmarkError("not_leader", detail), request, failed as FastifyReply);
     },

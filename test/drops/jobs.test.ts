@@ -27,7 +27,10 @@ const INFO = 30;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "mintmark-drops-"));
   const stream = { write: (line: string) => void log.push(JSON.parse(line)) };
-  world = await createWorld({ drops: join(folder, "drops"), log: { level: "info", stream } });
+  // Standbys ask a server for its role.
+  const extend = async (app: FastifyInstance) =>
+    void app.addHook("onSend", async (_, reply) => void reply.header("mintmark-role", "leader"));
+  world = await createWorld({ drops: join(folder, "drops"), log: { level: "info", stream }, extend });
 });
 afterAll(async () => {
   await world[Symbol.asyncDispose]();
@@ -206,7 +209,7 @@ test("a standby asks the leader about drops, which has them", async () => {
   const leader = { name: "one", url: await address() };
   // What the server asks of its place in the cluster.
   const node = { fault: null, isLeader: false, leader, position: 1, reached: async () => {} };
-  const extend = (app: FastifyInstance) => serveInCluster(app, node as unknown as ClusterNode);
+  const extend = (app: FastifyInstance) => serveInCluster(app, node as unknown as ClusterNode, "standby");
   await using standby = await buildServer({ engine: world.engine, onlyReads: true, extend });
   const ask = async (method: "GET" | "POST", url: string, payload?: string) => {
     const headers = { "x-api-key": world.key, ...(payload && CSV) };
