@@ -307,7 +307,7 @@ export async function vaultsOf(url: string, apiKey: string, userId: string): Pro
 }
 
 export async function leaderOf(members: readonly Member[]): Promise<Member> {
-  for (let left = 100; left > 0; left--) {
+  for (let left = 600; left > 0; left--) {
     for (const member of members) {
       const reply = await fetch(`${member.url}/healthz`).catch(() => null);
       await reply?.body?.cancel();
@@ -324,7 +324,7 @@ export async function stateOf(url: string): Promise<StateReply> {
 
 /** The state commitment of each server, once they are equal and L1 has every batch. */
 export async function settled(members: readonly Member[]): Promise<string[]> {
-  for (let left = 150; ; left--) {
+  for (let left = 900; ; left--) {
     const states = await Promise.all(members.map(({ url }) => stateOf(url)));
     const commitments = states.map(({ sealed }) => sealed.commitment);
     const onL1 = states.map(({ committed }) => committed.commitment);

@@ -141,7 +141,7 @@ async function journalEntries(url: string, { shard, key }: Servers["journal"]): 
 }
 
 /** Has a server derive every record of its store again and compare it. */
-function verify(store: string): void {
+export function verify(store: string): void {
   const args = ["--disable-warning=ExperimentalWarning", MAIN, "verify", "--store", store, "--json"];
   const said = execFileSync(process.execPath, args, { encoding: "utf8" });
   expect(JSON.parse(said)).toMatchObject({ problems: [] });

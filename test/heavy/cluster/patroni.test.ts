@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { describe, test } from "vitest";
-import { emptyFolder, startServers } from "../../../scripts/cluster/world.ts";
-import { campaign, type Strike } from "./campaign.ts";
+import { describe, expect, test } from "vitest";
+import { emptyFolder, Minter, settled, startServers, vaultsOf } from "../../../scripts/cluster/world.ts";
+import { campaign, type Strike, verify } from "./campaign.ts";
 import type { Link } from "./link.ts";
 import { compileFaults, Machine, missingForPatroni, PatroniCluster, type PatroniNode } from "./patroni.ts";
 import { pathStrikes, serverStrikes } from "./strikes.ts";
@@ -122,6 +122,70 @@ describe.skipIf(missing.length > 0)("with Patroni", () => {
       mended: () => database.replicates(),
     });
   }, 7_200_000);
+
+  test("a standby without the newest entries does not take over, and minting waits for one that has them", async () => {
+    await using around = await surroundings({ isSynchronous: true });
+    const { world, database } = around;
+    const minter = new Minter(world, 10);
+    await minter.mintFor(2_000);
+    const { primary, behind, ahead } = await leaveOneBehind(database, minter);
+    await Promise.all([primary.kill("machine"), ahead.kill("machine")]);
+    behind.start();
+    const mint = minter.mint();
+    let isAcknowledged = false;
+    void mint.then(() => {
+      isAcknowledged = true;
+    });
+    await pause(BEYOND_TTL_MS);
+    expect([await behind.isPrimary(), isAcknowledged]).toEqual([false, false]);
+    const reply = await fetch(`${world.members[0]?.url}/api/v1/vaults`, {
+      headers: { "x-api-key": world.facts.apiKey },
+    });
+    expect(await reply.json()).toMatchObject({ status: 503, code: "journal_unavailable" });
+    for (const node of [primary, ahead]) node.start();
+    await mint;
+    await minter.mintFor(1_000);
+    await settled(world.members);
+    for (const { url } of world.members) {
+      const held = await vaultsOf(url, world.facts.apiKey, world.facts.users[0]?.userId ?? "");
+      expect([...held].sort()).toEqual([...minter.acknowledged].sort());
+    }
+    expect(world.members.map(({ end }) => end)).toEqual([null, null, null]);
+  }, 600_000);
+
+  test("servers end when a standby without their entries takes over, and do not mix two histories", async () => {
+    await using around = await surroundings({ isSynchronous: false });
+    const { world, database, folder } = around;
+    const { facts, members } = world;
+    const minter = new Minter(world, 10);
+    await minter.mintFor(2_000);
+    await settled(members);
+    const kept = minter.acknowledged.length;
+    const { primary, behind, ahead } = await leaveOneBehind(database, minter);
+    const lost = minter.acknowledged.slice(kept);
+    for (const { url } of members) {
+      await expect.poll(() => vaultsOf(url, facts.apiKey, facts.users[0]?.userId ?? "")).toContain(lost.at(-1));
+    }
+    await Promise.all([primary.kill("machine"), ahead.kill("machine")]);
+    behind.start();
+    await expect.poll(() => behind.isPrimary(), { timeout: 180_000 }).toBe(true);
+    // With a standby of its own, the database takes writes again.
+    ahead.start();
+    for (const member of members) {
+      await expect.poll(() => member.end?.said ?? "", { timeout: 180_000 }).toContain("holds entries that the journal");
+      expect(member.end?.code).toBe(1);
+      await expect(member.restart()).rejects.toThrow("does not answer");
+      expect(member.end?.said).toContain("holds entries that the journal lacks");
+    }
+    const fresh = await world.join("fresh");
+    // It can lead once the database has a standby again.
+    const look = () => vaultsOf(fresh.url, facts.apiKey, facts.users[0]?.userId ?? "").catch(() => null);
+    await expect.poll(look, { timeout: 180_000, interval: 500 }).not.toBeNull();
+    const held = (await look()) as ReadonlySet<string>;
+    expect(lost.length).toBeGreaterThan(0);
+    expect(lost.filter((vaultId) => held.has(vaultId))).toEqual([]);
+    verify(join(folder, "fresh"));
+  }, 600_000);
 });
 
 /** Three servers over a database of Patroni's, each with a path and a machine of its own that a test can bend. */
@@ -143,4 +207,20 @@ async function surroundings({ isSynchronous }: { readonly isSynchronous: boolean
   const running = stack.move();
   const disposable = { [Symbol.asyncDispose]: () => running.disposeAsync() };
   return { folder, database, links, machines, world, url: urlOf("fresh"), ...disposable };
+}
+
+/**
+ * Stops a standby that the primary does not wait for, and mints what only the two others have. A frozen one would still
+ * find the entries in its socket.
+ */
+async function leaveOneBehind(database: PatroniCluster, minter: Minter) {
+  const primary = await database.primary();
+  const rows = await primary.query("select application_name as name, sync_state from pg_stat_replication");
+  const others = database.nodes.filter((node) => node !== primary);
+  const isAwaited = ({ name }: PatroniNode) => rows.some((row) => row.name === name && row.sync_state === "sync");
+  const ahead = others.find(isAwaited) ?? (others[0] as PatroniNode);
+  const behind = others.find((node) => node !== ahead) as PatroniNode;
+  await behind.kill("machine");
+  await minter.mintFor(2_000);
+  return { primary, ahead, behind };
 }

@@ -247,14 +247,15 @@ export class PatroniCluster implements AsyncDisposable {
     throw new Error("Patroni finds no primary");
   }
 
-  /** Resolves once every other node follows the primary. */
+  /** Resolves once every other node follows the primary, and one of them is synchronous where one must be. */
   async replicates(): Promise<void> {
     for (let left = 900; left > 0; left--) {
       const primary = await this.primary();
       const rows = await primary
-        .query("select 1 from pg_stat_replication where state = 'streaming' and application_name like 'n%'")
+        .query("select sync_state from pg_stat_replication where state = 'streaming' and application_name like 'n%'")
         .catch(() => []);
-      if (rows.length === this.nodes.length - 1) return;
+      const isSafe = rows.some(({ sync_state: state }) => state === "sync" || state === "quorum");
+      if (rows.length === this.nodes.length - 1 && isSafe) return;
       await pause(100);
     }
     throw new Error("a standby does not replicate");
