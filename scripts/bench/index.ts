@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { clusterSection } from "./cluster.ts";
 import { engineSection } from "./engine.ts";
 import { findingSection } from "./finding.ts";
 import { keccakSection } from "./keccak.ts";
@@ -14,7 +15,14 @@ import { treesSection } from "./trees.ts";
 
 /** `npm run bench`: measures sections by name, prints tables with ratios, or JSON. */
 
-const SECTIONS: readonly Section[] = [keccakSection, treesSection, engineSection, findingSection];
+const SECTIONS: readonly Section[] = [
+  keccakSection,
+  treesSection,
+  engineSection,
+  findingSection,
+  clusterSection,
+  takeoverSection,
+];
 
 const USAGE = `Usage: npm run bench -- [options]
 
