@@ -147,12 +147,15 @@ contract StateCommitment is Commits {
         _administer();
     }
 
+    /// @dev Here for the usual vaults, by the {Administration} for the others, whose code would not fit.
     function _opened(Vault memory vault, uint256 assetIndex, BlobVaults.Batch memory batch, bytes32[] calldata path)
         internal
         view
         override
         returns (bool)
     {
+        uint256 head = BlobVaults.headOf(vault, assetIndex);
+        if (head != 0) return BlobVaults.openedHead(vault.vaultId, head, batch, path);
         return Administration(_administration).opened(vault, assetIndex, batch, path);
     }
 

@@ -63,21 +63,23 @@ library BlobVaults {
         unchecked {
             uint256 continuation = path.length == 0 ? 0 : uint256(path[path.length - 1]);
             uint256[] memory elements = elementsOf(vault, assetIndex, continuation);
+            if (elements.length == 1) return openedHead(vault.vaultId, elements[0], batch, path);
             // Words behind the versioned hashes.
-            uint256 rest = elements.length * OPENING_WORDS + (elements.length > 1 ? 1 : 0);
-            if (elements.length == 0 || vault.vaultId >> 63 == 0 || path.length < 2 + rest) return false;
+            uint256 rest = elements.length * OPENING_WORDS + 1;
+            if (elements.length == 0 || path.length < 2 + rest) return false;
             uint256 blobs = path.length - 1 - rest;
-            uint256 slot = vault.vaultId & SLOT_MASK;
-            bytes32 root = batchRoot(batch.manifestRoot, content(batch.vaultCount, path[0], path[1:1 + blobs]));
-            if (root != batch.batchRoot || slot >= batch.vaultCount) return false;
-            if (elements.length > 1 && continuation < batch.vaultCount) return false;
-            bytes32[] calldata openings = path[1 + blobs:];
-            for (uint256 i; i < elements.length; ++i) {
-                uint256 place = i == 0 ? slot : continuation + i - 1;
-                if (place >= blobs * BLOB_ELEMENTS) return false;
-                if (!_evaluates(path[1 + place / BLOB_ELEMENTS], place % BLOB_ELEMENTS, elements[i], openings[i * OPENING_WORDS:])) return false;
+            if (continuation < batch.vaultCount || !_opensAt(path, blobs, vault.vaultId, elements[0], batch)) return false;
+            for (uint256 i = 1; i < elements.length; ++i) {
+                if (!_evaluates(path, blobs, i, continuation + i - 1, elements[i])) return false;
             }
             return true;
+        }
+    }
+
+    /// @notice {opened} for a vault of one element.
+    function openedHead(uint256 vaultId, uint256 head, Batch memory batch, bytes32[] calldata path) internal view returns (bool) {
+        unchecked {
+            return path.length > 1 + OPENING_WORDS && _opensAt(path, path.length - 1 - OPENING_WORDS, vaultId, head, batch);
         }
     }
 
@@ -89,11 +91,12 @@ library BlobVaults {
     /// @param continuation The place of the first continuation; without one it is not used.
     function elementsOf(Vault memory vault, uint256 assetIndex, uint256 continuation) internal pure returns (uint256[] memory elements) {
         unchecked {
+            uint256 head = headOf(vault, assetIndex);
+            if (head != 0) return _single(head);
             uint256 amount = vault.amount;
             bytes memory blob = vault.blob;
-            uint256 head = (assetIndex << 240) | (uint256(uint160(vault.owner)) << 80);
             if (amount == 0 || amount > uint64(type(int64).max)) return elements;
-            if (blob.length == 0) return _single((1 << 248) | head | amount);
+            head = (assetIndex << 240) | (uint256(uint160(vault.owner)) << 80);
             (uint256 spelling, uint256 id) = _numberIn(blob);
             if (spelling < 3 && amount == 1) {
                 if (id < 1 << 80) return _single(((2 + spelling) << 248) | head | id);
@@ -102,7 +105,6 @@ library BlobVaults {
                 elements[1] = (10 << 248) | (id & ((1 << 248) - 1));
                 return elements;
             }
-            if (spelling == 0 && id < 1 << 40 && amount < 1 << 40) return _single((5 << 248) | head | (amount << 40) | id);
             if (blob.length > MAX_CONTENT_BYTES) return elements;
             elements = new uint256[](blob.length > 30 ? 3 : 2);
             elements[0] = (9 << 248) | head | _place(continuation) | amount;
@@ -111,28 +113,63 @@ library BlobVaults {
         }
     }
 
+    /// @notice The one element of a vault without a minting blob, or with a short decimal; 0 for any other.
+    function headOf(Vault memory vault, uint256 assetIndex) internal pure returns (uint256) {
+        unchecked {
+            (uint256 amount, bytes memory blob) = (vault.amount, vault.blob);
+            uint256 head = (assetIndex << 240) | (uint256(uint160(vault.owner)) << 80);
+            if (amount == 0 || amount > uint64(type(int64).max)) return 0;
+            if (blob.length == 0) return (1 << 248) | head | amount;
+            (bool valid, uint256 id) = MintingBlob.decimal(blob, 0, blob.length);
+            if (!valid) return 0;
+            if (amount == 1) return id < 1 << 80 ? (2 << 248) | head | id : 0;
+            return id < 1 << 40 && amount < 1 << 40 ? (5 << 248) | head | (amount << 40) | id : 0;
+        }
+    }
+
     /// @notice Where a blob's element is the value of its polynomial: the root of unity to the power of the place's twelve bits, reversed.
     function pointOf(uint256 place) internal pure returns (uint256 point) {
-        unchecked {
-            point = 1;
+        assembly ("memory-safe") {
+            point := 1
             // From the power's highest bit, which is the place's lowest.
-            for (uint256 i; i < 12; ++i) {
-                point = mulmod(point, point, MODULUS);
-                if ((place >> i) & 1 == 1) point = mulmod(point, ROOT_OF_UNITY, MODULUS);
+            for { let bits := or(place, BLOB_ELEMENTS) } gt(bits, 1) { bits := shr(1, bits) } {
+                point := mulmod(point, point, MODULUS)
+                if and(bits, 1) { point := mulmod(point, ROOT_OF_UNITY, MODULUS) }
             }
         }
     }
 
-    /// @dev The precompile answers with 64 bytes: the number of a blob's elements, and the modulus. A chain without it answers with none. It
-    /// gets all gas there is, since another upgrade may price it anew.
-    function _evaluates(bytes32 versionedHash, uint256 place, uint256 value, bytes32[] calldata opening) private view returns (bool yes) {
-        uint256 point = pointOf(place);
+    /// @dev Whether the path begins with the batch's content, and opens the head.
+    function _opensAt(bytes32[] calldata path, uint256 blobs, uint256 vaultId, uint256 head, Batch memory batch)
+        private
+        view
+        returns (bool)
+    {
+        uint256 slot = vaultId & SLOT_MASK;
+        if (vaultId >> 63 == 0 || slot >= batch.vaultCount) return false;
+        bytes32 hash;
+        uint256 vaultCount = batch.vaultCount;
+        assembly ("memory-safe") {
+            let preimage := mload(0x40)
+            let size := shl(5, add(blobs, 1))
+            mstore(preimage, or(shl(248, 10), shl(216, vaultCount)))
+            calldatacopy(add(preimage, 5), path.offset, size)
+            hash := keccak256(preimage, add(size, 5))
+        }
+        return batchRoot(batch.manifestRoot, hash) == batch.batchRoot && _evaluates(path, blobs, 0, slot, head);
+    }
+
+    /// @dev Whether opening `index` of the path shows this value at a place of the blobs. The precompile answers with 64 bytes: the number of a
+    /// blob's elements, and the modulus. A chain without it answers with none. It gets all gas there is, since another upgrade may price it anew.
+    function _evaluates(bytes32[] calldata path, uint256 blobs, uint256 index, uint256 place, uint256 value) private view returns (bool yes) {
+        if (place >= blobs * BLOB_ELEMENTS) return false;
+        uint256 point = pointOf(place % BLOB_ELEMENTS);
         assembly ("memory-safe") {
             let input := mload(0x40)
-            mstore(input, versionedHash)
+            mstore(input, calldataload(add(path.offset, shl(5, add(1, div(place, BLOB_ELEMENTS))))))
             mstore(add(input, 0x20), point)
             mstore(add(input, 0x40), value)
-            calldatacopy(add(input, 0x60), opening.offset, 0x60)
+            calldatacopy(add(input, 0x60), add(path.offset, shl(5, add(add(1, blobs), mul(index, OPENING_WORDS)))), 0x60)
             yes := staticcall(gas(), POINT_EVALUATION, input, 0xc0, input, 0x40)
             yes := and(yes, eq(returndatasize(), 0x40))
             yes := and(yes, and(eq(mload(input), BLOB_ELEMENTS), eq(mload(add(input, 0x20)), MODULUS)))

@@ -141,7 +141,14 @@ export function readBlobBatchData(data: Uint8Array): BlobBatch {
   return { vaultCount, assets, elements };
 }
 
-/** {@link readBlobBatchData} and {@link blobSlots} with the limits of a decoder. */
+/**
+ * The slots of a blob batch and its manifest, from its data; null for a slot that pays nobody.
+ *
+ * @throws BatchDataError with the reason and the offset
+ *
+ * @example
+ * const vaults = placeVaults(decodeBlobBatch(data).slots, "zk-rollup", 0);
+ */
 export function decodeBlobBatch(data: Uint8Array, { maxSlots, standardOf }: DecodeOptions = {}): DecodedBatch {
   const batch = readBlobBatchData(data);
   if (batch.vaultCount > (maxSlots ?? MAX_BLOB_VAULTS)) throw new BatchDataError("too_many_slots", 1);

@@ -13,13 +13,24 @@ export { type DecodedBatch, type DecodeOptions, decodeBatch, decodeBatchData, pl
 export { encodeBatchData } from "./batch-encoder.ts";
 export { BatchTree, PAGE_HEIGHT, PagedBatchTree } from "./batch-tree.ts";
 export { canonicalBlob, MAX_BLOB_BYTES, tokenIdOf } from "./blob.ts";
+export {
+  type BlobBatch,
+  blobBatchData,
+  blobContent,
+  decodeBlobBatch,
+  encodeBlobBatch,
+  manifestHash,
+  readBlobBatchData,
+} from "./blob-batch.ts";
 export { batchHeaderHash, emptyHistory, nextHistory, stateCommitment, stateLeaf } from "./commitment.ts";
 export * from "./consent.ts";
 export * from "./consistency.ts";
 export { keccak256 } from "./hash.ts";
 export { bytesToHex, hexToBytes } from "./hex.ts";
+export { type Opening, verifyOpening, versionedHash } from "./kzg.ts";
 export * from "./manifest.ts";
 export * from "./multiproof.ts";
+export { elementPlaces, type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";
 export * from "./proof.ts";
 export * from "./quantized.ts";
 export * from "./receipt.ts";

@@ -44,6 +44,10 @@ export function elementPlaces({ elements }: Pick<BlobBatch, "elements">, slot: n
 /**
  * The proof of a vault in a blob batch (docs/protocol.md 6). It is not verified.
  *
+ * @example
+ * const openings = elementPlaces(batch, slot, vault).map((place) => open(place));
+ * const proof = openedProof(batch, vault, openings);
+ *
  * @param openings - of the places that {@link elementPlaces} names, in order
  * @throws MintmarkError `validation_failed` when the manifest leaves the vault's asset out
  */

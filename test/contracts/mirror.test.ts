@@ -201,7 +201,7 @@ async function proven(batch: Awaited<ReturnType<typeof commitCard>>, sequence: b
   const { acceptedAt, count } = await d.mirror.read.step([sequence]);
   await d.mirror.write.importBatch(importArgs(d, sequence, batch.mode, batch.batchNumber, Number(count)));
   const header = { ...batch.header, committedAt: acceptedAt, sequence };
-  const path = pathOf({ siblings: [], assetPath: manifestPath(batch.assets, vault) });
+  const path = pathOf({ siblings: batch.siblings, assetPath: manifestPath(batch.assets, vault) });
   return [toStruct(vault), header, path] as const;
 }
 
@@ -255,6 +255,21 @@ it("k members can add a state that the source never had; accepted vaults stay, a
   expect([await d.card.read.ownerOf([7n]), await d.card.read.ownerOf([9n])].map((at) => at.toLowerCase())).toEqual(
     [owner, thief.account.address].map((at) => at.toLowerCase()),
   );
+});
+
+it("a vault in blobs is paid by its opening, and voids a later one of its token", async () => {
+  const thief = d.actors.stranger;
+  const mine = await d.source.commitBlobs([cardOf(d, owner, "7"), cardOf(d, owner, "8")]);
+  const stolen = await d.source.commitBlobs([cardOf(d, thief.account.address, "7")]);
+  await step(d, EMPTY);
+  const [earlier, later] = [await proven(mine, 0n), await proven(stolen, 0n)];
+  const [vault, header, path] = later;
+  const forged = [vault, header, { ...path, siblings: mine.siblings }] as const;
+  await refusal(d.mirror.write.voidDuplicate([...earlier, ...forged]), "ProofInvalid", [vault.vaultId]);
+  await d.mirror.write.voidDuplicate([...earlier, ...later]);
+  await d.connection.networkHelpers.time.increase(MATURITY);
+  await d.mirror.write.withdraw([...earlier, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
+  expect((await d.card.read.ownerOf([7n])).toLowerCase()).toBe(owner.toLowerCase());
 });
 
 describe("an ERC-721 that a hostile operator minted twice", () => {

@@ -1,7 +1,9 @@
+import fc from "fast-check";
 import { network } from "hardhat";
-import { type Address, concat, type Hex, isHex, numberToHex, zeroHash } from "viem";
+import { type Address, concat, type Hex, isHex, numberToHex, toHex, zeroHash } from "viem";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
+import { naiveElements } from "../core/naive/naive-elements.ts";
 import { pointOf } from "./fixture/blobs.ts";
 import { MODE, STANDARD } from "./fixture/deployment.ts";
 import { headerStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
@@ -118,6 +120,32 @@ describe("Solidity and the vectors agree on", () => {
 
   it.each(["0", String(2n ** 63n)])("no element for an amount of %s", async (amount) => {
     expect(await elementsOf({ amount, blob: "0x" }, 0n)).toEqual([]);
+  });
+
+  it("the elements of any vault", async () => {
+    const ids = fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 256n }), fc.bigInt({ min: 0n, max: 2n ** 41n }));
+    const blobs = fc.oneof(
+      ids.map((id) => toHex(String(id))),
+      ids.map((id) => toHex(`{${id}}:{}`)),
+      fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => toHex(bytes)),
+      fc.uint8Array({ maxLength: 64 }).map((bytes) => toHex(bytes)),
+      fc.constantFrom("007", "{}:{}", "{01}:{}", "{1}:{x}", "{1}:{}x", "}:{}").map((text) => toHex(text)),
+    );
+    const amounts = fc.oneof(
+      fc.constant(1n),
+      fc.bigInt({ min: 1n, max: 2n ** 41n }),
+      fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }),
+    );
+    const place = fc.nat(0xffff);
+    await fc.assert(
+      fc.asyncProperty(blobs, amounts, fc.nat(254), place, async (blob, amount, assetIndex, continuation) => {
+        const { owner } = elements;
+        const vault = { vaultId: 0n, chainId: 0n, owner, assetType: 0n, amount, blob };
+        const made = await harness.read.elementsOf([vault, BigInt(assetIndex), BigInt(continuation)]);
+        expect(made).toEqual((naiveElements({ assetIndex, owner, amount, blob }, continuation) ?? []).map(BigInt));
+      }),
+      { numRuns: 200 },
+    );
   });
 
   it.each(elements.contents)("the content of $vaultCount slots in blobs", async (vector) => {
