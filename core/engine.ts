@@ -21,6 +21,7 @@ import type { StoreOperation } from "./store/ports.ts";
 import { type Keys, keysOf } from "./tenants/api-keys.ts";
 import { type Applications, applicationsOf } from "./tenants/applications.ts";
 import { type Assets, assetsOf } from "./tenants/assets.ts";
+import { type People, peopleOf } from "./tenants/people.ts";
 import { type Users, usersOf } from "./tenants/users.ts";
 import { requireEnvironment } from "./validate.ts";
 import { type Vaults, vaultsOf } from "./vaults/holdings.ts";
@@ -73,7 +74,7 @@ async function openAs(
   requireEnvironment(options.environment);
   const settlement = canonicalSettlement(options.settlement);
   const events = new EventHub();
-  const emit: Ledger["emit"] = (type, event) => events.emit(type, event);
+  const emit: Ledger["emit"] = (type, event) => ledger.outside(() => events.emit(type, event));
   const { ledger, secret } = await openLedger({ ...options, settlement }, limits, emit, role);
   const context = new EngineContext(ledger, new Cursors(secret));
   const webhooks = new LedgerWebhooks(ledger, context, secret);
@@ -87,6 +88,7 @@ async function openAs(
     transactions: transactionsOf(context),
     applications: applicationsOf(context),
     keys: keysOf(context),
+    people: peopleOf(context),
     users: usersOf(context),
     assets: assetsOf(context),
     metadata: metadataOf(context),
@@ -139,6 +141,7 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly transactions: Transactions;
   readonly applications: Applications;
   readonly keys: Keys;
+  readonly people: People;
   readonly users: Users;
   readonly assets: Assets;
   readonly metadata: Metadata;

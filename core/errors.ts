@@ -11,10 +11,12 @@ export const ERROR_CODES = {
   credentials_invalid: "The credentials are unknown, revoked, malformed or of the other environment.",
   credentials_expired: "The credentials have expired. Issue a new key.",
   scope_missing: "The key lacks the scope that this call needs.",
+  role_missing: "Your role does not allow this. Ask an admin of the application, or the operator.",
   application_suspended: "The operator has suspended this application.",
   // The named thing does not exist for this application.
   application_not_found: "No such application.",
   key_not_found: "No such API key.",
+  member_not_found: "No such member, or a removed one.",
   user_not_found: "No such user in this application.",
   asset_not_found: "No such asset.",
   vault_not_found: "No such vault in this application.",
@@ -47,6 +49,7 @@ export const ERROR_CODES = {
   metadata_frozen: "The issuer has frozen this metadata, so it never changes again.",
   asset_shared:
     "The asset is not reserved for this application, so the application cannot set its metadata. The operator reserves an asset when it is added.",
+  too_many_members: "The team has reached its limit of members; remove one.",
   too_many_webhooks: "The application has reached its limit of webhooks; delete one.",
   // The request is well-formed but impossible.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",

@@ -2,4 +2,4 @@
 export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat, retryAfterMs } from "./backoff.ts";
 export { Issues, type RequestLimits, readMintRequest } from "./columns/request.ts";
 export { contractTag } from "./tenants/api-keys.ts";
-export { CHECKSUM_WRONG, checksumHolds, readSpelling } from "./validate.ts";
+export { CHECKSUM_WRONG, checksumHolds, readSpelling, readUuid } from "./validate.ts";

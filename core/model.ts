@@ -53,10 +53,17 @@ export const SCOPES = ["mint", "read", "users", "assets", "withdraw", "webhooks"
 /** One permission of a key. */
 export type Scope = (typeof SCOPES)[number];
 
+/** What a member may be, from the least: the first three of an application, the last of the whole engine. */
+export const ROLES = ["viewer", "developer", "admin", "operator"] as const;
+/** The role of a member. */
+export type Role = (typeof ROLES)[number];
+
 /** An API key without its secret. */
 export interface ApiKey {
   readonly keyId: string;
   readonly applicationId: Uuid;
+  /** What its holder calls it; null for none. */
+  readonly name: string | null;
   readonly scopes: readonly Scope[];
   /** Most mint entries that this key may ever make; null for no limit. */
   readonly mintQuota: bigint | null;

@@ -16,6 +16,8 @@ const PAGE_FILES = [
   "explorer/index.html",
   "explorer/style.css",
   "explorer/icon.svg",
+  "console/index.html",
+  "console/style.css",
   "reference/index.html",
   "reference/style.css",
   "home/index.html",

@@ -5,11 +5,20 @@ import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./access/access-token.ts";
 import { Account, KEY_UNIT, PUBLIC_UNIT } from "./access/account.ts";
 import { authenticate, authenticateOwner, countFailure, countFailures } from "./access/authentication.ts";
+import { authenticateMember } from "./access/console-session.ts";
 import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/held-bytes.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./access/rate-limit.ts";
-import { OwnerSignIn } from "./access/sign-in.ts";
+import { MemberSignIn, OwnerSignIn } from "./access/sign-in.ts";
 import { Drops } from "./drops/jobs.ts";
-import { bodyTypesOf, type Endpoint, FORM, isScope, ROWS, takesIdempotencyKey } from "./http/endpoint.ts";
+import {
+  bodyTypesOf,
+  type Endpoint,
+  FORM,
+  isScope,
+  ROWS,
+  type SignedIn,
+  takesIdempotencyKey,
+} from "./http/endpoint.ts";
 import { type Code, ServerError } from "./http/errors.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
@@ -18,6 +27,7 @@ import { Turns } from "./http/turns.ts";
 import type { LogOptions } from "./operations/log.ts";
 import { forgetOldKeys } from "./operations/old-keys.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./operations/readiness.ts";
+import { consolePage } from "./pages/console.ts";
 import { explorerPage } from "./pages/explorer.ts";
 import { mountPage } from "./pages/files.ts";
 import { mountHome } from "./pages/home.ts";
@@ -142,15 +152,14 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const turns = new Turns();
   const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
   const drops = new Drops({ folder: options.drops, engine, turns, rate: meters.key, onError: failed("a drop failed") });
+  const verifySignature: ConstructorParameters<typeof MemberSignIn>[1] =
+    home && (async (...signed) => (await home()).verifySignature(...signed));
   const parts = {
     engine,
     version: packageJson.version,
     tokens: new AccessTokens(engine, tokenSecret, options.trustedIssuer),
-    owners: new OwnerSignIn(
-      engine,
-      tokenSecret,
-      home && (async (...signed) => (await home()).verifySignature(...signed)),
-    ),
+    owners: new OwnerSignIn(engine, tokenSecret, verifySignature),
+    members: new MemberSignIn(engine, verifySignature),
     origin: options.origin,
     chains,
     explorerRpc: options.explorerRpc,
@@ -188,6 +197,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorate("drain", () => stopping.abort());
   app.decorateRequest("principal", null);
   app.decorateRequest("owner", null);
+  app.decorateRequest("signedIn", null);
   app.decorateRequest("account", null);
   app.addHook("onRequest", (request, reply, done) => {
     greet(request, reply, service);
@@ -253,7 +263,7 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
     for (const endpoint of streams) mount(scope, endpoint, service, meters);
   });
   await mountHome(app, service);
-  for (const page of [explorerPage(service), referencePage]) mountPage(app, page);
+  for (const page of [explorerPage(service), consolePage(service), referencePage]) mountPage(app, page);
 }
 
 type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;
@@ -286,18 +296,22 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
     async onRequest(request, reply) {
       try {
         if (access === "owner") request.owner = await authenticateOwner(request, service);
+        else if (access === "member") request.signedIn = await authenticateMember(request, service);
         else if (access !== "public") request.principal = await authenticate(request, service);
       } catch (error) {
         countFailure(error, meters.failedAuthentication, request, reply);
         throw error;
       }
       if (unmetered) return;
-      const { principal } = request;
+      const { principal, signedIn } = request;
+      const caller = principal?.keyId ?? signedIn?.session.member.memberId;
       request.account =
-        principal === null
+        caller === undefined
           ? new Account(addressGroup(request.ip), meters.publicReads, PUBLIC_UNIT, service.memory, reply)
-          : new Account(principal.keyId, meters.key, KEY_UNIT, service.memory, reply);
-      if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {
+          : new Account(caller, meters.key, KEY_UNIT, service.memory, reply);
+      // The engine checks a member's right, before a change and in its writer.
+      if (signedIn !== null) await inName(endpoint, service, signedIn, async () => {});
+      else if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {
         throw new MintmarkError("scope_missing", `The credentials lack the scope "${access}".`);
       }
     },
@@ -308,8 +322,9 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
         request.account?.expect(entries * ANSWER_BYTES);
       }
       reply.code(endpoint.success.status);
-      const { principal } = request;
-      const respond = () => answer(endpoint, service, request, reply);
+      const { principal, signedIn } = request;
+      const plain = () => answer(endpoint, service, request, reply);
+      const respond = signedIn === null ? plain : () => inName(endpoint, service, signedIn, async () => plain());
       // A drop has its key's id.
       const isDurable = endpoint.keysInStore === true || endpoint.bodyStream !== undefined;
       const isKept = !isDurable && takesIdempotencyKey(endpoint);
@@ -323,6 +338,17 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       return respond();
     },
   });
+}
+
+/** Runs a member's work: the engine checks the right for it, and logs its changes under the member's name. */
+function inName<T>(
+  { access, right }: Endpoint,
+  { engine }: Service,
+  { session, applicationId }: SignedIn,
+  work: () => Promise<T>,
+): Promise<T> {
+  const needed = right ?? (isScope(access) ? access : "read");
+  return engine.people.act(session, needed, work, applicationId ?? undefined);
 }
 
 /** Large responses of one caller are made one after another. */
@@ -348,7 +374,7 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => {
   return { method, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) };
 });
 
-const PAGES = /^\/(?:(?:explorer|docs)(?:\/.*)?)?$/;
+const PAGES = /^\/(?:(?:explorer|docs)(?:\/.*)?|console(?:\/(?!v1\/).*)?)?$/;
 
 /** Methods of the routes on this path. */
 function methodsOf(path: string): string[] {

@@ -3,7 +3,7 @@ import type { Engine, L1Reader } from "../core/index.ts";
 import type { AccessTokens } from "./access/access-token.ts";
 import type { HeldBytes } from "./access/held-bytes.ts";
 import type { Quota } from "./access/rate-limit.ts";
-import type { OwnerSignIn } from "./access/sign-in.ts";
+import type { MemberSignIn, OwnerSignIn } from "./access/sign-in.ts";
 import type { Drops } from "./drops/jobs.ts";
 import type { KeptAnswers } from "./http/idempotency.ts";
 import type { Turns } from "./http/turns.ts";
@@ -23,6 +23,7 @@ export interface Service {
   readonly version: string;
   readonly tokens: AccessTokens;
   readonly owners: OwnerSignIn;
+  readonly members: MemberSignIn;
   /**
    * The server's address for browsers, such as `https://mint.example`. Without it owners sign in over loopback only.
    */

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { MintColumns } from "../columns/mint-columns.ts";
 import type { KnownAssets } from "../columns/request.ts";
 import { MintmarkError } from "../errors.ts";
@@ -17,6 +18,7 @@ import {
   type AssetRecord,
   applicationRecord,
   assetRecord,
+  auditCountRecord,
   type BatchRecord,
   batchRecord,
   collectionRecord,
@@ -28,6 +30,9 @@ import {
   keyRecord,
   type LostRecord,
   lostRecord,
+  MAX_AUDIT,
+  type MemberRecord,
+  memberRecord,
   type PortalRecord,
   portalRecord,
   type VoidedRun,
@@ -39,11 +44,14 @@ import {
   apiKeyKey,
   applicationKey,
   assetKey,
+  auditCountKey,
+  auditKey,
   batchKey,
   collectionKey,
   HEAD_KEY,
   journalKey,
   lostKey,
+  memberKey,
   portalKey,
   voidsKey,
   webhookKey,
@@ -71,6 +79,16 @@ export interface Recorded {
 
 type Emit = EventHub["emit"];
 
+/** Who makes changes, for the audit log. */
+export interface Actor {
+  /** null: the operator's command line. */
+  readonly memberIndex: number | null;
+  /** The application whose log gets the entry; null: the operator's log. */
+  readonly applicationIndex: number | null;
+  /** Throws unless the member still has the right. Called in the writer before a change. */
+  require(): void;
+}
+
 /**
  * The engine's state in memory. Every change appends an entry to the journal and writes the records derived from it in
  * the same group. All fields are the writer's view. Readers use the tables' durable view and the store.
@@ -91,6 +109,11 @@ export class Ledger {
   readonly applications = new RecordTable(applicationKey, applicationRecord);
   readonly keys = new RecordTable(apiKeyKey, keyRecord);
   readonly webhooks = new RecordTable(webhookKey, webhookRecord);
+  readonly members = new RecordTable(memberKey, memberRecord);
+  /** By log: 0 the operator's, else the application's index + 1. */
+  readonly auditCounts = new RecordTable(auditCountKey, auditCountRecord);
+  /** Who calls the engine now; undefined for programs with an API key, and for the engine's own work. */
+  readonly actors = new AsyncLocalStorage<Actor | undefined>();
   readonly assets = new RecordTable(assetKey, assetRecord);
   /** By chain. */
   readonly portals = new RecordTable(portalKey, portalRecord);
@@ -144,6 +167,9 @@ export class Ledger {
   readonly applicationIndices = new Map<Uuid, number>();
   readonly keyIndices = new Map<string, number>();
   readonly webhookIndices = new Map<Uuid, number>();
+  readonly memberIndices = new Map<Uuid, number>();
+  /** The keys of members, which no program can use. */
+  readonly memberKeys = new Set<number>();
   readonly assetIndices = new Map<Uuid, number>();
   /** By the id that a request names. */
   readonly knownAssets: KnownAssets = {
@@ -179,6 +205,10 @@ export class Ledger {
       store,
       (group) => this.#finish(group),
       () => this.sealingThread.room(),
+      {
+        attributed: (apply) => this.#attributed(apply),
+        outside: (work) => this.outside(work),
+      },
     );
   }
 
@@ -226,6 +256,56 @@ export class Ledger {
     group.put(journalKey(sequence), record);
     this.head = { ...this.head, journalLength: sequence + 1, time };
     return { sequence, time };
+  }
+
+  /** Runs what follows from a change: that is nobody's act. */
+  outside<T>(work: () => T): T {
+    return this.actors.getStore() === undefined ? work() : this.actors.run(undefined, work);
+  }
+
+  /** Wraps a change so that its entries in the journal are followed by the name of the one who asks for it now. */
+  #attributed<A extends [Group, ...unknown[]], T>(apply: (...args: A) => T): (...args: A) => T {
+    const actor = this.actors.getStore();
+    if (actor === undefined) return apply;
+    return (...args) => {
+      actor.require();
+      const before = this.head.journalLength;
+      const value = this.actors.run(actor, () => apply(...args));
+      const finish = () => this.#recordAct(args[0], actor, this.head.journalLength - before);
+      if (!(value instanceof Promise)) {
+        finish();
+        return value;
+      }
+      return value.then((done) => {
+        finish();
+        return done;
+      }) as T;
+    };
+  }
+
+  #recordAct(group: Group, { memberIndex, applicationIndex }: Actor, count: number): void {
+    if (count === 0) return;
+    const { sequence } = this.record(group, { kind: "acted", memberIndex, applicationIndex, count });
+    const log = applicationIndex === null ? 0 : applicationIndex + 1;
+    const { count: number } = this.auditCounts.latest(log) ?? { count: 0 };
+    this.auditCounts.put(group, log, { log, count: number + 1 });
+    group.put(auditKey(log, number), journalKey(sequence).subarray(1));
+    if (number >= MAX_AUDIT) group.remove(auditKey(log, number - MAX_AUDIT));
+  }
+
+  putMember(group: Group, record: MemberRecord): void {
+    this.#indexMember(record);
+    this.members.put(group, record.memberIndex, record);
+  }
+
+  loadMember(record: MemberRecord): void {
+    this.#indexMember(record);
+    this.members.load(record.memberIndex, record);
+  }
+
+  #indexMember({ memberId, memberIndex, keyIndex }: MemberRecord): void {
+    this.memberIndices.set(memberId, memberIndex);
+    if (keyIndex !== null) this.memberKeys.add(keyIndex);
   }
 
   putApplication(group: Group, record: ApplicationRecord): void {
@@ -310,7 +390,8 @@ export class Ledger {
   #finish(group: Group): void {
     for (const mode of MODES) this.#flushOpen(group, this.unsealed.open(mode));
     for (const index of this.applications.flush(group)) group.onDurable(() => this.followers.wake(index));
-    for (const table of [this.keys, this.assets, this.collections, this.webhooks]) table.flush(group);
+    for (const table of [this.keys, this.assets, this.collections, this.webhooks, this.members, this.auditCounts])
+      table.flush(group);
     this.portals.flush(group);
     if (group.operations.length === 0) return;
     const head = this.head;

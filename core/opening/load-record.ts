@@ -3,11 +3,13 @@ import { decodeRecord, type Field } from "../store/layout.ts";
 import {
   applicationRecord,
   assetRecord,
+  auditCountRecord,
   batchRecord,
   collectionRecord,
   divergenceRecord,
   keyRecord,
   lostRecord,
+  memberRecord,
   portalRecord,
   voidsRecord,
   webhookRecord,
@@ -46,6 +48,8 @@ const LOADERS: ReadonlyMap<number, Load> = new Map([
     }),
   ],
   [PREFIX.collection, of(collectionRecord, (ledger, record) => ledger.collections.load(record.assetId, record))],
+  [PREFIX.member, of(memberRecord, (ledger, record) => ledger.loadMember(record))],
+  [PREFIX.auditCount, of(auditCountRecord, (ledger, record) => ledger.auditCounts.load(record.log, record))],
   [
     PREFIX.webhook,
     of(webhookRecord, (ledger, record) => {

@@ -1,4 +1,4 @@
-import { BLOB_SCHEMES, ENVIRONMENTS, MODES, SCOPES, STANDARDS } from "../model.ts";
+import { BLOB_SCHEMES, ENVIRONMENTS, MODES, ROLES, SCOPES, STANDARDS } from "../model.ts";
 import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";
 import {
   address,
@@ -57,6 +57,7 @@ const KINDS = {
       expiresAt: nullable(time),
       mintQuota: nullable(bigVarint),
     },
+    { name: later(nullable(text), null) },
   ],
   keyRevoked: [4, { keyIndex: varint }],
   assetAdded: [
@@ -232,6 +233,29 @@ const KINDS = {
   claimCancelled: [64, { link: address }],
   /** The mint of a link, for the owner that its holder has signed. `mintSequence` is the mint's journal sequence. */
   claimTaken: [65, { link: address, ownerAddress: address, signature: hexBytes, mintId: uuid, mintSequence: varint }],
+  memberInvited: [
+    100,
+    {
+      memberIndex: varint,
+      memberId: uuid,
+      /** null: of the operator. */
+      applicationIndex: nullable(varint),
+      role: oneOf(ROLES),
+      name: text,
+      address: nullable(address),
+      /** The key under which the member's mints and withdrawals are recorded; nobody has its secret. */
+      keyIndex: nullable(varint),
+    },
+  ],
+  memberChanged: [101, { memberIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }],
+  memberRemoved: [102, { memberIndex: varint }],
+  /** A link that signs the member in once, by SHA-256 of its secret. It replaces an earlier one. */
+  memberLinked: [103, { memberIndex: varint, linkHash: hash, expiresAt: time }],
+  memberAddressed: [104, { memberIndex: varint, address }],
+  sessionOpened: [105, { memberIndex: varint, sessionHash: hash, byLink: flag, expiresAt: time }],
+  sessionEnded: [106, { memberIndex: varint, sessionHash: hash }],
+  /** A member, or for null the operator's command line, made the `count` entries before this one. */
+  acted: [107, { memberIndex: nullable(varint), applicationIndex: nullable(varint), count: varint }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

@@ -1,4 +1,4 @@
-import { BLOB_SCHEMES, MODES, type Mode, SCOPES, STANDARDS } from "../model.ts";
+import { BLOB_SCHEMES, MODES, type Mode, ROLES, SCOPES, STANDARDS } from "../model.ts";
 import {
   address,
   bigVarint,
@@ -48,18 +48,21 @@ export const applicationRecord = grownLayout(
 );
 export type ApplicationRecord = ValueOf<typeof applicationRecord>;
 
-export const keyRecord = layout({
-  keyIndex: varint,
-  keyId: text,
-  applicationIndex: varint,
-  secretHash: hash,
-  scopes: listOf(oneOf(SCOPES)),
-  mintQuota: nullable(bigVarint),
-  mintsUsed: bigVarint,
-  createdAt: time,
-  expiresAt: nullable(time),
-  revokedAt: nullable(time),
-});
+export const keyRecord = grownLayout(
+  {
+    keyIndex: varint,
+    keyId: text,
+    applicationIndex: varint,
+    secretHash: hash,
+    scopes: listOf(oneOf(SCOPES)),
+    mintQuota: nullable(bigVarint),
+    mintsUsed: bigVarint,
+    createdAt: time,
+    expiresAt: nullable(time),
+    revokedAt: nullable(time),
+  },
+  { name: later(nullable(text), null) },
+);
 export type KeyRecord = ValueOf<typeof keyRecord>;
 
 export const assetRecord = grownLayout(
@@ -154,6 +157,35 @@ export type UserIdRecord = ValueOf<typeof userIdRecord>;
 
 /** owner → one of its users, for a mint to an address. */
 export const ownerRecord = layout({ userIndex: varint, userId: uuid });
+
+/** A signed-in browser, by SHA-256 of its secret. */
+const memberSession = layout({ sessionHash: hash, openedAt: time, expiresAt: time });
+
+/** A person who works for an application, or for the operator. */
+export const memberRecord = layout({
+  memberIndex: varint,
+  memberId: uuid,
+  applicationIndex: nullable(varint),
+  role: oneOf(ROLES),
+  name: text,
+  /** The wallet that signs in. */
+  address: nullable(address),
+  keyIndex: nullable(varint),
+  link: nullable(layout({ linkHash: hash, expiresAt: time })),
+  /** Oldest first, at most {@link MAX_SESSIONS}. */
+  sessions: listOf(memberSession),
+  createdAt: time,
+  signedInAt: nullable(time),
+  removedAt: nullable(time),
+});
+export type MemberRecord = ValueOf<typeof memberRecord>;
+
+/** A further session of a member ends the oldest. */
+export const MAX_SESSIONS = 10;
+/** Entries of one audit log in the store; the journal keeps all. */
+export const MAX_AUDIT = 10_000;
+/** How many entries an audit log has had. */
+export const auditCountRecord = layout({ log: varint, count: varint });
 
 export const webhookRecord = layout({
   webhookIndex: varint,

@@ -19,6 +19,14 @@ export interface Transition<T> {
   apply(group: Group, stored: readonly (Buffer | undefined)[]): T;
 }
 
+/** How the writer knows who asks for a change. */
+export interface Attribution {
+  /** Called with each change when it is asked for; the result is applied in its place. */
+  attributed<A extends [Group, ...unknown[]], T>(apply: (...args: A) => T): (...args: A) => T;
+  /** Runs the writer's own work, which belongs to nobody. */
+  outside<T>(work: () => T): T;
+}
+
 interface Waiting {
   readonly weight: number;
   readonly alone: boolean;
@@ -52,6 +60,7 @@ export class Writer {
   readonly #finish: (group: Group) => void;
   /** Resolves when another group may be applied; null when it may at once. */
   readonly #room: () => Promise<void> | null;
+  readonly #attribution: Attribution;
   #queue: Waiting[] = [];
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
@@ -60,10 +69,16 @@ export class Writer {
   #refusal: MintmarkError | null = null;
   readonly #ended = new AbortController();
 
-  constructor(store: Store, finish: (group: Group) => void, room: () => Promise<void> | null) {
+  constructor(
+    store: Store,
+    finish: (group: Group) => void,
+    room: () => Promise<void> | null,
+    attribution: Attribution = { attributed: (apply) => apply, outside: (work) => work() },
+  ) {
     this.#store = store;
     this.#finish = finish;
     this.#room = room;
+    this.#attribution = attribution;
   }
 
   /** Throws `store_failed` after a failed write, `engine_closed` after `close`. */
@@ -79,12 +94,17 @@ export class Writer {
 
   /** Queues a transition; resolves once durable. An aborted signal removes it from the queue, never from a group. */
   run<T>(transition: Transition<T>, signal?: AbortSignal): Promise<T> {
-    return this.#enqueue<T>({ transition, body: null, weight: transition.weight, alone: false }, signal);
+    const { weight } = transition;
+    const plain: Transition<T>["apply"] = (group, stored) => transition.apply(group, stored);
+    const apply = this.#attribution.attributed(plain);
+    const attributed = apply === plain ? transition : { weight, keys: () => transition.keys(), apply };
+    return this.#enqueue<T>({ transition: attributed, body: null, weight, alone: false }, signal);
   }
 
   /** Queues a transition that reads the store as it goes. It runs alone, after everything before it is durable. */
   alone<T>(body: (group: Group) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.#enqueue<T>({ transition: null, body, weight: 1, alone: true }, signal);
+    const attributed = this.#attribution.attributed(body);
+    return this.#enqueue<T>({ transition: null, body: attributed, weight: 1, alone: true }, signal);
   }
 
   /** Refuses what waits in the queue, and every change from now on, until it is called with null. */
@@ -116,7 +136,7 @@ export class Writer {
       const waiting: Waiting = { ...what, resolve: resolve as (value: unknown) => void, reject, begin: null };
       if (signal !== undefined) this.#cancelOn(signal, waiting);
       this.#queue.push(waiting);
-      this.#running ??= this.#drain();
+      this.#running ??= this.#attribution.outside(() => this.#drain());
     });
   }
 

@@ -15,8 +15,11 @@ import {
   type Uuid,
 } from "../model.ts";
 import { requireInteger } from "../protocol/bounds.ts";
+import type { Group } from "../store/group.ts";
 import { MAX_TIME } from "../store/layout.ts";
 import type { KeyRecord } from "../store/records.ts";
+import { requireText } from "../validate.ts";
+import { requireRight } from "./roles.ts";
 
 /**
  * A key's token, shown once:
@@ -35,15 +38,15 @@ const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "liv
 const NOBODY = randomBytes(32);
 
 function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
-  const { keyId, applicationIndex, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt } = record;
+  const { keyId, applicationIndex, name, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt } = record;
   const application = ledger.applications.latest(applicationIndex);
   if (application === undefined)
     throw new MintmarkError("store_corrupt", `Application ${applicationIndex} is missing.`);
   const { applicationId } = application;
-  return { keyId, applicationId, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt };
+  return { keyId, applicationId, name, scopes, mintQuota, mintsUsed, createdAt, expiresAt, revokedAt };
 }
 
-function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null }: NewKey) {
+function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null, name = null }: NewKey) {
   if (scopes.length === 0 || scopes.some((scope) => !SCOPES.includes(scope))) {
     throw new MintmarkError("validation_failed", `scopes must be some of ${SCOPES.join(", ")}`);
   }
@@ -51,7 +54,8 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
   if (mintQuota !== null && (typeof mintQuota !== "bigint" || mintQuota < 0n)) {
     throw new MintmarkError("validation_failed", "mintQuota must be a bigint, not negative, or null");
   }
-  return { scopes: SCOPES.filter((scope) => scopes.includes(scope)), expiresAt, mintQuota };
+  const called = name === null ? null : requireText("name", name, 100);
+  return { scopes: SCOPES.filter((scope) => scopes.includes(scope)), expiresAt, mintQuota, name: called };
 }
 
 /**
@@ -63,7 +67,7 @@ function authenticate(ledger: Ledger, token: string): Principal {
   const index = ledger.keyIndices.get(keyId);
   const key = index === undefined ? undefined : ledger.keys.get(index);
   const expected = key === undefined ? NOBODY : Buffer.from(key.secretHash.slice(2), "hex");
-  const matches = timingSafeEqual(hashOf(secret), expected);
+  const matches = timingSafeEqual(secretHashOf(secret), expected);
   const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
   if (key === undefined || !matches || !wellFormed || key.revokedAt !== null) {
     throw new MintmarkError("credentials_invalid");
@@ -104,8 +108,62 @@ function checksumOf(body: string): string {
   return crc32(body).toString(16).padStart(8, "0");
 }
 
-function hashOf(secret: string): Buffer {
+/** The stored form of a random secret. */
+export function secretHashOf(secret: string): Buffer {
   return hash("sha256", secret, "buffer");
+}
+
+/** Adds a key to the journal and the records. */
+export function putNewKey(
+  ledger: Ledger,
+  group: Group,
+  applicationIndex: number,
+  options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name">,
+  secret: string,
+): KeyRecord {
+  const secretHash = `0x${secretHashOf(secret).toString("hex")}` as const;
+  const facts = {
+    keyIndex: ledger.keys.latestCount,
+    keyId: newKeyId(ledger),
+    applicationIndex,
+    secretHash,
+    ...options,
+  };
+  const { time } = ledger.record(group, { kind: "keyIssued", ...facts });
+  const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
+  ledger.putKey(group, record);
+  return record;
+}
+
+/** Revokes a key. Whoever uses it is told when that is durable. */
+export function putRevoked(ledger: Ledger, group: Group, key: KeyRecord): KeyRecord {
+  if (key.revokedAt !== null) return key;
+  const { time } = ledger.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
+  const revoked = { ...key, revokedAt: time };
+  ledger.putKey(group, revoked);
+  const { applicationId } = keyView(ledger, revoked);
+  group.onDurable(() => ledger.emit("access", { applicationId }));
+  return revoked;
+}
+
+/** The current key. Throws `key_not_found`, also for a member's own key. */
+function programKey(ledger: Ledger, keyId: string): KeyRecord {
+  const index = ledger.keyIndices.get(keyId);
+  const key = index === undefined || ledger.memberKeys.has(index) ? undefined : ledger.keys.latest(index);
+  if (key === undefined) throw new MintmarkError("key_not_found");
+  return key;
+}
+
+/** Throws `role_missing` when a member acts who lacks one of the key's scopes, or belongs to another application. */
+function requireWithinRole(
+  ledger: Ledger,
+  { applicationIndex, scopes }: Pick<KeyRecord, "applicationIndex" | "scopes">,
+) {
+  const actor = ledger.actors.getStore();
+  const member = actor === undefined || actor.memberIndex === null ? null : ledger.members.latest(actor.memberIndex);
+  if (!member || member.role === "operator") return;
+  if (member.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
+  for (const right of ["keys", ...scopes] as const) requireRight(member.role, right);
 }
 
 /** Input of {@link Keys.issue}. */
@@ -116,6 +174,8 @@ export interface NewKey {
   readonly expiresAt?: number | null;
   /** Most mint entries that the key may ever make; null, the default: no limit. */
   readonly mintQuota?: bigint | null;
+  /** What its holder calls it, 1 to 100 characters; null, the default: nothing. */
+  readonly name?: string | null;
 }
 
 /** A new key with its secret. */
@@ -139,42 +199,46 @@ export function keysOf(context: EngineContext): Keys {
   return {
     async issue(applicationId, options = {}, wait) {
       const { ledger } = context;
-      const { scopes, expiresAt, mintQuota } = requireKeyOptions(options);
-      const keyId = newKeyId(ledger);
+      const asked = requireKeyOptions(options);
       const secret = randomBytes(32).toString("hex");
-      const secretHash = `0x${hashOf(secret).toString("hex")}` as const;
       const key = await ledger.writer.alone(async (group) => {
         const { applicationIndex } = ledger.latestApplication(applicationId);
-        const keyIndex = ledger.keys.latestCount;
-        const facts = { keyIndex, keyId, applicationIndex, secretHash, scopes, expiresAt, mintQuota };
-        const { time } = ledger.record(group, { kind: "keyIssued", ...facts });
-        const record: KeyRecord = { ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null };
-        ledger.putKey(group, record);
-        return keyView(ledger, record);
+        requireWithinRole(ledger, { applicationIndex, scopes: asked.scopes });
+        return keyView(ledger, putNewKey(ledger, group, applicationIndex, asked, secret));
       }, wait?.signal);
-      return { key, secret: tokenOf(ledger.environment, keyId, secret) };
+      return { key, secret: tokenOf(ledger.environment, key.keyId, secret) };
+    },
+    async rotate(keyId, { expiresAt = null } = {}, wait) {
+      const { ledger } = context;
+      const secret = randomBytes(32).toString("hex");
+      const key = await ledger.writer.alone(async (group) => {
+        const old = programKey(ledger, keyId);
+        if (old.revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
+        requireWithinRole(ledger, old);
+        const { applicationIndex, scopes, mintQuota, mintsUsed, name } = old;
+        // Only the old key's remaining mints: a rotation must not refill a quota.
+        const left = mintQuota === null ? null : mintQuota - mintsUsed;
+        const options = requireKeyOptions({ scopes, expiresAt, mintQuota: left, name });
+        return keyView(ledger, putNewKey(ledger, group, applicationIndex, options, secret));
+      }, wait?.signal);
+      return { key, secret: tokenOf(ledger.environment, key.keyId, secret) };
     },
     list: (applicationId, page = {}) =>
       listOf(context, "keys", applicationId, page, (start) => {
         const { ledger } = context;
         const { applicationIndex } = ledger.application(applicationId);
         return tablePage(ledger.keys, start, (key) =>
-          key.applicationIndex === applicationIndex ? keyView(ledger, key) : null,
+          key.applicationIndex === applicationIndex && !ledger.memberKeys.has(key.keyIndex)
+            ? keyView(ledger, key)
+            : null,
         );
       }),
     async revoke(keyId, wait) {
       const { ledger } = context;
       return ledger.writer.alone(async (group) => {
-        const index = ledger.keyIndices.get(keyId);
-        const key = index === undefined ? undefined : ledger.keys.latest(index);
-        if (key === undefined) throw new MintmarkError("key_not_found");
-        if (key.revokedAt !== null) return keyView(ledger, key);
-        const { time } = ledger.record(group, { kind: "keyRevoked", keyIndex: key.keyIndex });
-        const revoked = { ...key, revokedAt: time };
-        ledger.putKey(group, revoked);
-        const view = keyView(ledger, revoked);
-        group.onDurable(() => ledger.emit("access", { applicationId: view.applicationId }));
-        return view;
+        const key = programKey(ledger, keyId);
+        requireWithinRole(ledger, key);
+        return keyView(ledger, putRevoked(ledger, group, key));
       }, wait?.signal);
     },
     authenticate: async (token) => authenticate(context.ledger, token),
@@ -191,6 +255,11 @@ export function keysOf(context: EngineContext): Keys {
 export interface Keys {
   /** Creates a key. Shows its secret this once. Rejects with `application_not_found`. */
   issue(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
+  /**
+   * Creates a key with the name, the scopes and the remaining quota of another, which stays valid until it is revoked.
+   * Rejects with `key_not_found`, also for a revoked key.
+   */
+  rotate(keyId: string, key?: Pick<NewKey, "expiresAt">, wait?: WaitOptions): Promise<IssuedKey>;
   /** Oldest first, with revoked keys. */
   list(applicationId: Uuid, page?: PageOptions): List<ApiKey>;
   /** Revokes a key; repeats change nothing. Rejects with `key_not_found`. */

@@ -21,6 +21,7 @@ import { batchName, ReferenceBatches, type Roots, withoutVoids } from "./batches
 import { ReferenceClaims } from "./claims.ts";
 import { ReferenceEvents } from "./events.ts";
 import { ReferenceMarks } from "./marks.ts";
+import { ReferencePeople } from "./people.ts";
 import { ReferencePortals } from "./portals.ts";
 import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./records.ts";
 import { ReferenceTenants } from "./tenants.ts";
@@ -60,6 +61,7 @@ export class Reference {
   readonly #events = new ReferenceEvents();
   readonly #withdrawals = new ReferenceWithdrawals(this.#events);
   readonly #webhooks = new ReferenceWebhooks(this.#events);
+  readonly #people: ReferencePeople;
   readonly #tenants: ReferenceTenants;
   readonly #claims: ReferenceClaims;
   readonly #portals: ReferencePortals;
@@ -94,6 +96,7 @@ export class Reference {
     this.#portals = new ReferencePortals(report);
     this.#tenants = new ReferenceTenants(report, this.#events);
     this.#claims = new ReferenceClaims(report);
+    this.#people = new ReferencePeople(report);
     const assetAt = (index: number) => this.#tenants.asset(index);
     const tokens = new ReferenceTokens(seed, assetAt);
     this.#tokens = tokens;
@@ -177,6 +180,7 @@ export class Reference {
       ...growing,
       ...this.#withdrawals.finish(),
       ...this.#webhooks.finish(),
+      ...this.#people.finish(),
     ];
   }
 
@@ -222,6 +226,7 @@ export class Reference {
       }
       default:
         if (this.#claims.apply(entry, sequence, time)) return [];
+        if (this.#people.apply(entry, sequence, time)) return [];
         return this.#tenants.apply(entry, time) ?? this.#settlement(entry, sequence, time);
     }
   }

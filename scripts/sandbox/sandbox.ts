@@ -42,6 +42,8 @@ export interface SandboxDescription {
   /** The engine's folder, for the operator's commands. */
   readonly store: string;
   readonly apiKey: string;
+  /** Links that sign in to the console once: as an admin of the application, and as the operator. */
+  readonly consoleLinks: { readonly team: string; readonly operator: string };
   readonly applicationId: Uuid;
   readonly users: readonly { readonly name: string; readonly userId: Uuid; readonly ownerAddress: `0x${string}` }[];
   readonly assets: readonly Pick<Asset, "assetId" | "standard" | "contractAddress" | "symbol" | "decimals">[];
@@ -136,8 +138,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   stack.defer(() => shutDown(app));
   tellPort("API", options.port, port, onProgress);
 
+  const api = `http://127.0.0.1:${port}`;
   const description = {
-    api: `http://127.0.0.1:${port}`,
+    api,
+    consoleLinks: await consoleLinks(engine, facts.applicationId, api),
     rpcUrl: chain.rpcUrl,
     contract: deployment.settlement.address,
     fromBlock: Number(deployment.settlement.deployedAtBlock),
@@ -209,6 +213,13 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
     assets.push({ assetId, standard, contractAddress, symbol, decimals });
   }
   return { apiKey, applicationId, users, assets };
+}
+
+async function consoleLinks({ people }: Engine, applicationId: Uuid, api: string) {
+  const team = await people.invite({ applicationId, role: "admin", name: "You" });
+  const operator = await people.invite({ applicationId: null, role: "operator", name: "You" });
+  const address = ({ link }: { readonly link: string | null }) => `${api}/console#link=${link}`;
+  return { team: address(team), operator: address(operator) };
 }
 
 /** Can be sent repeatedly: of its assets, only an ERC-721 is limited to one mint. */

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Address, MintmarkError, type Principal } from "../../core/index.ts";
+import type { SignedIn } from "../http/endpoint.ts";
 import { STATUS_OF } from "../http/errors.ts";
 import type { Service } from "../service.ts";
+import { memberOf } from "./console-session.ts";
 import { addressGroup, type TokenBuckets } from "./rate-limit.ts";
 
 declare module "fastify" {
@@ -10,16 +12,25 @@ declare module "fastify" {
     principal: Principal | null;
     /** The signed-in wallet owner; null elsewhere. */
     owner: Address | null;
+    /** The member whose browser calls; null for a program. */
+    signedIn: SignedIn | null;
   }
 }
 
 /**
- * Identifies the caller by X-Api-Key, a bearer token, or both. Rejects with `credentials_*` or `application_suspended`.
+ * Identifies the caller by X-Api-Key, a bearer token, or both; without either by a member's session of the console.
+ * Rejects with `credentials_*`, `application_suspended` or `role_missing`.
  */
-export async function authenticate(request: FastifyRequest, { engine, tokens }: Service): Promise<Principal> {
+export async function authenticate(request: FastifyRequest, service: Service): Promise<Principal> {
+  const { engine, tokens } = service;
   const key = request.headers["x-api-key"];
   const authorization = request.headers.authorization;
-  if (key === undefined && authorization === undefined) throw new MintmarkError("credentials_missing");
+  if (key === undefined && authorization === undefined) {
+    request.signedIn = await memberOf(request, service);
+    if (request.signedIn === null) throw new MintmarkError("credentials_missing");
+    const { session, applicationId } = request.signedIn;
+    return engine.people.principal(session, applicationId ?? undefined);
+  }
   const byKey = key === undefined ? null : await engine.keys.authenticate(String(key));
   const byToken = authorization === undefined ? null : await tokens.verify(bearer(authorization));
   if (byKey !== null && byToken !== null && byKey.applicationId !== byToken.applicationId) {

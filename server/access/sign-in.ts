@@ -13,7 +13,7 @@ const MAX_CHALLENGES = 10_000;
 const ALGORITHM = "HS256";
 const TYPE = "owner+jwt";
 const ISSUER = "mintmark";
-const STATEMENT = "Sign in to download the exit kits of your vaults. This sends no transaction and costs nothing.";
+const OWNERS = "Sign in to download the exit kits of your vaults. This sends no transaction and costs nothing.";
 
 /** The origin's host for EIP-4361. viem accepts no IPv6 address there, so loopback uses its name. */
 function domainOf({ host }: URL): string {
@@ -33,26 +33,23 @@ export interface Session {
 }
 
 /**
- * Sign-In with Ethereum (EIP-4361): an owner proves its address with its wallet and gets a short session for it. The
- * server writes each challenge; it names this server's origin and chain, and is valid once.
+ * Sign-In with Ethereum (EIP-4361): the holder of a wallet proves its address. The server writes each challenge; it
+ * names this server's origin and chain, says what the sign-in is for, and is valid once.
  */
-export class OwnerSignIn {
+class WalletSignIn {
   readonly #engine: Engine;
-  readonly #secret: Uint8Array;
-  readonly #audience: string;
+  readonly #statement: string;
   readonly #verifySignature: L1Reader["verifySignature"] | undefined;
   readonly #challenges = new Map<string, string>();
 
   /** `verifySignature` lets wallet contracts (ERC-1271) sign in. Without it only plain accounts can. */
-  constructor(engine: Engine, secret: Uint8Array, verifySignature?: L1Reader["verifySignature"]) {
-    const { chainId, contract } = engine.settlement;
+  constructor(engine: Engine, statement: string, verifySignature?: L1Reader["verifySignature"]) {
     this.#engine = engine;
-    this.#secret = secret;
-    this.#audience = `mintmark:owner:${engine.environment}:${chainId}:${contract}`;
+    this.#statement = statement;
     this.#verifySignature = verifySignature;
   }
 
-  /** The message for the owner of `address` to sign. `origin` is this server's address in the browser. */
+  /** The message for the holder of `address` to sign. `origin` is this server's address in the browser. */
   challenge(address: Address, origin: URL): Challenge {
     const nonce = generateSiweNonce();
     const issuedAt = new Date();
@@ -64,7 +61,7 @@ export class OwnerSignIn {
       expirationTime,
       issuedAt,
       nonce,
-      statement: STATEMENT,
+      statement: this.#statement,
       uri: origin.origin,
       version: "1",
     });
@@ -77,10 +74,10 @@ export class OwnerSignIn {
   }
 
   /**
-   * A session for the signer of a challenge. Rejects with `credentials_invalid` for a message that is not an open
+   * The signer of a challenge, in lower case. Rejects with `credentials_invalid` for a message that is not an open
    * challenge of this server and origin, `credentials_expired` for a late signature, or `signature_invalid`.
    */
-  async open(message: string, signature: Hex, origin: URL): Promise<Session> {
+  async prove(message: string, signature: Hex, origin: URL): Promise<Address> {
     const fields = parseSiweMessage(message);
     const { nonce = "", address, expirationTime, chainId, uri } = fields;
     if (address === undefined || this.#challenges.get(nonce) !== message) {
@@ -98,7 +95,38 @@ export class OwnerSignIn {
     if (!(await this.#signed(owner, message, signature))) {
       throw new MintmarkError("signature_invalid", `The signature is not by ${owner} over this message.`);
     }
-    return this.#session(owner);
+    return owner;
+  }
+
+  async #signed(owner: Address, message: string, signature: Hex): Promise<boolean> {
+    const signer = await recoverMessageAddress({ message, signature }).catch(() => undefined);
+    if (signer?.toLowerCase() === owner) return true;
+    return (await this.#verifySignature?.(owner, hashMessage(message), signature)) ?? false;
+  }
+}
+
+/** Members of teams sign in to the console; the engine keeps their sessions. */
+export class MemberSignIn extends WalletSignIn {
+  constructor(engine: Engine, verifySignature?: L1Reader["verifySignature"]) {
+    super(engine, "Sign in to the console. This sends no transaction and costs nothing.", verifySignature);
+  }
+}
+
+/** Owners of vaults sign in, and get a short session for their address. */
+export class OwnerSignIn extends WalletSignIn {
+  readonly #secret: Uint8Array;
+  readonly #audience: string;
+
+  constructor(engine: Engine, secret: Uint8Array, verifySignature?: L1Reader["verifySignature"]) {
+    super(engine, OWNERS, verifySignature);
+    const { chainId, contract } = engine.settlement;
+    this.#secret = secret;
+    this.#audience = `mintmark:owner:${engine.environment}:${chainId}:${contract}`;
+  }
+
+  /** A session for the signer of a challenge. Rejects as {@link prove} does. */
+  async open(message: string, signature: Hex, origin: URL): Promise<Session> {
+    return this.#session(await this.prove(message, signature, origin));
   }
 
   /** The owner of a session token. Rejects with `credentials_invalid` or `credentials_expired`. */
@@ -117,12 +145,6 @@ export class OwnerSignIn {
         ? new MintmarkError("credentials_expired", "The session has expired. Sign in again with the owner's wallet.")
         : new MintmarkError("credentials_invalid", "This is no session. Sign in with the owner's wallet.");
     }
-  }
-
-  async #signed(owner: Address, message: string, signature: Hex): Promise<boolean> {
-    const signer = await recoverMessageAddress({ message, signature }).catch(() => undefined);
-    if (signer?.toLowerCase() === owner) return true;
-    return (await this.#verifySignature?.(owner, hashMessage(message), signature)) ?? false;
   }
 
   async #session(address: Address): Promise<Session> {

@@ -6,18 +6,29 @@ import {
   MAX_ISSUES,
   MintmarkError,
   type Principal,
+  type Right,
   SCOPES,
   type Scope,
+  type Session,
+  type Uuid,
 } from "../../core/index.ts";
 import { wording } from "../schemas/wording.ts";
 import type { Service } from "../service.ts";
 import { type Code, ServerError, STATUS_OF } from "./errors.ts";
 
 /**
- * The credentials of a route: a scope of a key; `any` for each valid credential of an application; `owner` for an
- * owner's session; `public` for none.
+ * The credentials of a route: a scope of a key or a member; `any` for each valid credential of an application; `member`
+ * for a member's session; `owner` for an owner's session; `public` for none.
  */
-export type Access = Scope | "any" | "owner" | "public";
+export type Access = Scope | "any" | "member" | "owner" | "public";
+
+/** A member who has signed in to the console. */
+export interface SignedIn {
+  readonly session: Session;
+  readonly token: string;
+  /** The member's own, or the one that a member of the operator names; null for none. */
+  readonly applicationId: Uuid | null;
+}
 
 interface PublicCall<P, Q, B> {
   readonly service: Service;
@@ -28,9 +39,14 @@ interface PublicCall<P, Q, B> {
   readonly reply: FastifyReply;
 }
 
-/** The input of a handler: the parsed request, the service, and the caller, which is an application or an owner. */
+/** The input of a handler: the parsed request, the service, and the caller: an application, a member or an owner. */
 export type Call<A extends Access, P, Q, B> = PublicCall<P, Q, B> &
-  (A extends "public" ? unknown : A extends "owner" ? { readonly owner: Address } : { readonly principal: Principal });
+  (A extends "public" ? unknown : A extends keyof Callers ? Callers[A] : { readonly principal: Principal });
+
+interface Callers {
+  readonly owner: { readonly owner: Address };
+  readonly member: { readonly signedIn: SignedIn };
+}
 
 /** The successful answer of an endpoint. */
 export interface Success {
@@ -64,6 +80,7 @@ export type Tag =
   | "State"
   | "Events"
   | "Webhooks"
+  | "Console"
   | "Owners"
   | "Service"
   | "Tokens";
@@ -89,6 +106,8 @@ interface Description {
   readonly bodyStream?: readonly string[];
   /** Units of rate that a request costs its key; 1 when absent. `body` is parsed JSON, not yet validated. */
   readonly cost?: (body: unknown) => number;
+  /** What a member's role must allow; default `read`. */
+  readonly right?: Right;
   /** The engine keeps the idempotency keys of this route in its store. */
   readonly keysInStore?: true;
   /** Its answers can be large. The server makes those of one caller one after another, to hold one at a time. */
@@ -137,10 +156,10 @@ export function endpoint<
   return {
     ...rest,
     respond(service, request, reply) {
-      const { principal, owner } = request;
-      const caller = rest.access === "owner" ? owner : principal;
+      const { principal, owner, signedIn } = request;
+      const caller = rest.access === "owner" ? owner : rest.access === "member" ? signedIn : principal;
       if (rest.access !== "public" && caller === null) throw new MintmarkError("credentials_missing");
-      const call: unknown = { service, principal, owner, ...inputs(definition, request), request, reply };
+      const call: unknown = { service, principal, owner, signedIn, ...inputs(definition, request), request, reply };
       return handle(call as Call<A, Given<P>, Given<Q>, Given<B>>);
     },
   };
@@ -155,7 +174,7 @@ export function bodyTypesOf({ bodyType, bodyStream }: Endpoint): readonly string
 export function errorsOf({ method, access, unmetered, errors = [] }: Endpoint): readonly Code[] {
   const codes = new Set<Code>(ANY_ROUTE);
   for (const code of errors) codes.add(code);
-  if (access !== "public") for (const code of access === "owner" ? SESSION : CREDENTIALS) codes.add(code);
+  if (access !== "public") for (const code of CODES_OF[access] ?? CREDENTIALS) codes.add(code);
   if (isScope(access)) codes.add("scope_missing");
   // The server reads a body even where the route ignores it.
   if (method !== "GET") for (const code of BODY) codes.add(code);
@@ -192,11 +211,15 @@ const SESSION = [
   "journal_unavailable",
 ] as const satisfies readonly Code[];
 
-const CREDENTIALS = [...SESSION, "application_suspended", "issuer_unreachable"] as const satisfies readonly Code[];
+const MEMBER = [...SESSION, "application_suspended", "application_not_found", "role_missing"] as const;
+
+const CREDENTIALS = [...MEMBER, "issuer_unreachable"] as const satisfies readonly Code[];
+
+const CODES_OF: Readonly<Partial<Record<Access, readonly Code[]>>> = { owner: SESSION, member: MEMBER };
 
 /** Whether a route takes an Idempotency-Key: each POST of an application does. */
 export function takesIdempotencyKey({ method, access }: Pick<Endpoint, "method" | "access">): boolean {
-  return method === "POST" && access !== "public" && access !== "owner";
+  return method === "POST" && (access === "any" || isScope(access));
 }
 
 const IDEMPOTENCY = ["idempotency_in_progress", "idempotency_key_reused"] as const satisfies readonly Code[];

@@ -15,6 +15,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   slot: 2,
   leftOut: [],
   refusal: "The token is paused.",
+  action: "keyIssued",
   siblings: [`0x${"cd".repeat(32)}`],
   vaultCount: 3,
   deadline: "1893456000",

@@ -23,6 +23,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   State: "Roots and commitment over all batches.",
   Events: "What happens to the application, in order.",
   Webhooks: "The same events, sent to the application, signed and until they are taken.",
+  Console: "What a team's console needs besides the routes above, which take a member's session too.",
   Owners: "Sign in with a wallet, and take the exit kits of one's own vaults.",
   Service: "The server itself.",
   Tokens: "Short-lived credentials for a key.",
@@ -59,6 +60,12 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
       securitySchemes: {
         apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
         bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+        memberSession: {
+          type: "apiKey",
+          in: "cookie",
+          name: "mintmark_session",
+          description: "Of POST /console/v1/session; with the header `Mintmark-Console: 1`.",
+        },
         ownerSession: {
           type: "http",
           scheme: "bearer",
@@ -128,7 +135,8 @@ function operation(endpoint: Endpoint, schemas: Json): Json {
 
 function security(access: Endpoint["access"]): Json[] {
   if (access === "public") return [];
-  return access === "owner" ? [{ ownerSession: [] }] : [{ apiKey: [] }, { bearer: [] }];
+  if (access === "owner") return [{ ownerSession: [] }];
+  return access === "member" ? [{ memberSession: [] }] : [{ apiKey: [] }, { bearer: [] }, { memberSession: [] }];
 }
 
 function parameters(endpoint: Endpoint): Json[] {

@@ -1,8 +1,15 @@
 import { z } from "zod";
-import { type ApiKey, type Engine, MintmarkError, SCOPES } from "../../core/index.ts";
+import { type Engine, ROLES, SCOPES } from "../../core/index.ts";
 import { address, instant, mode, page, reference, uuid } from "../schemas/common.ts";
-import { applicationToWire, balanceToWire, decimal, decimalOrNull, pageToWire, userToWire } from "../wire/wire.ts";
-import { time } from "../wire/writer.ts";
+import {
+  apiKeyToWire,
+  applicationToWire,
+  balanceToWire,
+  invitationToWire,
+  memberToWire,
+  pageToWire,
+  userToWire,
+} from "../wire/wire.ts";
 import { operation } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
@@ -16,7 +23,10 @@ const id = uuid.optional().describe("its id; default a fresh one");
 const defaultMode = mode.describe("for mints that name no mode; default none, they must name one");
 export const ofApplication = z.strictObject({ applicationId: uuid.describe("the application's id") });
 
-/** Applications, their keys and their users. */
+const MEMBER = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+const ofMember = z.strictObject({ memberId: uuid });
+
+/** Applications, their keys, their members and their users. */
 export const TENANT_OPERATIONS = {
   "applications.create": operation({
     summary: "create an application",
@@ -66,6 +76,7 @@ export const TENANT_OPERATIONS = {
         .min(1)
         .optional()
         .describe(`of ${SCOPES.join(", ")}, with commas between; default all`),
+      name: z.string().min(1).max(100).optional().describe("what its holder calls it"),
       expiresAt,
       mintQuota: z
         .string()
@@ -80,28 +91,61 @@ export const TENANT_OPERATIONS = {
     summary: "list an application's keys, without their secrets",
     examples: [OF_ID],
     input: ofApplication,
-    run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId), keyToJson),
+    run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId), apiKeyToWire),
   }),
   "keys.rotate": operation({
     summary: "issue a key with the scopes and the remaining quota of another, which stays valid until you revoke it",
     examples: ["5e5e01a1fd1bbf5c"],
     input: z.strictObject({ keyId, expiresAt }),
     args: ["keyId"],
-    async run(engine, input) {
-      const { applicationId, scopes, mintQuota, mintsUsed, revokedAt } = await findKey(engine, input.keyId);
-      if (revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
-      // Only the old key's remaining mints: a rotation must not refill a quota.
-      const left = mintQuota === null ? null : mintQuota - mintsUsed;
-      const expiresAt = input.expiresAt ?? null;
-      return issuedToJson(await engine.keys.issue(applicationId, { scopes, mintQuota: left, expiresAt }));
-    },
+    run: async (engine, { keyId, ...options }) => issuedToJson(await engine.keys.rotate(keyId, options)),
   }),
   "keys.revoke": operation({
     summary: "revoke a key and its tokens at once",
     examples: ["5e5e01a1fd1bbf5c"],
     input: z.strictObject({ keyId }),
     args: ["keyId"],
-    run: async (engine, input) => keyToJson(await engine.keys.revoke(input.keyId)),
+    run: async (engine, input) => apiKeyToWire(await engine.keys.revoke(input.keyId)),
+  }),
+  "members.invite": operation({
+    summary: "add a person to an application's team, or to the operator's; prints a link that signs in once",
+    examples: [`"Ada" --role admin ${OF_ID}`, `"Bob" --role operator --address 0x70997970…`],
+    input: z.strictObject({
+      name: z.string().min(1, "Give a name.").max(100, "Give at most 100 characters."),
+      role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`).describe(`one of ${ROLES.join(", ")}`),
+      applicationId: uuid.nullable().default(null).describe("the application's id; default none, the operator's team"),
+      address: address.optional().describe("the wallet that signs in; default none, and the person gets a link"),
+    }),
+    args: ["name"],
+    run: async (engine, member) => invitationToWire(await engine.people.invite(member)),
+  }),
+  "members.list": operation({
+    summary: "list an application's members, or the operator's; all their fields with --json",
+    examples: [OF_ID, ""],
+    input: z.strictObject({ applicationId: uuid.nullable().default(null).describe("default: the operator's team") }),
+    columns: ["memberId", "name", "role", "address", "signedInAt", "removedAt"],
+    run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId), memberToWire),
+  }),
+  "members.change": operation({
+    summary: "give a member another role",
+    examples: [`${MEMBER} --role developer`],
+    input: ofMember.extend({ role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`) }),
+    args: ["memberId"],
+    run: async (engine, { memberId, role }) => memberToWire(await engine.people.changeRole(memberId, role)),
+  }),
+  "members.link": operation({
+    summary: "make a new link that signs a member in once, within a week",
+    examples: [MEMBER],
+    input: ofMember,
+    args: ["memberId"],
+    run: async (engine, { memberId }) => invitationToWire(await engine.people.link(memberId)),
+  }),
+  "members.remove": operation({
+    summary: "end a member's sessions and rights for ever",
+    examples: [MEMBER],
+    input: ofMember,
+    args: ["memberId"],
+    run: async (engine, { memberId }) => memberToWire(await engine.people.remove(memberId)),
   }),
   "users.create": operation({
     summary: "register a user by its owner's L1 address",
@@ -137,27 +181,7 @@ export const TENANT_OPERATIONS = {
   }),
 };
 
-async function findKey(engine: Engine, wanted: string): Promise<ApiKey> {
-  for await (const { applicationId } of engine.applications.list()) {
-    for await (const key of engine.keys.list(applicationId)) if (key.keyId === wanted) return key;
-  }
-  throw new MintmarkError("key_not_found");
-}
-
-function keyToJson({ keyId, applicationId, scopes, mintQuota, mintsUsed, ...times }: ApiKey) {
-  return {
-    keyId,
-    applicationId,
-    scopes,
-    mintQuota: decimalOrNull(mintQuota),
-    mintsUsed: decimal(mintsUsed),
-    createdAt: time(times.createdAt),
-    expiresAt: times.expiresAt === null ? null : time(times.expiresAt),
-    revokedAt: times.revokedAt === null ? null : time(times.revokedAt),
-  };
-}
-
 /** With the whole key, which is not stored: it is shown only this once. */
 function issuedToJson({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>>) {
-  return { ...keyToJson(key), apiKey: secret };
+  return { ...apiKeyToWire(key), apiKey: secret };
 }

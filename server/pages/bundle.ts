@@ -6,13 +6,17 @@ import type { BuildOptions } from "esbuild";
 const ROOT = new URL("../../", import.meta.url);
 
 /** Names of the pages that have a script. */
-export const SCRIPTS = ["explorer", "reference"] as const;
+export const SCRIPTS = ["explorer", "console", "reference"] as const;
 
-/** The build of a page's script: one readable file, with the same bytes for the same sources. */
+/** The build of a page's script: one file with the same bytes for the same sources; readable where it checks proofs. */
 export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
   return {
     absWorkingDir: fileURLToPath(ROOT),
-    entryPoints: [`server/pages/${page}/main.ts`],
+    // The console is written with Preact.
+    entryPoints: [`server/pages/${page}/main.${page === "console" ? "tsx" : "ts"}`],
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    minify: page === "console",
     bundle: true,
     write: false,
     format: "esm",

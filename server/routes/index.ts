@@ -3,6 +3,7 @@ import { applicationEndpoints } from "./application.ts";
 import { assetEndpoints } from "./assets.ts";
 import { batchEndpoints } from "./batches.ts";
 import { claimEndpoints } from "./claims.ts";
+import { consoleEndpoints } from "./console.ts";
 import { dropEndpoints } from "./drops.ts";
 import { eventEndpoints } from "./events.ts";
 import { healthEndpoints } from "./health.ts";
@@ -38,6 +39,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...batchEndpoints,
   ...publicVaultEndpoints,
   ...stateEndpoints,
+  ...consoleEndpoints,
   ...ownerEndpoints,
   ...ownerWithdrawalEndpoints,
   ...limitEndpoints,

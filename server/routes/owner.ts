@@ -13,7 +13,7 @@ const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
  * The origin of the caller's browser. A claimed name proves nothing: another site could let its visitors sign in there
  * and forward the signature. So it is the configured origin, or the loopback interface, which has no other site.
  */
-function originOf(request: FastifyRequest, { origin }: Service): URL {
+export function originOf(request: FastifyRequest, { origin }: Service): URL {
   if (origin !== undefined) return origin;
   const host = request.headers.host ?? "";
   if (LOOPBACK.test(host)) return new URL(`http://${host}`);
@@ -22,7 +22,7 @@ function originOf(request: FastifyRequest, { origin }: Service): URL {
   throw new MintmarkError("validation_failed", detail, { issues: [issue] });
 }
 
-function neverStore(reply: FastifyReply): void {
+export function neverStore(reply: FastifyReply): void {
   reply.header("cache-control", "no-store");
 }
 

@@ -16,7 +16,7 @@ import {
 import { assetPath, batchHeader } from "./vaults.ts";
 
 /** Wallet contracts' signatures can be long. */
-const MAX_SIGNATURE_BYTES = 4096;
+export const MAX_SIGNATURE_BYTES = 4096;
 
 export const challengeBody = requestComponent("SignInRequest", z.strictObject({ address }));
 

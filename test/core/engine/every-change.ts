@@ -32,6 +32,14 @@ export async function changeable(options: Partial<EngineOptions> & { readonly st
 export type Changeable = Awaited<ReturnType<typeof changeable>>;
 type Change = (made: Changeable, wait?: WaitOptions) => Promise<unknown>;
 
+async function newestMember({ people }: Changeable["engine"], tenant: Changeable["tenant"]): Promise<string> {
+  const { data } = await people.list(tenant.applicationId);
+  return data.findLast(({ removedAt }) => removedAt === null)?.memberId ?? "";
+}
+
+/** Of the session that "people.signIn" opens. */
+let token = "";
+
 /** Every method that waits for the writer, by a call that changes something once it follows all before it. */
 export const CHANGES: Readonly<Record<string, Change>> = {
   "applications.create": ({ engine }, wait) => engine.applications.create({ name: "another" }, wait),
@@ -153,6 +161,22 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     engine.webhooks.enable(tenant.applicationId, webhookId, wait),
   "webhooks.delete": ({ engine, tenant, webhookId }, wait) =>
     engine.webhooks.delete(tenant.applicationId, webhookId, wait),
+  "people.invite": ({ engine, tenant }, wait) =>
+    engine.people.invite({ applicationId: tenant.applicationId, role: "developer", name: "Dev" }, wait),
+  "people.setAddress": async ({ engine, tenant }, wait) =>
+    engine.people.setAddress(await newestMember(engine, tenant), ownerAddress, wait),
+  "people.link": async ({ engine, tenant }, wait) => engine.people.link(await newestMember(engine, tenant), wait),
+  "people.signIn": async ({ engine }, wait) => {
+    token = (await engine.people.signIn({ address: ownerAddress }, wait)).token;
+  },
+  "people.act": async ({ engine, tenant }, wait) =>
+    engine.people.act(await engine.people.session(token), "users", () =>
+      engine.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` }, wait),
+    ),
+  "people.signOut": ({ engine }, wait) => engine.people.signOut(token, wait),
+  "people.changeRole": async ({ engine, tenant }, wait) =>
+    engine.people.changeRole(await newestMember(engine, tenant), "admin", wait),
+  "people.remove": async ({ engine, tenant }, wait) => engine.people.remove(await newestMember(engine, tenant), wait),
   "applications.suspend": ({ engine, tenant }, wait) => engine.applications.suspend(tenant.applicationId, wait),
   "applications.resume": ({ engine, tenant }, wait) => engine.applications.resume(tenant.applicationId, wait),
   "assets.remove": ({ engine, other }, wait) => engine.assets.remove(other, wait),

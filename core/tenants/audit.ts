@@ -1,0 +1,106 @@
+import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
+import type { Uuid } from "../model.ts";
+import type { Entry } from "../store/entries.ts";
+import { readEntry } from "../store/journal.ts";
+import type { MintEntry } from "../store/mint-entry.ts";
+import { MAX_AUDIT } from "../store/records.ts";
+import { auditKey } from "../store/store-keys.ts";
+
+/** One change, with the one who made it. */
+export interface AuditEntry {
+  /** Of the change in the journal. */
+  readonly sequence: number;
+  /** Milliseconds since 1970. */
+  readonly time: number;
+  /** null: the operator's command line. */
+  readonly memberId: Uuid | null;
+  readonly memberName: string | null;
+  /** The kind of the change in the journal, such as `keyIssued`. */
+  readonly action: string;
+  /** How many such changes it made at once. */
+  readonly count: number;
+  /** The id of the changed thing: a key, an asset, a user, a webhook, a member, a mint, a withdrawal. */
+  readonly subject: string | null;
+  /** The subject's name, or what changed; null for none. */
+  readonly detail: string | null;
+}
+
+export function auditLog(context: EngineContext, applicationId: Uuid | null, page: PageOptions): List<AuditEntry> {
+  return listOf(context, "audit", applicationId ?? "operator", page, (start) => {
+    const { ledger } = context;
+    const log = applicationId === null ? 0 : ledger.application(applicationId).applicationIndex + 1;
+    return readAudit(ledger, log, start);
+  });
+}
+
+/** Newest first. A position is the number of an entry in its log. */
+async function readAudit(ledger: Ledger, log: number, { after, limit }: PageStart): Promise<PageEntries<AuditEntry>> {
+  const count = ledger.auditCounts.get(log)?.count ?? 0;
+  const oldest = Math.max(0, count - MAX_AUDIT);
+  const newest = Math.min(after ?? count, count) - 1;
+  const numbers = Array.from({ length: Math.min(limit, Math.max(0, newest - oldest + 1)) }, (_, i) => newest - i);
+  const records = await ledger.store.getMany(numbers.map((number) => auditKey(log, number)));
+  const data: AuditEntry[] = [];
+  for (const record of records) {
+    // A write in between removed the oldest ones.
+    if (record !== undefined) data.push(await readAct(ledger, Number(record.readBigUInt64BE())));
+  }
+  const last = numbers.at(-1);
+  return { data, next: last === undefined || last <= oldest ? null : last };
+}
+
+async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
+  const { entry: act } = await readEntry(ledger.store, sequence);
+  if (act.kind !== "acted") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no act.`);
+  const { entry, time } = await readChange(ledger, sequence, act.count);
+  const member = act.memberIndex === null ? undefined : ledger.members.get(act.memberIndex);
+  return {
+    sequence: sequence - 1,
+    time,
+    memberId: member?.memberId ?? null,
+    memberName: member?.name ?? null,
+    action: entry.kind,
+    count: entry.kind === "mint" ? entry.mints.length : entry.kind === "userCreated" ? act.count : 1,
+    ...subjectOf(ledger, entry),
+  };
+}
+
+/** A change of several entries is named by its last one: a member's key comes before the member, and the link behind. */
+async function readChange(ledger: Ledger, sequence: number, count: number) {
+  const last = await readEntry(ledger.store, sequence - 1);
+  return last.entry.kind === "memberLinked" && count > 1 ? readEntry(ledger.store, sequence - 2) : last;
+}
+
+type Subject = Pick<AuditEntry, "subject" | "detail">;
+
+function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
+  const named = (subject: string | undefined, detail: string | null = null) => ({ subject: subject ?? null, detail });
+  if (entry.kind === "mint") return named(entry.mintId);
+  if ("memberIndex" in entry && entry.memberIndex !== null) {
+    const member = ledger.members.get(entry.memberIndex);
+    const role = "role" in entry ? `: ${entry.role}` : "";
+    return named(member?.memberId, `${member?.name ?? ""}${role}`);
+  }
+  if ("webhookIndex" in entry) {
+    const webhook = ledger.webhooks.get(entry.webhookIndex);
+    return named(webhook?.webhookId, webhook?.url);
+  }
+  if ("keyIndex" in entry && entry.keyIndex !== null) {
+    const key = ledger.keys.get(entry.keyIndex);
+    return named(key?.keyId, key?.name);
+  }
+  if ("assetIndex" in entry) {
+    const asset = ledger.assets.get(entry.assetIndex);
+    return named(asset?.assetId, asset?.name);
+  }
+  if ("userId" in entry) return named(entry.userId, entry.reference);
+  if ("withdrawalId" in entry) return named(entry.withdrawalId);
+  if ("applicationIndex" in entry && entry.applicationIndex !== null) {
+    const application = ledger.applications.get(entry.applicationIndex);
+    return named(application?.applicationId, application?.name);
+  }
+  return named(undefined);
+}

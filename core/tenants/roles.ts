@@ -1,0 +1,34 @@
+import { MintmarkError } from "../errors.ts";
+import { type Role, SCOPES, type Scope } from "../model.ts";
+
+/** What a member may do: the scopes of keys, and what no key can do. */
+export const RIGHTS = [...SCOPES, "keys", "members", "operate"] as const;
+/** One right of a member. */
+export type Right = (typeof RIGHTS)[number];
+
+const DEVELOPER = ["mint", "read", "users", "withdraw", "webhooks"] as const;
+
+/** The scopes of a member's own key. */
+export const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
+  viewer: ["read"],
+  developer: SCOPES.filter((scope) => DEVELOPER.some((each) => each === scope)),
+  admin: SCOPES,
+  operator: ["read"],
+};
+
+const MORE: Readonly<Record<Role, readonly Right[]>> = {
+  viewer: [],
+  developer: ["keys"],
+  admin: ["keys", "members"],
+  operator: ["keys", "members", "operate"],
+};
+
+export function rightsOf(role: Role): readonly Right[] {
+  return [...SCOPES_OF[role], ...MORE[role]];
+}
+
+/** Throws `role_missing`. */
+export function requireRight(role: Role, right: Right): void {
+  if (rightsOf(role).includes(right)) return;
+  throw new MintmarkError("role_missing", `Your role, ${role}, lacks the right "${right}".`);
+}

@@ -1,0 +1,101 @@
+import { useState } from "preact/hooks";
+import type { ApiKey, IssuedApiKey, MemberSession } from "../../client/index.ts";
+import { call } from "./api.ts";
+import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
+
+const SCOPES = {
+  mint: "mint",
+  read: "read",
+  users: "create users",
+  assets: "enable assets",
+  withdraw: "withdraw",
+  webhooks: "webhooks",
+} as const;
+
+export function Keys({ session }: { session: MemberSession }) {
+  const [issued, setIssued] = useState<IssuedApiKey | null>(null);
+  const [version, setVersion] = useState(0);
+  const rights: readonly string[] = session.rights;
+  const canIssue = rights.includes("keys");
+  const scopes = Object.entries(SCOPES).filter(
+    ([scope]) => session.member.role === "operator" || rights.includes(scope),
+  );
+  const show = (key: IssuedApiKey | null) => {
+    setIssued(key);
+    setVersion(version + 1);
+  };
+  const issue = async (fields: FormData) => {
+    const body = { name: textOf(fields, "name"), mintQuota: textOf(fields, "quota"), scopes: fields.getAll("scope") };
+    show(await call("POST", "/console/v1/keys", body));
+  };
+  const rotate = async ({ keyId }: ApiKey) => show(await call("POST", `/console/v1/keys/${keyId}/rotation`, {}));
+  const revoke = async ({ keyId }: ApiKey) => {
+    await call("DELETE", `/console/v1/keys/${keyId}`);
+    setVersion(version + 1);
+  };
+  const columns: Column<ApiKey>[] = [
+    ["Name", (key) => <span class={key.revokedAt === null ? "" : "gone"}>{key.name ?? "–"}</span>],
+    ["Id", ({ keyId }) => <Id of={keyId} />],
+    ["Scopes", (key) => key.scopes.join(", ")],
+    ["Mints", (key) => (key.mintQuota === null ? key.mintsUsed : `${key.mintsUsed} of ${key.mintQuota}`), "number"],
+    ["Created", ({ createdAt }) => <When at={createdAt} />],
+    ["Revoked", ({ revokedAt }) => <When at={revokedAt} />],
+    [
+      "Actions",
+      (key) =>
+        canIssue &&
+        key.revokedAt === null && (
+          <span class="actions">
+            <Action work={() => rotate(key)}>Rotate</Action>
+            <Action
+              ask={`Revoke ${key.name ?? key.keyId}? Programs that use it stop at once.`}
+              work={() => revoke(key)}
+            >
+              Revoke
+            </Action>
+          </span>
+        ),
+    ],
+  ];
+  return (
+    <>
+      <Title lead="Programs mint with a key. Rotate a key by putting the new one to use before you revoke the old one.">
+        API keys
+      </Title>
+      {issued && (
+        <Secret
+          title={`Key ${issued.key.name ?? issued.key.keyId}.`}
+          secret={issued.secret}
+          onDone={() => show(null)}
+        />
+      )}
+      {canIssue && (
+        <Form label="New key" action="Create key" send={issue}>
+          <Field label="Name">
+            <input name="name" required maxLength={100} autocomplete="off" />
+          </Field>
+          <Field label="Most mints (empty: no limit)">
+            <input name="quota" inputMode="numeric" pattern="\d{1,19}" autocomplete="off" />
+          </Field>
+          <fieldset>
+            <legend>It may</legend>
+            <div>
+              {scopes.map(([scope, text]) => (
+                <label key={scope}>
+                  <input
+                    type="checkbox"
+                    name="scope"
+                    value={scope}
+                    defaultChecked={scope === "mint" || scope === "read"}
+                  />
+                  {text}
+                </label>
+              ))}
+            </div>
+          </fieldset>
+        </Form>
+      )}
+      <List label="API keys" path="/console/v1/keys" columns={columns} version={version} />
+    </>
+  );
+}

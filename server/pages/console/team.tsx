@@ -1,0 +1,168 @@
+import { useState } from "preact/hooks";
+import type { AuditEntry, Invitation, Member, MemberSession } from "../../client/index.ts";
+import { call, signChallenge, wallets } from "./api.ts";
+import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
+
+const ROLES = {
+  viewer: "viewer: looks",
+  developer: "developer: mints, keys, webhooks",
+  admin: "admin: everything, members too",
+} as const;
+
+export function Team({ session, application }: { session: MemberSession; application: string | null }) {
+  const [invited, setInvited] = useState<Invitation | null>(null);
+  const [version, setVersion] = useState(0);
+  const canManage = session.rights.includes("members");
+  const roles = application === null ? { operator: "operator" } : ROLES;
+  const show = (invitation: Invitation | null) => {
+    setInvited(invitation);
+    setVersion(version + 1);
+  };
+  const invite = async (fields: FormData) =>
+    show(
+      await call("POST", "/console/v1/members", {
+        name: textOf(fields, "name"),
+        role: textOf(fields, "role"),
+        address: textOf(fields, "address") ?? null,
+      }),
+    );
+  const link = async ({ memberId }: Member) => show(await call("POST", `/console/v1/members/${memberId}/links`));
+  const remove = async ({ memberId }: Member) => {
+    await call("DELETE", `/console/v1/members/${memberId}`);
+    setVersion(version + 1);
+  };
+  const change = async ({ memberId }: Member, role: string) => {
+    await call("PUT", `/console/v1/members/${memberId}/role`, { role });
+    setVersion(version + 1);
+  };
+  const columns: Column<Member>[] = [
+    ["Name", (member) => <span class={member.removedAt === null ? "" : "gone"}>{member.name}</span>],
+    ["Role", ({ role }) => role],
+    ["Wallet", ({ address }) => <Id of={address} />],
+    ["Last sign-in", ({ signedInAt }) => <When at={signedInAt} />],
+    [
+      "Actions",
+      (member) =>
+        canManage &&
+        member.removedAt === null &&
+        member.memberId !== session.member.memberId && (
+          <span class="actions">
+            {Object.keys(roles)
+              .filter((role) => role !== member.role)
+              .map((role) => (
+                <Action key={role} work={() => change(member, role)}>{`Make ${role}`}</Action>
+              ))}
+            <Action work={() => link(member)}>New link</Action>
+            <Action ask={`Remove ${member.name}? Their sessions end at once.`} work={() => remove(member)}>
+              Remove
+            </Action>
+          </span>
+        ),
+    ],
+  ];
+  return (
+    <>
+      <Title lead="Each member has a role. The engine checks it before each change, and logs who made it.">Team</Title>
+      {invited?.link && (
+        <Secret
+          title={`Link for ${invited.member.name}. It signs in once, within a week.`}
+          secret={`${location.origin}/console#link=${invited.link}`}
+          onDone={() => show(null)}
+        />
+      )}
+      {canManage && (
+        <Form label="New member" action="Invite" send={invite}>
+          <Field label="Name">
+            <input name="name" required maxLength={100} autocomplete="off" />
+          </Field>
+          <Field label="Role">
+            <select name="role">
+              {Object.entries(roles).map(([role, text]) => (
+                <option key={role} value={role}>
+                  {text}
+                </option>
+              ))}
+            </select>
+          </Field>
+          <Field label="Wallet (empty: by link)">
+            <input name="address" placeholder="0x…" pattern="0x[0-9a-fA-F]{40}" autocomplete="off" />
+          </Field>
+        </Form>
+      )}
+      <List label="Members" path="/console/v1/members" columns={columns} version={version} />
+      <OwnWallet session={session} />
+    </>
+  );
+}
+
+function OwnWallet({ session: { member } }: { session: MemberSession }) {
+  const [address, setAddress] = useState(member.address);
+  return (
+    <>
+      <h2>Your wallet</h2>
+      <p class="quiet">
+        {address === null
+          ? "You sign in by links. Set a wallet to sign in by yourself."
+          : `You sign in with ${address}.`}
+      </p>
+      <p class="actions">
+        {[...wallets()].map(([name, wallet]) => (
+          <Action
+            key={name}
+            work={async () => {
+              const proof = await signChallenge(wallet);
+              setAddress((await call<Member>("PUT", "/console/v1/session/wallet", proof)).address);
+            }}
+          >{`Use ${name} from now on`}</Action>
+        ))}
+      </p>
+    </>
+  );
+}
+
+/** Words for the kinds of changes. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  acted: "did",
+  applicationChanged: "changed the default mode of",
+  applicationCreated: "created the application",
+  applicationSuspended: "suspended or resumed",
+  assetAdded: "added or changed the asset",
+  assetChanged: "changed the asset",
+  assetEnabled: "enabled or disabled the asset",
+  assetRemoved: "removed the asset",
+  assetWhitelisted: "whitelisted or unlisted the asset",
+  keyIssued: "created the key",
+  keyRevoked: "revoked the key",
+  memberAddressed: "set the wallet of",
+  memberChanged: "changed the role of",
+  memberInvited: "invited",
+  memberLinked: "made a link for",
+  memberRemoved: "removed",
+  mint: "minted",
+  sessionEnded: "signed out",
+  sessionOpened: "signed in",
+  userCreated: "created the user",
+  webhookCreated: "added the webhook",
+  webhookDeleted: "deleted the webhook",
+  webhookEnabled: "enabled the webhook",
+  webhookSecretRotated: "gave a new secret to the webhook",
+  webhookSecretRotatedOnce: "gave a new secret to the webhook",
+  withdrawalRequested: "requested the withdrawal",
+};
+
+const ENTRIES: readonly Column<AuditEntry>[] = [
+  ["When", ({ time }) => <When at={time} />],
+  ["Who", ({ memberName }) => memberName ?? "the operator's command line"],
+  ["Did what", ({ action, count }) => `${ACTIONS[action] ?? action}${count > 1 ? ` (${count} times)` : ""}`],
+  ["To", ({ action, detail }) => (action.startsWith("session") ? "" : (detail ?? ""))],
+  ["Id", ({ subject }) => <Id of={subject} />],
+];
+
+export function Audit() {
+  return (
+    <>
+      <Title lead="Who did what, newest first. The journal holds each entry together with its change.">Audit log</Title>
+      <List label="Audit log" path="/console/v1/audit" columns={ENTRIES} />
+    </>
+  );
+}

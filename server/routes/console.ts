@@ -1,0 +1,284 @@
+import { MintmarkError, type Uuid } from "../../core/index.ts";
+import { requireConsole, setSession } from "../access/console-session.ts";
+import { type Endpoint, endpoint, type SignedIn } from "../http/endpoint.ts";
+import {
+  apiKey,
+  auditLog,
+  invitation,
+  issuedKey,
+  keyBody,
+  keyList,
+  keyParams,
+  member,
+  memberBody,
+  memberList,
+  memberParams,
+  memberSession,
+  pageQuery,
+  roleBody,
+  rotationBody,
+  signInBody,
+  walletBody,
+} from "../schemas/console.ts";
+import { challenge, challengeBody } from "../schemas/owner.ts";
+import type { Service } from "../service.ts";
+import {
+  apiKeyToWire,
+  auditEntryToWire,
+  invitationToWire,
+  memberSessionToWire,
+  memberToWire,
+  pageToWire,
+} from "../wire/wire.ts";
+import { time } from "../wire/writer.ts";
+import { neverStore, originOf } from "./owner.ts";
+
+const PATH = "/console/v1";
+const MEMBER = `${PATH}/members/{memberId}`;
+const common = { tag: "Console", access: "member" } as const;
+const ofKeys = { ...common, right: "keys" } as const;
+const ofMembers = { ...common, right: "members" } as const;
+const signedOut = ["credentials_invalid", "credentials_expired"] as const;
+const SIGNED = {
+  message: "localhost wants you to sign in with your Ethereum account: …",
+  signature: `0x${"00".repeat(65)}`,
+};
+
+export const consoleEndpoints: readonly Endpoint[] = [
+  endpoint({
+    ...common,
+    access: "public",
+    method: "POST",
+    path: `${PATH}/challenge`,
+    summary: "A message (EIP-4361) for a member's wallet to sign",
+    body: challengeBody,
+    example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
+    success: { status: 200, description: "The message; it can be used once, in five minutes.", schemas: [challenge] },
+    async handle({ service, body, request, reply }) {
+      neverStore(reply);
+      const { message, expiresAt } = service.members.challenge(body.address, originOf(request, service));
+      return { message, expiresAt: time(expiresAt) };
+    },
+  }),
+  endpoint({
+    ...common,
+    access: "public",
+    method: "POST",
+    path: `${PATH}/session`,
+    summary: "Sign a member in by a wallet's signature, or by a link that works once",
+    description: "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie.",
+    body: signInBody,
+    example: SIGNED,
+    success: { status: 201, description: "The session.", schemas: [memberSession] },
+    errors: [
+      "credentials_missing",
+      ...signedOut,
+      "signature_invalid",
+      "application_suspended",
+      "application_not_found",
+    ],
+    async handle({ service, body, request, reply }) {
+      neverStore(reply);
+      requireConsole(request);
+      const proof = "link" in body ? body : await walletOf(service, body, originOf(request, service));
+      const opened = await service.engine.people.signIn(proof);
+      setSession(reply, service, opened);
+      return memberSessionToWire(opened);
+    },
+  }),
+  endpoint({
+    ...common,
+    method: "GET",
+    path: `${PATH}/session`,
+    summary: "Who is signed in, with the rights of the role",
+    success: { status: 200, description: "The session.", schemas: [memberSession] },
+    async handle({ signedIn: { session }, reply }) {
+      neverStore(reply);
+      return memberSessionToWire(session);
+    },
+  }),
+  endpoint({
+    ...common,
+    method: "DELETE",
+    path: `${PATH}/session`,
+    summary: "Sign out",
+    success: { status: 200, description: "The session that has ended.", schemas: [memberSession] },
+    async handle({ service, signedIn: { session, token }, reply }) {
+      neverStore(reply);
+      await service.engine.people.signOut(token);
+      setSession(reply, service, null);
+      return memberSessionToWire(session);
+    },
+  }),
+  endpoint({
+    ...common,
+    method: "PUT",
+    path: `${PATH}/session/wallet`,
+    summary: "Set the wallet that signs the member in from now on",
+    body: walletBody,
+    example: SIGNED,
+    success: { status: 200, description: "The member.", schemas: [member] },
+    errors: ["signature_invalid", "member_not_found"],
+    async handle({ service, signedIn: { session }, body, request, reply }) {
+      neverStore(reply);
+      const { address } = await walletOf(service, body, originOf(request, service));
+      return memberToWire(await service.engine.people.setAddress(session.member.memberId, address));
+    },
+  }),
+  endpoint({
+    ...common,
+    method: "GET",
+    path: `${PATH}/keys`,
+    summary: "The application's API keys, without their secrets",
+    query: pageQuery,
+    success: { status: 200, description: "A page, oldest first.", schemas: [keyList] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine }, signedIn, query, reply }) {
+      neverStore(reply);
+      return pageToWire(await engine.keys.list(applicationOf(signedIn), query), apiKeyToWire);
+    },
+  }),
+  endpoint({
+    ...ofKeys,
+    method: "POST",
+    path: `${PATH}/keys`,
+    summary: "Issue an API key, with scopes that the member's role has",
+    body: keyBody,
+    example: { name: "Shop", scopes: ["mint", "read"] },
+    success: { status: 201, description: "The key, with its secret.", schemas: [issuedKey] },
+    async handle({ service: { engine }, signedIn, body, reply }) {
+      neverStore(reply);
+      const { key, secret } = await engine.keys.issue(applicationOf(signedIn), body);
+      return { key: apiKeyToWire(key), secret };
+    },
+  }),
+  endpoint({
+    ...ofKeys,
+    method: "POST",
+    path: `${PATH}/keys/{keyId}/rotation`,
+    summary: "Issue a key like another one, which stays valid until it is revoked",
+    params: keyParams,
+    body: rotationBody,
+    example: {},
+    success: { status: 201, description: "The new key, with its secret.", schemas: [issuedKey] },
+    errors: ["key_not_found"],
+    async handle({ service: { engine }, params: { keyId }, body, reply }) {
+      neverStore(reply);
+      const { key, secret } = await engine.keys.rotate(keyId, body);
+      return { key: apiKeyToWire(key), secret };
+    },
+  }),
+  endpoint({
+    ...ofKeys,
+    method: "DELETE",
+    path: `${PATH}/keys/{keyId}`,
+    summary: "Revoke an API key and its tokens at once",
+    params: keyParams,
+    success: { status: 200, description: "The revoked key.", schemas: [apiKey] },
+    errors: ["key_not_found"],
+    async handle({ service: { engine }, params: { keyId }, reply }) {
+      neverStore(reply);
+      return apiKeyToWire(await engine.keys.revoke(keyId));
+    },
+  }),
+  endpoint({
+    ...common,
+    method: "GET",
+    path: `${PATH}/members`,
+    summary: "The members of the application, or of the operator, with removed ones",
+    query: pageQuery,
+    success: { status: 200, description: "A page, oldest first.", schemas: [memberList] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine }, signedIn: { applicationId }, query, reply }) {
+      neverStore(reply);
+      return pageToWire(await engine.people.list(applicationId, query), memberToWire);
+    },
+  }),
+  endpoint({
+    ...ofMembers,
+    method: "POST",
+    path: `${PATH}/members`,
+    summary: "Invite a member, by a wallet or by a link that works once",
+    body: memberBody,
+    example: { name: "Ada", role: "developer" },
+    success: { status: 201, description: "The member, with the link.", schemas: [invitation] },
+    errors: ["too_many_members"],
+    async handle({ service: { engine }, signedIn: { applicationId }, body, reply }) {
+      neverStore(reply);
+      return invitationToWire(await engine.people.invite({ ...body, applicationId }));
+    },
+  }),
+  endpoint({
+    ...ofMembers,
+    method: "PUT",
+    path: `${MEMBER}/role`,
+    summary: "Give a member another role, at once",
+    params: memberParams,
+    body: roleBody,
+    example: { role: "viewer" },
+    success: { status: 200, description: "The member.", schemas: [member] },
+    errors: ["member_not_found"],
+    async handle({ service: { engine }, params: { memberId }, body: { role }, reply }) {
+      neverStore(reply);
+      return memberToWire(await engine.people.changeRole(memberId, role));
+    },
+  }),
+  endpoint({
+    ...ofMembers,
+    method: "POST",
+    path: `${MEMBER}/links`,
+    summary: "Make a new link that signs a member in once, within a week",
+    params: memberParams,
+    success: { status: 201, description: "The member, with the link.", schemas: [invitation] },
+    errors: ["member_not_found"],
+    async handle({ service: { engine }, params: { memberId }, reply }) {
+      neverStore(reply);
+      return invitationToWire(await engine.people.link(memberId));
+    },
+  }),
+  endpoint({
+    ...ofMembers,
+    method: "DELETE",
+    path: MEMBER,
+    summary: "End a member's sessions and rights for ever",
+    params: memberParams,
+    success: { status: 200, description: "The removed member.", schemas: [member] },
+    errors: ["member_not_found"],
+    async handle({ service: { engine }, params: { memberId }, reply }) {
+      neverStore(reply);
+      return memberToWire(await engine.people.remove(memberId));
+    },
+  }),
+  endpoint({
+    ...common,
+    method: "GET",
+    path: `${PATH}/audit`,
+    summary: "Who did what in the application, or for the operator",
+    query: pageQuery,
+    success: { status: 200, description: "A page, newest first; 10,000 acts are kept.", schemas: [auditLog] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine }, signedIn: { applicationId }, query, reply }) {
+      neverStore(reply);
+      return pageToWire(await engine.people.audit(applicationId, query), auditEntryToWire);
+    },
+  }),
+];
+
+/** The signer of a message. Rejects as `members.prove` does. */
+async function walletOf(
+  { members }: Service,
+  {
+    message,
+    signature,
+    applicationId,
+  }: { message: string; signature: `0x${string}`; applicationId?: Uuid | undefined },
+  origin: URL,
+) {
+  return { address: await members.prove(message, signature, origin), applicationId };
+}
+
+/** Throws `role_missing` when a member of the operator names none. */
+function applicationOf({ applicationId }: SignedIn): Uuid {
+  if (applicationId === null) throw new MintmarkError("role_missing", "Choose an application first.");
+  return applicationId;
+}

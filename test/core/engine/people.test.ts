@@ -1,0 +1,219 @@
+import { describe, expect, test } from "vitest";
+import type { Engine, Role, Uuid } from "../../../core/index.ts";
+import { all, fixture, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+
+const HOUR = 3_600_000;
+const [{ address: wallet }, { address: other }] = OWNERS;
+
+async function signedIn(engine: Engine, applicationId: Uuid | null, role: Role, name: string = role) {
+  const { member, link } = await engine.people.invite({ applicationId, role, name });
+  const opened = await engine.people.signIn({ link: link ?? "" });
+  return { member, token: opened.token, session: await engine.people.session(opened.token) };
+}
+
+describe("members", () => {
+  test("a link signs in once, within a week; a newer link replaces it", async () => {
+    const { engine, clock, tenant } = await fixture();
+    const invited = await engine.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "Ada" });
+    const first = invited.link ?? "";
+    const second = (await engine.people.link(invited.member.memberId)).link ?? "";
+    expect(await refusal(engine.people.signIn({ link: first }))).toMatchObject({ code: "credentials_invalid" });
+    const races = await Promise.allSettled([1, 2, 3].map(() => engine.people.signIn({ link: second })));
+    expect(races.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+    const third = (await engine.people.link(invited.member.memberId)).link ?? "";
+    clock.now += 7 * 24 * HOUR + 1;
+    expect(await refusal(engine.people.signIn({ link: third }))).toMatchObject({ code: "credentials_expired" });
+  });
+
+  test("a wallet signs in to the application that is named, and a removed member's does not", async () => {
+    const { engine, tenant } = await fixture();
+    const elsewhere = await newTenant(engine, []);
+    const here = { applicationId: tenant.applicationId, role: "viewer", name: "Ada", address: wallet } as const;
+    const { member, link } = await engine.people.invite(here);
+    expect(link).toBeNull();
+    await engine.people.invite({ ...here, applicationId: elsewhere.applicationId, role: "admin" });
+    expect(await refusal(engine.people.invite(here))).toMatchObject({ code: "validation_failed" });
+    const opened = await engine.people.signIn({ address: wallet, applicationId: elsewhere.applicationId });
+    expect(opened.member).toMatchObject({ role: "admin", applicationId: elsewhere.applicationId });
+    const { token } = await engine.people.signIn({ address: wallet });
+    await engine.people.remove(member.memberId);
+    expect(await refusal(engine.people.session(token))).toMatchObject({ code: "credentials_invalid" });
+    const named = { address: wallet, applicationId: tenant.applicationId };
+    expect(await refusal(engine.people.signIn(named))).toMatchObject({ code: "credentials_invalid" });
+    expect(await refusal(engine.people.signIn({ address: other }))).toMatchObject({ code: "credentials_invalid" });
+  });
+
+  test("a session ends by time, by signing out, and with its application; the eleventh ends the first", async () => {
+    const { engine, clock, tenant } = await fixture();
+    await engine.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "Ada", address: wallet });
+    const tokens: string[] = [];
+    for (let i = 0; i < 11; i++) tokens.push((await engine.people.signIn({ address: wallet })).token);
+    const [first = "", second = "", third = "", fourth = ""] = tokens;
+    expect(await refusal(engine.people.session(first))).toMatchObject({ code: "credentials_invalid" });
+    await engine.people.signOut(second);
+    expect(await refusal(engine.people.session(second))).toMatchObject({ code: "credentials_invalid" });
+    expect((await engine.people.session(third)).member.name).toBe("Ada");
+    for (const forged of [
+      "",
+      third.slice(0, -1),
+      `${third.slice(0, 32)}${fourth.slice(32)}0`,
+      third.toUpperCase(),
+      7,
+    ]) {
+      expect(await refusal(engine.people.session(forged as string))).toMatchObject({ code: "credentials_invalid" });
+    }
+    await engine.applications.suspend(tenant.applicationId);
+    expect(await refusal(engine.people.session(third))).toMatchObject({ code: "application_suspended" });
+    await engine.applications.resume(tenant.applicationId);
+    clock.now += 12 * HOUR;
+    expect(await refusal(engine.people.session(third))).toMatchObject({ code: "credentials_expired" });
+  });
+
+  test("a session is in the store, and a restart ends none", async () => {
+    const { engine, database, tenant, clock } = await fixture();
+    const { token } = await signedIn(engine, tenant.applicationId, "developer");
+    await engine.close();
+    const again = await openTest(database, { clock: clock.read });
+    expect((await again.people.session(token)).member.role).toBe("developer");
+    expect((await again.operator.verify()).problems).toEqual([]);
+  });
+});
+
+describe("roles", () => {
+  test("each role gives its principal these scopes, and no role another application", async () => {
+    const { engine, tenant, assets } = await fixture();
+    const elsewhere = await newTenant(engine, [assets.erc20]);
+    const scopes = {
+      viewer: ["read"],
+      developer: ["mint", "read", "users", "withdraw", "webhooks"],
+      admin: ["mint", "read", "users", "assets", "withdraw", "webhooks"],
+    };
+    for (const [role, expected] of Object.entries(scopes)) {
+      const { session } = await signedIn(engine, tenant.applicationId, role as Role);
+      expect((await engine.people.principal(session)).scopes).toEqual(expected);
+      expect(await refusal(engine.people.principal(session, elsewhere.applicationId))).toMatchObject({
+        code: "role_missing",
+      });
+    }
+    const { session } = await signedIn(engine, null, "operator");
+    expect(await refusal(engine.people.principal(session))).toMatchObject({ code: "role_missing" });
+    const principal = await engine.people.principal(session, elsewhere.applicationId);
+    expect(principal).toMatchObject({ applicationId: elsewhere.applicationId, scopes: ["read"] });
+    const forged = { ...principal, scopes: ["mint"] } as const;
+    const request = requestOf(elsewhere.users[0], mintOf(assets.erc20, "", 1));
+    expect(await refusal(engine.mint(forged, request))).toMatchObject({ code: "credentials_invalid" });
+  });
+
+  test("a viewer who was a developer can no longer mint, not even by work that has begun", async () => {
+    const { engine, tenant, assets } = await fixture();
+    const { session, member } = await signedIn(engine, tenant.applicationId, "developer");
+    const principal = await engine.people.principal(session);
+    const mint = (id: number) => engine.mint(principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
+    await engine.people.act(session, "mint", () => mint(1));
+    await engine.people.changeRole(member.memberId, "viewer");
+    expect(await refusal(mint(2))).toMatchObject({ code: "credentials_invalid" });
+    expect(await refusal(engine.people.act(session, "mint", () => mint(3)))).toMatchObject({ code: "role_missing" });
+  });
+
+  test("a change that waits for the writer is refused when its member loses the right meanwhile", async () => {
+    const { engine, tenant } = await fixture();
+    const { session, member } = await signedIn(engine, tenant.applicationId, "admin");
+    const late = engine.people.act(session, "assets", async () => {
+      const demoted = engine.people.actFromCommandLine(() => engine.people.changeRole(member.memberId, "viewer"));
+      const changed = engine.applications.change(tenant.applicationId, { dataAvailabilityMode: "validium" });
+      return Promise.all([demoted, changed]);
+    });
+    expect(await refusal(late)).toMatchObject({ code: "role_missing" });
+    expect((await engine.applications.get(tenant.applicationId)).dataAvailabilityMode).toBeNull();
+  });
+
+  test("keys are issued and revoked within the role, and members' own keys belong to nobody else", async () => {
+    const { engine, tenant } = await fixture();
+    const elsewhere = await newTenant(engine, []);
+    const { session, member } = await signedIn(engine, tenant.applicationId, "developer");
+    const inName = <T>(work: () => Promise<T>) => engine.people.act(session, "keys", work);
+    const { key } = await inName(() => engine.keys.issue(tenant.applicationId, { name: "shop", scopes: ["mint"] }));
+    expect(key).toMatchObject({ name: "shop", scopes: ["mint"] });
+    const tries: (() => Promise<unknown>)[] = [
+      () => engine.keys.issue(tenant.applicationId, { scopes: ["assets"] }),
+      () => engine.keys.issue(elsewhere.applicationId, { scopes: ["read"] }),
+      () => engine.keys.revoke(tenant.principal.keyId),
+      () => engine.people.invite({ applicationId: tenant.applicationId, role: "admin", name: "Me" }),
+      () => engine.people.changeRole(member.memberId, "admin"),
+    ];
+    for (const each of tries) expect(await refusal(inName(each))).toMatchObject({ code: "role_missing" });
+    await inName(() => engine.keys.revoke(key.keyId));
+    expect((await all(engine.keys.list(tenant.applicationId))).map(({ name }) => name)).toEqual([null, "shop"]);
+    expect(await refusal(engine.keys.revoke(member.keyId ?? ""))).toMatchObject({ code: "key_not_found" });
+  });
+
+  test("an admin changes its own team alone, and makes nobody an operator", async () => {
+    const { engine, tenant } = await fixture();
+    const elsewhere = await newTenant(engine, []);
+    const { member: operator } = await signedIn(engine, null, "operator");
+    const { session } = await signedIn(engine, tenant.applicationId, "admin");
+    const inName = <T>(work: () => Promise<T>) => engine.people.act(session, "members", work);
+    const { member } = await inName(() =>
+      engine.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "New" }),
+    );
+    const tries: [string, () => Promise<unknown>][] = [
+      ["role_missing", () => engine.people.invite({ applicationId: null, role: "operator", name: "Me" })],
+      [
+        "role_missing",
+        () => engine.people.invite({ applicationId: elsewhere.applicationId, role: "viewer", name: "Me" }),
+      ],
+      ["validation_failed", () => engine.people.changeRole(member.memberId, "operator")],
+      ["role_missing", () => engine.people.link(operator.memberId)],
+      ["role_missing", () => engine.people.remove(operator.memberId)],
+    ];
+    for (const [code, each] of tries) expect(await refusal(inName(each))).toMatchObject({ code });
+    await inName(() => engine.people.remove(member.memberId));
+    expect(await refusal(engine.people.remove(member.memberId))).toMatchObject({ code: "member_not_found" });
+  });
+});
+
+describe("the audit log", () => {
+  test("names who made each change, in the change's own write, without secrets", async () => {
+    const { engine, tenant, assets } = await fixture();
+    const { session } = await signedIn(engine, tenant.applicationId, "admin", "Ada");
+    const { applicationId } = tenant;
+    const inName = <T>(right: "keys" | "mint" | "webhooks" | "members", work: () => Promise<T>) =>
+      engine.people.act(session, right, work);
+    const { secret, key } = await inName("keys", () => engine.keys.issue(applicationId, { name: "shop" }));
+    const principal = await engine.people.principal(session);
+    const twice = requestOf(tenant.users[0], mintOf(assets.erc721, 1), mintOf(assets.erc721, 2));
+    await inName("mint", () => engine.mint(principal, twice));
+    await inName("webhooks", () => engine.webhooks.create(applicationId, { url: "https://example.com/" }));
+    await inName("members", () => engine.people.invite({ applicationId, role: "viewer", name: "Bob" }));
+    // What a program does with its key, and what fails, is no act.
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)));
+    await refusal(inName("mint", () => engine.mint(principal, twice)));
+    const log = await all(engine.people.audit(applicationId, { limit: 2 }));
+    expect(log.map(({ action, memberName, count, detail }) => [action, memberName, count, detail])).toEqual([
+      ["memberInvited", "Ada", 1, "Bob: viewer"],
+      ["webhookCreated", "Ada", 1, "https://example.com/"],
+      ["mint", "Ada", 2, null],
+      ["keyIssued", "Ada", 1, "shop"],
+      ["sessionOpened", "Ada", 1, "Ada"],
+    ]);
+    expect(log[3]?.subject).toBe(key.keyId);
+    expect(JSON.stringify(log)).not.toContain(secret.slice(-64));
+    expect(await all(engine.people.audit(null))).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("keeps its newest entries only", async () => {
+    const { engine, tenant, database, clock } = await fixture();
+    const addresses = Array.from({ length: 10_003 }, (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const);
+    const create = (ownerAddress: `0x${string}`) => engine.users.create(tenant.applicationId, { ownerAddress });
+    await engine.people.actFromCommandLine(() => Promise.all(addresses.map(create)));
+    const { data } = await engine.people.audit(null, { limit: 100 });
+    expect(data).toHaveLength(100);
+    expect(data[0]).toMatchObject({ memberId: null, action: "userCreated", count: 1 });
+    // It compares every record of the logs, so it finds one too many.
+    expect((await engine.operator.verify()).problems).toEqual([]);
+    await engine.close();
+    const again = await openTest(database, { clock: clock.read });
+    expect((await again.people.audit(null, { limit: 1 })).data[0]?.sequence).toBe(data[0]?.sequence);
+  });
+});
