@@ -20,7 +20,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     access: "mint",
     summary: "Mint the rows of a CSV or NDJSON file, up to a million, in the background",
     description:
-      "Every row has the fields of a mint's entry, and `ownerAddress` or `userId`. Rows of a wrong form refuse the whole drop; rows that the engine refuses are left out, and the result says why. The same rows again are the same drop; with an Idempotency-Key, the key names it.",
+      "Each row has the fields of a mint's entry, and `ownerAddress` or `userId`. A row of a wrong form refuses the whole drop. Rows that the engine refuses are left out, and the result says why. The same rows again are the same drop. With an Idempotency-Key, the key names the drop.",
     query: dropQuery,
     bodyStream: ROWS,
     example: "ownerAddress,tokenId\n0x7070707070707070707070707070707070707070,1001\n",
@@ -38,7 +38,7 @@ export const dropEndpoints: readonly Endpoint[] = [
       };
       try {
         onBytes(Number(request.headers["content-length"] ?? 0));
-        // A refusal before the last byte must not break its own connection.
+        // An early refusal must not break the connection that carries it.
         const pieces = rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
         const { job, replayed } = await drops.upload(principal, upload, pieces);
         if (replayed) reply.header("idempotency-replayed", "true");
@@ -60,7 +60,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     summary: "Drops of the application, newest first",
     success: {
       status: 200,
-      description: "All that are kept: those that run, and the last twenty.",
+      description: "Unfinished drops, and the last twenty finished ones.",
       schemas: [dropList],
     },
     handle: async ({ service: { drops }, principal }) => {
@@ -72,7 +72,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     method: "GET",
     path: `${PATH}/{dropId}`,
     access: "read",
-    summary: "One drop and how far it has come",
+    summary: "One drop and its progress",
     success: { status: 200, description: "The drop.", schemas: [drop] },
     handle: async ({ service: { drops }, principal, params }) =>
       dropToWire(await drops.get(principal.applicationId, params.dropId)),
@@ -82,7 +82,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     method: "DELETE",
     path: `${PATH}/{dropId}`,
     access: "mint",
-    summary: "Stop a drop; what it has minted stays",
+    summary: "Stop a drop; its mints stay",
     success: { status: 200, description: "The drop as it stopped.", schemas: [drop] },
     handle: async ({ service: { drops }, principal, params }) =>
       dropToWire(await drops.stop(principal.applicationId, params.dropId)),
@@ -92,7 +92,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     method: "GET",
     path: `${PATH}/{dropId}/result`,
     access: "read",
-    summary: "A line of JSON for each row that is done",
+    summary: "A line of JSON for each finished row",
     success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },
     async handle({ service: { drops }, principal, params, request, reply }) {
       const { bytes, lines } = await drops.result(principal.applicationId, params.dropId);
