@@ -8,5 +8,6 @@ export {
   exitKitToJson,
   requireWholeKit,
 } from "./kit.ts";
+export { parseExitKit } from "./parse.ts";
 export { type ExitOptions, type ExitPlan, type ExitResult, exitWithKit, planExit } from "./withdraw.ts";
 export { type ExitAllOptions, exitWithKits, type VaultExit } from "./withdraw-all.ts";

@@ -8,10 +8,11 @@ import type { L1Receipt, L1SendOptions } from "../ports.ts";
 import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";
 import { stateMirrorAbi as abi } from "./abi.ts";
 import { MODE_VALUE } from "./arguments.ts";
-import { toReceipt, ViemCommitter } from "./committer.ts";
+import { ViemCommitter } from "./committer.ts";
 import { connectTo, type L1Options, type L1WriteOptions } from "./connect.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
+import { toReceipt } from "./portal.ts";
 import { ViemReader } from "./reader.ts";
 
 /**

@@ -3,20 +3,13 @@ import { orAborted } from "../abort.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import type { ProofForm } from "../kzg/kzg.ts";
-import type { Address, Hash, Hex } from "../model.ts";
+import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
 import { isRefusal, reasonOf } from "./failure.ts";
 import { type CallKind, cappedFees, capReached, type Fees, higherFees } from "./fees.ts";
-
-/** A call that is ready to be signed. */
-export interface Call {
-  readonly to: Address;
-  readonly data: Hex;
-  readonly gas: bigint;
-  readonly blobs?: BlobSidecar;
-}
+import { type Call, type Sender, TRANSFER_GAS } from "./portal.ts";
 
 const REPLACE_AFTER_MS = 60_000;
 /** The price of blob gas can double in six blocks. Whatever is offered, the block's own price is paid. */
@@ -26,8 +19,6 @@ const BLOB_FEE_MARGIN = 2n;
  * four.
  */
 const MOST_UNDER_WAY = 8;
-/** Gas of a plain transfer to an account. */
-export const TRANSFER_GAS = 21_000n;
 /** Retries to hand over a raw transaction after a lost answer. The hash is known, so a repeat is harmless. */
 const RESEND: Backoff = { firstMs: 200, maxMs: 2_000 };
 const RESENDS = 4;
@@ -79,7 +70,7 @@ class KindConflict extends MintmarkError {}
  * A transaction that was given up may still be mined. So L1 must take each call only once, whatever its nonce: a commit
  * names the history that it follows, and a withdrawal names what was withdrawn before it.
  */
-export class TransactionSender {
+export class TransactionSender implements Sender {
   readonly #connection: L1Connection;
   readonly #account: LocalAccount;
   readonly #fees: FeeOptions;

@@ -2,10 +2,17 @@ import fc from "fast-check";
 import { custom } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rebuild } from "../../core/archive/index.ts";
-import { type ExitKit, exitKitToJson, exitWithKit, exportExitKit, proveFromL1 } from "../../core/exit/index.ts";
+import {
+  type ExitKit,
+  exitKitToJson,
+  exitWithKit,
+  exportExitKit,
+  parseExitKit,
+  proveFromL1,
+} from "../../core/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
-import { exitKitText, parseExitKit } from "../../scripts/exit/kit-file.ts";
+import { exitKitText } from "../../scripts/exit/kit-file.ts";
 import { at, createWorld, MATURITY, mint, passSeconds, type World } from "../settlement/fixture.ts";
 import { chainOf, openArchive, sourceOf } from "./fixture.ts";
 

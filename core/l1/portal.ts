@@ -1,0 +1,216 @@
+import {
+  type Account,
+  type ContractFunctionArgs,
+  encodeFunctionData,
+  parseEventLogs,
+  size,
+  type TransactionReceipt,
+} from "viem";
+import { MintmarkError } from "../errors.ts";
+import type { Address, Hex } from "../model.ts";
+import type { L1Owner, L1Receipt, L1SendOptions, WithdrawalCall } from "../ports.ts";
+import { stateCommitmentAbi as abi } from "./abi.ts";
+import { packedList, withdrawalArguments, withdrawalBatchArguments } from "./arguments.ts";
+import type { BlobSidecar } from "./blob-sidecar.ts";
+import type { L1Connection } from "./connection.ts";
+import { askL1, reasonIn, revertReason } from "./failure.ts";
+import { ViemReader } from "./reader.ts";
+
+/**
+ * Most withdrawals and signed lists of one transaction: 20 vaults of one list. With the longest signatures, lists and
+ * proofs, its calldata stays below the 128 KiB that nodes relay.
+ */
+const MAX_SHARES = 21;
+/** Calldata of a withdrawal with its group, or of half of a withdrawal and its list of 256 vaults. */
+const MAX_SHARE_BYTES = 6_100;
+/** The most gas of one transaction (EIP-7825). */
+const TRANSACTION_GAS = 16_777_216n;
+/** The least gas that the contract gives each item of a batch, for proof, signature and token call together. */
+const ITEM_GAS = 500_000n;
+/** Further gas of each item, and of the whole batch. */
+const GAS_AROUND_ITEM = 30_000n;
+const GAS_AROUND_ITEMS = 50_000n;
+/** Price of a byte of calldata that is not zero. */
+export const GAS_PER_BYTE = 16n;
+
+/** Gas to try one withdrawal of a batch, with some around it. A node that allows more must not try longer. */
+const TRIAL_GAS = 1_000_000n;
+/** The check of its list takes an item's gas too. */
+const LIST_TRIAL_GAS = TRIAL_GAS + ITEM_GAS + GAS_AROUND_ITEM;
+
+/** Gas of a plain transfer to an account. */
+export const TRANSFER_GAS = 21_000n;
+
+type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "voidDuplicate" | "registerAsset";
+type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
+/** A function of any interface of the contract, with its arguments. */
+export type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
+
+/** A call that is ready to be signed. */
+export interface Call {
+  readonly to: Address;
+  readonly data: Hex;
+  readonly gas: bigint;
+  readonly blobs?: BlobSidecar;
+}
+
+/** Sends the transactions of one account. */
+export interface Sender {
+  /** Resolves with the receipt of the mined transaction, successful or reverted. */
+  send(prepare: () => Promise<Call>, options?: L1SendOptions): Promise<TransactionReceipt>;
+}
+
+/** The functions of settlement contract and mirror that pay withdrawals, over a viem client and one account. */
+export class ViemPortal extends ViemReader implements L1Owner {
+  protected readonly account: Account;
+  readonly #sender: Sender;
+
+  constructor(connection: L1Connection, account: Account, sender: Sender) {
+    super(connection);
+    this.account = account;
+    this.#sender = sender;
+  }
+
+  transactionGas(): Promise<bigint> {
+    return askL1("asking for the gas of a block", async () => {
+      const { gasLimit } = await this.connection.client.getBlock();
+      return gasLimit < TRANSACTION_GAS ? gasLimit : TRANSACTION_GAS;
+    });
+  }
+
+  /** Tries the very call that `withdraw` makes, because a token's behaviour can depend on its gas. */
+  checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
+    return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, async () => {
+      const { result } = await this.connection.client.simulateContract({
+        ...this.#portal,
+        functionName: "withdrawBatch",
+        args: withdrawalBatchArguments([call], ITEM_GAS),
+        gas: call.authorization.list === undefined ? TRIAL_GAS : LIST_TRIAL_GAS,
+      });
+      if (result === 0n) return null;
+      return (
+        (await this.#refusalOf(call, TRIAL_GAS)) ??
+        "it needs more gas than an item of a batch has; its owner can withdraw it"
+      );
+    });
+  }
+
+  checkOwnWithdrawal(call: WithdrawalCall): Promise<string | null> {
+    return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, () => this.#refusalOf(call));
+  }
+
+  /** The contract's answer to `withdraw`, which gives a reason where `withdrawBatch` gives none. */
+  async #refusalOf(call: WithdrawalCall, gas?: bigint): Promise<string | null> {
+    const { list, deadline } = call.authorization;
+    const limit = gas !== undefined && { gas };
+    try {
+      if (list === undefined) {
+        const args = withdrawalArguments(call);
+        await this.connection.client.simulateContract({ ...this.#portal, functionName: "withdraw", args, ...limit });
+        return null;
+      }
+      const { vaultId, owner } = call.vault;
+      const args = [packedList(call, list)] as const;
+      await this.connection.client.readContract({ ...this.#portal, functionName: "checkList", args, ...limit });
+      const listed = list.find((each) => each.vaultId === vaultId);
+      if ((await this.verifyVault(call)) !== listed?.withdrawnBefore) return `NotListed(${vaultId})`;
+      // The list decides, so the owner may be the caller here.
+      await this.connection.client.simulateContract({
+        ...this.#portal,
+        account: owner as Address,
+        functionName: "withdraw",
+        args: withdrawalArguments({ ...call, authorization: { deadline, signature: "0x" } }),
+        ...limit,
+      });
+      return null;
+    } catch (error) {
+      const reason = revertReason(error);
+      if (reason === null) throw error;
+      return reason;
+    }
+  }
+
+  get #portal() {
+    return { abi, address: this.settlement.contract, account: this.account } as const;
+  }
+
+  async mostWithdrawals(): Promise<number> {
+    const left = (await this.transactionGas()) - relayGas(0, 0);
+    const most = Number(left / (relayGas(1, MAX_SHARE_BYTES) - relayGas(0, 0)));
+    return Math.max(2, Math.min(most, MAX_SHARES));
+  }
+
+  async withdraw(calls: readonly WithdrawalCall[], options?: L1SendOptions) {
+    const args = withdrawalBatchArguments(calls, ITEM_GAS);
+    const shares = calls.length + args[1].length;
+    if (calls.length < 1 || shares > MAX_SHARES) {
+      throw new RangeError(`1 to ${MAX_SHARES} withdrawals and lists a transaction, not ${shares}`);
+    }
+    const call = { abi, functionName: "withdrawBatch", args } as const;
+    const gas = (data: Hex) => relayGas(shares, size(data));
+    const receipt = await this.#mined(call, options, async () => this.withGas(call, gas));
+    if (receipt.status === "reverted") return { ...toReceipt(receipt), refusals: null };
+    // A failed item leaves an event of the contract in this transaction. A token may add others that look like it.
+    const own = receipt.logs.filter(({ address }) => address.toLowerCase() === this.settlement.contract);
+    const failed = parseEventLogs({ abi, logs: own, eventName: "WithdrawalFailed", strict: true });
+    const reasons = new Map(failed.map(({ args }) => [args.vaultId, reasonIn(abi, args.reason)]));
+    return { ...toReceipt(receipt), refusals: calls.map(({ vault }) => reasons.get(vault.vaultId) ?? null) };
+  }
+
+  async withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt> {
+    return toReceipt(await this.transact("withdraw", withdrawalArguments(call), options));
+  }
+
+  protected transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {
+    // viem's types cannot follow a union of functions; the signature above ties the arguments to the function.
+    return this.send({ abi, functionName, args } as ContractCall, options);
+  }
+
+  /** Sends a call to the contract, in turn with the account's other ones. */
+  protected async send(
+    call: ContractCall,
+    options?: L1SendOptions,
+    prepare?: () => Promise<Call>,
+  ): Promise<TransactionReceipt> {
+    const receipt = await this.#mined(call, options, prepare);
+    if (receipt.status === "success") return receipt;
+    throw new MintmarkError("l1_failed", `${call.functionName}: transaction ${receipt.transactionHash} reverted`);
+  }
+
+  #mined(call: ContractCall, options?: L1SendOptions, prepare = () => this.prepare(call)) {
+    return askL1(call.functionName, () => this.#sender.send(prepare, options));
+  }
+
+  /** The estimate shows a refusal with the contract's own error, before anything is sent. */
+  protected async prepare(call: ContractCall, at?: bigint): Promise<Call> {
+    const { client } = this.connection;
+    // On mined state: this account's pending transactions may be about to be replaced.
+    const block = at === undefined ? { blockTag: "latest" } : { blockNumber: at };
+    const estimate = await client.estimateContractGas({
+      ...call,
+      address: this.settlement.contract,
+      account: this.account,
+      ...block,
+    } as Parameters<typeof client.estimateContractGas>[0]);
+    return this.withGas(call, () => estimate + estimate / 20n);
+  }
+
+  protected withGas(call: ContractCall, gasOf: (data: Hex) => bigint): Call {
+    const data = encodeFunctionData(call);
+    const gas = gasOf(data);
+    return { to: this.settlement.contract, data, gas: gas < TRANSACTION_GAS ? gas : TRANSACTION_GAS };
+  }
+}
+
+/**
+ * The most gas of a relay. It is not estimated: a token or a wallet can turn expensive before the transaction is mined,
+ * and the contract reverts as a whole when an item has less than its gas left. Some tokens could also take so long
+ * together that a node gives up.
+ */
+function relayGas(shares: number, bytes: number): bigint {
+  return TRANSFER_GAS + BigInt(bytes) * GAS_PER_BYTE + BigInt(shares) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
+}
+
+export function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {
+  return { txHash: transactionHash, blockNumber, gasUsed };
+}
