@@ -13,6 +13,7 @@ const DIST = `${ROOT}dist`;
 
 /** Files of pages besides scripts. */
 const PAGE_FILES = [
+  "exit/index.html",
   "explorer/index.html",
   "explorer/style.css",
   "explorer/icon.svg",

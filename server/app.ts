@@ -28,6 +28,7 @@ import type { LogOptions } from "./operations/log.ts";
 import { forgetOldKeys } from "./operations/old-keys.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./operations/readiness.ts";
 import { consolePage } from "./pages/console.ts";
+import { exitPage } from "./pages/exit.ts";
 import { explorerPage } from "./pages/explorer.ts";
 import { mountPage } from "./pages/files.ts";
 import { mountHome } from "./pages/home.ts";
@@ -263,7 +264,7 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
     for (const endpoint of streams) mount(scope, endpoint, service, meters);
   });
   await mountHome(app, service);
-  for (const page of [explorerPage(service), consolePage(service), referencePage]) mountPage(app, page);
+  for (const page of [explorerPage(service), exitPage, consolePage(service), referencePage]) mountPage(app, page);
 }
 
 type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;

@@ -1,8 +1,10 @@
+import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { privateKeyToAccount } from "viem/accounts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
+import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/settings/process-settings.ts";
-import { configured } from "../cli/command.ts";
+import { acting, configured, leaf } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { privateKey } from "../cli/secret.ts";
 import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExits } from "../exit/exit.ts";
@@ -11,6 +13,19 @@ import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExit
 const SIGNED_SECONDS = 86_400n;
 
 export function addExit(program: Command): void {
+  leaf(
+    program,
+    "exit-page <file>",
+    "write the exit page: one HTML file to withdraw with a kit and a wallet, without a server",
+    ["exit-page mintmark-exit.html"],
+  ).action(
+    acting(async (_, [file = ""]) => {
+      const { html } = await exitPageHtml();
+      await writeFile(file, html);
+      process.stderr.write(`${file}: open it in a browser that has the owner's wallet\n`);
+      return undefined;
+    }),
+  );
   configured(
     program,
     "exit <kits...>",

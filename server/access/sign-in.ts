@@ -13,7 +13,7 @@ const MAX_CHALLENGES = 10_000;
 const ALGORITHM = "HS256";
 const TYPE = "owner+jwt";
 const ISSUER = "mintmark";
-const OWNERS = "Sign in to download the exit kits of your vaults. This sends no transaction and costs nothing.";
+const OWNERS = "Sign in to see your vaults and their withdrawals. This sends no transaction and costs nothing.";
 
 /** The origin's host for EIP-4361. viem accepts no IPv6 address there, so loopback uses its name. */
 function domainOf({ host }: URL): string {

@@ -6,7 +6,10 @@ import type { BuildOptions } from "esbuild";
 const ROOT = new URL("../../", import.meta.url);
 
 /** Names of the pages that have a script. */
-export const SCRIPTS = ["explorer", "console", "reference"] as const;
+export const SCRIPTS = ["console", "exit", "explorer", "reference", "withdraw"] as const;
+
+/** Scripts that are mostly libraries, so that nobody reads them as they are served. */
+const MINIFIED: ReadonlySet<string> = new Set(["console", "exit", "withdraw"]);
 
 /** The build of a page's script: one file with the same bytes for the same sources; readable where it checks proofs. */
 export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
@@ -16,9 +19,11 @@ export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { 
     entryPoints: [`server/pages/${page}/main.${page === "console" ? "tsx" : "ts"}`],
     jsx: "automatic",
     jsxImportSource: "preact",
-    minify: page === "console",
     bundle: true,
+    // Fetched by the browser, when it is needed.
+    external: ["/explorer/withdraw.js"],
     write: false,
+    minify: MINIFIED.has(page),
     format: "esm",
     platform: "browser",
     target: "es2022",

@@ -28,11 +28,12 @@ export function explorerPage({ engine, explorerRpc }: Pick<Service, "engine" | "
     address: "/explorer",
     policy: POLICY,
     async load() {
-      const [html, style, icon, script] = await Promise.all([
+      const [html, style, icon, script, withdraw] = await Promise.all([
         readFile(new URL("index.html", FOLDER)),
         readFile(new URL("style.css", FOLDER)),
         readFile(new URL("icon.svg", FOLDER)),
         pageScript("explorer"),
+        pageScript("withdraw"),
       ]);
       const settings = { environment: engine.environment, rpc: explorerRpc ?? null };
       return [
@@ -41,6 +42,8 @@ export function explorerPage({ engine, explorerRpc }: Pick<Service, "engine" | "
         pageFile("icon.svg", icon),
         pageFile("settings.json", JSON.stringify(settings)),
         pageFile("explorer.js", script),
+        // Loaded when an owner withdraws by its own transaction.
+        pageFile("withdraw.js", withdraw),
       ];
     },
   };

@@ -8,6 +8,8 @@ export interface PageFile {
   readonly path: string;
   readonly type: string;
   readonly body: Buffer;
+  /** Content-Security-Policy of this file, in the place of the page's. */
+  readonly policy?: string;
 }
 
 export interface Page {
@@ -51,7 +53,7 @@ export function mountPage(app: FastifyInstance, page: Page): void {
     const file = (await loading).get(path);
     if (file === undefined) throw new ServerError("route_not_found");
     reply.headers({
-      "content-security-policy": page.policy,
+      "content-security-policy": file.policy ?? page.policy,
       "cache-control": "no-cache",
       "referrer-policy": "no-referrer",
       "cross-origin-opener-policy": "same-origin",

@@ -19,6 +19,7 @@ const LINKS = {
   reference: "/docs",
   openapi: "/openapi.json",
   explorer: "/explorer",
+  exit: "/exit",
   health: "/healthz",
   readiness: "/readyz",
 } as const;

@@ -7,16 +7,7 @@ import {
   type Standard,
 } from "../../../core/protocol/verifier.ts";
 import type { Roots } from "./api.ts";
-
-/** An EIP-1193 provider: a wallet, or an Ethereum node behind `fetch`. */
-export interface Provider {
-  request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
-}
-
-/** The wallet of this browser, if any. */
-export function wallet(): Provider | null {
-  return (globalThis as { readonly ethereum?: Provider }).ethereum ?? null;
-}
+import type { Provider } from "./wallets.ts";
 
 /** An Ethereum node at an address. */
 export function node(address: string): Provider {

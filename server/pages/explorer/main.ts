@@ -6,6 +6,7 @@ import { ownerView } from "./owner.ts";
 import { showSource } from "./source.ts";
 import { stateView } from "./state.ts";
 import { vaultView } from "./vault.ts";
+import { onWallet } from "./wallets.ts";
 
 type View = (argument: string) => Promise<Node[]>;
 
@@ -82,7 +83,9 @@ async function start(): Promise<void> {
   const environment = document.getElementById("environment") as HTMLElement;
   environment.textContent = settings.environment;
   environment.hidden = false;
-  showSource(document.getElementById("source") as HTMLElement, settings, () => void draw());
+  const source = () => showSource(document.getElementById("source") as HTMLElement, settings, () => void draw());
+  source();
+  onWallet(source);
   await draw();
 }
 

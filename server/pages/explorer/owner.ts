@@ -1,26 +1,20 @@
-import { bytesToHex, type Hex, type VaultContent } from "../../../core/protocol/verifier.ts";
-import { Problem, readBatches, request } from "./api.ts";
+import { readBatches } from "./api.ts";
 import { vaultsOf } from "./batch.ts";
 import { button, code, el, failure, fill, notice } from "./dom.ts";
 import { counted } from "./format.ts";
-import { wallet } from "./l1.ts";
-import { vaultTable } from "./vaults.ts";
+import { ownVaults } from "./own-vaults.ts";
+import { type Session, signIn } from "./session.ts";
+import { onWallet, type Wallet, wallets } from "./wallets.ts";
 
-interface Session {
-  readonly token: string;
-  readonly address: Hex;
-  readonly expiresAt: string;
-}
-
-/** A session, and its end at the server, which shows the sign-in again. */
-interface SignedIn extends Session {
-  end(): void;
-}
-
-/** In memory only: it ends with the page. */
 let session: Session | null = null;
+let greeting: HTMLElement | null = null;
 
-/** The signed-in owner's vaults and their exit kits. */
+// A wallet can announce itself after the page was drawn.
+onWallet(() => {
+  if (greeting?.isConnected) greeting.dispatchEvent(new Event("wallet"));
+});
+
+/** The signed-in owner's vaults: what they hold, their exit kits, and their way to L1. */
 export async function ownerView(): Promise<Node[]> {
   const place = el("div", {});
   const show = () =>
@@ -35,7 +29,9 @@ export async function ownerView(): Promise<Node[]> {
     el(
       "p",
       { class: "lead" },
-      "An exit kit is a small file with everything needed to withdraw a vault on L1, without the operator. Keep it like a receipt. It moves nothing without your key.",
+      "Take your tokens to L1 here. An exit kit is a small file that does the same without this server: ",
+      el("a", { href: "/exit" }, "the exit page"),
+      " needs only the file and your wallet. Keep it like a receipt.",
     ),
     place,
   ];
@@ -46,61 +42,52 @@ function signedIn(): boolean {
 }
 
 function welcome(done: () => void): HTMLElement {
+  const place = el("div", {});
+  const draw = () => place.replaceChildren(...offers(done));
+  place.addEventListener("wallet", draw);
+  greeting = place;
+  draw();
+  return place;
+}
+
+function offers(done: () => void): Node[] {
+  const found = wallets();
+  if (found.length === 0) {
+    return [notice("This browser has no wallet. Open this page in a browser with your Ethereum wallet.")];
+  }
   const answer = el("div", {});
-  if (wallet() === null) {
-    return notice("This browser has no wallet. Open this page in a browser with your Ethereum wallet.");
-  }
-  const start = button("Sign in with Ethereum", () =>
-    fill(answer, async () => {
-      session = await signIn();
-      done();
-      return [];
-    }),
-  );
-  return el(
-    "div",
-    {},
+  const start = (wallet: Wallet) =>
+    button(`Sign in with ${wallet.name}`, () =>
+      fill(answer, async () => {
+        session = await signIn(wallet);
+        done();
+        return [];
+      }),
+    );
+  return [
     el("p", {}, "Your wallet signs a short text that names this site. It sends no transaction and costs nothing."),
-    start,
+    el("div", { class: "choices" }, ...found.map(start)),
     answer,
-  );
-}
-
-/** EIP-4361: the server writes the text, the wallet signs it, and the server returns a session for the address. */
-async function signIn(): Promise<Session> {
-  const provider = wallet();
-  const accounts = (await provider?.request({ method: "eth_requestAccounts" })) as readonly Hex[] | undefined;
-  const address = accounts?.[0];
-  if (!provider || address === undefined) throw new Error("The wallet shows no account.");
-  const { message } = await post<{ message: string }>("/owner/v1/challenge", { address });
-  if (!message.startsWith(`${location.host} wants you to sign in`)) {
-    throw new Error("The text to sign names another site. Do not sign it.");
-  }
-  const text = bytesToHex(new TextEncoder().encode(message));
-  const signature = await provider.request({ method: "personal_sign", params: [text, address] });
-  return post("/owner/v1/session", { message, signature });
-}
-
-async function post<T>(path: string, body: unknown): Promise<T> {
-  const headers = { "content-type": "application/json" };
-  return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
+  ];
 }
 
 function ownersPage(current: Session, changed: () => void, end: () => void): Node[] {
   const found = el("div", { class: "found" });
+  const own = ownVaults({ ...current, end });
   const leave = button("Sign out", () => {
     session = null;
     changed();
   });
-  void search({ ...current, end }, found, null, 0, 0);
-  return [el("p", { class: "who" }, "Signed in as ", code(current.address), " ", leave), found];
+  void search(current, own.table, found, null, 0, 0);
+  return [el("p", { class: "who" }, "Signed in as ", code(current.address), " ", leave), own.panel, found];
 }
 
 /**
  * Searches the public data of one page of batches, and offers to continue. Nobody learns which vaults it searches for.
  */
 async function search(
-  current: SignedIn,
+  current: Session,
+  table: ReturnType<typeof ownVaults>["table"],
   place: HTMLElement,
   cursor: string | null,
   seen: number,
@@ -114,38 +101,16 @@ async function search(
     const pages = await Promise.all(sealed.map(vaultsOf));
     const own = pages.flat().filter(({ owner }) => owner === current.address);
     const total = matches + own.length;
-    if (own.length > 0)
-      progress.before(vaultTable(own, { name: "Exit kit", cell: (vault) => download(vault, current) }));
+    if (own.length > 0) progress.before(table(own));
     const summary = `${counted(total, "vault")} of yours in ${counted(seen + sealed.length, "sealed batch", "sealed batches")}.`;
-    const older = () => search(current, place, next, seen + sealed.length, total);
+    const older = () => search(current, table, place, next, seen + sealed.length, total);
     progress.replaceChildren(summary, " ", ...(next === null ? [] : [button("Search older batches", older)]));
   } catch (error) {
     const again = () => {
       failed.remove();
-      return search(current, place, cursor, seen, matches);
+      return search(current, table, place, cursor, seen, matches);
     };
     const failed = failure(error, again);
     progress.replaceWith(failed);
   }
-}
-
-function download({ vaultId }: VaultContent, { token, end }: SignedIn): HTMLElement {
-  const place = el("span", {});
-  const name = `exit-kit-${vaultId}.json`;
-  const save = () =>
-    fill(place, async () => {
-      const headers = { authorization: `Bearer ${token}` };
-      const response = await request(`/owner/v1/vaults/${vaultId}/exit-kit`, { headers }).catch((error: unknown) => {
-        if (error instanceof Problem && error.code.startsWith("credentials_")) end();
-        throw error;
-      });
-      const address = URL.createObjectURL(await response.blob());
-      el("a", { href: address, download: name }).click();
-      URL.revokeObjectURL(address);
-      return [start, el("span", { role: "status", class: "quiet" }, " saved")];
-    });
-  const start = button("Download", save);
-  start.setAttribute("aria-label", `Download the exit kit of vault ${vaultId}`);
-  place.append(start);
-  return place;
 }

@@ -1,0 +1,52 @@
+import { bytesToHex, type Hex } from "../../../core/protocol/verifier.ts";
+import { Problem, request } from "./api.ts";
+import { accountsOf, chooseWallet, type Provider, type Wallet } from "./wallets.ts";
+
+/** An owner who has signed in, and its wallet. In memory only: it ends with the page. */
+export interface Session {
+  readonly token: string;
+  readonly address: Hex;
+  readonly expiresAt: string;
+  readonly provider: Provider;
+}
+
+/** A session, and its end at the server, which shows the sign-in again. */
+export interface SignedIn extends Session {
+  end(): void;
+}
+
+/** EIP-4361: the server writes the text, the wallet signs it, and the server returns a session for the address. */
+export async function signIn(wallet: Wallet): Promise<Session> {
+  const { provider } = wallet;
+  const [address] = await accountsOf(provider);
+  if (address === undefined) throw new Error("The wallet shows no account.");
+  const { message } = await post<{ message: string }>("/owner/v1/challenge", { address });
+  if (!message.startsWith(`${location.host} wants you to sign in`)) {
+    throw new Error("The text to sign names another site. Do not sign it.");
+  }
+  const text = bytesToHex(new TextEncoder().encode(message));
+  const signature = await provider.request({ method: "personal_sign", params: [text, address] });
+  chooseWallet(wallet);
+  return { ...(await post<Omit<Session, "provider">>("/owner/v1/session", { message, signature })), provider };
+}
+
+/** A request of the signed-in owner. A refused session has ended. */
+export async function asOwner({ token, end }: SignedIn, path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { ...init.headers, authorization: `Bearer ${token}` };
+  return request(path, { ...init, headers }).catch((error: unknown) => {
+    if (error instanceof Problem && error.code.startsWith("credentials_")) end();
+    throw error;
+  });
+}
+
+export async function postAsOwner<T>(session: SignedIn, path: string, body: unknown): Promise<T> {
+  return (await asOwner(session, path, sending(body))).json();
+}
+
+async function post<T>(path: string, body: unknown): Promise<T> {
+  return (await request(path, sending(body))).json();
+}
+
+function sending(body: unknown): RequestInit {
+  return { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+}

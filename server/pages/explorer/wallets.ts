@@ -1,0 +1,69 @@
+/** An EIP-1193 provider: a wallet, or an Ethereum node behind `fetch`. */
+export interface Provider {
+  request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
+}
+
+/** A wallet of this browser. */
+export interface Wallet {
+  /** The wallet's own name, which it chooses. */
+  readonly name: string;
+  readonly provider: Provider;
+}
+
+interface Announcement {
+  readonly info: { readonly uuid: string; readonly name: string };
+  readonly provider: Provider;
+}
+
+const announced = new Map<string, Wallet>();
+const listeners = new Set<() => void>();
+let chosen: Wallet | null = null;
+
+// EIP-6963: each wallet announces itself at its start, and again when it is asked.
+addEventListener("eip6963:announceProvider", (event) => {
+  const { info, provider } = (event as CustomEvent<Announcement>).detail;
+  if (typeof info?.uuid !== "string" || typeof info.name !== "string" || announced.has(info.uuid)) return;
+  announced.set(info.uuid, { name: info.name.slice(0, 40), provider });
+  for (const tell of listeners) tell();
+});
+dispatchEvent(new Event("eip6963:requestProvider"));
+
+/** The wallets that have announced themselves; else the one of `window.ethereum`, if there is one. */
+export function wallets(): readonly Wallet[] {
+  if (announced.size > 0) return [...announced.values()];
+  const { ethereum } = globalThis as { readonly ethereum?: Provider };
+  return ethereum === undefined ? [] : [{ name: "Ethereum", provider: ethereum }];
+}
+
+/** Calls `tell` when a further wallet announces itself. */
+export function onWallet(tell: () => void): void {
+  listeners.add(tell);
+}
+
+/** The wallet that the visitor has chosen, or the first; null without one. */
+export function wallet(): Provider | null {
+  return (chosen ?? wallets()[0])?.provider ?? null;
+}
+
+export function chooseWallet(one: Wallet): void {
+  chosen = one;
+}
+
+/** The accounts that the wallet shows to this page, in lower case; the wallet asks its user at first. */
+export async function accountsOf(provider: Provider): Promise<readonly `0x${string}`[]> {
+  const accounts = (await provider.request({ method: "eth_requestAccounts" })) as readonly string[] | undefined;
+  return (accounts ?? []).map((account) => account.toLowerCase() as `0x${string}`);
+}
+
+/** Brings the wallet to a chain, with its user's consent. */
+export async function switchChain(provider: Provider, chainId: bigint): Promise<void> {
+  const now = BigInt(String(await provider.request({ method: "eth_chainId" })));
+  if (now === chainId) return;
+  try {
+    const params = [{ chainId: `0x${chainId.toString(16)}` }];
+    await provider.request({ method: "wallet_switchEthereumChain", params });
+  } catch (error) {
+    if ((error as { code?: unknown } | null)?.code !== 4902) throw error;
+    throw new Error(`Your wallet does not know chain ${chainId}. Add that network to the wallet, then try again.`);
+  }
+}

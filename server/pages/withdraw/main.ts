@@ -1,0 +1,81 @@
+import { type ExitKit, exitWithKit, exitWithKits, parseExitKit, planExit } from "../../../core/exit/index.ts";
+import type { Hash } from "../../../core/index.ts";
+import { connectWallet } from "../../../core/l1/index.ts";
+import type { Provider } from "../explorer/wallets.ts";
+
+// An owner's own withdrawal through its wallet: the part of the pages that needs an Ethereum library.
+
+export { type ExitKit, parseExitKit };
+
+/** What came of one vault. */
+export interface Outcome {
+  readonly vaultId: bigint;
+  /** The transaction that paid it; null when none did. */
+  readonly txHash: Hash | null;
+  /** Why it was not paid; null when it was. */
+  readonly refusal: string | null;
+}
+
+/** What the contract says of a kit, by its owner's wallet. */
+export interface Checked {
+  readonly withdrawn: bigint;
+  /** Units that are left. */
+  readonly left: bigint;
+  /** Base units of the token that they mint. */
+  readonly baseUnits: bigint;
+}
+
+/** Has the kit's contract verify it. Rejects with what is wrong with the kit, and when nothing is left. */
+export async function check(provider: Provider, address: `0x${string}`, kit: ExitKit): Promise<Checked> {
+  const l1 = await connect(provider, address, kit);
+  const { withdrawnBefore, quantity, baseUnits } = await planExit({ kit, l1, account: address });
+  return { withdrawn: withdrawnBefore, left: quantity, baseUnits };
+}
+
+/** Withdraws all that is left of the kits' vaults, which one contract pays, by transactions of their owner. */
+export async function withdraw(
+  provider: Provider,
+  address: `0x${string}`,
+  kits: readonly ExitKit[],
+  onSent: (txHash: Hash) => void,
+): Promise<readonly Outcome[]> {
+  const [kit, ...more] = kits;
+  if (kit === undefined) return [];
+  const l1 = await connect(provider, address, kit);
+  try {
+    if (more.length === 0) {
+      const { txHash } = await exitWithKit({ kit, l1, account: address, onSent });
+      return [{ vaultId: kit.vault.vaultId, txHash, refusal: null }];
+    }
+    const exits = await exitWithKits({ kits, l1, account: address, onSent });
+    return exits.map(({ vaultId, txHash, refusal }) => ({ vaultId, txHash, refusal: refusal && sentence(refusal) }));
+  } catch (error) {
+    throw error instanceof Error ? new Error(sentence(error.message), { cause: error }) : error;
+  }
+}
+
+function connect(wallet: Provider, address: `0x${string}`, { settlement }: ExitKit) {
+  return connectWallet({ wallet: wallet as Parameters<typeof connectWallet>[0]["wallet"], address, ...settlement });
+}
+
+/** What the contract's own reasons mean for an owner. */
+const MEANINGS: readonly (readonly [RegExp, string])[] = [
+  [/NotMature\(/, "This token cannot leave yet: it still matures on L1. Try again later."],
+  [
+    /TokenRefused\(/,
+    "The token contract refuses this withdrawal for now: it may be paused, or the token may exist already.",
+  ],
+  [/VaultExhausted\(|AmountInvalid\(/, "Nothing is left of this vault."],
+  [
+    /BatchBeforeRegistration\(|AssetNotRegistered\(/,
+    "The contract has no registration of this token that pays this vault.",
+  ],
+  [/User rejected|denied transaction/i, "You declined the request in your wallet."],
+  [/insufficient funds/i, "This account has too little of the chain's own currency to pay for the transaction."],
+];
+
+/** A refusal as a sentence, with the contract's words when they say more. */
+function sentence(reason: string): string {
+  const known = MEANINGS.find(([pattern]) => pattern.test(reason));
+  return known === undefined ? reason : known[1];
+}

@@ -1,0 +1,278 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { type Abi, createPublicClient, createWalletClient, type Hex, http, parseAbi } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { exportExitKit } from "../../core/exit/index.ts";
+import { readL1 } from "../../core/l1/index.ts";
+import { until } from "../../scripts/demo/until.ts";
+import { exitKitText } from "../../scripts/exit/kit-file.ts";
+import { ADMIN, USERS } from "../../scripts/sandbox/accounts.ts";
+import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
+import { answer, createClient, type MintmarkClient, mint } from "../../server/client/index.ts";
+import { pageScript } from "../../server/pages/bundle.ts";
+import { exitPageHtml } from "../../server/pages/exit.ts";
+import { mintmark } from "../cli/cli.ts";
+import { axeFaults, hasChromium, launchChromium, visit } from "./chromium.ts";
+import { addWallets, type StubWallet } from "./wallets.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const OWNER_OF = parseAbi(["function ownerOf(uint256) view returns (address)"]);
+const [{ owner: alice, userId }, { owner: bob }] = USERS;
+const SHAPES: readonly BrowserContextOptions[] = [
+  { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
+  { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
+];
+
+describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
+  let folder: string;
+  let sandbox: Sandbox;
+  let browser: Browser;
+  let client: MintmarkClient;
+  /** Alice has the tokens 1 to 8, a wallet contract of her key 9 and 10. */
+  let vaultIds: string[];
+  let contract: Hex;
+  const asked: string[] = [];
+  const vault = (tokenId: number) => vaultIds[tokenId - 1] ?? "";
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "mintmark-owner-"));
+    [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
+    const { api, apiKey, rpcUrl } = sandbox.description;
+    client = createClient({ baseUrl: api, apiKey });
+    const artifact = await readFile(join(ROOT, "artifacts/contracts/test/Wallet1271.sol/Wallet1271.json"), "utf8");
+    const { abi, bytecode } = JSON.parse(artifact) as { readonly abi: Abi; readonly bytecode: Hex };
+    const admin = createWalletClient({ account: ADMIN, transport: http(rpcUrl) });
+    const hash = await admin.deployContract({ abi, bytecode, args: [alice.address, 0], chain: null });
+    const receipt = await createPublicClient({ transport: http(rpcUrl) }).waitForTransactionReceipt({ hash });
+    contract = receipt.contractAddress ?? "0x";
+    const { userId: byContract } = await answer(
+      client.POST("/api/v1/users", { body: { ownerAddress: contract.toLowerCase() as Hex } }),
+    );
+    const tokens = (from: number, count: number) =>
+      Array.from({ length: count }, (_, i) => ({
+        ...{ tokenId: String(from + i), assetId: sword().assetId, amount: "1" },
+        ...{ dataAvailabilityMode: "zk-rollup" as const },
+      }));
+    const users = [
+      { userId, mints: tokens(1, 8) },
+      { userId: byContract, mints: tokens(9, 2) },
+    ];
+    vaultIds = (await mint(client, { users })).vaults.map(({ vaultId }) => vaultId);
+    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(1) } } }));
+    await until("the mints on L1", read, ({ status }) => status === "settled" || status === "finalized");
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await sandbox?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const sword = () => {
+    const found = sandbox.description.assets.find(({ standard }) => standard === "erc721");
+    if (found === undefined) throw new Error("the sandbox has no ERC-721");
+    return found;
+  };
+  const ownerOf = (tokenId: number) => {
+    const chain = createPublicClient({ transport: http(sandbox.description.rpcUrl) });
+    const call = { abi: OWNER_OF, address: sword().contractAddress, functionName: "ownerOf" } as const;
+    return chain.readContract({ ...call, args: [BigInt(tokenId)] });
+  };
+  const stub = (more: Partial<StubWallet> = {}): StubWallet => {
+    return { name: "Foxy", account: alice, rpc: sandbox.description.rpcUrl, asked, ...more };
+  };
+  async function open(wallets: readonly StubWallet[], path: string, shape: BrowserContextOptions = {}) {
+    const context = await browser.newContext(shape);
+    await addWallets(context, wallets);
+    const visited = await visit(context);
+    await visited.page.goto(path.startsWith("file:") ? path : `${sandbox.description.api}${path}`);
+    return { ...visited, tab: visited.page };
+  }
+  async function signIn(wallets: readonly StubWallet[], shape?: BrowserContextOptions) {
+    const visited = await open(wallets, "/explorer#/owner", shape);
+    await visited.tab.getByRole("button", { name: "Sign in with Foxy" }).click();
+    await visited.tab.getByText(/vaults of yours in/).waitFor();
+    return visited;
+  }
+  const box = (tab: Page, tokenId: number) => tab.getByRole("checkbox", { name: `Select vault ${vault(tokenId)}` });
+  const rowOf = (tab: Page, tokenId: number) => tab.locator("tr").filter({ has: box(tab, tokenId) });
+  const spent = async (tab: Page, tokenId: number) => {
+    await rowOf(tab, tokenId).and(tab.locator(".spent")).getByText("on L1").waitFor();
+    expect(await box(tab, tokenId).isDisabled()).toBe(true);
+  };
+  const press = (tab: Page, name: string) => tab.getByRole("button", { name }).click();
+
+  test("chooses one of several wallets, and withdraws a vault by the operator with one signature", async () => {
+    const other = stub({ name: "Other", account: bob });
+    const { tab, problems } = await signIn([other, stub()]);
+    expect(await tab.getByRole("button", { name: "Withdraw by the operator" }).isDisabled()).toBe(true);
+    asked.length = 0;
+    await box(tab, 1).check();
+    await press(tab, "Withdraw by the operator");
+    await rowOf(tab, 1).getByText("accepted").waitFor();
+    await spent(tab, 1);
+    expect(await ownerOf(1)).toBe(alice.address);
+    expect(asked).toContain("eth_signTypedData_v4");
+    expect(asked).not.toContain("eth_sendTransaction");
+    expect(problems).toEqual([]);
+    // A new visit finds it spent.
+    const { tab: again } = await signIn([stub()]);
+    await spent(again, 1);
+  });
+
+  test("withdraws some vaults by one transaction of its own, and is told what its wallet declines", async () => {
+    const declines = new Set(["eth_sendTransaction", "eth_signTypedData_v4"]);
+    const { tab, problems } = await signIn([stub({ declines })]);
+    for (const tokenId of [2, 3]) await box(tab, tokenId).check();
+    const told = tab.getByRole("alert").getByText("You declined the request in your wallet.");
+    for (const name of ["Withdraw by my own transaction", "Withdraw by the operator"]) {
+      await press(tab, name);
+      await told.waitFor();
+    }
+    declines.clear();
+    asked.length = 0;
+    await press(tab, "Withdraw by my own transaction");
+    for (const tokenId of [2, 3]) await spent(tab, tokenId);
+    expect(asked.filter((method) => method === "eth_sendTransaction")).toHaveLength(1);
+    expect([await ownerOf(2), await ownerOf(3)]).toEqual([alice.address, alice.address]);
+    expect(problems).toEqual([]);
+  });
+
+  test("signs in and withdraws as a wallet contract, by the operator and by itself", async () => {
+    const { tab } = await signIn([stub({ contract })]);
+    await box(tab, 9).check();
+    await press(tab, "Withdraw by the operator");
+    await spent(tab, 9);
+    await press(tab, "Select all");
+    await press(tab, "Withdraw by my own transaction");
+    await spent(tab, 10);
+    expect((await ownerOf(9)).toLowerCase()).toBe(contract);
+    expect((await ownerOf(10)).toLowerCase()).toBe(contract);
+  });
+
+  test("withdraws with the client and wagmi's own connector", async () => {
+    const { tab } = await open([stub()], "/explorer");
+    const { api, apiKey } = sandbox.description;
+    const source = `
+      import { connect, createConfig, http } from "@wagmi/core";
+      import { defineChain } from "viem";
+      import { createClient, withdraw } from "./server/client/index.ts";
+      const local = { id: 31337, name: "Local", nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 } };
+      const chain = defineChain({ ...local, rpcUrls: { default: { http: [] } } });
+      const config = createConfig({ chains: [chain], transports: { [chain.id]: http() }, storage: null });
+      const connector = config.connectors.find(({ name }) => name === "Foxy");
+      globalThis.withdrawn = connect(config, { connector }).then(async () => {
+        const client = createClient({ baseUrl: ${JSON.stringify(api)}, apiKey: ${JSON.stringify(apiKey)} });
+        const signer = await connector.getProvider();
+        return withdraw(client, { vaultIds: [${JSON.stringify(vault(4))}], signer, wait: true, pollingMs: 200 });
+      });`;
+    const options = { bundle: true, write: false, format: "iife", platform: "browser", logLevel: "silent" } as const;
+    const { outputFiles } = await build({ ...options, stdin: { contents: source, resolveDir: ROOT, loader: "ts" } });
+    await tab.evaluate(outputFiles[0]?.text ?? "");
+    const [one] = (await tab.evaluate("withdrawn")) as { withdrawal: { status: string } }[];
+    expect(one?.withdrawal.status).toMatch(/settled|finalized/);
+    expect(await ownerOf(4)).toBe(alice.address);
+  });
+
+  describe("with the exit page from a file", () => {
+    const kits: string[] = [];
+    let address: string;
+
+    beforeAll(async () => {
+      const { rpcUrl, contract } = sandbox.description;
+      const l1 = await readL1({ rpc: rpcUrl, contract });
+      for (const tokenId of [5, 6, 7]) {
+        const kit = await exportExitKit(await sandbox.engine.proofs.exit(BigInt(vault(tokenId))), l1);
+        kits.push(join(folder, `${tokenId}.json`));
+        await writeFile(join(folder, `${tokenId}.json`), exitKitText(kit));
+      }
+      const file = join(folder, "mintmark-exit.html");
+      await writeFile(file, (await exitPageHtml()).html);
+      address = `file://${file}`;
+    });
+
+    test("withdraws a vault, and asks nobody but the wallet", async () => {
+      const { tab, problems, origins } = await open([stub({ name: "Other", account: bob }), stub()], address);
+      await tab.getByLabel("The file, or several of them").setInputFiles(kits[0] ?? "");
+      await tab.getByText("The proof in this file is whole.").waitFor();
+      await press(tab, "Connect Other");
+      await tab.getByRole("alert").getByText("Choose the owner's account in the wallet.").waitFor();
+      await tab.getByLabel("The file, or several of them").setInputFiles([]);
+      await tab.getByLabel("The file, or several of them").setInputFiles(kits[0] ?? "");
+      await press(tab, "Connect Foxy");
+      await tab.getByText("The contract has verified 1 proof.").waitFor();
+      await press(tab, "Withdraw");
+      await tab.getByText(`Vault ${vault(5)} is paid`).waitFor();
+      expect(await ownerOf(5)).toBe(alice.address);
+      expect([problems, [...origins]]).toEqual([[], []]);
+    });
+
+    test("withdraws several by one transaction, and leaves a spent one out", async () => {
+      const { tab } = await open([stub()], address);
+      await tab.getByLabel("The file, or several of them").setInputFiles(kits);
+      await press(tab, "Connect Foxy");
+      await tab.getByRole("alert").getByText("All of this vault has been withdrawn").waitFor();
+      asked.length = 0;
+      await press(tab, "Withdraw");
+      for (const tokenId of [6, 7]) await tab.getByText(`Vault ${vault(tokenId)} is paid`).waitFor();
+      expect(asked.filter((method) => method === "eth_sendTransaction")).toHaveLength(1);
+      expect([await ownerOf(6), await ownerOf(7)]).toEqual([alice.address, alice.address]);
+    });
+
+    test("refuses a damaged kit in words, and says when there is no wallet", async () => {
+      const { tab } = await open([], address);
+      const kit = JSON.parse(await readFile(kits[0] ?? "", "utf8"));
+      const file = (name: string, content: object) => {
+        return { name, mimeType: "application/json", buffer: Buffer.from(JSON.stringify(content)) };
+      };
+      const field = tab.getByLabel("The file, or several of them");
+      await field.setInputFiles(file("forged.json", { ...kit, vault: { ...kit.vault, amount: "2" } }));
+      await tab.getByRole("alert").getByText("forged.json: The exit kit is damaged").waitFor();
+      await field.setInputFiles(file("other.json", { ...kit, chainId: 1 }));
+      await tab.getByRole("alert").getByText("other.json: This is not an exit kit: chainId").waitFor();
+      await field.setInputFiles(kits[0] ?? "");
+      await tab.getByText("This browser shows no wallet to this page.").waitFor();
+    });
+
+    test("is the page that the server has, to use and to save, and the command writes", async () => {
+      const { html } = await exitPageHtml();
+      const written = join(folder, "written.html");
+      expect(await mintmark(["exit-page", written])).toMatchObject({ code: 0, stdout: "" });
+      expect(await readFile(written, "utf8")).toBe(html);
+      for (const path of ["/exit", "/exit/mintmark-exit.html"]) {
+        const served = await fetch(`${sandbox.description.api}${path}`);
+        expect(await served.text(), path).toBe(html);
+        expect(served.headers.get("content-security-policy")).toContain("default-src 'none'; script-src 'sha256-");
+      }
+    });
+
+    test.each(SHAPES)("is clean for axe, as are the owner's vaults: $viewport.width $colorScheme", async (shape) => {
+      const { tab } = await open([stub()], address, shape);
+      await tab.getByLabel("The file, or several of them").setInputFiles(kits);
+      await press(tab, "Connect Foxy");
+      await tab.getByText("The contract has verified 3 proofs.").waitFor();
+      expect(await axeFaults(tab)).toEqual([]);
+      const { tab: mine } = await signIn([stub()], shape);
+      await spent(mine, 5);
+      expect(await axeFaults(mine)).toEqual([]);
+      for (const page of [tab, mine]) {
+        expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+      }
+    });
+  });
+
+  test("loads less than 200 KB of script, compressed, with everything that an owner can do", async () => {
+    const sizes = await Promise.all(
+      (["explorer", "withdraw", "exit"] as const).map(async (page) => {
+        return [page, Math.ceil(gzipSync(await pageScript(page)).length / 1024)] as const;
+      }),
+    );
+    const { explorer, withdraw, exit } = Object.fromEntries(sizes) as Record<string, number>;
+    process.stdout.write(`script, compressed: explorer ${explorer} KB, withdraw ${withdraw} KB, exit ${exit} KB\n`);
+    expect((explorer ?? 0) + (withdraw ?? 0)).toBeLessThan(200);
+    expect(exit).toBeLessThan(200);
+  });
+});
