@@ -1,6 +1,6 @@
 /**
  * Everything a verifier needs to check vaults, proofs and whole batches against L1. Runs in a browser; `@noble/hashes`
- * is the only dependency. {@link "./index.ts"} has all of the protocol.
+ * and `@noble/curves` are the only dependencies. {@link "./index.ts"} has all of the protocol.
  */
 export type { Hash, Hex, Mode, Standard } from "../model.ts";
 export type { BatchHeader, VaultContent } from "../ports.ts";
