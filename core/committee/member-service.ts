@@ -2,8 +2,8 @@ import { readBody } from "../archive/batch-source.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
 
-/** A response is a few lines of JSON. Longer ones are refused. */
-const MAX_ANSWER_BYTES = 64 * 1024;
+/** Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets. */
+const MAX_ANSWER_BYTES = 256 * 1024;
 const SIGNATURE = /^0x[0-9a-f]{130}$/;
 
 /** The client of a committee member's service over HTTP. Checks every answer; the caller's signal limits the time. */
@@ -27,14 +27,12 @@ export class MemberService {
 
   /** The `signature` of the response, 65 bytes. The caller checks the signer. */
   async askForSignature(path: string, init: RequestInit): Promise<Hex> {
-    const { signature } = await this.ask(path, init);
-    if (typeof signature !== "string" || !SIGNATURE.test(signature)) throw nonsense("no signature");
-    return signature as Hex;
+    return signatureIn(await this.ask(path, init));
   }
 
-  /** Like {@link askForSignature}, for a batch: sends its data with an operator's signed request. */
-  async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal): Promise<Hex> {
-    return this.askForSignature(path, {
+  /** The JSON object of the response to a batch: sends its data with an operator's signed request. */
+  async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal) {
+    return this.ask(path, {
       method: "POST",
       headers: { "content-type": "application/octet-stream", authorization: `Operator ${request}` },
       // A copy, because fetch does not accept a shared buffer.
@@ -52,6 +50,12 @@ export class MemberService {
       throw new MintmarkError("l1_failed", `cannot be reached at ${this.#url} (${cause})`, { cause: error });
     }
   }
+}
+
+/** The `signature` of a response, 65 bytes. The caller checks the signer. */
+export function signatureIn({ signature }: Readonly<Record<string, unknown>>): Hex {
+  if (typeof signature !== "string" || !SIGNATURE.test(signature)) throw nonsense("no signature");
+  return signature as Hex;
 }
 
 export function nonsense(what: string): MintmarkError {

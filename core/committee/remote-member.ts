@@ -2,7 +2,7 @@ import type { LocalAccount } from "viem";
 import type { Address, Hex } from "../model.ts";
 import type { ClaimedBatch, Settlement } from "../ports.ts";
 import type { MemberClient } from "./collector.ts";
-import { MemberService, nonsense } from "./member-service.ts";
+import { MemberService, nonsense, signatureIn } from "./member-service.ts";
 import { type AttestationTerms, attestationRequestTypedData } from "./request.ts";
 
 /** Options of {@link RemoteMember}. */
@@ -37,7 +37,8 @@ export class RemoteMember implements MemberClient {
     const request = await this.#operator.signTypedData(asked);
     const numbers = { vaultCount: `${vaultCount}`, epoch: `${epoch}`, sequence: `${sequence}` };
     const claim = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
-    return this.#service.sendBatch(`/v1/batches/validium-${batchNumber}/attestation?${claim}`, data, request, signal);
+    const path = `/v1/batches/validium-${batchNumber}/attestation?${claim}`;
+    return signatureIn(await this.#service.sendBatch(path, data, request, signal));
   }
 
   async nextBatch(signal: AbortSignal): Promise<number> {

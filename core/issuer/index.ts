@@ -3,7 +3,7 @@
  * policy.
  */
 export type { AssetIssuer, IssuerReader } from "../ports.ts";
-export { Issuer, type IssuerOptions } from "./issuer.ts";
+export { Issuer, type IssuerConsent, type IssuerOptions } from "./issuer.ts";
 export { LocalMintRecord, type RecordedMint } from "./local-record.ts";
 export type { IssuedVault, MintRecord } from "./mint-record.ts";
 export { type AssetPolicy, MintPolicy } from "./policy.ts";

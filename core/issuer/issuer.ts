@@ -33,6 +33,16 @@ export interface IssuerOptions {
   readonly record: MintRecord;
 }
 
+/** An issuer's consent to a batch. */
+export interface IssuerConsent {
+  /** `IssuerConsent` over {@link IssuerConsent.assets}: 65 bytes, `r ‖ s ‖ v`. */
+  readonly signature: Hex;
+  /** Asset types that it covers, in the manifest's order. */
+  readonly assets: readonly Hash[];
+  /** Asset types that name this issuer and that it does not cover, with reasons. */
+  readonly refused: readonly { readonly assetType: Hash; readonly reason: string }[];
+}
+
 /** A content that the issuer signed for a batch number. */
 interface Signed {
   readonly content: Hash;
@@ -46,11 +56,14 @@ interface Signed {
  * the disk.
  */
 const MAX_CONTENTS = 16;
+/** Most characters of the reason for a token. */
+const MAX_REASON = 300;
 
 /**
- * The issuer of tokens, a guard against the operator. It signs a batch after it has stored the data, and only if its
- * record of mints covers every vault of its tokens. It signs a second content of a batch number only if its own vaults
- * are the same as in every content that it signed before, also after a restart.
+ * The issuer of tokens, a guard against the operator. It signs a batch after it has stored the data, for each token of
+ * which its record covers every vault. A token that it does not sign for costs its other tokens nothing: anyone can
+ * register a token that names this issuer. It signs a second content of a batch number only if its own vaults are the
+ * same as in every content that it signed before, also after a restart.
  *
  * Its store is an {@link Archive}. After each update of it from L1 (by a `Watcher`), call {@link Issuer.settle}: it
  * frees the mints that the final history left out.
@@ -79,15 +92,16 @@ export class Issuer {
   }
 
   /**
-   * Stores and checks a batch of either mode, then signs `IssuerConsent`: 65 bytes, `r ‖ s ‖ v`.
+   * Stores and checks a batch of either mode, then signs for the tokens that its record covers.
    *
-   * @throws Refusal with the reason
+   * @throws Refusal with the reason, if it signs for none
    */
-  async consent(batch: ClaimedBatch): Promise<Hex> {
-    const { assets, content } = await this.archive.inTurn(() => this.#take(batch));
+  async consent(batch: ClaimedBatch): Promise<IssuerConsent> {
+    const { assets, content, refused } = await this.archive.inTurn(() => this.#take(batch));
     const { mode, batchNumber } = batch;
     const message = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
-    return this.#account.signTypedData(consentTypedData(this.archive.settlement, message));
+    const signature = await this.#account.signTypedData(consentTypedData(this.archive.settlement, message));
+    return { signature, assets: assets.map(({ assetType }) => assetType), refused };
   }
 
   /** The stored data of a batch, of its newest signed content; null when this issuer has not seen it. */
@@ -121,7 +135,11 @@ export class Issuer {
   }
 
   /** Checks everything, then writes data and record durably. Returns what the issuer signs of the batch. */
-  async #take(batch: ClaimedBatch): Promise<{ readonly assets: readonly ConsentAsset[]; readonly content: Hash }> {
+  async #take(batch: ClaimedBatch): Promise<{
+    readonly assets: readonly ConsentAsset[];
+    readonly content: Hash;
+    readonly refused: IssuerConsent["refused"];
+  }> {
     const { mode, batchNumber, dataHash, data } = batch;
     const batchId = batchIdOf(mode, batchNumber);
     if ((await this.archive.commit(mode, batchNumber)) !== null) {
@@ -135,33 +153,50 @@ export class Issuer {
     const derived = deriveClaimed(batch);
     const { content } = derived;
     const vaults = this.#here(derived.slots);
-    const assets = await this.#ownAssets(vaults);
-    if (assets.length === 0) throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
-    const now = assets.map((asset) => ({ ...shownOf(asset), vaults: leavesHash(vaults, asset) }));
+    const named = (await this.#named(vaults)).filter(({ suspended }) => !suspended);
+    if (named.length === 0) throw new Refusal("not_issuer", `${batchId} holds no asset of issuer ${this.address}`);
     const before = signed.flatMap((earlier) => earlier.assets);
     for (const asset of before) {
       const same = leavesHash(vaults, { chainId: BigInt(asset.chainId), assetType: asset.assetType }) === asset.vaults;
       if (!same)
         throw new Refusal("equivocation", `a consent stands for other vaults of ${asset.assetType} in ${batchId}`);
     }
-    const covers = (earlier: Signed) =>
-      earlier.content === content &&
-      now.every(({ assetType }) => earlier.assets.some((a) => a.assetType === assetType));
-    if (signed.some(covers)) return { assets, content };
-    if (signed.length >= MAX_CONTENTS) throw new Refusal("equivocation", `${batchId} has had ${MAX_CONTENTS} contents`);
+    const same = signed.find((earlier) => earlier.content === content);
+    if (same === undefined && signed.length >= MAX_CONTENTS)
+      throw new Refusal("equivocation", `${batchId} has had ${MAX_CONTENTS} contents`);
     await requireRegistered(batch, derived, this.archive.assets);
     // Mints used by an earlier content stay used, because that content may still become final.
-    const types = new Set([...now, ...before].map(({ assetType }) => assetType));
-    const reason = await this.#record.use(
-      batchId,
-      this.#issued(vaults.filter(({ assetType }) => types.has(assetType))),
-    );
-    if (reason !== null) throw new Refusal("not_allowed", reason);
-    const write = this.archive.store.batch();
-    write.put(dataKey(dataHash), data, BYTES);
-    write.put(consentKey(mode, batchNumber), JSON.stringify([...signed, { content, dataHash, assets: now }]), TEXT);
-    await write.write(DURABLE);
-    return { assets, content };
+    const types = new Set([...named, ...before].map(({ assetType }) => assetType));
+    const used = this.#issued(vaults.filter(({ assetType }) => types.has(assetType)));
+    const reasons = new Map<Address, string>();
+    for (const token of new Set(used.map((vault) => vault.token))) {
+      const reason = await this.#record.use(
+        batchId,
+        token,
+        used.filter((vault) => vault.token === token),
+      );
+      if (reason !== null) reasons.set(token, reason.slice(0, MAX_REASON));
+    }
+    const reasonOf = ({ chainId, assetType }: AssetId) =>
+      reasons.get(this.archive.assets.known(chainId, assetType)?.token as Address);
+    const assets = named.filter((asset) => reasonOf(asset) === undefined);
+    if (assets.length === 0) throw new Refusal("not_allowed", [...reasons.values()].join("; "));
+    const refused = named.flatMap((asset) => {
+      const reason = reasonOf(asset);
+      return reason === undefined ? [] : [{ assetType: asset.assetType, reason }];
+    });
+    const added = assets
+      .filter(({ assetType }) => !same?.assets.some((earlier) => earlier.assetType === assetType))
+      .map((asset) => ({ ...shownOf(asset), vaults: leavesHash(vaults, asset) }));
+    if (added.length > 0) {
+      const others = signed.filter((earlier) => earlier !== same);
+      const newest: Signed = { content, dataHash, assets: [...(same?.assets ?? []), ...added] };
+      const write = this.archive.store.batch();
+      write.put(dataKey(dataHash), data, BYTES);
+      write.put(consentKey(mode, batchNumber), JSON.stringify([...others, newest]), TEXT);
+      await write.write(DURABLE);
+    }
+    return { assets, content, refused };
   }
 
   /** Whether a final batch is settled now; false while its data is missing. */
@@ -174,7 +209,7 @@ export class Issuer {
       const leftOut = (await this.archive.commit(mode, batchNumber))?.leftOut ?? [];
       const vaults = this.#here(deriveBatch(mode, batchNumber, data, { leftOut }).slots);
       const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
-      const types = new Set([...(await this.#ownAssets(vaults)), ...signed].map(({ assetType }) => assetType));
+      const types = new Set([...(await this.#named(vaults)), ...signed].map(({ assetType }) => assetType));
       const own = vaults.filter(({ assetType }) => types.has(assetType));
       await this.archive.assets.learn(own);
       await this.#record.settle(batchIdOf(mode, batchNumber), this.#issued(own));
@@ -197,7 +232,7 @@ export class Issuer {
   }
 
   /** The assets of these vaults that name this issuer, in the manifest's order. */
-  async #ownAssets(vaults: readonly VaultContent[]): Promise<ConsentAsset[]> {
+  async #named(vaults: readonly VaultContent[]): Promise<(ConsentAsset & { readonly suspended: boolean })[]> {
     const found = new Map(
       vaults.map(({ chainId, assetType }) => [assetKey(chainId, assetType), { chainId, assetType }]),
     );
@@ -205,7 +240,8 @@ export class Issuer {
     const issuers = assets.length === 0 ? [] : await this.#l1.issuers(assets);
     return assets.flatMap((asset, i) => {
       const named = issuers[i] ?? null;
-      return named?.issuer.toLowerCase() === this.address ? [{ ...asset, issuerEpoch: named.epoch }] : [];
+      if (named?.issuer.toLowerCase() !== this.address) return [];
+      return [{ ...asset, issuerEpoch: named.epoch, suspended: named.suspended }];
     });
   }
 

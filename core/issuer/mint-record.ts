@@ -24,12 +24,14 @@ export interface IssuedVault {
 export interface MintRecord {
   /**
    * Marks the mints of these vaults as used by the batch, all or none, durably. The same call again changes nothing. A
-   * call with other vaults replaces the batch's use; the issuer makes one only if it signed nothing for the batch.
+   * call with other vaults replaces the batch's use of the token; the issuer makes one only if it signed nothing of the
+   * token for the batch.
    *
    * @param batchId - such as `validium-12`
-   * @returns null, or why the issuer must not sign
+   * @param token - contract of all of these vaults
+   * @returns null, or why the issuer must not sign for this token
    */
-  use(batchId: string, vaults: readonly IssuedVault[]): Promise<string | null>;
+  use(batchId: string, token: Address, vaults: readonly IssuedVault[]): Promise<string | null>;
   /**
    * L1's final history has this batch, and pays exactly these vaults of the issuer's tokens. Frees what the batch used
    * beyond them. Vaults beyond its use count as used, also above a limit.

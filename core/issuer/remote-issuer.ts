@@ -1,14 +1,15 @@
 import type { LocalAccount } from "viem";
-import { MemberService } from "../committee/member-service.ts";
-import { type Address, type Hex, MODES } from "../model.ts";
+import { MemberService, nonsense, signatureIn } from "../committee/member-service.ts";
+import { type Address, type Hash, MODES } from "../model.ts";
 import type { ClaimedBatch, Settlement } from "../ports.ts";
 import { typedDataDomain } from "../protocol/typed-data.ts";
+import type { IssuerConsent } from "./issuer.ts";
 
 /** A way to ask one issuer: in this process, or over its service. */
 export interface IssuerClient {
   readonly address: Address;
-  /** The issuer's `IssuerConsent`. Rejects when the issuer refuses or cannot be reached. */
-  consent(batch: ClaimedBatch, signal: AbortSignal): Promise<Hex>;
+  /** The issuer's consent. Rejects when it consents to no asset, or cannot be reached. */
+  consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent>;
 }
 
 /** Address of an issuer's service, and the account that asks it. */
@@ -66,10 +67,27 @@ export class RemoteIssuer implements IssuerClient {
     this.#settlement = settlement;
   }
 
-  async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<Hex> {
+  async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent> {
     const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const request = await this.#operator.signTypedData(consentRequestTypedData(this.#settlement, batch));
     const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
-    return this.#service.sendBatch(`/v1/batches/${mode}-${batchNumber}/consent?${claim}`, data, request, signal);
+    const path = `/v1/batches/${mode}-${batchNumber}/consent?${claim}`;
+    const answer = await this.#service.sendBatch(path, data, request, signal);
+    const { assets, refused } = answer;
+    if (!isListOf(assets, isAssetType) || !isListOf(refused, isRefused)) throw nonsense("no assets of the consent");
+    return { signature: signatureIn(answer), assets, refused };
   }
+}
+
+function isListOf<T>(value: unknown, isEntry: (entry: unknown) => entry is T): value is readonly T[] {
+  return Array.isArray(value) && value.every(isEntry);
+}
+
+function isAssetType(value: unknown): value is Hash {
+  return typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value);
+}
+
+function isRefused(value: unknown): value is IssuerConsent["refused"][number] {
+  const { assetType, reason } = (value ?? {}) as Partial<Record<string, unknown>>;
+  return isAssetType(assetType) && typeof reason === "string";
 }

@@ -1,8 +1,9 @@
 import { DURABLE, TEXT } from "../archive/keys.ts";
+import type { Address } from "../model.ts";
 import type { Database } from "../store/ports.ts";
 import type { IssuedVault, MintRecord } from "./mint-record.ts";
 
-/** Amounts by line. A line is a text that names the counted thing. */
+/** Amounts by line. A line is a text that names the counted thing: the token's contract, then parts behind slashes. */
 export type Lines = ReadonlyMap<string, bigint>;
 
 /** A batch's use, and the UTC day of its first request. */
@@ -40,10 +41,11 @@ export abstract class UsageBook implements MintRecord {
   /** The error of a full line. */
   protected abstract refusalOf(line: string, used: bigint, limit: bigint): string;
 
-  use(batchId: string, vaults: readonly IssuedVault[]): Promise<string | null> {
+  use(batchId: string, token: Address, vaults: readonly IssuedVault[]): Promise<string | null> {
     return this.inTurn(async () => {
       const known = await this.#usageOf(batchId);
-      const usage = { day: known.day, lines: this.linesOf(vaults, known.day) };
+      const others = [...known.lines].filter(([line]) => line.split("/", 1)[0] !== token);
+      const usage = { day: known.day, lines: new Map([...others, ...this.linesOf(vaults, known.day)]) };
       const totals = await this.#totalsAfter(known.lines, usage.lines);
       const grown = [...totals].filter(([line]) => (usage.lines.get(line) ?? 0n) > (known.lines.get(line) ?? 0n));
       const limits = await this.limitsOf(grown.map(([line]) => line));

@@ -94,8 +94,8 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     { consents = [], isBehind = false, ...options }: L1CommitOptions,
   ): Promise<L1Receipt> {
     const prepare = async () => {
-      const all = call(packedConsents(assets, consents));
-      const gas = isBehind ? await behind() : (await this.prepare(all)).gas;
+      // Estimated without consents: with all wallet contracts it might not fit a transaction.
+      const gas = isBehind ? await behind() : (await this.prepare(call("0x"))).gas;
       const fitting = fittingConsents(consents, (await this.transactionGas()) - gas);
       return this.withGas(call(packedConsents(assets, fitting)), () => gas + consentGas(fitting));
     };
@@ -154,7 +154,7 @@ function fittingConsents(consents: readonly Consent[], room: bigint): readonly C
   });
 }
 
-/** Upper bound of the gas of consents. A commit succeeds without any of them, so an estimate may lack their gas. */
+/** Upper bound of the gas of consents. */
 function consentGas(consents: readonly Consent[]): bigint {
   return consents.reduce((sum, { assets, signature, byWallet }) => {
     const own = BigInt(1 + assets.length) * GAS_PER_CONSENT + BigInt(size(signature)) * GAS_PER_BYTE;

@@ -1,7 +1,7 @@
 import { recoverAddress } from "viem";
 import { backoffDelay, pause } from "../backoff.ts";
 import type { LeftOut } from "../batches/left-out.ts";
-import type { IssuerClient } from "../issuer/index.ts";
+import type { IssuerClient, IssuerConsent } from "../issuer/index.ts";
 import { type Address, batchIdOf, type Hash, MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Consent, ConsentAsset, IssuerReader, L1Reader, SealedBatch } from "../ports.ts";
@@ -13,6 +13,7 @@ export interface ConsentStanding {
   readonly issuer: Address;
   readonly batchId: string;
   readonly assets: readonly ConsentAsset[];
+  /** `refused` also when only some of the assets have a consent. */
   readonly state: "asked" | "given" | "refused";
   /** Why there is no consent yet. */
   readonly failure: string | null;
@@ -65,7 +66,12 @@ interface Waiting {
 
 interface Asking {
   standing: ConsentStanding;
-  readonly consent: Promise<Consent | null>;
+  /** The newest consent; null before the first one. It may lack assets. */
+  given: Consent | null;
+  /** Reasons for assets that it lacks, by asset type. */
+  reasons: ReadonlyMap<Hash, string>;
+  /** Ends when a consent covers all assets, or when nobody asks any more. */
+  readonly done: Promise<void>;
   readonly stop: AbortController;
 }
 
@@ -77,7 +83,7 @@ interface Asking {
 export class Consents {
   readonly #options: ConsentsOptions;
   readonly #clients: ReadonlyMap<Address, IssuerClient>;
-  /** By the digest that the issuer signs, which covers batch, content, assets and epochs. */
+  /** By the digest of a consent to all of the assets, which covers batch, content, assets and epochs. */
   readonly #asked = new Map<Hash, Asking>();
   /** By batch id: batches whose issuers were looked up. */
   readonly #batches = new Map<string, Waiting>();
@@ -119,19 +125,18 @@ export class Consents {
     const over = new AbortController();
     const limit = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
     const late = pause(Math.max(0, end - performance.now()), limit).catch(() => {});
-    await Promise.race([Promise.all(asked.map(({ consent }) => consent)), late]);
+    await Promise.race([Promise.all(asked.map(({ done }) => done)), late]);
     over.abort();
     signal?.throwIfAborted();
     const consents: Consent[] = [];
     const leftOut: LeftOut[] = [];
-    for (const { consent, standing } of asked) {
-      const given = await Promise.race([consent, null]);
-      if (given !== null) {
-        consents.push(given);
-        continue;
-      }
-      this.#tardy.add(standing.issuer);
-      leftOut.push(...standing.assets.map((asset) => ({ ...asset, failure: failureOf(standing) })));
+    for (const { given, standing, reasons } of asked) {
+      if (given !== null) consents.push(given);
+      const without = standing.assets.filter((asset) => !given?.assets.includes(asset));
+      if (without.length > 0) this.#tardy.add(standing.issuer);
+      leftOut.push(
+        ...without.map((asset) => ({ ...asset, failure: failureOf(standing, reasons.get(asset.assetType)) })),
+      );
     }
     return { consents: consents.toSorted((a, b) => (a.issuer < b.issuer ? -1 : 1)), leftOut };
   }
@@ -153,17 +158,19 @@ export class Consents {
     const batchId = batchIdOf(mode, batchNumber);
     const here = assets.filter(({ chainId }) => chainId === l1.settlement.chainId);
     const issuers = here.length === 0 ? [] : await l1.issuers(here);
-    const byIssuer = new Map<Address, ConsentAsset[]>();
-    const suspended = new Set<Address>();
+    // A suspended token must not cost the issuer's other tokens their consent.
+    const groups = new Map<string, { issuer: Address; suspended: boolean; own: ConsentAsset[] }>();
     for (const [i, asset] of here.entries()) {
       const named = issuers[i] ?? null;
       if (named === null) continue;
+      const { suspended } = named;
       const issuer = named.issuer.toLowerCase() as Address;
-      if (named.suspended) suspended.add(issuer);
-      byIssuer.set(issuer, [...(byIssuer.get(issuer) ?? []), { ...asset, issuerEpoch: named.epoch }]);
+      const group = groups.get(`${issuer} ${suspended}`) ?? { issuer, suspended, own: [] };
+      group.own.push({ ...asset, issuerEpoch: named.epoch });
+      groups.set(`${issuer} ${suspended}`, group);
     }
     let end = this.#batches.get(batchId)?.end ?? null;
-    const asked = [...byIssuer].map(([issuer, own]) => {
+    const asked = [...groups.values()].map(({ issuer, suspended, own }) => {
       const message = { mode, batchNumber, content, assetsHash: assetsHash(own) };
       const digest = consentDigest(l1.settlement, message);
       const known = this.#asked.get(digest);
@@ -171,8 +178,8 @@ export class Consents {
       const { waitMs = WAIT_MS } = this.#options;
       const patience = this.#tardy.has(issuer) ? TARDY_MS : end === null ? waitMs : LATE_MS;
       end = Math.max(end ?? 0, performance.now() + Math.min(waitMs, patience));
-      const fault = suspended.has(issuer) ? "the token's administrator has suspended it" : null;
-      const asking = this.#begin(batch, digest, issuer, own, fault);
+      const fault = suspended ? "the token's administrator has suspended it" : null;
+      const asking = this.#begin(batch, issuer, own, fault);
       this.#asked.set(digest, asking);
       return asking;
     });
@@ -181,14 +188,8 @@ export class Consents {
   }
 
   /** @param fault - why its consent would not count, whatever it says */
-  #begin(
-    batch: SealedBatch,
-    digest: Hash,
-    issuer: Address,
-    assets: readonly ConsentAsset[],
-    fault: string | null,
-  ): Asking {
-    const { l1, onRefusal = () => {} } = this.#options;
+  #begin(batch: SealedBatch, issuer: Address, assets: readonly ConsentAsset[], fault: string | null): Asking {
+    const { onRefusal = () => {} } = this.#options;
     const batchId = batchIdOf(batch.mode, batch.batchNumber);
     const client = this.#clients.get(issuer);
     const stop = new AbortController();
@@ -198,34 +199,53 @@ export class Consents {
       if (asking.standing.failure !== failure) onRefusal(issuer, batchId, error);
       asking.standing = { ...standing, state: "refused", failure };
     };
-    const consent = async (): Promise<Consent | null> => {
+    const ask = async (): Promise<void> => {
       if (client === undefined || fault !== null) {
         refused(new Error(fault ?? "no address of its service is configured"));
-        return null;
+        return;
       }
       for (let attempt = 1; !stop.signal.aborted; attempt++) {
         try {
           const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(QUESTION_MS)]);
-          const signature = await client.consent(batch, limit);
-          const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
-          const byWallet = signer?.toLowerCase() !== issuer;
-          if (byWallet && !(await l1.walletTakes(issuer, digest, signature))) {
-            throw new Error("the signature is not the issuer's");
+          const answer = await client.consent(batch, limit);
+          asking.given = await this.#checked(batch, issuer, assets, answer);
+          const reasons = answer.refused.map(({ assetType, reason }) => [assetType, reason] as const);
+          asking.reasons = new Map(reasons);
+          if (asking.given.assets.length < assets.length) {
+            throw new Error(reasons[0]?.[1] ?? "it consents to some of its assets only");
           }
           this.#tardy.delete(issuer);
           asking.standing = { ...standing, state: "given" };
-          return { issuer, assets, signature, byWallet };
+          return;
         } catch (error) {
           if (stop.signal.aborted) break;
           refused(error);
           await pause(backoffDelay(BACKOFF, attempt), stop.signal).catch(() => {});
         }
       }
-      return null;
     };
     // It starts when `asking` exists.
-    const asking: Asking = { standing, consent: Promise.resolve().then(consent), stop };
+    const asking: Asking = { standing, given: null, reasons: new Map(), done: Promise.resolve().then(ask), stop };
     return asking;
+  }
+
+  /** The consent in an issuer's answer. Throws unless L1 takes its signature. */
+  async #checked(
+    { mode, batchNumber, content }: SealedBatch,
+    issuer: Address,
+    named: readonly ConsentAsset[],
+    { assets: types, signature }: IssuerConsent,
+  ): Promise<Consent> {
+    const { l1 } = this.#options;
+    const assets = named.filter(({ assetType }) => types.includes(assetType));
+    if (assets.length === 0) throw new Error("it consents to none of its assets");
+    const hash = consentDigest(l1.settlement, { mode, batchNumber, content, assetsHash: assetsHash(assets) });
+    const signer = await recoverAddress({ hash, signature }).catch(() => null);
+    const byWallet = signer?.toLowerCase() !== issuer;
+    if (byWallet && !(await l1.walletTakes(issuer, hash, signature))) {
+      throw new Error("the signature is not the issuer's");
+    }
+    return { issuer, assets, signature, byWallet };
   }
 
   #forget(isOver: (batch: Waiting) => boolean): void {
@@ -238,6 +258,6 @@ export class Consents {
   }
 }
 
-function failureOf({ issuer, failure }: ConsentStanding): string {
-  return `its issuer ${issuer} did not consent: ${failure ?? "no answer"}`.slice(0, MAX_FAILURE);
+function failureOf({ issuer, failure }: ConsentStanding, reason = failure): string {
+  return `its issuer ${issuer} did not consent: ${reason ?? "no answer"}`.slice(0, MAX_FAILURE);
 }

@@ -34,7 +34,7 @@ export function buildMemberServer({ member, attester, ...options }: MemberServer
       name: "attestation",
       claim,
       request: (claimed) => attestationRequestTypedData(settlement, claimed),
-      sign: (claimed, data) => member.sign({ ...claimed, data }, claimed),
+      sign: async (claimed, data) => ({ signature: await member.sign({ ...claimed, data }, claimed) }),
     },
     options,
   );

@@ -45,7 +45,8 @@ export interface Signing<Claim extends object> {
   readonly claim: z.ZodType<Claim>;
   /** The typed data that the operator signs for a request. */
   request(claim: Claimed<Claim>): TypedDataDefinition;
-  sign(claim: Claimed<Claim>, data: Uint8Array): Promise<Hex>;
+  /** The response, with the signature. */
+  sign(claim: Claimed<Claim>, data: Uint8Array): Promise<{ readonly signature: Hex }>;
 }
 
 /** The claims about a batch, with its identity. */
@@ -134,9 +135,9 @@ export function buildSignerServer<Claim extends object>(
     },
     async handler({ claim, body }) {
       if (!Buffer.isBuffer(body)) throw new MintmarkError("validation_failed", "Send the batch's data.");
-      const signature = await signing.sign(claim as Claimed<Claim>, body);
+      const signed = await signing.sign(claim as Claimed<Claim>, body);
       metrics?.answered("signed");
-      return { signature };
+      return signed;
     },
   });
 

@@ -131,12 +131,16 @@ describe("an issuer's process", () => {
     const own = [{ chainId: 31_337n, assetType: assetType("erc721", token, 1n), issuerEpoch: 1n }];
     const given = await client().consent(first, signal);
     const message = { mode: "validium", batchNumber: 1, content: first.content, assetsHash: assetsHash(own) } as const;
-    expect(given).toBe(await ISSUER.signTypedData(consentTypedData(world.l1.settlement, message)));
+    expect(given).toEqual({
+      signature: await ISSUER.signTypedData(consentTypedData(world.l1.settlement, message)),
+      assets: own.map(({ assetType: type }) => type),
+      refused: [],
+    });
     const restart = await issuer.kill();
     issuer = await restart();
     await expect(client().consent(batchOf(["8"]), signal)).rejects.toThrow("equivocation");
     await expect(client().consent(batchOf(["7", "8"]), signal)).rejects.toThrow("equivocation");
-    expect(await client().consent(first, signal)).toBe(given);
+    expect(await client().consent(first, signal)).toEqual(given);
     // A mint that a batch uses cannot be taken back.
     const cancelled = await fetch(`${issuer.url}/v1/mints/7`, {
       method: "DELETE",

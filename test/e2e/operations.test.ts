@@ -106,6 +106,7 @@ test("a healthy server is ready, and lists its checks", async () => {
       "issuers",
     ],
   ]);
+  expect(body.checks.issuers).toBe("no batch waits for a consent");
   expect(body.checks.committee).toMatch(/^2 of 2 can sign, 2 must; 0x\w{40} answers; 0x\w{40} answers$/);
 });
 

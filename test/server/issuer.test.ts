@@ -3,13 +3,13 @@ import { MemoryLevel } from "memory-level";
 import { toHex } from "viem";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Address, SealedBatch } from "../../core/index.ts";
-import { Issuer } from "../../core/issuer/issuer.ts";
+import { Issuer, type IssuerConsent } from "../../core/issuer/issuer.ts";
 import { LocalMintRecord } from "../../core/issuer/local-record.ts";
 import { RemoteIssuer } from "../../core/issuer/remote-issuer.ts";
 import { ADMIN, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { buildIssuerServer } from "../../server/issuer/app.ts";
 import { SignerMetrics } from "../../server/member/metrics.ts";
-import { entry, OWNER, registry, sealed, TOKENS } from "../settlement/signed-batches.ts";
+import { entry, OWNER, registry, sealed, TOKENS, TYPES } from "../settlement/signed-batches.ts";
 
 const SECRET = "a secret that only the application knows".replaceAll(" ", "-");
 const ZERO = `0x${"00".repeat(32)}` as const;
@@ -45,7 +45,7 @@ function client(operator = OPERATOR): RemoteIssuer {
   return new RemoteIssuer({ address: ADMIN.address, url, operator, settlement: registry.settlement });
 }
 
-function consent(batch: SealedBatch, operator = OPERATOR): Promise<string> {
+function consent(batch: SealedBatch, operator = OPERATOR): Promise<IssuerConsent> {
   return client(operator).consent(batch, AbortSignal.timeout(5_000));
 }
 
@@ -62,7 +62,9 @@ test("records what the application minted, then consents to it, and serves the b
   await expect(consent(batch)).rejects.toThrow(/refused \(not_allowed\): the application has recorded 0/);
   expect(await record({ mints: [MINT] })).toEqual({ status: 200, recorded: 1 });
   expect(await record({ mints: [MINT] })).toEqual({ status: 200, recorded: 0 });
-  expect(await consent(batch)).toMatch(/^0x[0-9a-f]{130}$/);
+  const { signature, ...covered } = await consent(batch);
+  expect(signature).toMatch(/^0x[0-9a-f]{130}$/);
+  expect(covered).toEqual({ assets: [TYPES.erc721], refused: [] });
   const served = await fetch(`${url}/public/v1/batches/zk-rollup-0/data`);
   expect(toHex(new Uint8Array(await served.arrayBuffer()))).toBe(toHex(batch.data));
   const text = await metrics.registry.metrics();

@@ -5,6 +5,7 @@ import type { IssuerClient } from "../../core/issuer/index.ts";
 import type { ConsentAsset } from "../../core/ports.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { Consents, type ConsentsOptions } from "../../core/settlement/consents.ts";
+import { describeConsents } from "../../server/operations/settling.ts";
 import { type Fixture, fixture, mintOf, requestOf } from "../core/engine/fixture.ts";
 import { committed, hear } from "../core/engine/l1-fixture.ts";
 import { at } from "./fixture.ts";
@@ -45,7 +46,10 @@ function gathering(issuers: readonly IssuerClient[], options: Partial<ConsentsOp
 }
 
 /** An issuer that signs whatever it is asked for, as its tokens stand in L1's registry now. */
-function issuer(key: Key, { before = async () => {}, signer = key } = {}): IssuerClient & { asked: string[] } {
+function issuer(
+  key: Key,
+  { before = async () => {}, signer = key, unknown = (): readonly Hash[] => [] } = {},
+): IssuerClient & { asked: string[] } {
   const asked: string[] = [];
   return {
     address: key.address,
@@ -54,14 +58,26 @@ function issuer(key: Key, { before = async () => {}, signer = key } = {}): Issue
       asked.push(`${batch.mode}-${batch.batchNumber}`);
       await before();
       signal.throwIfAborted();
-      const own = batch.assets.flatMap((asset): ConsentAsset[] => {
-        const { issuer: address, epoch } = named[asset.assetType] ?? {};
-        return address === key.address && epoch !== undefined ? [{ ...asset, issuerEpoch: epoch }] : [];
+      const mine = batch.assets.flatMap((asset): ConsentAsset[] => {
+        const { issuer: address, epoch, suspended } = named[asset.assetType] ?? {};
+        return address === key.address && epoch !== undefined && !suspended ? [{ ...asset, issuerEpoch: epoch }] : [];
       });
+      const own = mine.filter(({ assetType }) => !unknown().includes(assetType));
       const message = { ...batch, assetsHash: assetsHash(own) };
-      return signer.signTypedData(consentTypedData(made.engine.settlement, message));
+      return {
+        signature: await signer.signTypedData(consentTypedData(made.engine.settlement, message)),
+        assets: own.map(({ assetType }) => assetType),
+        refused: unknown().map((assetType) => ({ assetType, reason: "it is unknown" })),
+      };
     },
   };
+}
+
+/** Names an issuer of the ERC-1155, too. Returns its asset type. */
+async function nameAlso({ address }: Key, suspended = false): Promise<Hash> {
+  const { assetType } = await made.engine.assets.get(made.tenant.applicationId, made.assets.erc1155);
+  named[assetType] = { issuer: address, epoch: 0n, suspended };
+  return assetType;
 }
 
 const silent = (key: Key): IssuerClient => ({ address: key.address, consent: () => new Promise(() => {}) });
@@ -112,6 +128,25 @@ test("waits for a silent issuer once for all batches, and leaves out only its as
   expect(again).toBeLessThan(WAIT_MS / 2);
 });
 
+test("tells readiness each issuer's answer about each batch that waits, with the reason of a refusal", async () => {
+  const consents = gathering([issuer(ALICE), silent(BOB)]);
+  expect(describeConsents(consents.standings())).toBe("no batch waits for a consent");
+  await sealed("1");
+  await consents.gather();
+  const given = `${lower(ALICE)} has consented to validium-0`;
+  const told = () => describeConsents(consents.standings()).split("; ").toSorted();
+  await expect.poll(told).toEqual([given, `${lower(BOB)} is asked to consent to validium-0`].toSorted());
+  const refusing = gathering([{ ...silent(BOB), consent: async () => Promise.reject(new Error("no such order")) }]);
+  await refusing.gather();
+  const [alice, bob] = [
+    `${lower(ALICE)} does not consent to validium-0: no address of its service is configured`,
+    `${lower(BOB)} does not consent to validium-0: no such order`,
+  ];
+  await expect
+    .poll(() => describeConsents(refusing.standings()).split("; ").toSorted())
+    .toEqual([alice, bob].toSorted());
+});
+
 test("asks a refusing issuer again, reports each reason once, and accepts a late consent", async () => {
   const batch = await sealed("1");
   let refuses = true;
@@ -138,11 +173,39 @@ test("takes a signature of the issuer's key, or one that its wallet contract tak
   const forged = gathering([issuer(ALICE, { signer: BOB }), issuer(BOB)]);
   const { leftOut } = await forged.of(batch);
   expect(leftOut).toMatchObject([{ failure: expect.stringContaining("the signature is not the issuer's") }]);
-  const { signature } = at((await gathering([issuer(ALICE), issuer(BOB)]).of(batch)).consents, 0);
+  const { consents } = await gathering([issuer(ALICE), issuer(BOB)]).of(batch);
+  const { signature, assets } = at(
+    consents.filter(({ issuer: address }) => address === lower(ALICE)),
+    0,
+  );
   walletTakes = signature;
-  const wallet: IssuerClient = { address: ALICE.address, consent: async () => signature };
+  const answer = { signature, assets: assets.map(({ assetType }) => assetType), refused: [] };
+  const wallet: IssuerClient = { address: ALICE.address, consent: async () => answer };
   const taken = await gathering([wallet, issuer(BOB)]).of(batch);
   expect(taken.leftOut).toEqual([]);
+});
+
+test("commits an issuer's other tokens when it does not know one that names it, and asks again for that one", async () => {
+  const batch = await sealed("1");
+  const foreign = await nameAlso(ALICE);
+  let unknown: readonly Hash[] = [foreign];
+  const alice = issuer(ALICE, { unknown: () => unknown });
+  const consents = gathering([alice, issuer(BOB)]);
+  const { consents: given, leftOut } = await consents.of(batch);
+  expect(given).toHaveLength(2);
+  expect(given.flatMap(({ assets }) => assets)).toHaveLength(2);
+  expect(leftOut).toMatchObject([{ assetType: foreign, failure: expect.stringContaining("it is unknown") }]);
+  expect(consents.standings()).toContainEqual(expect.objectContaining({ issuer: lower(ALICE), state: "refused" }));
+  unknown = [];
+  await expect.poll(async () => (await consents.of(batch)).leftOut, { timeout: 4_000 }).toEqual([]);
+});
+
+test("leaves out a suspended token, and none of its issuer's other ones", async () => {
+  const batch = await sealed("1");
+  const suspended = await nameAlso(ALICE, true);
+  const { consents: given, leftOut } = await gathering([issuer(ALICE), issuer(BOB)]).of(batch);
+  expect(given.map(({ issuer: address }) => address)).toEqual([lower(ALICE), lower(BOB)].toSorted());
+  expect(leftOut).toMatchObject([{ assetType: suspended, failure: expect.stringContaining("suspended it") }]);
 });
 
 test("asks again when the content or an epoch changes, and waits a little for it", async () => {

@@ -22,10 +22,12 @@ const ZERO: Hash = `0x${"00".repeat(32)}`;
 
 /** Epochs of the issuer's assets; what is not here is another's. */
 let epochs: Record<Hash, bigint>;
+const suspended = new Set<Hash>();
 let counts = { countValidium: 0, countRollup: 0 };
 beforeEach(() => {
   epochs = { [TYPES.erc721]: 0n, [TYPES.erc20]: 0n, [TENS]: 0n };
   counts = { countValidium: 0, countRollup: 0 };
+  suspended.clear();
 });
 
 const l1: IssuerOptions["l1"] = {
@@ -36,7 +38,7 @@ const l1: IssuerOptions["l1"] = {
       const epoch = epochs[assetType];
       return epoch === undefined
         ? { issuer: OTHER, epoch: 0n, suspended: false }
-        : { issuer: ISSUER.address, epoch, suspended: false };
+        : { issuer: ISSUER.address, epoch, suspended: suspended.has(assetType) };
     }),
 };
 
@@ -87,7 +89,8 @@ describe("an issuer beside its application's record", () => {
     // Two mints of one owner share a vault; the ERC-1155 is another issuer's.
     const entries = [entry("erc721", "1"), entry("erc20", "", 10n), entry("erc1155", "5", 3n)];
     const first = sealed(0, entries);
-    const signature = await issuer.consent(first);
+    const { signature, refused } = await issuer.consent(first);
+    expect(refused).toEqual([]);
     const assets = [TYPES.erc721, TYPES.erc20].map((assetType) => ({ chainId: 31_337n, assetType, issuerEpoch: 0n }));
     const { content } = first;
     const message = { mode: "validium", batchNumber: 0, content, assetsHash: assetsHash(assets) } as const;
@@ -98,7 +101,39 @@ describe("an issuer beside its application's record", () => {
     for (const { mode, data } of [first, second]) {
       expect(bytesToHex((await issuer.data(mode, 0)) ?? new Uint8Array())).toBe(bytesToHex(data));
     }
-    expect(await issuer.consent(first)).toBe(signature);
+    expect((await issuer.consent(first)).signature).toBe(signature);
+  });
+
+  test("signs for its own tokens beside one that names it and that it does not know", async () => {
+    epochs[TYPES.erc1155] = 0n;
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1"), minted("erc20", "", 10n)]);
+    const foreign = entry("erc1155", "5");
+    const batch = sealed(0, [entry("erc721", "1"), entry("erc20", "", 10n), foreign]);
+    const consent = await issuer.consent(batch);
+    expect(consent).toMatchObject({
+      assets: [TYPES.erc721, TYPES.erc20],
+      refused: [{ assetType: TYPES.erc1155, reason: expect.stringContaining("has recorded 0") }],
+    });
+    // The mints of the tokens that it signed for are used, also when the operator asks again.
+    expect(await issuer.consent(batch)).toEqual(consent);
+    await expect(issuer.consent(sealed(1, [entry("erc20", "", 1n), foreign]))).rejects.toMatchObject(
+      refusal("not_allowed"),
+    );
+    // It may still sign for the rest of this content, and for nothing else in its place.
+    await record.record([minted("erc1155", "5")]);
+    expect((await issuer.consent(batch)).assets).toHaveLength(3);
+    const other = sealed(0, [entry("erc721", "1"), entry("erc20", "", 10n), entry("erc1155", "6")]);
+    await expect(issuer.consent(other)).rejects.toMatchObject(refusal("equivocation"));
+  });
+
+  test("signs for no token whose administrator has suspended it, and for its other ones", async () => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1"), minted("erc20", "", 10n)]);
+    suspended.add(TYPES.erc20);
+    const batch = sealed(0, [entry("erc721", "1"), entry("erc20", "", 10n)]);
+    expect(await issuer.consent(batch)).toMatchObject({ assets: [TYPES.erc721], refused: [] });
+    await expect(issuer.consent(sealed(1, [entry("erc20", "", 10n)]))).rejects.toMatchObject(refusal("not_issuer"));
   });
 
   test.each<[string, SealedBatch]>([
@@ -177,9 +212,9 @@ describe("an issuer beside its application's record", () => {
     const { record, issuer } = await recording();
     await record.record([minted("erc721", "1")]);
     const batch = sealed(0, [entry("erc721", "1")]);
-    const first = await issuer.consent(batch);
+    const { signature } = await issuer.consent(batch);
     epochs[TYPES.erc721] = 2n;
-    expect(await issuer.consent(batch)).not.toBe(first);
+    expect((await issuer.consent(batch)).signature).not.toBe(signature);
   });
 
   test("names the wallet contract whose key it is as the issuer", async () => {
@@ -189,7 +224,8 @@ describe("an issuer beside its application's record", () => {
     opened.push(issuer);
     await record.record([minted("erc721", "1")]);
     expect(issuer.address).toBe(ISSUER.address.toLowerCase());
-    expect(await issuer.consent(sealed(0, [entry("erc721", "1")]))).toMatch(/^0x[0-9a-f]{130}$/);
+    const { signature } = await issuer.consent(sealed(0, [entry("erc721", "1")]));
+    expect(signature).toMatch(/^0x[0-9a-f]{130}$/);
   });
 
   test("frees what a batch used once another content is final, and nothing before", async () => {
@@ -328,12 +364,12 @@ describe("an issuer with a store on disk", () => {
     const batch = sealed(0, [entry("erc721", "1")]);
     const before = await recording(new Level<Uint8Array, Uint8Array>(folder));
     await before.record.record([minted("erc721", "1"), minted("erc721", "2")]);
-    const signature = await before.issuer.consent(batch);
+    const consent = await before.issuer.consent(batch);
     await before.issuer.close();
     const { issuer } = await recording(new Level<Uint8Array, Uint8Array>(folder));
     await expect(issuer.consent(sealed(0, [entry("erc721", "2")]))).rejects.toMatchObject(refusal("equivocation"));
     await expect(issuer.consent(sealed(1, [entry("erc721", "1")]))).rejects.toMatchObject(refusal("not_allowed"));
-    expect(await issuer.consent(batch)).toBe(signature);
+    expect(await issuer.consent(batch)).toEqual(consent);
   });
 
   test("signs nothing when it dies between the record's write and its own, and can be asked again", async () => {
