@@ -20,7 +20,8 @@ import {VaultProofs} from "./state/VaultProofs.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
 /// @title The settlement contract: append-only state of all mints, and the exit of their owners.
-/// @notice No proxy and no upgrade. A successor is a new contract that imports nothing; this one keeps its minter roles for its owners.
+/// @notice No proxy and no upgrade. A successor is a new contract and imports nothing. This contract keeps its minter
+/// roles, so that owners can always withdraw.
 contract StateCommitment is Commits {
     struct Config {
         /// @dev Schedules operators and committees. A time lock or multisig.
@@ -38,7 +39,7 @@ contract StateCommitment is Commits {
         uint64 maturity;
     }
 
-    /// @dev Code alone, created here and fixed for ever.
+    /// @dev A contract that lends only its code. The constructor creates it, and nothing can replace it.
     address private immutable _administration;
 
     constructor(Config memory config) EIP712("Mintmark", "1") Committee(config.changeDelay) Withdrawals(config.maturity) {
@@ -159,7 +160,7 @@ contract StateCommitment is Commits {
         return Administration(_administration).opened(vault, assetIndex, batch, path);
     }
 
-    /// @dev Has the {Administration} do this very call over this contract's storage, and ends it with its answer.
+    /// @dev Runs this call with the code of {Administration} on this contract's storage, and returns its answer.
     function _administer() private {
         address code = _administration;
         assembly ("memory-safe") {

@@ -12,8 +12,9 @@ import {StateProof} from "./libraries/StateProof.sol";
 import {Committee} from "./state/Committee.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
-/// @title The exit for tokens of this chain whose state is committed on another one.
-/// @notice No proxy, no upgrade, no operator, and nobody can pause it. Its administrator can name another committee after the delay, and nothing else.
+/// @title Withdrawals of tokens that live on this chain, while another chain holds the state.
+/// @notice No proxy, no upgrade, no operator, and nobody can pause it. Its administrator can only name another
+/// committee, after the delay.
 contract StateMirror is IStateMirror, Committee, Withdrawals {
     struct Config {
         /// @dev Schedules committees. A time lock or multisig.
@@ -84,7 +85,8 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
         if (sequence >= stepCount) revert StepUnknown(sequence);
         MirrorStep memory origin = _steps[sequence];
         if (batchNumber < origin.first || batchNumber >= origin.count) revert BatchNotInStep(origin.first, origin.count, batchNumber);
-        // The source would not have taken it, but only the committee says that the source took anything.
+        // The source refuses such a count. But only the committee says what the source holds, so this contract checks
+        // it again.
         if (batch.vaultCount == 0 || batch.vaultCount > MAX_BATCH_VAULTS) {
             revert IStateCommitment.VaultCountInvalid(batch.vaultCount);
         }
@@ -111,7 +113,7 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
         return stepCount;
     }
 
-    /// @dev Consents are checked where batches are committed: the registry here keeps no issuers.
+    /// @dev The source checks consents at each commit. So the registry of a mirror keeps no issuers.
     function _onRegistered(uint64, uint256, bool) internal override {} // solhint-disable-line no-empty-blocks
 
     function _nextEpoch() internal override returns (uint64) {
@@ -124,7 +126,7 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
         );
     }
 
-    /// @dev The domain names this chain and this contract, the message the source's.
+    /// @dev The domain names this chain and this contract. The message names the source's.
     function _checkSigned(StateRoots memory state, bytes32 reached, bytes calldata attestation) private view {
         uint64 epoch = _epoch;
         bytes32 message = Messages.mirroredState(

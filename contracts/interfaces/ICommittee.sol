@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title k of n plain accounts whose signatures count, and how they are replaced.
+/// @title The committee: k of n plain accounts. Its signatures count, and it can be replaced after a delay.
 interface ICommittee {
     /// @param activeFrom Seconds since 1970; 0, without members, when the announcement is withdrawn.
     event CommitteeScheduled(uint64 activeFrom, uint8 threshold, address[] members);
     event CommitteeChanged(uint64 indexed epoch, uint8 threshold, address[] members);
 
-    /// @notice Not announced (0), or announced for a later time.
+    /// @notice The change is not announced (0), or announced for a later time.
     error ChangeNotDue(uint64 activeFrom);
     error CommitteeInvalid(uint256 members, uint8 threshold);
-    /// @notice Member `index` is not above the one before.
+    /// @notice Members must ascend; member `index` does not.
     error CommitteeNotAscending(uint256 index);
-    /// @notice Another committee than this one was announced.
+    /// @notice The announced committee is another one.
     error CommitteeNotScheduled();
     /// @notice The attestation's length does not fit its threshold and member count.
     error AttestationMalformed(uint256 length);
-    /// @notice Not the members and threshold of the committee of this epoch.
+    /// @notice The members and the threshold are not those of the committee of this epoch.
     error CommitteeMismatch(uint64 epoch);
-    /// @notice The member index of signature `index` is not above the one before, or there is no such member.
+    /// @notice Member indices must ascend and name a member; that of signature `index` does not.
     error SignersNotAscending(uint256 index);
     error SignatureNotMembers(address member);
 
-    /// @notice Hash of members, threshold and epoch; docs/protocol.md 5.
+    /// @notice The hash of members, threshold and epoch (docs/protocol.md 5), and the epoch.
     function committee() external view returns (bytes32 committeeHash, uint64 epoch);
 
-    /// @notice Seconds between announcing a change of who may act and its being in force.
+    /// @notice Seconds between the announcement of a change of roles and the change.
     function changeDelay() external view returns (uint64);
     /// @notice Announces a committee, in place of any announced before; administrator only.
     /// @param members Strictly ascending.
     function scheduleCommittee(address[] calldata members, uint8 threshold) external;
-    /// @notice Puts the announced committee in office under the next epoch once the delay has passed. Anyone may.
+    /// @notice Makes the announced committee the present one, with the next epoch, once the delay has passed. Anyone
+    /// may call this.
     function activateCommittee(address[] calldata members, uint8 threshold) external;
     /// @notice Withdraws the announcement; administrator or guardian.
     function cancelCommittee() external;

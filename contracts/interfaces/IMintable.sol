@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title What a token must offer so that a withdrawal can mint it.
-/// @notice The interface of StarkEx and Immutable X tokens, so existing contracts work unchanged. ERC-165 id 0x19ee6e3f.
+/// @title The interface of a token that withdrawals can mint.
+/// @notice The interface of StarkEx and Immutable X tokens, so existing contracts work unchanged. ERC-165 id
+/// 0x19ee6e3f.
 interface IMintable {
     /// @notice Mints `quantity` base units of the token that `mintingBlob` names to `to`.
     /// @param to The new owner.

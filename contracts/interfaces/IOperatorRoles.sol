@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Who may commit, and how that changes.
+/// @title Operators: the accounts that may commit.
 interface IOperatorRoles {
     /// @param activeFrom Seconds since 1970; 0 when the announcement is withdrawn.
     event OperatorScheduled(address indexed operator, uint64 activeFrom);
@@ -10,15 +10,15 @@ interface IOperatorRoles {
     /// @notice The operator's role is granted by {scheduleOperator} and {activateOperator} only.
     error OperatorNotTimeLocked();
 
-    /// @notice Announces an operator; administrator only.
+    /// @notice Announces an operator. Administrator only.
     function scheduleOperator(address operator) external;
-    /// @notice Grants the role once the delay has passed. Anyone may.
+    /// @notice Grants the role once the delay has passed. Anyone may call this.
     function activateOperator(address operator) external;
     /// @notice Withdraws the announcement; administrator or guardian.
     function cancelOperator(address operator) external;
-    /// @notice Takes the role and any announcement away at once; administrator or guardian.
+    /// @notice Removes the role and any announcement at once. Administrator or guardian.
     function revokeOperator(address operator) external;
 
-    /// @notice Stops or resumes committing; administrator or guardian. Withdrawing cannot be stopped by anyone.
+    /// @notice Stops or resumes commits. Administrator or guardian. Nobody can stop withdrawals.
     function pauseCommits(bool paused) external;
 }

@@ -13,7 +13,8 @@ import {Mode} from "./Model.sol";
 interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IIssuers, IWithdrawals {
     // ---- Commits
 
-    /// @notice All that {withdraw} will ask of the batch, and all that a reader needs to follow the state.
+    /// @notice A batch is committed. The event holds all that {withdraw} needs of the batch, and all that a reader
+    /// needs to follow the state.
     event BatchCommitted(
         Mode indexed mode,
         uint64 indexed batchNumber,
@@ -23,8 +24,8 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IIssue
         uint64 committedAt,
         uint64 sequence
     );
-    /// @notice Just before the batch's {BatchCommitted}: assets whose issuer's consent was not there, or not taken. The manifest has a zero leaf in the place
-    /// of each, so their vaults in this batch pay nobody.
+    /// @notice Comes just before the batch's {BatchCommitted}. The issuers of these assets have not consented, so L1
+    /// leaves them out. Each has a zero leaf in the manifest, and its vaults in this batch pay nobody.
     /// @param assets Bit i stands for asset i of the manifest.
     event AssetsLeftOut(Mode indexed mode, uint64 indexed batchNumber, uint256 assets);
 
@@ -37,35 +38,40 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IIssue
     error NotPlainAccount(address caller);
     /// @notice `given < expected` is a replay, `given > expected` a gap.
     error BatchNumberMismatch(uint64 expected, uint64 given);
-    /// @notice The batch extends another history than this contract's: another operator has committed since, or it is another store's.
+    /// @notice The batch follows another history. Another operator has committed since, or the operator's store belongs
+    /// to another contract.
     error HistoryMismatch(bytes32 expected, bytes32 given);
     /// @notice The mode has taken 2^32 - 1 batches.
     error StateFull();
-    /// @notice The vault tree's root of a batch that holds nothing.
+    /// @notice The root of the vault tree is zero: the batch holds nothing.
     error BatchRootZero();
-    /// @notice Not 1 to 2^20.
+    /// @notice A batch has 1 to 2^20 vaults.
     error VaultCountInvalid(uint32 vaultCount);
     /// @notice The consent that begins there breaks off, or names an asset that the manifest does not have.
     error ConsentsMalformed(uint256 offset);
 
-    /// @notice Most vaults of one rollup batch; as many as surely fit a transaction.
+    /// @notice Most vaults of one rollup batch. So many fit a transaction in any case.
     function MAX_ROLLUP_VAULTS() external view returns (uint256);
 
-    /// @notice Appends a batch whose root is computed here, from its data. Operator only, a plain account, and not while paused.
-    /// @dev The arguments stand in the order that gives a low selector, which is found first: 900 gas less a commit. Malformed data reverts with `BatchDataInvalid` of the library BatchData, its assets with `ManifestInvalid` of Manifest.
+    /// @notice Appends a rollup batch. The contract computes the root from the data. Only for an operator that is a
+    /// plain account, and not while commits are paused.
+    /// @dev This order of arguments gives a low selector, which the dispatcher finds first: it saves 900 gas a commit.
+    /// Malformed data reverts with `BatchDataInvalid` of the library BatchData, and a malformed table of assets with
+    /// `ManifestInvalid` of Manifest.
     /// @param previous The {history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode.
-    /// @param data By the grammar of docs/protocol.md 4.
-    /// @param consents Of the issuers, one behind the other, packed as docs/protocol.md 5 says. A consent that is missing or does not count
-    /// reverts nothing: its assets are left out ({AssetsLeftOut}).
+    /// @param data The batch data, in the grammar of docs/protocol.md 4.
+    /// @param consents The issuers' consents, one behind the other, in the format of docs/protocol.md 5. A missing or
+    /// invalid consent does not revert the commit: L1 leaves its assets out ({AssetsLeftOut}).
     function commitRollupBatch(bytes32 previous, bytes calldata consents, uint64 batchNumber, bytes calldata data) external;
 
-    /// @notice Appends a batch whose vaults the data availability committee vouches for. Operator only, and not while paused.
+    /// @notice Appends a validium batch, for which the data availability committee vouches. Operator only, and not
+    /// while commits are paused.
     /// @param previous The {history} that the batch follows, of both modes.
     /// @param content Root of the vault tree.
     /// @param assets The batch's manifest: chainId(8) and assetType(32) of each asset, strictly ascending, at most 255.
-    /// @param attestation Threshold, members and exactly as many signatures as the threshold says; docs/protocol.md 5. Members sign the root of
-    /// the batch with its whole manifest, whatever is left out of it.
+    /// @param attestation Threshold, members and exactly `threshold` signatures; docs/protocol.md 5. Members sign the
+    /// batch root with the whole manifest, also when L1 leaves assets out.
     /// @param consents As in {commitRollupBatch}.
     function commitValidiumBatch(
         bytes32 previous,
@@ -78,9 +84,10 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IIssue
         bytes calldata consents
     ) external;
 
-    /// @notice Appends a batch whose vaults are the blobs of this transaction, all of them: 1 to 6. Operator only, and not while paused.
-    /// @dev L1 reads no blob; a withdrawal opens the vault's own elements. On a chain without the point evaluation precompile it reverts
-    /// (`NoPointEvaluation` of the library BlobVaults).
+    /// @notice Appends a batch whose vaults are the blobs of this transaction, all of them: 1 to 6. Operator only, and
+    /// not while paused.
+    /// @dev L1 reads no blob; a withdrawal opens the vault's own elements. On a chain without the point evaluation
+    /// precompile it reverts (`NoPointEvaluation` of the library BlobVaults).
     /// @param previous The {history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode, zk-rollup.
     /// @param vaultCount The batch's slots, at most 4096 a blob; the elements behind them are continuations.
@@ -90,8 +97,9 @@ interface IStateCommitment is IOperatorRoles, ICommittee, IAssetRegistry, IIssue
 
     // ---- State
 
-    /// @notice One hash over all commits of both modes in their order; every commit names it and replaces it. Holds no block time, so that
-    /// several commits can be under way at once. Before the first commit it is the commitment of the empty state.
+    /// @notice One hash over all commits of both modes, in their order. Every commit names it and replaces it. It holds
+    /// no block time, so that several commits can be under way at once. Before the first commit it is the commitment of
+    /// the empty state.
     function history() external view returns (bytes32);
     function batchCounts() external view returns (uint64 validium, uint64 rollup);
     /// @notice Root of a mode's tree of batches.

@@ -7,17 +7,20 @@ import {BatchHeader, Mode, Vault, VaultPath} from "./Model.sol";
 interface IVaultProofs {
     event DuplicateVoided(uint64 indexed earlierVaultId, uint64 indexed laterVaultId);
 
-    /// @notice The header is not the one that was committed at the place that the vault's id names.
+    /// @notice The header is not that of the batch that the vault's id names.
     error HeaderMismatch(uint64 vaultId);
     /// @notice The vault is not below the batch's root at its slot, or the batch's manifest does not name its asset.
     error ProofInvalid(uint64 vaultId);
-    /// @notice Withdrawn whole, or voided.
+    /// @notice The vault is withdrawn whole, or voided.
     error VaultExhausted(uint64 vaultId);
-    /// @notice Not two vaults of one ERC-721 token of this chain, the earlier one first and both from after its registration.
+    /// @notice These are not two vaults of one ERC-721 token of this chain, the earlier one first, both younger than
+    /// its registration.
     error NotDuplicates(uint64 earlierVaultId, uint64 laterVaultId);
 
-    /// @notice Exhausts the later of two vaults of one ERC-721 token. Anyone may, until it has been withdrawn.
-    /// @dev Later by sequence, then by slot. The same token by its id, as the blob scheme in the registry derives it.
+    /// @notice Exhausts the later of two vaults of one ERC-721 token. Anyone may call this until the later one is
+    /// withdrawn.
+    /// @dev The later vault has the higher sequence, or the higher slot of one batch. Two vaults hold the same token if
+    /// their ids are equal, derived by the blob scheme of the registry.
     function voidDuplicate(
         Vault calldata earlier,
         BatchHeader calldata earlierHeader,

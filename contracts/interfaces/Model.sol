@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @dev Longest change delay and maturity, in seconds: a contract deployed with more by mistake would lock out its operators, or owners.
+/// @dev Longest change delay and maturity, in seconds. A longer one, by mistake, would lock out operators or owners.
 uint64 constant MAX_DELAY = 30 days;
 
 /// @notice A change delay or maturity above 30 days.
 error DelayTooLong(uint64 delay);
 
-/// @dev Which data-availability mode a batch belongs to; the value is the top bit of its vault ids.
+/// @dev The data-availability mode of a batch. Its value is the top bit of the batch's vault ids.
 enum Mode {
     Validium,
     ZkRollup
@@ -20,7 +20,7 @@ enum Standard {
     ERC1155
 }
 
-/// @dev How a token reads its minting blobs; see docs/protocol.md 1.
+/// @dev The way in which a token reads its minting blobs; docs/protocol.md 1.
 enum BlobScheme {
     Imx,
     Mintmark,
@@ -31,7 +31,7 @@ enum BlobScheme {
 struct Vault {
     /// @dev Mode, batch number and slot: the vault's place in the state.
     uint64 vaultId;
-    /// @dev Where the token lives.
+    /// @dev The chain of the token.
     uint64 chainId;
     address owner;
     uint256 assetType;
@@ -40,7 +40,7 @@ struct Vault {
     bytes blob;
 }
 
-/// @dev What L1 remembers of a committed batch, as one hash.
+/// @dev The header of a committed batch. L1 keeps its hash.
 struct BatchHeader {
     bytes32 batchRoot;
     uint32 vaultCount;
@@ -50,22 +50,23 @@ struct BatchHeader {
     uint64 sequence;
 }
 
-/// @dev What leads from a vault and its asset to the batch root; docs/protocol.md 2.
+/// @dev The proof that leads from a vault and its asset to the batch root; docs/protocol.md 2.
 struct VaultPath {
-    /// @dev In the vault tree, from the leaf upwards, as many as its height. For a blob batch: what opens the vault's elements, as
-    /// docs/protocol.md 6 says.
+    /// @dev In the vault tree, from the leaf upwards, as many as its height. For a blob batch: what opens the vault's
+    /// elements, as docs/protocol.md 6 says.
     bytes32[] siblings;
     /// @dev The asset's place in the batch's manifest.
     uint8 assetIndex;
-    /// @dev In the manifest, from the leaf upwards, at most eight.
+    /// @dev The asset's siblings in the manifest, from the leaf upwards, at most eight.
     bytes32[] assetSiblings;
 }
 
-/// @dev Empty signature: the caller must be the owner. Otherwise the owner's EIP-712 `Withdrawal` message.
+/// @dev With an empty signature the caller must be the owner. Otherwise the owner signs the EIP-712 message
+/// `Withdrawal`.
 struct Authorization {
     /// @dev Last second at which the signature counts.
     uint64 deadline;
-    /// @dev 65 bytes, 64 bytes by EIP-2098, or whatever the owner's ERC-1271 contract takes.
+    /// @dev 65 bytes, 64 bytes by EIP-2098, or any bytes that the owner's ERC-1271 contract accepts.
     bytes signature;
 }
 
@@ -77,16 +78,16 @@ struct WithdrawalGroup {
     uint256 assetType;
     /// @dev The asset's place in the batch's manifest.
     uint8 assetIndex;
-    /// @dev In the manifest, from the leaf upwards, at most eight.
+    /// @dev The asset's siblings in the manifest, from the leaf upwards, at most eight.
     bytes32[] assetSiblings;
-    /// @dev One behind the other, packed as docs/protocol.md 6 says.
+    /// @dev The items, one behind the other, in the format of docs/protocol.md 6.
     bytes items;
 }
 
-/// @dev What a batch and an asset settle for all of their vaults.
+/// @dev The terms that all vaults of a batch and an asset share.
 struct WithdrawalTerms {
     bytes32 batchRoot;
-    /// @dev Of the batch's manifest, which names the asset.
+    /// @dev Root of the batch's manifest, which names the asset.
     bytes32 manifestRoot;
     uint32 vaultCount;
     /// @dev The asset's place in the manifest.

@@ -12,13 +12,13 @@ library AssetEncoding {
     uint256 private constant MASK_250 = (1 << 250) - 1;
     uint256 private constant MASK_240 = (1 << 240) - 1;
 
-    /// @notice keccak256(selector ‖ token ‖ quantum), 250 bits of it.
+    /// @notice The low 250 bits of keccak256(selector ‖ token ‖ quantum).
     function assetType(Standard standard, address token, uint256 quantum) internal pure returns (uint256) {
         bytes memory assetInfo = abi.encodeWithSelector(_selector(standard), token);
         return uint256(keccak256(abi.encodePacked(assetInfo, quantum))) & MASK_250;
     }
 
-    /// @notice The id of what one minting blob names: 240 bits of a hash, and flags.
+    /// @notice The asset id of a minting blob: 240 bits of a hash, and flags.
     function mintableAssetId(Standard standard, uint256 type_, bytes memory blob) internal pure returns (uint256 id) {
         id = uint256(keccak256(abi.encodePacked("MINTABLE:", type_, keccak256(blob)))) & MASK_240;
         id |= 1 << 250;

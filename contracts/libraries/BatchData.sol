@@ -6,10 +6,10 @@ import {DigitText} from "./DigitText.sol";
 import {LeafTree} from "./LeafTree.sol";
 import {Manifest} from "./Manifest.sol";
 
-/// @title From a batch's data to its Merkle root.
-/// @notice Decodes the grammar of docs/protocol.md 4 straight from calldata, hashing each vault's leaf as it goes, then folds the leaves.
-/// Assembly, because a batch's price is this loop: about 130 gas a leaf and 85 a node. Unchecked: every number here is at most a length of
-/// calldata, a count below 2^24, or masked.
+/// @title Computes a batch's Merkle root from its data.
+/// @notice Decodes the grammar of docs/protocol.md 4 from calldata, hashes the leaf of each vault, then folds the
+/// leaves. It is in assembly because this loop is the price of a batch: about 130 gas a leaf and 85 a node. Arithmetic
+/// is unchecked: every number is at most a length of calldata, a count below 2^24, or masked.
 library BatchData {
     enum Fault {
         Version,
@@ -36,19 +36,20 @@ library BatchData {
     uint256 private constant HEAD_BYTES = 3;
     uint256 private constant DICTIONARY_OWNER = 20;
     uint256 private constant VOID_RUN = 0xffff;
-    /// @dev A leaf's preimage: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob. Each offset is where a whole
-    /// word is written that ends where the field ends; its leading zeros fall on bytes that a later write fills.
+    /// @dev A leaf's preimage: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob. Each
+    /// field is written as a whole word that ends where the field ends, at the offset here. A later write fills the
+    /// bytes under the word's leading zeros.
     uint256 private constant LEAF_OWNER = 5;
     uint256 private constant LEAF_ASSET = 37;
     uint256 private constant LEAF_AMOUNT = 45;
-    /// @dev Where the amount's own eight bytes start.
+    /// @dev Offset of the amount's eight bytes.
     uint256 private constant LEAF_AMOUNT_BYTES = 69;
     uint256 private constant LEAF_BLOB = 77;
-    /// @dev Before the preimage's start: words that end with the chain id, and with the vault id.
+    /// @dev Distances before the start of the preimage, of the words that end with the chain id and with the vault id.
     uint256 private constant CHAIN_BEFORE_LEAF = 15;
     uint256 private constant ID_BEFORE_LEAF = 23;
 
-    /// @dev Where assembly finds the fields of a {Run} in memory: a word each, in the order of the struct.
+    /// @dev Offsets of the fields of a {Run} in memory: a word each, in the order of the struct.
     uint256 private constant RUN_LENGTH = 0x00;
     uint256 private constant RUN_BLOB_LENGTH = 0x80;
     uint256 private constant RUN_CHAIN_ID = 0xa0;
@@ -56,19 +57,20 @@ library BatchData {
     uint256 private constant RUN_OWNER_COUNT = 0x120;
     uint256 private constant RUN_TEMPLATE = 0x160;
 
-    /// @dev A run's header, and where things are in calldata. One memory struct, so that the hot loop can read it without the stack.
+    /// @dev A run's header, and the places of its parts in calldata. It is a memory struct, so that the hot loop needs
+    /// no stack for it.
     struct Run {
         uint256 length;
         uint256 ownerForm;
         uint256 blobForm;
         uint256 amountBytes;
-        /// @dev Of every record of the run; 0 when each raw blob carries its own.
+        /// @dev Length of every blob of the run; 0 when each raw blob has its own length.
         uint256 blobLength;
-        /// @dev Shifted to stand before an owner's 20 bytes.
+        /// @dev The chain id, shifted to stand before an owner's 20 bytes.
         uint256 chainId;
         uint256 owner;
         uint256 ownerIndex;
-        /// @dev The dictionary in memory, a word each, ready to be written into a template.
+        /// @dev The dictionary in memory: a word for each owner, as the template takes it.
         uint256 owners;
         uint256 ownerCount;
         /// @dev ASCII, left-aligned: the text of the next vault of a consecutive run.
@@ -77,7 +79,7 @@ library BatchData {
         uint256 template;
     }
 
-    /// @notice The data's own table of assets, packed as {Manifest} reads them. Neither their order nor their number is checked here.
+    /// @notice The data's table of assets, packed as {Manifest} reads it. {Manifest} checks their order and number.
     function assets(bytes calldata data) internal pure returns (bytes calldata packed) {
         unchecked {
             if (data.length < HEAD_BYTES + 2) _fail(Fault.Truncated, data.length);
@@ -92,9 +94,10 @@ library BatchData {
     }
 
     /// @notice The root of the batch's vault tree, and how many slots it has.
-    /// @param data The whole batch data; its assets have been read by {assets}, and are at most 255.
+    /// @param data The whole batch data. {assets} has read its assets, which are at most 255.
     /// @param firstVaultId Vault id of slot 0.
-    /// @param terms Of each asset; the lowest byte is its registered standard. Each asset must be some vault's: the manifest names what the batch holds.
+    /// @param terms The registry's word of each asset, whose lowest byte is the standard. Each asset must have a vault
+    /// in the batch.
     /// @param maxVaults Most slots.
     function root(bytes calldata data, uint64 firstVaultId, uint256[] memory terms, uint256 maxVaults)
         internal
@@ -123,20 +126,20 @@ library BatchData {
                 }
                 vaultCount += run.length;
             }
-            // The last run's records may have been read past the end, as zeros.
+            // The last run may have read past the end, as zeros.
             if (cursor != data.length) _fail(Fault.Truncated, data.length);
             if (used + 1 != 1 << terms.length) _fail(Fault.AssetUnused, HEAD_BYTES);
             content = LeafTree.fold(leaves, vaultCount);
         }
     }
 
-    /// @dev One place to revert from, because two dozen would take a twentieth of the contract's size.
+    /// @dev The only revert of this library. Two dozen would take a twentieth of the contract's size.
     function _fail(Fault fault, uint256 offset) private pure {
         revert BatchDataInvalid(fault, offset);
     }
 
-    /// @dev 32 bytes from `cursor` on. Past the end of calldata they are zeros, past the end of `data` anything: whoever reads there is
-    /// refused when the cursor is compared with the end.
+    /// @dev The 32 bytes from `cursor` on. Past the end of calldata they are zeros, and past the end of `data` any
+    /// bytes. A later check of the cursor refuses such a read.
     function _word(bytes calldata data, uint256 cursor) private pure returns (uint256 word) {
         assembly ("memory-safe") {
             word := calldataload(add(data.offset, cursor))
@@ -165,8 +168,8 @@ library BatchData {
         }
     }
 
-    /// @dev Room past the free memory pointer that stays unallocated: the template of a leaf's preimage, then the leaves. Nothing else
-    /// may allocate while they are in use.
+    /// @dev Free memory that stays unallocated: the template of a leaf's preimage, then the leaves. Nothing else may
+    /// allocate memory while they are in use.
     function _workspace() private pure returns (uint256 template, uint256 leaves) {
         assembly ("memory-safe") {
             template := add(mload(0x40), 0xc0)
@@ -230,8 +233,8 @@ library BatchData {
         if ((standard == Standard.ERC20) != (run.blobForm == 0)) _fail(Fault.BlobForm, cursor);
     }
 
-    /// @dev Template: 0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob. Fields are written from the last to the
-    /// first, each by a whole word whose leading zeros fall on bytes that a later write fills.
+    /// @dev Writes a leaf's preimage, field by field from the last to the first. A later write fills the bytes under a
+    /// word's leading zeros.
     function _startTemplate(bytes calldata data, uint256 asset, Run memory run) private pure {
         uint256 place = HEAD_BYTES + asset * Manifest.ASSET_BYTES;
         uint256 assetType = _word(data, place + 8);
@@ -247,8 +250,8 @@ library BatchData {
         }
     }
 
-    /// @dev Hashes the run's leaves to `target` and returns the cursor behind its records. Reading past the end of calldata gives zeros
-    /// and is caught when the cursor is compared with the end.
+    /// @dev Hashes the run's leaves to `target` and returns the cursor behind its records. Reads past the end of
+    /// calldata give zeros, and a later check of the cursor refuses them.
     function _hashRun(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         if (run.amountBytes == 0 && run.blobForm == 3 && run.ownerForm == 3) {
             _hashRange(run, vaultId, target, cursor);
@@ -264,18 +267,18 @@ library BatchData {
         return _hashAny(data, cursor, run, vaultId, target);
     }
 
-    /// @dev Single tokens of owners in the dictionary, whose blob is read by one word: up to 32 raw bytes, or up to eight packed digits.
-    /// Nothing here branches that need not: faults are gathered and looked at behind the run, since a bad record only makes a leaf that
-    /// is thrown away with the transaction.
+    /// @dev Single tokens of owners in the dictionary, with a blob that one word holds: up to 32 raw bytes, or up to
+    /// eight packed digits. The loop has as few branches as possible. It gathers faults, and the check comes after the
+    /// run: a bad record only makes a leaf that reverts with the transaction.
     function _hashSingles(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         unchecked {
             if (run.ownerCount == 0) _fail(Fault.OwnerIndex, cursor);
-            // A record's owner: the index at the cursor, none of whose bytes are there when the run has one owner, in a table.
+            // A record's owner is the index at the cursor. If the run has one owner, the index has no bytes.
             bool isOne = run.ownerForm == 3;
             uint256 ownerBytes = isOne ? 0 : run.ownerForm;
             uint256 table = run.owners + (isOne ? 32 * run.ownerIndex : 0);
             uint256 last = isOne ? 0 : run.ownerCount - 1;
-            // Packed digits: 256 less 8 for an odd number, whose front nibble is none. 0 for raw blobs.
+            // Packed digits: 256, or 248 for an odd number of digits, whose first nibble is unused. 0 for raw blobs.
             uint256 packed = run.blobForm == 2 ? 256 - 8 * (run.blobLength & 1) : 0;
             uint256 stride = ownerBytes + (packed == 0 ? run.blobLength : (run.blobLength + 1) / 2);
             uint256 ownerShift = 256 - 8 * ownerBytes;
@@ -314,7 +317,7 @@ library BatchData {
         }
     }
 
-    /// @dev {_hashSingles} for one-byte owner indices and raw blobs: what is cheapest for few owners.
+    /// @dev {_hashSingles} for one-byte owner indices and raw blobs. This is the cheapest form for few owners.
     function _hashIndexedRaw(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         if (run.ownerCount == 0) _fail(Fault.OwnerIndex, cursor);
         uint256 bad;
@@ -342,7 +345,8 @@ library BatchData {
         return cursor;
     }
 
-    /// @dev {_hashSingles} for owners in full and raw blobs: what is cheapest for a small batch of many owners.
+    /// @dev {_hashSingles} for owners in full and raw blobs. This is the cheapest form for a small batch of many
+    /// owners.
     function _hashInlineRaw(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         assembly ("memory-safe") {
             let template := mload(add(run, RUN_TEMPLATE))
@@ -363,7 +367,8 @@ library BatchData {
         return cursor;
     }
 
-    /// @dev {_hashSingles} for owners in full and packed digits: fewest bytes where every mint has another owner.
+    /// @dev {_hashSingles} for owners in full and packed digits. This form has the fewest bytes if every mint has
+    /// another owner.
     function _hashInlinePacked(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         uint256 bad;
         assembly ("memory-safe") {
@@ -371,7 +376,7 @@ library BatchData {
             let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
             let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
             let from := add(data.offset, cursor)
-            // 8 for an odd number of digits, whose front nibble is none.
+            // 8 for an odd number of digits, whose first nibble is unused.
             let odd := shl(3, and(mload(add(run, RUN_BLOB_LENGTH)), 1))
             let stride := add(20, shr(1, add(mload(add(run, RUN_BLOB_LENGTH)), 1)))
             let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
@@ -390,7 +395,7 @@ library BatchData {
                 place := add(place, 0x10000000000000000)
             }
             cursor := sub(from, data.offset)
-            // What is left are the nibbles in front of odd numbers.
+            // The remaining bits are the unused nibbles of odd numbers of digits.
             bad := shr(sub(256, odd), bad)
         }
         if (bad != 0) _fail(Fault.Record, cursor);
@@ -441,7 +446,7 @@ library BatchData {
         }
     }
 
-    /// @dev The amount's word also covers the blob's first bytes, so it is written before them.
+    /// @dev The amount's word covers the blob's first bytes, so the blob is written after it.
     function _readAmount(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
         unchecked {
             uint256 width = run.amountBytes;
@@ -492,7 +497,7 @@ library BatchData {
         }
     }
 
-    /// @dev The tight loop for consecutive ids of one owner: two words change from leaf to leaf.
+    /// @dev The loop for consecutive ids of one owner. Two words change from leaf to leaf.
     function _hashRange(Run memory run, uint256 vaultId, uint256 target, uint256 cursor) private pure {
         uint256 template = run.template;
         uint256 digits = run.blobLength;
@@ -507,7 +512,8 @@ library BatchData {
             let textAt := add(template, LEAF_BLOB)
             let limit := add(target, shl(5, length))
             for {} 1 {} {
-                // As far as the last digit runs, nothing is carried; five at a time, because the loop itself costs a fifth of a leaf.
+                // Nothing is carried until the last digit passes 9. Five leaves at a time, because the loop itself
+                // costs a fifth of a leaf.
                 let stretch := add(target, shl(5, sub(0x3a, and(shr(last, text), 0xff))))
                 if gt(stretch, limit) { stretch := limit }
                 for {} lt(add(target, 128), stretch) { target := add(target, 160) } {
@@ -542,7 +548,7 @@ library BatchData {
                     text := add(text, unit)
                 }
                 if eq(target, limit) { break }
-                // The digit past 9 becomes 0 and the one above it one more, up to a digit that is not past 9 by that.
+                // The digit past 9 becomes 0 and the next one rises by one, until no digit is past 9.
                 let place := last
                 for {} 1 {} {
                     text := add(text, shl(place, 0xf6))

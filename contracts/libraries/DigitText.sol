@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Blobs of packed digits: four bits a character of 0x30 to 0x3f, as docs/protocol.md 4 packs them.
-/// @notice A text is left-aligned in its word. Callers see to it that `digits` is from 1 to 32.
+/// @title Blobs of packed digits: four bits for each character of 0x30 to 0x3f; docs/protocol.md 4.
+/// @notice A text is left-aligned in its word. Callers guarantee that `digits` is 1 to 32.
 library DigitText {
-    /// @dev The text of packed digits, left-aligned: nibble n is the character 0x30 + n. Nibbles are spread to bytes by doubling the gaps
-    /// between them.
+    /// @dev The text of packed digits, left-aligned. Nibble n is the character 0x30 + n. Each line doubles the gaps
+    /// between the nibbles, until each has a byte.
     function expand(uint256 packed, uint256 digits) internal pure returns (uint256 text) {
         assembly ("memory-safe") {
             let x := packed
@@ -18,7 +18,8 @@ library DigitText {
         }
     }
 
-    /// @dev The first text of a consecutive run: decimal digits only, and no leading zero, so that it can be counted up.
+    /// @dev The first text of a consecutive run. It has only decimal digits and no leading zero, so that it can be
+    /// counted up.
     function isDecimal(uint256 packed, uint256 digits) internal pure returns (bool) {
         unchecked {
             for (uint256 i; i < digits; ++i) {
@@ -28,7 +29,7 @@ library DigitText {
         }
     }
 
-    /// @dev The text one higher; 0 when that takes one digit more.
+    /// @dev The next number as text; 0 when it has one digit more.
     function successor(uint256 text, uint256 digits) internal pure returns (uint256 next) {
         unchecked {
             next = text;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title From a batch's leaves, which lie in memory, to their root.
-/// @notice Writes over the leaves, over 256 bytes in front of them and at most 320 behind the last, all of which must be free.
+/// @title Computes the root of a batch's leaves, which lie in memory.
+/// @notice Overwrites the leaves, 256 bytes in front of them and at most 320 behind them. All of this memory must be
+/// free.
 library LeafTree {
-    /// @dev Folds the leaves in place, three levels at a time while there are more than four nodes, then one at a time. A pair's prefix goes
-    /// into the byte in front of it, which the pair before has consumed; a parent goes where its children, or earlier ones, were.
+    /// @dev Folds the leaves in place, three levels at a time while there are more than four nodes, then one at a time.
+    /// A pair's prefix overwrites the byte in front of the pair, which is no longer needed. A parent overwrites its
+    /// children or earlier nodes.
     function fold(uint256 leaves, uint256 count) internal pure returns (bytes32 result) {
         assembly ("memory-safe") {
             function parent(zero, scratch) -> hash {
@@ -15,7 +17,7 @@ library LeafTree {
                 hash := keccak256(scratch, 65)
             }
 
-            // 0x01 ‖ two nodes, twice, in front of the leaves: what the upper two of three levels are hashed from.
+            // Two preimages of 0x01 ‖ left ‖ right in front of the leaves, for the upper two of three levels.
             let low := sub(leaves, 0x100)
             let high := sub(leaves, 0x80)
             mstore8(low, 1)
@@ -23,7 +25,8 @@ library LeafTree {
             let zero := 0
             for {} gt(count, 4) {} {
                 let end := add(leaves, shl(5, count))
-                // A whole number of eights; the hashes of zero subtrees are the zero roots, so surplus nodes do no harm.
+                // Rounded up to a multiple of eight. Surplus nodes do no harm, because zero subtrees hash to the zero
+                // roots.
                 let padded := add(leaves, shl(8, shr(3, add(count, 7))))
                 for { let gap := end } lt(gap, padded) { gap := add(gap, 32) } { mstore(gap, zero) }
                 let to := leaves

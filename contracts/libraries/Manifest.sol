@@ -3,23 +3,23 @@ pragma solidity 0.8.37;
 
 import {LeafTree} from "./LeafTree.sol";
 
-/// @title The list of a batch's assets, and how a batch root binds it; docs/protocol.md 2.
-/// @dev Unchecked: every number here is at most a length of calldata.
+/// @title The manifest: the list of a batch's assets, which the batch root binds; docs/protocol.md 2.
+/// @dev Arithmetic is unchecked: every number is at most a length of calldata.
 library Manifest {
-    /// @notice Asset `index` breaks off, is not above the one before, or is one too many.
+    /// @notice Asset `index` is incomplete, not above the one before, or beyond the 255th.
     error ManifestInvalid(uint256 index);
 
     uint256 internal constant MAX_ASSETS = 255;
     /// @dev chainId(8) ‖ assetType(32).
     uint256 internal constant ASSET_BYTES = 40;
     uint256 internal constant MAX_HEIGHT = 8;
-    /// @dev What {LeafTree-fold} writes over in front of the leaves.
+    /// @dev Bytes in front of the leaves that {LeafTree-fold} overwrites.
     uint256 private constant ROOM_BEFORE_LEAVES = 0x100;
 
     /// @notice keccak256(0x07 ‖ chainId(8) ‖ assetType(32)).
     function leaf(uint64 chainId, uint256 assetType) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
-            // From the back, so that the leading zeros of a word are overwritten.
+            // Written from the back, so that the second word overwrites the leading zeros of the first.
             mstore(0x09, assetType)
             mstore(0x00, or(shl(248, 7), or(shl(184, chainId), shr(72, assetType))))
             hash := keccak256(0x00, 41)
@@ -54,7 +54,7 @@ library Manifest {
         }
     }
 
-    /// @notice An asset of a packed list, which has it.
+    /// @notice The asset at an index of a packed list. The index must be below {count}.
     function assetAt(bytes calldata packed, uint256 index) internal pure returns (uint64 chainId, uint256 assetType) {
         assembly ("memory-safe") {
             let place := add(packed.offset, mul(index, ASSET_BYTES))
@@ -80,7 +80,7 @@ library Manifest {
         }
     }
 
-    /// @notice {root} of a manifest of which all leaves are shown.
+    /// @notice The {root} of a manifest from all of its leaves.
     function rootOfLeaves(bytes32[] calldata shown) internal pure returns (bytes32) {
         uint256 leaves = _workspace();
         assembly ("memory-safe") {
@@ -89,7 +89,7 @@ library Manifest {
         return _fold(leaves, shown.length);
     }
 
-    /// @dev Room past the free memory pointer that stays unallocated.
+    /// @dev Free memory that stays unallocated.
     function _workspace() private pure returns (uint256 leaves) {
         assembly ("memory-safe") {
             leaves := add(mload(0x40), ROOM_BEFORE_LEAVES)

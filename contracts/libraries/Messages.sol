@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title What members and owners sign: the EIP-712 struct hashes of all messages.
+/// @title The EIP-712 struct hashes of the messages of members, issuers and owners.
 library Messages {
     bytes32 private constant VALIDIUM_BATCH_TYPEHASH = keccak256(
         "ValidiumBatch(bytes32 history,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)"
@@ -20,7 +20,8 @@ library Messages {
     );
     uint256 private constant LISTED_VAULT_BYTES = 24;
 
-    /// @notice A member's word that it has stored the batch's data and derived the root from it. It is good after one history only.
+    /// @notice A member states that it has stored the batch's data and derived the root from it. The message is valid
+    /// after one history only.
     function validiumBatch(
         bytes32 history, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch
     ) internal pure returns (bytes32) {
@@ -29,7 +30,7 @@ library Messages {
         );
     }
 
-    /// @notice A member's word that the source, by its own finality, has had this state. The domain is the mirror's.
+    /// @notice A member states that this state is final on the source. The domain is the mirror's.
     function mirroredState(
         uint64 sourceChainId, address sourceContract, uint64 countValidium, uint64 countRollup, bytes32 commitment, uint64 epoch
     ) internal pure returns (bytes32) {
@@ -40,12 +41,12 @@ library Messages {
         );
     }
 
-    /// @notice An issuer's word that it agrees with every vault of its assets in the batch.
+    /// @notice An issuer consents to every vault of its assets in the batch.
     function issuerConsent(uint256 mode, uint64 batchNumber, bytes32 content, bytes32 assetsHash) internal pure returns (bytes32) {
         return keccak256(abi.encode(ISSUER_CONSENT_TYPEHASH, mode, batchNumber, content, assetsHash));
     }
 
-    /// @notice An owner's leave to withdraw, single-use because `withdrawnBefore` never comes again.
+    /// @notice An owner authorizes one withdrawal. It can be used once, because `withdrawnBefore` only rises.
     function withdrawal(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
         internal
         pure
@@ -54,13 +55,13 @@ library Messages {
         return keccak256(abi.encode(WITHDRAWAL_TYPEHASH, vaultId, withdrawnBefore, quantity, recipient, deadline));
     }
 
-    /// @notice An owner's leave to withdraw from many vaults, each of its entries single-use as a {withdrawal}.
-    /// @param vaults 24 bytes an entry, whole entries only.
+    /// @notice An owner authorizes withdrawals from many vaults. Each entry can be used once, as a {withdrawal}.
+    /// @param vaults Whole entries of 24 bytes.
     function withdrawalList(bytes calldata vaults, address recipient, uint64 deadline) internal pure returns (bytes32) {
         bytes32 entriesHash;
         bytes32 typeHash = LISTED_VAULT_TYPEHASH;
         assembly ("memory-safe") {
-            // The four words of an entry, and behind them the hashes of the entries before.
+            // Memory: the four words of the present entry, then the hashes of the entries so far.
             let entry := mload(0x40)
             let hashes := add(entry, 0x80)
             let hash := hashes

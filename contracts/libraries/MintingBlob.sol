@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title What a minting blob says, by the schemes of docs/protocol.md 1.
+/// @title The schemes of minting blobs; docs/protocol.md 1.
 library MintingBlob {
     error BlobInvalid(bytes blob);
 
-    /// @dev Of 2^256 - 1.
+    /// @dev The decimal digits of 2^256 - 1.
     uint256 private constant MAX_DIGITS = 78;
 
-    /// @notice The token id of a blob of scheme `mintmark`: a canonical decimal is itself, anything else its hash.
+    /// @notice The token id of a blob of scheme `mintmark`: the number of a canonical decimal, or the hash of any other
+    /// blob.
     function tokenId(bytes memory blob) internal pure returns (uint256 id) {
         bool isDecimal;
         (isDecimal, id) = decimal(blob, 0, blob.length);
         if (!isDecimal) id = uint256(keccak256(blob));
     }
 
-    /// @notice The token id and where the blueprint starts (it ends before the last byte) of a blob of scheme `imx`: `{id}:{blueprint}`.
+    /// @notice The token id and where the blueprint starts (it ends before the last byte) of a blob of scheme `imx`:
+    /// `{id}:{blueprint}`.
     function imxTokenId(bytes memory blob) internal pure returns (uint256 id, uint256 blueprintStart) {
         unchecked {
             uint256 end = 1;
@@ -35,7 +37,8 @@ library MintingBlob {
         return uint256(bytes32(blob));
     }
 
-    /// @notice Whether the bytes from `start` to before `end`, all within `text`, are a canonical decimal below 2^256, and its value.
+    /// @notice Whether the bytes from `start` to before `end`, all within `text`, are a canonical decimal below 2^256,
+    /// and its value.
     function decimal(bytes memory text, uint256 start, uint256 end) internal pure returns (bool valid, uint256 value) {
         unchecked {
             uint256 digits = end - start;
@@ -45,7 +48,7 @@ library MintingBlob {
                 assembly ("memory-safe") {
                     digit := xor(byte(0, mload(add(add(text, 0x20), start))), 0x30)
                 }
-                // Fewer digits than the most cannot overflow.
+                // Fewer than the most digits cannot overflow.
                 if (digit > 9 || (digits == MAX_DIGITS && value > (type(uint256).max - digit) / 10)) return (false, 0);
                 value = value * 10 + digit;
             }

@@ -4,25 +4,25 @@ pragma solidity 0.8.37;
 import {Vault} from "../interfaces/Model.sol";
 
 /// @title The packed items and lists of a batch of withdrawals: the formats of docs/protocol.md 6.
-/// @dev Reads first and checks once: a word past an item's end holds other bytes, and the check behind the reads refuses the item.
-/// Unchecked: every number here is at most a length of calldata.
+/// @dev Functions read first and check once. A word past an item's end holds other bytes, and the later check refuses
+/// the item. Arithmetic is unchecked: every number is at most a length of calldata.
 library PackedItems {
-    /// @dev On whose word an item is tried.
+    /// @dev The account that authorizes an item.
     struct Word {
-        /// @dev The caller, or the owner who has signed a list; nobody when it cannot be tried. Of a list, bit 160 is set, and above it stands what
-        /// was withdrawn before.
+        /// @dev The caller, or the owner who signed the item's list. Zero when the item cannot be tried. For a list,
+        /// bit 160 is set, and the quantity withdrawn before stands above it.
         uint256 by;
-        /// @dev Where in the calldata the list begins; 0 without one.
+        /// @dev Offset of the item's list in the calldata; 0 without a list.
         uint256 list;
-        /// @dev Of a list: the vault's amount, and below it the quantity.
+        /// @dev With a list: the vault's amount, shifted by 64 bits, and the quantity.
         uint256 amounts;
     }
 
-    /// @notice The items break off, or name a slot that no batch has, at this offset of the group's `items`.
+    /// @notice At this offset, the group's `items` are incomplete or name a slot that no batch has.
     error ItemsMalformed(uint256 offset);
     /// @notice The item of this vault has unknown flags, or ends early or late.
     error ItemMalformed(uint64 vaultId);
-    /// @notice A list breaks off, or an item names no entry of a list, or another vault's.
+    /// @notice A list is incomplete, or an item names no entry of a list or the entry of another vault.
     error ListMalformed();
 
     /// @dev length:u16 slot:u24.
@@ -33,7 +33,7 @@ library PackedItems {
     uint256 private constant HAS_AMOUNTS = 2;
     uint256 private constant HAS_SIGNATURE = 4;
     uint256 private constant ALL_FLAGS = 7;
-    /// @dev Besides this an item has at most its amount.
+    /// @dev An item of a list. Of the other flags it can have only {HAS_AMOUNTS}.
     uint256 private constant IS_LISTED = 8;
 
     /// @dev flags:u8 owner:20.
@@ -44,7 +44,7 @@ library PackedItems {
     /// @dev deadline:u64 signatureLength:u16.
     uint256 private constant SIGNATURE_HEAD_BYTES = 10;
 
-    /// @dev flags:u8 list:u8 position:u16, of an item of a list.
+    /// @dev An item of a list: flags:u8 list:u8 position:u16.
     uint256 private constant LISTED_HEAD_BYTES = 4;
     uint256 private constant AMOUNT_BYTES = 8;
     /// @dev owner:20 recipient:20 deadline:u64 count:u16.
@@ -66,7 +66,7 @@ library PackedItems {
         }
     }
 
-    /// @notice Whether an item has its owner's word from one of the call's lists.
+    /// @notice Whether a list of the call authorizes the item.
     function isListed(bytes calldata item) internal pure returns (bool) {
         return _word(item, 0) >> 248 & IS_LISTED != 0;
     }
@@ -76,15 +76,15 @@ library PackedItems {
         return _word(item, 0) >> 240 & 0xff;
     }
 
-    /// @notice Where in the calldata a list begins.
+    /// @notice Offset of a list in the calldata.
     function placeOf(bytes calldata list) internal pure returns (uint256 place) {
         assembly ("memory-safe") {
             place := list.offset
         }
     }
 
-    /// @notice Completes the word for an item of a list. The item is left without its head.
-    /// @param word With a `list` that {readList} has taken, or 0: then the item is nobody's.
+    /// @notice Completes `word` for an item of a list, and returns the item without its head.
+    /// @param word Its `list` was checked, or is 0. With 0 nobody authorizes the item.
     function unlisted(bytes calldata item, Word memory word, uint64 vaultId) internal pure returns (bytes calldata rest) {
         if (word.list == 0) {
             word.by = 0;
@@ -115,8 +115,8 @@ library PackedItems {
         if (!valid) revert ListMalformed();
     }
 
-    /// @notice Calldata for one item: what all of its group share, and the item as {read} takes it. One of a list gets the list's owner,
-    /// recipient and amounts in the place of its head.
+    /// @notice Calldata for one item: the terms of its group, and the item as {read} takes it. An item of a list gets
+    /// the list's owner, recipient and amounts in place of its head.
     function callOf(bytes4 selector, bytes memory terms, uint64 vaultId, uint256 assetType, Word memory word, bytes calldata item)
         internal
         pure
@@ -169,7 +169,7 @@ library PackedItems {
         if (vaults.length % ENTRY_BYTES != 0) revert ListMalformed();
     }
 
-    /// @notice What one item says of a vault on this chain. Its signature is empty when the vault's owner itself calls.
+    /// @notice The parts of one item of a vault on this chain. The signature is empty when the vault's owner calls.
     function read(bytes calldata item, uint64 vaultId, uint256 assetType)
         internal
         view

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @title Who made an ECDSA signature.
-/// @dev In place of OpenZeppelin's ECDSA, which costs 450 gas more for each signature.
+/// @title The signer of an ECDSA signature.
+/// @dev It replaces OpenZeppelin's ECDSA, which costs 230 gas more for each signature.
 library Signatures {
     /// @dev Half of the order of secp256k1. A larger s is refused, so that each signature has one form.
     uint256 private constant MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0;

@@ -5,7 +5,7 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {BatchHeader, Mode, Vault, VaultPath} from "../interfaces/Model.sol";
 import {Manifest} from "./Manifest.sol";
 
-/// @dev The way from a batch root to the state commitment.
+/// @dev The proof that leads from a batch root to the state commitment.
 struct StatePath {
     bytes32 dataHash;
     /// @dev 32 siblings of the batch in its mode's state tree.
@@ -16,7 +16,7 @@ struct StatePath {
     uint64 countRollup;
 }
 
-/// @title The protocol's hashing and its four proofs: stateless, the same on every EVM chain.
+/// @title The protocol's hashes and its four proofs. Stateless, and the same on every EVM chain.
 library StateProof {
     uint256 internal constant STATE_HEIGHT = 32;
     /// @dev The last leaf of a state tree stays empty; see {verifyConsistency}'s counts.
@@ -35,9 +35,9 @@ library StateProof {
         }
     }
 
-    /// @notice The leaf of a vault; it binds the vault's own place.
-    /// @dev keccak256(0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob), written from the back so that each
-    /// word's leading zeros are overwritten.
+    /// @notice The leaf of a vault. It binds the vault's place.
+    /// @dev keccak256(0x00 ‖ vaultId(8) ‖ chainId(8) ‖ owner(20) ‖ assetType(32) ‖ amount(8) ‖ blob). Fields are
+    /// written from the back, so that each one overwrites the leading zeros of the next.
     function vaultLeaf(Vault memory vault) internal pure returns (bytes32 hash) {
         (uint256 vaultId, uint256 chainId, address owner, uint256 assetType, uint256 amount) =
             (vault.vaultId, vault.chainId, vault.owner, vault.assetType, vault.amount);
@@ -65,7 +65,8 @@ library StateProof {
         }
     }
 
-    /// @notice keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32)): all commits of both modes, in their order.
+    /// @notice keccak256(0x09 ‖ history(32) ‖ mode(1) ‖ stateLeaf(32)). It covers all commits of both modes, in their
+    /// order.
     function nextHistory(bytes32 history, Mode mode, bytes32 leaf) internal pure returns (bytes32 next) {
         assembly ("memory-safe") {
             let free := mload(0x40)
@@ -100,7 +101,7 @@ library StateProof {
         );
     }
 
-    /// @notice Root of a tree of this height without a leaf.
+    /// @notice Root of an empty tree of this height.
     function emptyRoot(uint256 levels) internal pure returns (bytes32 root) {
         for (uint256 i; i < levels; ++i) root = node(root, root);
     }
@@ -110,7 +111,7 @@ library StateProof {
         return Math.log2(count, Math.Rounding.Ceil);
     }
 
-    /// @notice Whether `levels` is the {height} of `count` slots, which are at least one; cheaper than to compute it.
+    /// @notice Whether `levels` is the {height} of `count` slots, at least one. This is cheaper than {height}.
     function isHeight(uint256 levels, uint256 count) internal pure returns (bool) {
         unchecked {
             uint256 last = count - 1;
@@ -118,26 +119,30 @@ library StateProof {
         }
     }
 
-    /// @notice The root that a leaf at a position leads to, siblings from the leaf upwards.
+    /// @notice The root above a leaf at a position. Siblings go from the leaf upwards.
     function fold(bytes32 leaf, uint256 position, bytes32[] calldata siblings) internal pure returns (bytes32 hash) {
         assembly ("memory-safe") {
-            let pair := mload(0x40)
+            // 0x01 ‖ left ‖ right in free memory. Left lies at a multiple of 64, so that bit 5 of an address tells the
+            // two apart.
+            let left := and(add(mload(0x40), 95), not(63))
+            let pair := sub(left, 1)
             mstore8(pair, 1)
-            let left := add(pair, 1)
             hash := leaf
+            // Bit 5 is the side of the present level.
+            let turn := shl(5, position)
             let sibling := siblings.offset
             for { let end := add(sibling, shl(5, siblings.length)) } lt(sibling, end) { sibling := add(sibling, 32) } {
-                let side := shl(5, and(position, 1))
-                mstore(add(left, side), hash)
-                mstore(add(left, xor(side, 32)), calldataload(sibling))
+                let own := or(left, and(turn, 32))
+                mstore(own, hash)
+                mstore(xor(own, 32), calldataload(sibling))
                 hash := keccak256(pair, 65)
-                position := shr(1, position)
+                turn := shr(1, turn)
             }
         }
     }
 
-    /// @notice Like {fold} from an empty leaf, with every right sibling replaced by the zero subtree of its height: the root of a tree
-    /// that is empty from `position` on.
+    /// @notice The root of a tree that is empty from `position` on: like {fold} from an empty leaf, with the zero
+    /// subtree in place of every right sibling.
     function foldEmpty(uint256 position, bytes32[] calldata siblings) internal pure returns (bytes32 hash) {
         bytes32 zero;
         for (uint256 i; i < siblings.length; ++i) {
@@ -146,14 +151,14 @@ library StateProof {
         }
     }
 
-    /// @notice Whether the vault is in a batch of this root and count, at the slot that its id names, and its batch's manifest names its
-    /// asset. Which batch that is, its caller knows.
+    /// @notice Whether the vault is in a batch of this root and count, at the slot of its id, and the batch's manifest
+    /// names its asset. The caller checks the batch number.
     function verifyVault(Vault memory vault, bytes32 batchRoot, uint32 vaultCount, VaultPath calldata path) internal pure returns (bool) {
         (bool shown, bytes32 manifestRoot) = manifestRootOf(vault.chainId, vault.assetType, path.assetIndex, path.assetSiblings);
         return shown && verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path.siblings);
     }
 
-    /// @notice {verifyVault} for a manifest that is known to name the vault's asset.
+    /// @notice {verifyVault} with a manifest root that {manifestRootOf} derived from the vault's asset.
     function verifyVaultUnder(
         Vault memory vault,
         bytes32 manifestRoot,
@@ -166,7 +171,7 @@ library StateProof {
             && Manifest.batchRoot(vault.vaultId >> 63, manifestRoot, fold(vaultLeaf(vault), slot, siblings)) == batchRoot;
     }
 
-    /// @notice The root that an asset's path in a manifest leads to, and whether a manifest can have such a path.
+    /// @notice The manifest root above an asset, and whether a manifest can have such a path.
     function manifestRootOf(uint64 chainId, uint256 assetType, uint256 index, bytes32[] calldata siblings)
         internal
         pure
@@ -176,9 +181,9 @@ library StateProof {
         root = fold(Manifest.leaf(chainId, assetType), index, siblings);
     }
 
-    /// @notice Whether the vault is in the state that a settlement contract's commitment stands for.
-    /// @param vaultPath Path in the batch.
-    /// @param path The way on from the batch to the commitment.
+    /// @notice Whether the vault is in the state of a settlement contract's commitment.
+    /// @param vaultPath The proof from the vault to the batch root.
+    /// @param path The proof from the batch root to the commitment.
     function verifyVaultInState(
         Vault calldata vault,
         uint32 vaultCount,
@@ -188,7 +193,7 @@ library StateProof {
         address source,
         bytes32 commitment
     ) internal pure returns (bool) {
-        // Bits of the id that no place uses make this number larger than any count.
+        // Unused bits of the id make this number larger than any count.
         uint64 batchNumber = (vault.vaultId << 1) >> 21;
         bool isRollup = vault.vaultId >> 63 == 1;
         if (batchNumber >= (isRollup ? path.countRollup : path.countValidium) || path.siblings.length != STATE_HEIGHT) return false;
@@ -204,12 +209,13 @@ library StateProof {
         return stateCommitment(sourceChain, source, validium, rollup, path.countValidium, path.countRollup) == commitment;
     }
 
-    /// @notice Whether all vaults are in a batch of this root and count, each at the slot that its id names, and its manifest names the
-    /// asset of each.
+    /// @notice Whether all vaults are in a batch of this root and count, each at the slot of its id, and the manifest
+    /// names the asset of each.
     /// @param vaults Strictly ascending in their slots, at least one.
-    /// @param siblings Those that the vaults do not give, level by level from the leaves, left to right in a level.
+    /// @param siblings The nodes that do not follow from the vaults, level by level from the leaves, left to right in a
+    /// level.
     /// @param manifest All leaves of the batch's manifest, at most 255; zero for an asset that is left out.
-    /// @param assets Of each vault, the place of its asset among them.
+    /// @param assets The index of each vault's asset in the manifest.
     function verifyVaults(
         Vault[] calldata vaults,
         bytes32 batchRoot,
@@ -236,7 +242,8 @@ library StateProof {
         return complete && Manifest.batchRoot(vaults[0].vaultId >> 63, Manifest.rootOfLeaves(manifest), content) == batchRoot;
     }
 
-    /// @notice Whether appending a state leaf leads from one root of a state tree to the next. Shows extension, not acceptance by L1.
+    /// @notice Whether one more state leaf leads from one root of a state tree to the next. It does not show that L1
+    /// accepted the leaf.
     function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 batchNumber, bytes32 leaf, bytes32[] calldata siblings)
         internal
         pure
@@ -246,9 +253,11 @@ library StateProof {
             && fold(leaf, batchNumber, siblings) == newRoot;
     }
 
-    /// @notice Whether a state tree begins with all leaves of an earlier one. Between equal counts the proof is empty, the leaf zero.
-    /// @dev `atOld`'s left siblings are completed subtrees; they make the old root with nothing to their right and the new root with what
-    /// has come since, so both trees agree left of the old count. `atNew` shows that the new tree ends where its count says.
+    /// @notice Whether a state tree begins with all leaves of an earlier one. Between equal counts the proof is empty,
+    /// the leaf zero.
+    /// @dev The left siblings in `atOld` are completed subtrees. With empty right siblings they make the old root, and
+    /// with the given ones the new root. So both trees agree left of the old count. `atNew` shows that the new tree
+    /// ends at its count.
     /// @param leaf The newer tree's leaf at the old count.
     /// @param atOld The newer tree's siblings at the old count.
     /// @param atNew The newer tree's siblings at its own count.
@@ -267,11 +276,11 @@ library StateProof {
             && fold(leaf, oldCount, atOld) == newRoot && foldEmpty(newCount, atNew) == newRoot;
     }
 
-    /// @notice The root that many leaves at strictly ascending positions lead to.
-    /// @dev In place, both arrays are used up: each level's parents go where its nodes were. A node whose right neighbour is its sibling
-    /// takes it; every other one takes the next of `siblings`.
-    /// @return root Of the tree, when `complete`.
-    /// @return complete Whether exactly all siblings were used.
+    /// @notice The root above many leaves at strictly ascending positions.
+    /// @dev The function overwrites both arrays: the parents of a level replace its nodes. A node takes its right
+    /// neighbour if that is its sibling, and otherwise the next of `siblings`.
+    /// @return root The tree's root, if `complete`.
+    /// @return complete Whether all siblings were used, and no more were needed.
     function foldMany(uint256[] memory positions, bytes32[] memory hashes, uint256 levels, bytes32[] calldata siblings)
         internal
         pure

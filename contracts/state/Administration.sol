@@ -8,10 +8,10 @@ import {Committee} from "./Committee.sol";
 import {SettlementState} from "./SettlementState.sol";
 import {VaultProofs} from "./VaultProofs.sol";
 
-/// @title What the settlement contract does apart from commits and withdrawals: who may act, which assets there are, which duplicate is void, and
-/// whether blobs hold a vault.
-/// @dev Its code, which is fixed for ever, runs over the settlement contract's storage: both together would be more than a chain takes for
-/// one contract. By itself it has no roles, and nothing depends on its own storage.
+/// @title What the settlement contract does apart from commits and withdrawals: who may act, which assets there are,
+/// which duplicate is void, and whether blobs hold a vault.
+/// @dev Its code runs on the settlement contract's storage, and nothing can replace it. Both together would be larger
+/// than a chain's limit for one contract. It has no roles in its own storage, and nothing depends on that storage.
 contract Administration is SettlementState, VaultProofs {
     constructor(uint64 changeDelay) EIP712("Mintmark", "1") Committee(changeDelay) {}
 

@@ -7,22 +7,23 @@ import {IMintable} from "../interfaces/IMintable.sol";
 import {BlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 
-/// @dev What a token may say of itself; this project's tokens do.
+/// @dev Terms that a token can state. This project's tokens do.
 interface IMintingTerms {
     function blobScheme() external view returns (BlobScheme);
-    /// @dev ERC-20: base units of one quantized unit; 0 leaves it to whoever registers the token.
+    /// @dev ERC-20: base units of one quantized unit. With 0, whoever registers the token chooses it.
     function quantum() external view returns (uint256);
     function decimals() external view returns (uint8);
 }
 
-/// @dev Who may speak for a token that does not say how it reads its blobs.
+/// @dev The accounts that speak for a token.
 interface IOwned {
     function owner() external view returns (address);
     function hasRole(bytes32 role, address account) external view returns (bool);
 }
 
-/// @title Which token contract an asset type stands for.
-/// @dev Permanent, open to anyone, grants nothing: a mint still needs the token's own minter role.
+/// @title The registry of asset types and their token contracts.
+/// @dev Entries are permanent, and anyone can add one. An entry grants nothing: a mint still needs the token's own
+/// minter role.
 abstract contract AssetRegistry is IAssetRegistry {
     struct Asset {
         address token;
@@ -38,7 +39,8 @@ abstract contract AssetRegistry is IAssetRegistry {
     bytes32 private constant DEFAULT_ADMIN = 0;
 
     mapping(uint64 chainId => mapping(uint256 assetType => Asset)) internal _assets;
-    /// @dev The first asset of a contract of this chain, which settles its standard. Only an ERC-20 can have more, of other quanta.
+    /// @dev The first asset of a contract of this chain, which fixes its standard. Only an ERC-20 can have more, with
+    /// other quanta.
     mapping(address token => uint256) internal _firstOf;
 
     /// @inheritdoc IAssetRegistry
@@ -81,11 +83,12 @@ abstract contract AssetRegistry is IAssetRegistry {
     /// @dev Sequence of the next batch that becomes known here.
     function _nextSequence() internal view virtual returns (uint64);
 
-    /// @param isFirst Of a contract of this chain.
+    /// @param isFirst Whether this is the first asset of a contract of this chain.
     function _onRegistered(uint64 chainId, uint256 assetType, bool isFirst) internal virtual;
 
-    /// @dev Reverts unless the caller may register the token so. Each question has 30,000 gas, and two new storage slots are written after the
-    /// last one: a caller who holds gas back to keep the token from answering cannot pay for those.
+    /// @dev Reverts unless the caller may register the token in this way. Each question to the token has 30,000 gas,
+    /// and two new storage slots are written after the last one. So a caller who gives too little gas for an answer
+    /// cannot pay for those.
     function _requireConforming(Standard standard, address token, uint256 quantum, BlobScheme scheme) private view {
         if (token.code.length == 0) revert TokenWithoutCode(token);
         _requireStandard(standard, token, quantum);
@@ -97,7 +100,8 @@ abstract contract AssetRegistry is IAssetRegistry {
         }
     }
 
-    /// @dev A token that states its standard or quantum can be registered only by that, so that nobody can squat it under another one.
+    /// @dev A token that states its standard or quantum can be registered only with it, so that nobody can register it
+    /// first with another.
     function _requireStandard(Standard standard, address token, uint256 quantum) private view {
         bool is721 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC721_INTERFACE);
         bool is1155 = ERC165Checker.supportsERC165InterfaceUnchecked(token, ERC1155_INTERFACE);
@@ -114,7 +118,8 @@ abstract contract AssetRegistry is IAssetRegistry {
         }
     }
 
-    /// @dev Whether the token's owner or admin calls. Reverts when the token has one and somebody else calls.
+    /// @dev Whether the caller is the token's owner or admin. Reverts when the token has one and the caller is another
+    /// account.
     function _speaksFor(address caller, address token) internal view returns (bool) {
         (, uint256 owner) = _ask(token, abi.encodeCall(IOwned.owner, ()));
         if (owner == uint160(caller)) return true;
@@ -124,7 +129,7 @@ abstract contract AssetRegistry is IAssetRegistry {
         return false;
     }
 
-    /// @dev A token's one-word answer, and whether it gave one.
+    /// @dev A token's answer of one word, and whether the token gave it.
     function _ask(address token, bytes memory question) internal view returns (bool answered, uint256 answer) {
         assembly ("memory-safe") {
             answered := staticcall(30000, token, add(question, 0x20), mload(question), 0, 32)

@@ -17,10 +17,10 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
     /// @inheritdoc IStateCommitment
     uint256 public constant MAX_ROLLUP_VAULTS = 1 << 15;
     uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
-    /// @dev What an issuer's wallet contract can spend of a commit's gas.
+    /// @dev Most gas that an issuer's wallet contract can use in a commit.
     uint256 private constant CONSENT_GAS = 100_000;
 
-    /// @dev Roots of completed left subtrees, by mode and height. Entry h holds once bit h of the count is set.
+    /// @dev Roots of completed left subtrees, by mode and height. Entry h is valid when bit h of the count is set.
     bytes32[32][2] private _frontier;
 
     /// @inheritdoc IStateCommitment
@@ -33,7 +33,7 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
 
     /// @inheritdoc IStateCommitment
     function commitRollupBatch(bytes32 previous, bytes calldata consents, uint64 batchNumber, bytes calldata data) external {
-        // Not for authentication: only who sends the transaction itself has the data in its input.
+        // This is no authentication. Only the sender of the transaction has the data in the transaction's input.
         // solhint-disable-next-line avoid-tx-origin
         if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
@@ -116,27 +116,28 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         if ((head >> PAUSED) & 1 == 1) revert CommittingPaused();
         uint64 expected = uint32(head >> (32 * uint8(mode)));
         if (batchNumber != expected) revert BatchNumberMismatch(expected, batchNumber);
-        // Numbers alone would let two operators, each with a history of its own, commit by turns.
+        // With numbers alone, two operators with different histories could commit in turns.
         if (previous != history) revert HistoryMismatch(history, previous);
-        // The last leaf stays empty, so that the frontier always fits and a count is never ambiguous.
+        // The last leaf stays empty, so that the frontier always fits and a count is unambiguous.
         if (batchNumber == type(uint32).max) revert StateFull();
     }
 
-    /// @return terms Of each asset of a batch's manifest, as {_termsAt} has them.
-    /// @return issued Those with an issuer; bit i stands for asset i.
+    /// @return terms The registry's word of each asset of the manifest; see {_termsAt}.
+    /// @return issued The assets with an issuer; bit i stands for asset i.
     function _termsOf(bytes calldata assets) private view returns (uint256[] memory terms, uint256 issued) {
         terms = new uint256[](Manifest.count(assets));
         for (uint256 i; i < terms.length; ++i) {
             (uint64 chainId, uint256 assetType) = Manifest.assetAt(assets, i);
-            terms[i] = _termsAt(chainId, assetType);
-            if (terms[i] == 0) revert AssetNotRegistered(chainId, assetType);
-            if (_issuerIn(terms[i]) != address(0)) issued |= 1 << i;
+            uint256 term = _termsAt(chainId, assetType);
+            if (term == 0) revert AssetNotRegistered(chainId, assetType);
+            if (_issuerIn(term) != address(0)) issued |= 1 << i;
+            terms[i] = term;
         }
     }
 
-    /// @dev A consent that does not count costs nobody but its issuer's own assets.
+    /// @dev An invalid consent affects only the assets of its issuer.
     /// @param missing The assets that need a consent.
-    /// @return Those of them that have none.
+    /// @return The assets among them without a valid consent.
     function _leftOut(
         Mode mode,
         uint64 batchNumber,
@@ -176,12 +177,13 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         _headers[mode][batchNumber] = StateProof.headerHash(batchRoot, vaultCount, committedAt, sequence);
         bytes32 root = StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
         history = StateProof.nextHistory(previous, mode, root);
-        // The new leaf completes one subtree for each trailing 1 bit of its position; the root of the largest one is all that is kept.
+        // The new leaf completes one subtree for each trailing 1 bit of its position. Only the root of the largest one
+        // is kept.
         bytes32[32] storage frontier = _frontier[uint8(mode)];
         uint256 h;
         for (; (batchNumber >> h) & 1 == 1; ++h) root = StateProof.node(frontier[h], root);
         frontier[h] = root;
-        // No count reaches its neighbour: {_beforeCommit} stops each one before 2^32 - 1.
+        // No count overflows into its neighbour: {_beforeCommit} stops each one at 2^32 - 1.
         _head = head + (1 << (32 * uint8(mode))) + (1 << SEQUENCE);
         emit BatchCommitted(mode, batchNumber, batchRoot, vaultCount, dataHash, committedAt, sequence);
     }

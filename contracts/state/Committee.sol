@@ -49,7 +49,7 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
         emit CommitteeScheduled(0, 0, new address[](0));
     }
 
-    /// @dev Raises the epoch, which is kept beside the counts that each commit reads anyway.
+    /// @dev Raises the epoch. It shares a slot with the counts, which each commit reads anyway.
     function _nextEpoch() internal virtual returns (uint64);
 
     function _setCommittee(address[] memory members, uint8 threshold, uint64 epoch) internal {
@@ -60,7 +60,7 @@ abstract contract Committee is ICommittee, AccessControl, EIP712 {
         emit CommitteeChanged(epoch, threshold, members);
     }
 
-    /// @dev Reverts unless the present committee has signed the batch for this history.
+    /// @dev Reverts unless the present committee has signed the batch after this history.
     function _checkAttestation(
         bytes32 previous,
         uint64 batchNumber,

@@ -7,13 +7,14 @@ import {ISSUER, ISSUER_EPOCH, SUSPENDED} from "../libraries/Consents.sol";
 import {AssetRegistry} from "./AssetRegistry.sol";
 import {TimeLockedRoles} from "./TimeLockedRoles.sol";
 
-/// @dev What a token may say of itself.
+/// @dev The issuer that a token can name.
 interface IIssued {
     function issuer() external view returns (address);
 }
 
-/// @title Whose consent the mints of a token need.
-/// @dev More protection acts at once, less of it after the delay: a stolen key of the token's admin cannot take an issuer away unseen.
+/// @title Issuers of tokens.
+/// @dev More protection takes effect at once, and less protection after the delay. So nobody can remove an issuer
+/// unseen with a stolen key of the token's admin.
 abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
     struct Change {
         address issuer;
@@ -22,8 +23,9 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
 
     uint256 private constant FURTHER = 233;
 
-    /// @dev All that a commit reads of an asset: its standard (bits 0 to 7), its issuer (8 to 167), the issuer's epoch (168 to 231), whether the issuer
-    /// is suspended (232), whether the token's first asset holds the issuer (233). So all assets of a token have one issuer.
+    /// @dev The word that a commit reads of an asset: its standard (bits 0 to 7), its issuer (8 to 167), the issuer's
+    /// epoch (168 to 231), whether the issuer is suspended (232), whether the token's first asset holds the issuer
+    /// (233). So all assets of a token have one issuer.
     mapping(uint64 chainId => mapping(uint256 assetType => uint256)) private _commitTerms;
     mapping(address token => Change) private _scheduledIssuer;
 
@@ -68,7 +70,7 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
         return (_issuerIn(terms), uint64(terms >> ISSUER_EPOCH), (terms >> SUSPENDED) & 1 == 1);
     }
 
-    /// @dev What a commit reads of an asset, all of it zero but the standard when its token has no issuer. Zero when nobody registered it.
+    /// @dev The word of an asset, with its token's issuer. Zero when nobody registered the asset.
     function _termsAt(uint64 chainId, uint256 assetType) internal view returns (uint256 terms) {
         terms = _commitTerms[chainId][assetType];
         if ((terms >> FURTHER) & 1 == 1) terms = _termsOf(_assets[chainId][assetType].token);
@@ -85,7 +87,7 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
             address token = registered.token;
             (bool answered, uint256 issuer) = _ask(token, abi.encodeCall(IIssued.issuer, ()));
             _commitTerms[chainId][assetType] = terms;
-            // Another word than an address names nobody.
+            // A word that is no address names no issuer.
             if (answered && issuer != 0 && issuer >> 160 == 0) _setIssuer(token, address(uint160(issuer)));
         }
     }
@@ -94,7 +96,7 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
         emit IssuerChanged(token, issuer, _putIssuer(token, issuer, 0));
     }
 
-    /// @dev Raises the epoch.
+    /// @dev Stores the issuer and raises the epoch.
     function _putIssuer(address token, address issuer, uint256 suspended) private returns (uint64 epoch) {
         uint256 terms = _termsOf(token);
         epoch = uint64(terms >> ISSUER_EPOCH) + 1;
@@ -106,7 +108,7 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
         return address(uint160(terms >> ISSUER));
     }
 
-    /// @dev Of a token's first asset, whose standard its other assets have too.
+    /// @dev The word of a token's first asset. The token's other assets have the same standard.
     function _termsOf(address token) private view returns (uint256) {
         return _commitTerms[uint64(block.chainid)][_firstOf[token]];
     }

@@ -5,15 +5,16 @@ import {ICommittee} from "../interfaces/ICommittee.sol";
 import {IOperatorRoles} from "../interfaces/IOperatorRoles.sol";
 import {Issuers} from "./Issuers.sol";
 
-/// @title What the settlement contract and its {Administration} both read and write.
-/// @dev Both inherit this first, so that their storage begins alike.
+/// @title The storage that the settlement contract and its {Administration} share.
+/// @dev Both inherit this first, so that their storage layouts begin alike.
 abstract contract SettlementState is Issuers {
     uint256 internal constant SEQUENCE = 64;
     uint256 internal constant EPOCH = 128;
     uint256 internal constant PAUSED = 192;
 
-    /// @dev One word, because every commit reads and writes it: count of validium batches (bits 0 to 31), of rollup batches (32 to 63), sequence of
-    /// the next commit (64 to 127), the committee's epoch (128 to 191), whether committing is paused (192).
+    /// @dev One word, because every commit reads and writes it: count of validium batches (bits 0 to 31), of rollup
+    /// batches (32 to 63), sequence of the next commit (64 to 127), the committee's epoch (128 to 191), whether
+    /// committing is paused (192).
     uint256 internal _head;
 
     /// @inheritdoc ICommittee

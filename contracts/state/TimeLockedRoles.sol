@@ -4,9 +4,9 @@ pragma solidity 0.8.37;
 import {IOperatorRoles} from "../interfaces/IOperatorRoles.sol";
 import {Committee} from "./Committee.sol";
 
-/// @title Who may operate, and how long a change of that takes.
-/// @dev Naming an operator or a committee waits `changeDelay` in the open; taking the role away is immediate. No role can touch a vault,
-/// a past root or a withdrawal.
+/// @title Operators, and the delay before a new one can act.
+/// @dev A new operator or committee is announced `changeDelay` before it can act. A role can be removed at once. No
+/// role can change a vault, a past root or a withdrawal.
 abstract contract TimeLockedRoles is IOperatorRoles, Committee {
     bytes32 public constant OPERATOR_ROLE = keccak256("OPERATOR");
 
@@ -38,13 +38,13 @@ abstract contract TimeLockedRoles is IOperatorRoles, Committee {
         _revokeRole(OPERATOR_ROLE, operator);
     }
 
-    /// @dev The operator's role has one way in: {scheduleOperator} and {activateOperator}.
+    /// @dev Only {scheduleOperator} and {activateOperator} grant the operator's role.
     function grantRole(bytes32 role, address account) public virtual override onlyRole(DEFAULT_ADMIN_ROLE) {
         if (role == OPERATOR_ROLE) revert OperatorNotTimeLocked();
         _grantRole(role, account);
     }
 
-    /// @dev Whoever loses the role, in whatever way, loses its announcement too: nobody can revive it.
+    /// @dev An account that loses the role loses its announcement too, so that nobody can restore the role.
     function _revokeRole(bytes32 role, address account) internal override returns (bool) {
         if (role == OPERATOR_ROLE) delete _scheduledOperator[account];
         return super._revokeRole(role, account);

@@ -9,7 +9,7 @@ import {StateProof} from "../libraries/StateProof.sol";
 import {AssetRegistry} from "./AssetRegistry.sol";
 
 /// @title Which vaults are in the state, whatever kind of batch has them, and which of two of one token counts.
-/// @dev Who inherits this writes `_headers`, and thereby says which batches are the state.
+/// @dev The inheriting contract writes `_headers`, and so decides which batches are the state.
 abstract contract VaultProofs is AssetRegistry, IVaultProofs {
     mapping(Mode => mapping(uint64 batchNumber => bytes32)) internal _headers;
     /// @dev ERC-721: one bit a vault, withdrawn or voided.
@@ -33,7 +33,7 @@ abstract contract VaultProofs is AssetRegistry, IVaultProofs {
         }
         bool ordered = earlierHeader.sequence < laterHeader.sequence
             || (earlierHeader.sequence == laterHeader.sequence && earlier.vaultId < later.vaultId);
-        // An earlier vault that nobody could ever withdraw must not take the token with it.
+        // An earlier vault that nobody can ever withdraw must not void a later one.
         bool exists = earlierHeader.sequence >= found.since && earlier.amount == 1 && earlier.owner != address(0)
             && earlier.blob.length != 0 && earlier.blob.length <= 255;
         if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
@@ -48,7 +48,8 @@ abstract contract VaultProofs is AssetRegistry, IVaultProofs {
         return _headers[mode][batchNumber];
     }
 
-    /// @dev The header is the stored one, the vault is below its root at the place that its id names, and the manifest names its asset.
+    /// @dev Reverts unless the header is the stored one, the vault is below its root at the slot of its id, and the
+    /// manifest names its asset.
     function _prove(Vault memory vault, BatchHeader memory header, VaultPath calldata path) internal view {
         _requireHeader(vault.vaultId, header);
         (bool shown, bytes32 manifestRoot) =
@@ -62,8 +63,8 @@ abstract contract VaultProofs is AssetRegistry, IVaultProofs {
         if (stored == 0 || StateProof.headerHash(header) != stored) revert HeaderMismatch(vaultId);
     }
 
-    /// @dev A path of siblings proves a vault of a tree, a path of openings one of blobs. The batch root tells the kind, so that no path
-    /// proves a vault in a batch of the other kind.
+    /// @dev A path of siblings proves a vault of a tree, a path of openings one of blobs. The batch root tells the
+    /// kind, so that no path proves a vault in a batch of the other kind.
     function _requireProven(Vault memory vault, uint256 assetIndex, BlobVaults.Batch memory batch, bytes32[] calldata path) internal view {
         bool proven = StateProof.verifyVaultUnder(vault, batch.manifestRoot, batch.batchRoot, uint32(batch.vaultCount), path)
             || _opened(vault, assetIndex, batch, path);

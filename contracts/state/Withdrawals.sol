@@ -27,9 +27,9 @@ import {Signatures} from "../libraries/Signatures.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {VaultProofs} from "./VaultProofs.sol";
 
-/// @title The exit: a proof of a vault and its owner's will mint the token. No role, no pause, no operator.
+/// @title Withdrawals: a proof of a vault and its owner's authorization mint the token. No role, no pause, no operator.
 abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, IWithdrawals {
-    /// @dev Where a list begins in the calldata; 0, and why, when it does not count.
+    /// @dev Offset of a list in the calldata; 0 and a reason when the list is invalid.
     struct Checked {
         uint256 list;
         bytes fault;
@@ -44,24 +44,26 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         PackedItems.Word word;
     }
 
-    /// @dev Least gas of one item of a batch: proof, signature and token call together. No caller can make an item fail by giving it less.
+    /// @dev Least gas of one item of a batch: proof, signature and token call together. So no caller can make an item
+    /// fail by a lack of gas.
     uint64 private constant MIN_ITEM_GAS = 500_000;
     /// @dev Of {withdrawItem}'s calldata: behind the selector, eight words of terms, and three more.
     uint256 private constant ITEM_OFFSET = 4 + 11 * 32;
-    /// @dev What the terms before an item and the report after it can cost.
+    /// @dev Most gas of the terms before an item and the report after it.
     uint256 private constant ITEM_RESERVE = 20_000;
-    /// @dev Of what a token says when it refuses.
+    /// @dev Most bytes of a token's error that are kept.
     uint256 private constant MAX_REASON_BYTES = 256;
-    /// @dev Room for every error of this contract, a token's reason inside.
+    /// @dev Most bytes of an item's error. Every error of this contract fits, with a token's error inside.
     uint256 private constant MAX_ITEM_REASON_BYTES = 512;
 
     /// @inheritdoc IWithdrawals
     uint64 public immutable maturity;
 
-    /// @dev ERC-20, ERC-1155: 64 bits a vault.
+    /// @dev ERC-20, ERC-1155: 64 bits for each vault.
     mapping(uint256 word => uint256 amounts) private _withdrawn;
     mapping(address signer => mapping(bytes32 digest => bool)) private _cancelled;
-    /// @dev One bit a vault: whether anyone has cancelled any authorization of it, so that others need not look.
+    /// @dev One bit for each vault: whether anyone has cancelled an authorization of it. Other vaults need no second
+    /// read.
     mapping(uint256 word => uint256 bits) private _hasCancelled;
 
     constructor(uint64 maturity_) {
@@ -98,8 +100,8 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         return progress.failed;
     }
 
-    /// @notice One item of {withdrawBatch}; only this contract calls it, so that a failing item takes its effects back.
-    /// @param by The caller of the batch, or who has signed the item's list, as {PackedItems-Word} says.
+    /// @notice One item of {withdrawBatch}. Only this contract calls it, so that a failing item leaves no effect.
+    /// @param by The caller of the batch, or the signer of the item's list, in the form of {PackedItems-Word}.
     function withdrawItem(WithdrawalTerms calldata terms, uint64 vaultId, uint256 assetType, uint256 by) external {
         if (msg.sender != address(this)) revert NotSelf();
         (
@@ -158,7 +160,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
 
     function _withdrawGroup(WithdrawalGroup calldata group, Progress memory progress) private {
         uint64 firstVaultId = (uint64(group.mode) << 63) | (group.batchNumber << 20);
-        // Known once the contract has answered itself.
+        // Set when the contract's call to itself succeeds.
         bool known;
         bytes memory terms;
         for (uint256 offset; offset < group.items.length; ++progress.index) {
@@ -189,17 +191,17 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
             if (word.by == 0) return (false, reason);
         }
         bytes memory callData = PackedItems.callOf(this.withdrawItem.selector, terms, vaultId, assetType, word, item);
-        // Once more, since a long item costs gas to copy.
+        // Checked again, because the copy of a long item uses gas.
         _requireGas(progress.itemGas, progress.index);
         done = _call(address(this), progress.itemGas, callData);
-        // The next item is copied to the same place.
+        // Frees the memory for the next item.
         assembly ("memory-safe") {
             mstore(0x40, callData)
         }
         if (!done) reason = _reason(MAX_ITEM_REASON_BYTES);
     }
 
-    /// @dev The vault is read many times, which is cheaper from memory.
+    /// @dev The vault is in memory, because the function reads it many times.
     function _withdraw(
         WithdrawalTerms memory terms,
         Vault memory vault,
@@ -228,7 +230,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
     }
 
-    /// @dev By a call, so that a fault of the group is reported for each of its items.
+    /// @dev A call to this contract, so that an error of the group is reported for each of its items.
     function _askTerms(uint64 vaultId, WithdrawalGroup calldata group) private view returns (bool, bytes memory) {
         return address(this).staticcall(
             abi.encodeCall(
@@ -237,7 +239,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         );
     }
 
-    /// @dev What batch and asset demand of each of their vaults alike.
+    /// @dev The terms that all vaults of a batch and an asset share. Reverts when none of them can be withdrawn now.
     function _terms(
         uint64 vaultId,
         uint64 chainId,
@@ -256,21 +258,21 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
             uint64 maturesAt = header.committedAt + maturity;
             if (block.timestamp < maturesAt) revert NotMature(vaultId, maturesAt);
         }
-        // A manifest that does not name the asset leads to another batch root, whatever the vault's siblings are.
+        // If the manifest does not name the asset, no siblings of the vault lead to the batch root.
         (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(chainId, assetType, assetIndex, assetSiblings);
         if (!shown) revert ProofInvalid(vaultId);
         uint256 quantum = standard == Standard.ERC20 ? found.quantum : 1;
         return WithdrawalTerms(header.batchRoot, manifestRoot, header.vaultCount, uint8(assetIndex), token, standard, scheme, quantum);
     }
 
-    /// @dev Nobody on L1 has looked into a validium leaf before this.
+    /// @dev This is the first check of a validium leaf's content on L1.
     function _requirePayable(Vault memory vault, Standard standard, BlobScheme scheme) private pure {
         (uint64 vaultId, uint64 amount, uint256 blobLength) = (vault.vaultId, vault.amount, vault.blob.length);
         if (amount == 0 || amount > uint64(type(int64).max)) revert AmountInvalid(vaultId, amount);
         if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255) revert BlobLengthInvalid(vaultId, blobLength);
         if (standard != Standard.ERC721) return;
         if (amount != 1) revert AmountInvalid(vaultId, amount);
-        // A token may read more spellings than the scheme has; {voidDuplicate} could not tell what those name.
+        // A token may accept more spellings than the scheme has. {voidDuplicate} does not know the ids of those.
         if (scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
         if (scheme == BlobScheme.Raw32) MintingBlob.rawTokenId(vault.blob);
     }
@@ -296,7 +298,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
     ) private view {
         if (signature.length == 0) {
             if (address(uint160(by)) != owner) revert NotOwner(vaultId, address(uint160(by)));
-            // By a list, which says what was withdrawn before.
+            // A list authorizes the item, and names the quantity withdrawn before.
             if (by >> 160 != 0 && uint64(by >> 161) != before) revert NotListed(vaultId);
             return;
         }
@@ -316,7 +318,8 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         emit AuthorizationCancelled(msg.sender, digest);
     }
 
-    /// @dev Each by a call with an item's gas, so that a list whose wallet contract misbehaves costs no more than an item does.
+    /// @dev Each list is checked by a call with an item's gas, so that a misbehaving wallet contract costs no more than
+    /// an item.
     function _checkLists(bytes[] calldata lists, uint256 itemGas) private returns (Checked[] memory found) {
         found = new Checked[](lists.length);
         for (uint256 i; i < lists.length; ++i) {
@@ -328,14 +331,15 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         }
     }
 
-    /// @dev By key first: an account that has delegated its code (EIP-7702) still signs with it. Then by the wallet contract, which has so much gas.
+    /// @dev Tries the key first, because an account with delegated code (EIP-7702) still signs with its key. Then it
+    /// asks the wallet contract, with at most `gas_`.
     function _signed(address owner, bytes32 digest, bytes calldata signature, uint256 gas_) internal view returns (bool) {
         address signer = Signatures.signerOf(digest, signature);
         if (signer != address(0) && signer == owner) return true;
         return owner.code.length != 0 && _walletTakes(owner, abi.encodeCall(IERC1271.isValidSignature, (digest, signature)), gas_);
     }
 
-    /// @dev Copies one word of the answer, whatever its size.
+    /// @dev Copies only one word of the answer.
     function _walletTakes(address wallet, bytes memory question, uint256 gas_) private view returns (bool taken) {
         bytes4 yes = IERC1271.isValidSignature.selector;
         assembly ("memory-safe") {
@@ -351,19 +355,20 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         }
     }
 
-    /// @dev Whether a call would leave an item its gas, a 64th of what is left staying here, and enough for the report.
+    /// @dev Reverts unless an item can get its gas and enough is left for the report. A call leaves a 64th of the gas
+    /// with the caller.
     function _requireGas(uint256 itemGas, uint256 index) private view {
         if (gasleft() < itemGas + itemGas / 63 + ITEM_RESERVE) revert GasTooLow(index);
     }
 
-    /// @dev Copies none of the answer, whatever its size.
+    /// @dev Copies none of the answer.
     function _call(address to, uint256 gas_, bytes memory callData) private returns (bool done) {
         assembly ("memory-safe") {
             done := call(gas_, to, 0, add(callData, 0x20), mload(callData), 0, 0)
         }
     }
 
-    /// @dev What the call just made says of its failure, `most` bytes of it: a longer answer costs only whoever gives it.
+    /// @dev The first `most` bytes of the last call's answer. So a long answer costs only the contract that gives it.
     function _reason(uint256 most) private pure returns (bytes memory reason) {
         assembly ("memory-safe") {
             let size := returndatasize()

@@ -5,7 +5,8 @@ import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {Attestation} from "../libraries/Attestation.sol";
 import {Messages} from "../libraries/Messages.sol";
 
-/// @title The digests of all messages in the settlement contract's domain, and the check of attestations, to be called from outside.
+/// @title The digests of all messages in the settlement contract's domain, and the check of attestations, to be called
+/// from outside.
 contract SignatureHarness is EIP712("Mintmark", "1") {
     function withdrawalDigest(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
         external

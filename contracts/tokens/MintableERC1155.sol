@@ -13,7 +13,7 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
     string public name;
     string public symbol;
 
-    /// @param issuer_ Who must consent to mints; the zero address for nobody.
+    /// @param issuer_ The issuer that must consent to mints; the zero address for none.
     constructor(
         string memory name_,
         string memory symbol_,

@@ -10,15 +10,15 @@ import {MinterLock} from "./MinterLock.sol";
 
 /// @title An ERC-20 that the settlement contract mints on withdrawal.
 contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
-    /// @notice Base units of one unit at the engine; the registry takes no other.
+    /// @notice Base units of one quantized unit. The registry accepts no other quantum.
     uint256 public immutable quantum;
 
     error BlobNotEmpty(bytes blob);
     error QuantumZero();
 
-    /// @param cap Most base units that can ever exist; type(uint256).max for no bound.
-    /// @param quantum_ Base units of one unit at the engine.
-    /// @param issuer_ Who must consent to mints; the zero address for nobody.
+    /// @param cap Most base units that can ever exist; type(uint256).max for no cap.
+    /// @param quantum_ Base units of one quantized unit.
+    /// @param issuer_ The issuer that must consent to mints; the zero address for none.
     constructor(
         string memory name,
         string memory symbol,

@@ -14,7 +14,7 @@ contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
 
     string private _base;
 
-    /// @notice What the `imx` scheme says of a token beyond its id; empty otherwise.
+    /// @notice The blueprint of a token, the part of an `imx` blob besides the id; empty for other schemes.
     mapping(uint256 tokenId => bytes) public blueprints;
 
     error QuantityNotOne(uint256 quantity);
@@ -25,7 +25,7 @@ contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
         uint96 fraction;
     }
 
-    /// @param issuer_ Who must consent to mints; the zero address for nobody.
+    /// @param issuer_ The issuer that must consent to mints; the zero address for none.
     constructor(
         string memory name,
         string memory symbol,

@@ -5,15 +5,16 @@ import {AccessControlEnumerable} from "@openzeppelin/contracts/access/extensions
 import {BlobScheme} from "../interfaces/Model.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 
-/// @title Who may mint, and the promise that this stays so.
-/// @dev Locked, the one minter can be neither replaced nor joined nor removed: the settlement contract can always pay out, and nobody else
-/// can mint.
+/// @title The minter of a token, which can be fixed for ever.
+/// @dev Once locked, nobody can replace or remove the minter, or add another. So the settlement contract can always
+/// pay, and nobody else can mint.
 abstract contract MinterLock is AccessControlEnumerable, IMintable {
     bytes32 public constant MINTER_ROLE = keccak256("MINTER");
 
-    /// @notice How `mintFor` reads its minting blob.
+    /// @notice The scheme by which `mintFor` reads its minting blob.
     BlobScheme public immutable blobScheme;
-    /// @notice Who must consent to mints at the settlement contract, which asks once, at registration; the zero address for nobody.
+    /// @notice The issuer that must consent to mints; the zero address for none. The settlement contract asks once, at
+    /// registration.
     address public immutable issuer;
     bool public minterLocked;
 
@@ -21,7 +22,7 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
 
     error MinterIsLocked();
     error MinterNotAlone(uint256 minters);
-    /// @notice This token reads `Imx` or `Mintmark`.
+    /// @notice This token supports the schemes `Imx` and `Mintmark`.
     error BlobSchemeUnsupported(BlobScheme scheme);
 
     constructor(address admin, address minter, BlobScheme scheme, address issuer_) {
@@ -32,7 +33,7 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
         _grantRole(MINTER_ROLE, minter);
     }
 
-    /// @notice Fixes the minter for ever. Owners with vaults should ask for it.
+    /// @notice Fixes the minter for ever. Owners of vaults should demand it.
     function lockMinter() external onlyRole(DEFAULT_ADMIN_ROLE) {
         uint256 minters = getRoleMemberCount(MINTER_ROLE);
         if (minters != 1) revert MinterNotAlone(minters);

@@ -22,7 +22,8 @@ abstract contract TokenMetadata is ContractMetadata {
         emit BatchMetadataUpdate(0, type(uint256).max);
     }
 
-    /// @notice Fixes the base for ever. The content there needs its own promise: an `ipfs://` base, or metadata that the engine has frozen.
+    /// @notice Fixes the base for ever. The content there needs its own promise: an `ipfs://` base, or metadata that
+    /// the engine has frozen.
     function lockBaseURI() external onlyRole(DEFAULT_ADMIN_ROLE) {
         baseURILocked = true;
         emit BaseURILocked();
