@@ -70,8 +70,10 @@ interface Asking {
   given: Consent | null;
   /** Reasons for assets that it lacks, by asset type. */
   reasons: ReadonlyMap<Hash, string>;
-  /** Ends when a consent covers all assets, or when nobody asks any more. */
+  /** Ends with the first consent, or when nobody asks any more. */
   readonly done: Promise<void>;
+  /** Why nobody asks; null when the issuer is asked. */
+  readonly fault: string | null;
   readonly stop: AbortController;
 }
 
@@ -117,7 +119,8 @@ export class Consents {
 
   /**
    * The answers of a batch's issuers: as soon as all have consented, or when the batch's wait ends. The issuers are
-   * those in force now.
+   * those in force now. Nobody waits for an asset that an issuer left out of its consent: anyone can register a token
+   * that names it.
    */
   async of(batch: SealedBatch, signal?: AbortSignal): Promise<Gathered> {
     const asked = await this.#ask(batch);
@@ -130,10 +133,10 @@ export class Consents {
     signal?.throwIfAborted();
     const consents: Consent[] = [];
     const leftOut: LeftOut[] = [];
-    for (const { given, standing, reasons } of asked) {
+    for (const { given, standing, reasons, fault } of asked) {
       if (given !== null) consents.push(given);
       const without = standing.assets.filter((asset) => !given?.assets.includes(asset));
-      if (without.length > 0) this.#tardy.add(standing.issuer);
+      if (given === null && fault === null) this.#tardy.add(standing.issuer);
       leftOut.push(
         ...without.map((asset) => ({ ...asset, failure: failureOf(standing, reasons.get(asset.assetType)) })),
       );
@@ -178,8 +181,7 @@ export class Consents {
       const { waitMs = WAIT_MS } = this.#options;
       const patience = this.#tardy.has(issuer) ? TARDY_MS : end === null ? waitMs : LATE_MS;
       end = Math.max(end ?? 0, performance.now() + Math.min(waitMs, patience));
-      const fault = suspended ? "the token's administrator has suspended it" : null;
-      const asking = this.#begin(batch, issuer, own, fault);
+      const asking = this.#begin(batch, issuer, own, suspended);
       this.#asked.set(digest, asking);
       return asking;
     });
@@ -187,11 +189,12 @@ export class Consents {
     return asked;
   }
 
-  /** @param fault - why its consent would not count, whatever it says */
-  #begin(batch: SealedBatch, issuer: Address, assets: readonly ConsentAsset[], fault: string | null): Asking {
+  #begin(batch: SealedBatch, issuer: Address, assets: readonly ConsentAsset[], suspended: boolean): Asking {
     const { onRefusal = () => {} } = this.#options;
     const batchId = batchIdOf(batch.mode, batch.batchNumber);
     const client = this.#clients.get(issuer);
+    const unasked = client === undefined ? "no address of its service is configured" : null;
+    const fault = suspended ? "the token's administrator has suspended it" : unasked;
     const stop = new AbortController();
     const standing: ConsentStanding = { issuer, batchId, assets, state: "asked", failure: null };
     const refused = (error: unknown) => {
@@ -199,22 +202,20 @@ export class Consents {
       if (asking.standing.failure !== failure) onRefusal(issuer, batchId, error);
       asking.standing = { ...standing, state: "refused", failure };
     };
-    const ask = async (): Promise<void> => {
-      if (client === undefined || fault !== null) {
-        refused(new Error(fault ?? "no address of its service is configured"));
-        return;
-      }
+    const ask = async (consented: () => void): Promise<void> => {
+      if (client === undefined || fault !== null) return refused(fault);
       for (let attempt = 1; !stop.signal.aborted; attempt++) {
         try {
           const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(QUESTION_MS)]);
           const answer = await client.consent(batch, limit);
           asking.given = await this.#checked(batch, issuer, assets, answer);
+          this.#tardy.delete(issuer);
+          consented();
           const reasons = answer.refused.map(({ assetType, reason }) => [assetType, reason] as const);
           asking.reasons = new Map(reasons);
           if (asking.given.assets.length < assets.length) {
             throw new Error(reasons[0]?.[1] ?? "it consents to some of its assets only");
           }
-          this.#tardy.delete(issuer);
           asking.standing = { ...standing, state: "given" };
           return;
         } catch (error) {
@@ -225,7 +226,9 @@ export class Consents {
       }
     };
     // It starts when `asking` exists.
-    const asking: Asking = { standing, given: null, reasons: new Map(), done: Promise.resolve().then(ask), stop };
+    const started = Promise.resolve();
+    const done = new Promise<void>((consented) => started.then(() => ask(consented)).then(consented));
+    const asking: Asking = { standing, given: null, reasons: new Map(), done, fault, stop };
     return asking;
   }
 
