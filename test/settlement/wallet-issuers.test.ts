@@ -6,7 +6,7 @@ import { assetType } from "../../core/protocol/asset.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import { at, type Chain, connectOperator, createChain, rpc } from "./fixture.ts";
+import { at, type Chain, connectOperator, createChain, mine, rpc } from "./fixture.ts";
 import { entry, sealed } from "./signed-batches.ts";
 
 const KEY = privateKeyToAccount(`0x${"11".repeat(32)}`);
@@ -30,6 +30,8 @@ beforeAll(async () => {
     types.push(assetType("erc721", address, 1n));
   }
   await rpc(chain, "evm_setBlockGasLimit", [toHex(BLOCK_GAS)]);
+  // The first block with this limit.
+  await mine(chain, 1);
 });
 afterAll(() => chain.close());
 
