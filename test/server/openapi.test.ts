@@ -102,6 +102,7 @@ describe("the OpenAPI document", () => {
       "store_missing",
       "store_locked",
       "batch_committed",
+      "kzg_unavailable",
       "mint_consented",
       "store_mismatch",
     ];

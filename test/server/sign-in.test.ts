@@ -180,7 +180,7 @@ describe("pages", () => {
     }
   });
 
-  test("bring the core's code to the browser in one file, and of the packages noble's hashes only", async () => {
+  test("bring the core's code to the browser in one file, and of the packages noble's hashes and curves only", async () => {
     const { statusCode, body, headers } = await world.app.inject({ url: "/explorer/explorer.js" });
     expect([statusCode, headers["content-type"]]).toEqual([200, "text/javascript; charset=utf-8"]);
     expect(body).not.toMatch(/^(?:import|export)\b/m);
@@ -188,7 +188,7 @@ describe("pages", () => {
     const sources = [...body.matchAll(/^\/\/ (\S+\.[jt]s)$/gm)].map(([, path = ""]) => path);
     expect(sources).toContain("core/protocol/proof.ts");
     const packages = sources.flatMap((path) => /node_modules\/(@?[^/]+(?:\/[^/]+)?)/.exec(path)?.[1] ?? []);
-    expect(new Set(packages)).toEqual(new Set(["@noble/hashes"]));
+    expect(new Set(packages)).toEqual(new Set(["@noble/hashes", "@noble/curves"]));
     expect(await pageScript("explorer")).toEqual(Buffer.from(body));
   });
 });
