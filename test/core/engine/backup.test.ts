@@ -47,12 +47,19 @@ test("a backup of another store is refused, and a damaged one is found", async (
   await Promise.all([one.engine.close(), two.engine.close(), backup.close()]);
 });
 
-test("a journal of another format is refused by its number", async () => {
+test("a journal of another format is refused by its number, and so is a store", async () => {
   const backup = await LevelJournal.open(memory());
   const genesis = { chainId: 1n, contract: `0x${"aa".repeat(20)}`, engineVersion: 5, environment: "sandbox" } as const;
-  await backup.append(0, [encodeEntry(0, { kind: "genesis", formatVersion: 3, ...genesis })]);
+  const first = encodeEntry(0, { kind: "genesis", formatVersion: 3, ...genesis });
+  await backup.append(0, [first]);
   await expect(restoreStore(backup, memory())).rejects.toThrow("format 3");
   await backup.close();
+  const store = memory();
+  await (await openTest(store)).close();
+  await store.open();
+  await store.put<Buffer, Buffer>(journalKey(0), Buffer.from(first), BINARY);
+  const refused = { code: "store_mismatch", message: expect.stringContaining("formatVersion is 3") };
+  await expect(openTest(store, { createIfMissing: false })).rejects.toMatchObject(refused);
 });
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
