@@ -11,6 +11,7 @@ import { keccakSection } from "./keccak.ts";
 import { plot } from "./plot.ts";
 import { machine, page, type Report, sectionText } from "./report.ts";
 import type { Extent, Section, SectionResult } from "./section.ts";
+import { takeoverSection } from "./takeover.ts";
 import { treesSection } from "./trees.ts";
 
 /** `npm run bench`: measures sections by name, prints tables with ratios, or JSON. */
@@ -27,7 +28,7 @@ const SECTIONS: readonly Section[] = [
 const USAGE = `Usage: npm run bench -- [options]
 
   --only a,b   measure only these sections: ${SECTIONS.map(({ name }) => name).join(", ")}
-  --full       the engine with 10 million mints before, too: some minutes more
+  --full       the engine and a cluster with 10 million mints before, too: some minutes more
   --json       print the results as JSON and nothing else
   --write      write docs/bench.md and docs/bench.svg; all sections
   --help       print this
