@@ -13,6 +13,8 @@ const DIST = `${ROOT}dist`;
 
 /** Files of pages besides scripts. */
 const PAGE_FILES = [
+  "claim/index.html",
+  "claim/style.css",
   "exit/index.html",
   "explorer/index.html",
   "explorer/style.css",

@@ -27,6 +27,7 @@ import { Turns } from "./http/turns.ts";
 import type { LogOptions } from "./operations/log.ts";
 import { forgetOldKeys } from "./operations/old-keys.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./operations/readiness.ts";
+import { claimPage } from "./pages/claim.ts";
 import { consolePage } from "./pages/console.ts";
 import { exitPage } from "./pages/exit.ts";
 import { explorerPage } from "./pages/explorer.ts";
@@ -264,7 +265,7 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
     for (const endpoint of streams) mount(scope, endpoint, service, meters);
   });
   await mountHome(app, service);
-  for (const page of [explorerPage(service), exitPage, consolePage(service), referencePage]) mountPage(app, page);
+  for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage]) mountPage(app, page);
 }
 
 type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;
@@ -375,7 +376,7 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => {
   return { method, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) };
 });
 
-const PAGES = /^\/(?:(?:explorer|docs)(?:\/.*)?|console(?:\/(?!v1\/).*)?)?$/;
+const PAGES = /^\/(?:(?:explorer|docs|claim)(?:\/.*)?|console(?:\/(?!v1\/).*)?)?$/;
 
 /** Methods of the routes on this path. */
 function methodsOf(path: string): string[] {

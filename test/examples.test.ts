@@ -14,6 +14,8 @@ import { mintmark } from "./cli/cli.ts";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const [, , CAROL] = USERS;
+/** Columns of the collection's file. */
+const HEADER = "tokenId,ownerAddress,name,image";
 
 describe("the examples, run as their reader runs them", () => {
   let folder: string;
@@ -79,10 +81,11 @@ describe("the examples, run as their reader runs them", () => {
       // Carol's piece is the first, so that it is in the first batch on L1.
       const pieces = Array.from(
         { length: 10_000 },
-        (_, id) => `${id},${id === 0 ? CAROL.owner.address : owner(id % 499)}`,
+        (_, id) =>
+          `${id},${id === 0 ? CAROL.owner.address : owner(id % 499)},Piece ${id},https://art.example/${id}.png`,
       );
       const file = join(folder, "pieces.csv");
-      writeFileSync(file, ["tokenId,ownerAddress", ...pieces].join("\n"));
+      writeFileSync(file, [HEADER, ...pieces].join("\n"));
       const { api, apiKey } = sandbox.description;
       const command = ["drop", file, "--asset", sword(), "--mode", "zk-rollup"];
       expect(read("docs/guides/collection.md")).toContain("drop pieces.csv --asset $ASSET --mode zk-rollup\n");
@@ -91,13 +94,17 @@ describe("the examples, run as their reader runs them", () => {
         expect([code, stdout]).toEqual([0, expect.stringMatching(/^rows +10000\nminted +10000\nrefused +0\n/)]);
         expect(await swords()).toBe(10_000);
       }
+      const guide = read("docs/guides/collection.md");
+      expect(guide).toContain(`(echo ${HEADER};`);
+      const shown = await fetch(`${api}/public/v1/metadata/${sword()}/7`);
+      expect(guide).toContain(`\n${await shown.text()}\n`);
       // The sandbox takes such a file over HTTP too.
       const headers = { "x-api-key": apiKey, "content-type": "text/csv" };
       const url = `${api}/api/v1/drops?assetId=${sword()}&dataAvailabilityMode=zk-rollup&dryRun=true`;
       const sent = await fetch(url, {
         method: "POST",
         headers,
-        body: ["tokenId,ownerAddress", ...pieces.slice(0, 50)].join("\n"),
+        body: [HEADER, ...pieces.slice(0, 50)].join("\n"),
       });
       expect(await sent.json()).toMatchObject({ rows: 50, dryRun: true });
     });

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { addClaimLinks } from "../commands/claim-links.ts";
 import { addDeploy } from "../commands/deploy.ts";
 import { addDrop } from "../commands/drop.ts";
 import { addExit } from "../commands/exit.ts";
@@ -31,6 +32,7 @@ const GROUPS = [
   addStore,
   addOperations,
   addDrop,
+  addClaimLinks,
   addRebuild,
   addExitKit,
   addExit,

@@ -6,10 +6,10 @@ import type { BuildOptions } from "esbuild";
 const ROOT = new URL("../../", import.meta.url);
 
 /** Names of the pages that have a script. */
-export const SCRIPTS = ["console", "exit", "explorer", "reference", "withdraw"] as const;
+export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "withdraw"] as const;
 
 /** Scripts that are mostly libraries, so that nobody reads them as they are served. */
-const MINIFIED: ReadonlySet<string> = new Set(["console", "exit", "withdraw"]);
+const MINIFIED: ReadonlySet<string> = new Set(["claim", "console", "exit", "withdraw"]);
 
 /** The build of a page's script: one file with the same bytes for the same sources; readable where it checks proofs. */
 export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {

@@ -1,0 +1,131 @@
+import { existsSync } from "node:fs";
+import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts";
+import { answer, createClient, type MintEntry } from "../../server/client/index.ts";
+import { acting, leaf, type Options, type Running } from "../cli/command.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+import { requiredSecret, setting } from "../cli/secret.ts";
+
+const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
+const HEADER = "number,link,linkAddress";
+const MOST_LINKS = 100_000;
+
+export function addClaimLinks(program: Command): void {
+  leaf(program, "claim-links", "make claim links and their QR codes over HTTP; run it again to go on after a stop", [
+    `claim-links --asset ${EXAMPLE_ASSET} --count 200 --out links.csv --qr codes`,
+    `claim-links --asset ${EXAMPLE_ASSET} --count 200 --first-token 1001 --expires 2026-12-01T00:00:00Z --out seats.csv`,
+    `claim-links --asset ${EXAMPLE_ASSET} --count 50 --amount 12.5 --out points.csv --url https://mint.example`,
+  ])
+    .requiredOption("--asset <uuid>", "what each link mints")
+    .requiredOption("--count <number>", "number of links")
+    .requiredOption("--out <file>", "CSV of the links, which are secret: whoever has one can claim")
+    .option("--qr <folder>", "write an SVG for each link here")
+    .option("--first-token <id>", "ERC-721: the first link mints this id, each later one the next")
+    .option("--token <id>", "ERC-1155: every link mints this id")
+    .option("--amount <decimal>", "ERC-20: what each link mints; ERC-1155: how many, default 1")
+    .option("--mode <mode>", "validium or zk-rollup; default the asset's or the application's")
+    .option("--expires <time>", "when the links end, such as 2026-12-01T00:00:00Z; default never")
+    .option("--page <url>", "the address of the server for holders, if it is another than --url")
+    .option("--url <url>", "the server's address (MINTMARK_URL)")
+    .option("--key-stdin", "read the API key from standard input (else MINTMARK_API_KEY)")
+    .action(acting(claimLinks));
+}
+
+interface Link {
+  readonly link: string;
+  readonly linkAddress: Address;
+}
+
+async function claimLinks(options: Options, _args: readonly string[], running: Running) {
+  const count = Number(options.count);
+  if (!Number.isInteger(count) || count < 1 || count > MOST_LINKS)
+    throw new UsageError(`--count must be a whole number from 1 to ${MOST_LINKS}`);
+  const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
+  const page = new URL("/claim", typeof options.page === "string" ? options.page : baseUrl);
+  const apiKey = await requiredSecret("MINTMARK_API_KEY", options.keyStdin === true);
+  const client = createClient({ baseUrl, apiKey });
+  const { signal } = running;
+  const mintOf = entryOf(options);
+  const out = String(options.out);
+  // Links are on disk before the server hears of them: a link that nobody has could never be claimed.
+  const links = existsSync(out) ? await readLinks(out, count) : await writeLinks(out, newLinks(page, count));
+  const expiresAt = typeof options.expires === "string" ? options.expires : null;
+  for (let first = 0; first < count; first += MAX_NEW_CLAIMS) {
+    const part = links.slice(first, first + MAX_NEW_CLAIMS);
+    const claims = part.map(({ linkAddress }, i) => ({ linkAddress, mint: mintOf(first + i), expiresAt }));
+    await answer(client.POST("/api/v1/claims", { body: { claims }, signal }));
+    running.progress(`${first + part.length} of ${count} links`);
+  }
+  const qr = typeof options.qr === "string" ? await writeCodes(options.qr, links, running) : null;
+  return { links: count, out, qr };
+}
+
+/** The mint of a link, by its position. */
+function entryOf({ asset, firstToken, token, amount, mode }: Options): (index: number) => MintEntry {
+  if (firstToken !== undefined && token !== undefined) throw new UsageError("give --first-token or --token, not both");
+  if (firstToken !== undefined && !/^\d{1,77}$/.test(String(firstToken)))
+    throw new UsageError("--first-token must be a whole number");
+  const common = {
+    assetId: String(asset),
+    ...(mode !== undefined && { dataAvailabilityMode: mode as NonNullable<MintEntry["dataAvailabilityMode"]> }),
+  };
+  if (firstToken !== undefined) {
+    const first = BigInt(String(firstToken));
+    return (index) => ({ ...common, tokenId: String(first + BigInt(index)) });
+  }
+  if (token !== undefined) {
+    const item = { ...common, tokenId: String(token), amount: String(amount ?? 1) };
+    return () => item;
+  }
+  const units = { ...common, ...(amount !== undefined && { amountDecimal: String(amount) }) };
+  return () => units;
+}
+
+function newLinks(page: URL, count: number): Link[] {
+  return Array.from({ length: count }, () => {
+    const key = generatePrivateKey();
+    const link = new URL(page);
+    link.hash = Buffer.from(key.slice(2), "hex").toString("base64url");
+    return { link: link.href, linkAddress: privateKeyToAddress(key) };
+  });
+}
+
+/** Writes new links durably, for their owner's eyes only. */
+async function writeLinks(path: string, links: readonly Link[]): Promise<readonly Link[]> {
+  const lines = links.map(({ link, linkAddress }, i) => `${i + 1},${link},${linkAddress}`);
+  await using file = await open(path, "wx", 0o600);
+  await file.writeFile(`${[HEADER, ...lines].join("\n")}\n`);
+  await file.sync();
+  return links;
+}
+
+/** The links of an earlier run, which may have been stopped. */
+async function readLinks(path: string, count: number): Promise<readonly Link[]> {
+  const [header, ...lines] = (await readFile(path, "utf8")).split("\n");
+  const links = lines.slice(0, -1).map((line) => {
+    const [, link = "", linkAddress = ""] = line.split(",");
+    return { link, linkAddress: linkAddress as Address };
+  });
+  if (header === HEADER && links.length === count && lines.at(-1) === "") return links;
+  throw new MintmarkError(
+    "validation_failed",
+    `${path} exists and does not hold ${count} links. Name another file; delete this one only if its links are lost.`,
+  );
+}
+
+async function writeCodes(folder: string, links: readonly Link[], running: Running): Promise<string> {
+  // Loaded only for codes, so other commands start without it.
+  const { renderSVG } = await import("uqr");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const digits = String(links.length).length;
+  for (const [i, { link }] of links.entries()) {
+    running.signal.throwIfAborted();
+    const name = `${String(i + 1).padStart(digits, "0")}.svg`;
+    await writeFile(join(folder, name), renderSVG(link, { ecc: "M", border: 4 }), { mode: 0o600 });
+    if (i % 100 === 99) running.progress(`${i + 1} of ${links.length} codes`);
+  }
+  return folder;
+}

@@ -1,0 +1,102 @@
+import type { Browser } from "playwright-core";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createWorld, type World } from "../server/fixture.ts";
+import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
+
+const OWNER = `0x${"7a".repeat(20)}`;
+
+describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
+  let world: World;
+  let browser: Browser;
+  let api: string;
+  beforeAll(async () => {
+    [world, browser] = await Promise.all([createWorld(), launchChromium()]);
+    api = await world.app.listen({ host: "127.0.0.1", port: 0 });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await world?.[Symbol.asyncDispose]();
+  });
+
+  /** A link to one token, and what stands in its address. */
+  async function newLink(tokenId: string, expiresAt: string | null = null) {
+    const key = generatePrivateKey();
+    const { address } = privateKeyToAccount(key);
+    const mint = { assetId: world.erc721.assetId, tokenId, dataAvailabilityMode: "validium" };
+    const body = { claims: [{ linkAddress: address, mint, expiresAt }] };
+    expect((await world.send("POST", "/api/v1/claims", { body })).status).toBe(200);
+    return { address, href: `${api}/claim#${Buffer.from(key.slice(2), "hex").toString("base64url")}` };
+  }
+
+  test("claims a link for an address, once, and tells no server the key", async () => {
+    const { address, href } = await newLink("901");
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+    const { page, problems, origins } = await visit(context);
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`));
+    await page.goto(href);
+    await page.getByText("Token erc721 (ERC721)").waitFor();
+    await page.getByLabel("Your address").fill("0x12");
+    await page.getByRole("button", { name: "Claim" }).click();
+    await page.getByText("This is no address").waitFor();
+    await page.getByLabel("Your address").fill(OWNER);
+    await page.getByRole("button", { name: "Claim" }).click();
+    await page.getByText("It is yours").waitFor();
+    await page.getByRole("link", { name: "Token 901" }).waitFor();
+    expect(await world.engine.claims.find(address)).toMatchObject({ status: "claimed", ownerAddress: OWNER });
+    expect([...origins]).toEqual([api]);
+    const fragment = href.slice(href.indexOf("#") + 1);
+    const hex = Buffer.from(fragment, "base64url").toString("hex");
+    const told = sent.map((each) => each.replace(`#${fragment}`, "")).join("\n");
+    expect(told).toContain("signature");
+    expect(told.includes(fragment) || told.includes(hex)).toBe(false);
+    await page.reload();
+    await page.getByText("This link has been used").waitFor();
+    await page.getByText(OWNER).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  test("takes the address of a wallet", async () => {
+    const { address, href } = await newLink("902");
+    const account = privateKeyToAccount(generatePrivateKey());
+    const context = await browser.newContext();
+    await addWallet(context, account, api);
+    const { page, problems } = await visit(context);
+    await page.goto(href);
+    await page.getByRole("button", { name: "Use my wallet" }).click();
+    await page.getByRole("button", { name: "Claim" }).click();
+    await page.getByText("It is yours").waitFor();
+    const { ownerAddress } = await world.engine.claims.find(address);
+    expect(ownerAddress).toBe(account.address.toLowerCase());
+    expect(problems).toEqual([]);
+  });
+
+  test("says what is wrong with a link", async () => {
+    const { page } = await visit(await browser.newContext());
+    const cancelled = await newLink("903");
+    await world.send("DELETE", `/api/v1/claims/${cancelled.address}`);
+    const key = Buffer.from(generatePrivateKey().slice(2), "hex").toString("base64url");
+    for (const [href, text] of [
+      [`${api}/claim`, "This link is incomplete"],
+      [`${cancelled.href.slice(0, -4)}`, "This link is incomplete"],
+      [`${api}/claim#${"A".repeat(43)}`, "This link is incomplete"],
+      [`${api}/claim#${key}`, "No such claim link"],
+      [cancelled.href, "The issuer has cancelled this link"],
+    ] as const) {
+      await page.goto("about:blank");
+      await page.goto(href);
+      await page.getByText(text).waitFor();
+    }
+  });
+
+  test("shows the answer of the server when another device was faster", async () => {
+    const { address, href } = await newLink("904");
+    const { page } = await visit(await browser.newContext());
+    await page.goto(href);
+    await page.getByLabel("Your address").fill(OWNER);
+    await world.send("DELETE", `/api/v1/claims/${address}`);
+    await page.getByRole("button", { name: "Claim" }).click();
+    await page.getByText("The issuer has cancelled this claim link").waitFor();
+  });
+});
