@@ -265,7 +265,8 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
     for (const endpoint of streams) mount(scope, endpoint, service, meters);
   });
   await mountHome(app, service);
-  for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage]) mountPage(app, page);
+  for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage])
+    mountPage(app, page);
 }
 
 type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;

@@ -3,6 +3,8 @@ import { type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Uuid } from "../model.ts";
+import type { VaultContent } from "../ports.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
 import { readMetadata } from "../protocol/metadata.ts";
 import type { Group } from "../store/group.ts";
@@ -225,6 +227,20 @@ export function metadataOf(context: EngineContext): Metadata {
     requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
     return metadataAt(await context.ledger.store.get(metadataKey(assetId, tokenId)));
   };
+  const served: Metadata["served"] = async (assetId, token) => {
+    const asset = publicAsset(assetId);
+    const tokenId = typeof token === "bigint" ? token : idInAddress(asset, token);
+    const { placeholder = null, frozen = false } = context.ledger.collections.get(asset.assetId) ?? {};
+    if (placeholder !== null && asset.standard !== "erc20") return { json: placeholder, final: false };
+    const record = await stored(asset.assetId, tokenId);
+    if (record === null) throw new MintmarkError("metadata_not_found");
+    return { json: record.metadata, final: frozen || record.frozen };
+  };
+  const servedContract: Metadata["servedContract"] = async (assetId) => {
+    const { assetId: id, name, symbol } = publicAsset(assetId);
+    const own = parsed(context.ledger.collections.get(id)?.contractMetadata ?? null);
+    return { json: JSON.stringify({ name, symbol, ...own }), final: false };
+  };
   return {
     set: (applicationId, assetId, { tokenId, metadata }, wait) =>
       setAll(context, [applicationId, assetId], [{ tokenId, metadata }], () => "", wait?.signal),
@@ -257,20 +273,16 @@ export function metadataOf(context: EngineContext): Metadata {
       changeCollection(context, [applicationId, assetId], { contractMetadata, placeholder }, wait?.signal),
     freeze: (applicationId, assetId, wait) =>
       changeCollection(context, [applicationId, assetId], { frozen: true }, wait?.signal),
-    async served(assetId, token) {
-      const asset = publicAsset(assetId);
-      const tokenId = typeof token === "bigint" ? token : idInAddress(asset, token);
-      const { placeholder = null, frozen = false } = context.ledger.collections.get(asset.assetId) ?? {};
-      if (placeholder !== null && asset.standard !== "erc20") return { json: placeholder, final: false };
-      const record = await stored(asset.assetId, tokenId);
-      if (record === null) throw new MintmarkError("metadata_not_found");
-      return { json: record.metadata, final: frozen || record.frozen };
+    served,
+    async servedVault({ chainId, assetType, blob }) {
+      const of = [...context.ledger.assets.values()].find(
+        (asset) => !asset.removed && asset.chainId === chainId && asset.assetType === assetType,
+      );
+      if (of === undefined) throw new MintmarkError("asset_not_found");
+      const tokenId = tokenIdOf(of.standard, of.blobScheme, blob);
+      return tokenId === null ? servedContract(of.assetId) : served(of.assetId, tokenId);
     },
-    async servedContract(assetId) {
-      const { assetId: id, name, symbol } = publicAsset(assetId);
-      const own = parsed(context.ledger.collections.get(id)?.contractMetadata ?? null);
-      return { json: JSON.stringify({ name, symbol, ...own }), final: false };
-    },
+    servedContract,
   };
 }
 
@@ -358,6 +370,8 @@ export interface Metadata {
    * @param token - its id, or the id as the token's address ends with it: decimal digits, or for ERC-1155 64 hex digits
    */
   served(assetId: Uuid, token: bigint | string): Promise<ServedMetadata>;
+  /** The same for the token in a vault; of an ERC-20, for its contract. Rejects with `asset_not_found` too. */
+  servedVault(vault: Pick<VaultContent, "chainId" | "assetType" | "blob">): Promise<ServedMetadata>;
   /** The contract's metadata for everybody, with the asset's name and symbol unless it has its own. */
   servedContract(assetId: Uuid): Promise<ServedMetadata>;
 }

@@ -18,6 +18,7 @@ const NAMES: Readonly<Record<string, string>> = {
   "PUT /api/v1/assets/{assetId}/collection": "changeCollection",
   "GET /api/v1/assets/{assetId}/collection": "getCollection",
   "PUT /api/v1/assets/{assetId}/collection/frozen": "freezeCollection",
+  "GET /public/v1/vaults/{vaultId}/metadata": "getPublicVaultMetadata",
   "GET /public/v1/metadata/{assetId}": "getPublicContractMetadata",
   "GET /public/v1/metadata/{assetId}/{tokenId}": "getPublicTokenMetadata",
   "POST /api/v1/claims": "createClaimLinks",

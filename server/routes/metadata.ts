@@ -16,6 +16,7 @@ import {
   tokenMetadata,
   tokenParams,
 } from "../schemas/metadata.ts";
+import { vaultParams } from "../schemas/vaults.ts";
 import { decimal } from "../wire/wire.ts";
 import { time } from "../wire/writer.ts";
 
@@ -143,6 +144,17 @@ export const metadataEndpoints: readonly Endpoint[] = [
     errors: DENIED,
     handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId } }) =>
       collectionToWire(await engine.metadata.freeze(applicationId, assetId)),
+  }),
+  endpoint({
+    ...served,
+    path: "/public/v1/vaults/{vaultId}/metadata",
+    summary: "The metadata of the token in a vault; of an ERC-20, of its contract",
+    params: vaultParams,
+    errors: ["vault_not_found", "vault_void", "proof_not_ready", "asset_not_found", "metadata_not_found"],
+    async handle({ service: { engine }, params, request, reply }) {
+      const { vault } = await engine.proofs.vault(params.vaultId);
+      return send(await engine.metadata.servedVault(vault), request, reply);
+    },
   }),
   endpoint({
     ...served,

@@ -113,6 +113,19 @@ describe("the metadata of a token", () => {
     });
   });
 
+  test("is found by a sealed vault, of an ERC-20 its contract's", async () => {
+    await put(item, "/tokens/55/metadata", SEVEN);
+    const entry = { assetId: item.assetId, tokenId: "55", amount: 1, dataAvailabilityMode: "zk-rollup" };
+    const coins = { assetId: world.erc20.assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
+    const body = { users: [{ userId: world.users[0], mints: [entry, coins] }] };
+    const { vaults } = (await world.send("POST", "/api/v1/mint", { body })).body;
+    const at = (i: number) => world.send("GET", `/public/v1/vaults/${vaults[i].vaultId}/metadata`, { key: null });
+    expect((await at(0)).body).toMatchObject({ code: "proof_not_ready" });
+    await world.engine.operator.seal("zk-rollup");
+    expect((await at(0)).body).toEqual(SEVEN);
+    expect((await at(1)).body).toEqual({ name: "Token erc20", symbol: "ERC20" });
+  });
+
   test("needs a key that mints, of the application that the asset is reserved for", async () => {
     const path = own(card, "/tokens/7/metadata");
     const reader = await world.newKey(["read"]);

@@ -62,7 +62,8 @@ describe("the OpenAPI document", () => {
       // Pages for people are not of the API; the router prints the children of /docs and /explorer as `/*` or `*`.
       .filter(
         (route) =>
-          !route.startsWith("HEAD ") && !/^GET (?:\/|\/?docs|\/?exit|\/?explorer|\/?console|\/?\*)$/.test(route),
+          !route.startsWith("HEAD ") &&
+          !/^GET (?:\/|\/?docs|\/?exit|\/?claim|\/?explorer|\/?console|\/?\*)$/.test(route),
       );
     // The router prints a tree: only the last part of a nested path is on its line, so full paths are asked for one by one.
     expect([...served].length).toBe(operations().length);

@@ -75,6 +75,16 @@ export const readSettings = (): Promise<Settings> => read("/explorer/settings.js
 export const readState = (): Promise<State> => read("/public/v1/state");
 export const readBatch = (batchId: string): Promise<Batch> => read(`/public/v1/batches/${encodeURIComponent(batchId)}`);
 
+/** What the token in a vault is called and looks like, by its issuer; null when the issuer has said nothing. */
+export async function readMetadata(vaultId: bigint): Promise<Readonly<Record<string, unknown>> | null> {
+  try {
+    return await read(`/public/v1/vaults/${vaultId}/metadata`);
+  } catch (error) {
+    if (error instanceof Problem && /_not_found$/.test(error.code)) return null;
+    throw error;
+  }
+}
+
 export async function readBatches(cursor: string | null): Promise<{ data: Batch[]; next: string | null }> {
   const query = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
   const page = await read<{ data: Batch[]; pagination: { nextCursor: string | null } }>(

@@ -5,9 +5,9 @@ import {
   vaultLeaf,
   verifyVaultProof,
 } from "../../../core/protocol/verifier.ts";
-import { Problem, type Proof, readProof } from "./api.ts";
+import { Problem, type Proof, readMetadata, readProof } from "./api.ts";
 import { type Check, checkList } from "./checks.ts";
-import { type Child, code, el, facts, fill, link, notice } from "./dom.ts";
+import { button, type Child, code, el, facts, fill, link, notice } from "./dom.ts";
 import { blobText, counted } from "./format.ts";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement, sourceName } from "./source.ts";
@@ -29,6 +29,8 @@ export async function vaultView(vaultId: string): Promise<Node[]> {
   const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
   const onL1 = el("div", {});
   void fill(onL1, async () => payout(proof));
+  const token = el("div", {});
+  void fill(token, async () => issuersWord(vault.vaultId));
   return [
     heading,
     el(
@@ -56,10 +58,34 @@ export async function vaultView(vaultId: string): Promise<Node[]> {
       ["Asset type", code(vault.assetType)],
       ["Chain", String(vault.chainId)],
     ]),
+    token,
     onL1,
     path(proof),
     el("p", {}, "Yours? ", link("#/owner", "Sign in with your wallet"), " to download its exit kit."),
   ];
+}
+
+/** Name and image by the token's issuer, which no proof covers. */
+async function issuersWord(vaultId: bigint): Promise<Node[]> {
+  const metadata = await readMetadata(vaultId);
+  if (metadata === null) return [];
+  const { name, description, image } = metadata;
+  const place = el("p", {});
+  if (typeof image === "string") place.append(showImage(image, typeof name === "string" ? name : "The token"));
+  const said = [
+    ["Name", name],
+    ["Description", description],
+  ].filter((fact): fact is [string, string] => typeof fact[1] === "string");
+  return [el("h2", {}, "The issuer says"), facts(said), place];
+}
+
+/** On demand: the host of an image learns who looks at which token. */
+function showImage(source: string, name: string): HTMLElement {
+  if (!/^(?:https|data):/.test(source)) return code(source);
+  const show = () =>
+    place.replaceChildren(el("img", { src: source, alt: name, width: "320", referrerpolicy: "no-referrer" }));
+  const place = el("span", {}, button("Show the image", show));
+  return place;
 }
 
 function vaultChecks(proof: Proof): Check[] {
