@@ -1,6 +1,6 @@
 import { hashTypedData, isAddress } from "viem";
 import { privateKeyToAddress, sign } from "viem/accounts";
-import { claimTypedData } from "../../../core/protocol/typed-data.ts";
+import { claimTypedData } from "../../../core/protocol/index.ts";
 import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
 import { button, code, el, facts, link, notice, sentenceOf } from "../explorer/dom.ts";
 
