@@ -149,6 +149,16 @@ export interface L1Block {
   readonly hash: Hash;
   /** Seconds since 1970. */
   readonly timestamp: bigint;
+  /** The beacon chain's block before this one; missing on chains without a beacon chain. */
+  readonly parentBeaconBlockRoot?: Hash;
+}
+
+/** The blobs of a commit. They hold the vaults only; the event names the assets. */
+export interface CommittedBlobs {
+  /** The batch's manifest. */
+  readonly assets: readonly AssetId[];
+  /** EIP-4844 hashes of the blobs, in order. */
+  readonly versionedHashes: readonly Hash[];
 }
 
 /** A mined transaction. */
@@ -167,6 +177,8 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
       readonly dataHash: Hash;
       /** Positions in the batch's manifest of the assets left out for lack of a consent, ascending; default none. */
       readonly leftOut?: readonly number[];
+      /** Of a batch whose data is in blobs; its `dataHash` is its content. */
+      readonly blobs?: CommittedBlobs;
     } & BatchHeader)
   /** A mirror has imported a batch, with its own header. */
   | ({
@@ -197,7 +209,10 @@ export interface L1Reader {
   block(at: bigint | "latest"): Promise<L1Block | null>;
   /** As of a block, by default the newest. */
   state(at?: bigint): Promise<L1State>;
-  /** The batch data of a rollup commit's transaction; null when the node does not have it yet, or no longer. */
+  /**
+   * The batch data of a rollup commit's transaction; null when the node does not have it yet, or no longer, or when the
+   * data is in blobs.
+   */
   rollupData(txHash: Hash): Promise<Uint8Array | null>;
   /** The units withdrawn from a vault, after the contract has checked its proof. Rejects with the contract's reason. */
   verifyVault(proven: ProvenVault): Promise<bigint>;
@@ -299,7 +314,11 @@ export interface L1CommitOptions extends L1SendOptions {
  * Resolves when mined; rejects with `l1_failed` and the reason.
  */
 export interface L1Committer {
-  /** @param history - the {@link L1State.history} before the batch; L1 refuses the batch after any other */
+  /**
+   * Commits a batch in calldata, or in blobs when its data is that of a blob batch.
+   *
+   * @param history - the {@link L1State.history} before the batch; L1 refuses the batch after any other
+   */
   commitRollup(batch: SealedBatch, history: Hash, options?: L1CommitOptions): Promise<L1Receipt>;
   /** As {@link L1Committer.commitRollup}, with the committee's signatures instead of the data. */
   commitValidium(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1CommitOptions): Promise<L1Receipt>;

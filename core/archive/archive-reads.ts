@@ -1,4 +1,5 @@
 import { MintmarkError } from "../errors.ts";
+import type { Kzg } from "../kzg/kzg.ts";
 import { type Address, type BlobScheme, type Hash, MODES, type Mode, type VaultId } from "../model.ts";
 import type { BatchHeader, Settlement, VaultContent } from "../ports.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
@@ -7,7 +8,7 @@ import type { BatchVaultProof, EngineState } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
-import { committedProof, type DerivedBatch, deriveBatch, isBatch, vaultIn } from "./derive.ts";
+import { committedProof, type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn } from "./derive.ts";
 import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, withdrawnKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
 
@@ -24,6 +25,8 @@ export class ArchiveReads {
   /** A store of its own, not shared. */
   readonly store: Database;
   readonly settlement: Settlement;
+  /** Checks and opens blobs. */
+  readonly kzg: Kzg;
   protected readonly trees: Readonly<Record<Mode, StateTree>> = {
     validium: new StateTree(),
     "zk-rollup": new StateTree(),
@@ -32,9 +35,10 @@ export class ArchiveReads {
   /** The batch derived last: consecutive proofs often use one batch. */
   #derived: { readonly key: string; readonly batch: DerivedBatch } | null = null;
 
-  protected constructor(store: Database, settlement: Settlement) {
+  protected constructor(store: Database, settlement: Settlement, kzg: Kzg) {
     this.store = store;
     this.settlement = settlement;
+    this.kzg = kzg;
   }
 
   /** The state of all committed batches that the archive has read. */
@@ -101,7 +105,7 @@ export class ArchiveReads {
   /** Verified before return. Throws as {@link Archive.vaultContent}. */
   async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
     const commit = await this.#commitOf(vaultId);
-    return committedProof(await this.#derivedBatch(commit), vaultId, commit);
+    return committedProof(await this.#derivedBatch(commit), vaultId, commit, this.kzg);
   }
 
   /** Units of a vault that L1 has paid out or voided. */
@@ -151,7 +155,7 @@ export class ArchiveReads {
     const key = `${mode}/${batchNumber}`;
     if (this.#derived?.key === key) return this.#derived.batch;
     const data = await this.dataOf(commit.dataHash);
-    const batch = data === null ? null : deriveBatch(mode, batchNumber, data, { leftOut: commit.leftOut });
+    const batch = data === null ? null : deriveBatch(mode, batchNumber, data, derivingOptions(commit));
     // Another batch can have the same data while this batch's root does not match it.
     if (batch === null || !isBatch(batch, commit)) {
       const name = `${mode}-${batchNumber}`;

@@ -1,4 +1,5 @@
 import { MintmarkError } from "../errors.ts";
+import { type Kzg, KzgThread } from "../kzg/kzg.ts";
 import { type Hash, MODES, type Mode, type VaultId } from "../model.ts";
 import type { L1Block, L1Event } from "../ports.ts";
 import { BatchDataError } from "../protocol/batch-data.ts";
@@ -6,7 +7,7 @@ import { stateLeaf } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import type { Database } from "../store/ports.ts";
 import { ArchiveReads } from "./archive-reads.ts";
-import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "./derive.ts";
+import { type DerivedBatch, deriveBatch, derivingOptions, hasBlobs, isBatch, vaultsOf } from "./derive.ts";
 import {
   BYTES,
   batchKey,
@@ -36,6 +37,8 @@ export interface ArchiveOptions {
   /** A store of its own, not shared; closed with the archive. */
   readonly store: Database;
   readonly l1: AssetReader;
+  /** Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the first blob starts. */
+  readonly kzg?: Kzg;
 }
 
 const FORMAT = "mintmark-archive";
@@ -53,14 +56,17 @@ const VERSION = 5;
 export class Archive extends ArchiveReads {
   readonly assets: KnownAssets;
   readonly #index: VaultIndex;
+  readonly #ownKzg: KzgThread | null;
   #position: Position | null = null;
   /** The block of the newest commit here; null before the first. */
   #lastCommitBlock: bigint | null = null;
   /** A change reads and writes the vault index as one step, so changes run one at a time. */
   #lastTurn: Promise<unknown> = Promise.resolve();
 
-  private constructor({ store, l1 }: ArchiveOptions) {
-    super(store, l1.settlement);
+  private constructor({ store, l1, kzg }: ArchiveOptions) {
+    const own = kzg === undefined ? new KzgThread() : null;
+    super(store, l1.settlement, kzg ?? (own as KzgThread));
+    this.#ownKzg = own;
     this.assets = new KnownAssets(l1);
     this.#index = new VaultIndex(store, this.assets);
   }
@@ -76,6 +82,7 @@ export class Archive extends ArchiveReads {
 
   async close(): Promise<void> {
     await this.#lastTurn.catch(() => {});
+    await this.#ownKzg?.close();
     await this.store.close();
   }
 
@@ -166,7 +173,11 @@ export class Archive extends ArchiveReads {
     const [dataHash, ...leftOut] = indexed.split(" ");
     const data = await this.dataOf(dataHash as Hash);
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
-    const batch = deriveBatch(mode, batchNumber, data, { leftOut: leftOut.map(Number) });
+    const commit = mode === "zk-rollup" ? await this.commit(mode, batchNumber) : null;
+    const batch = deriveBatch(mode, batchNumber, data, {
+      ...derivingOptions(commit ?? {}),
+      leftOut: leftOut.map(Number),
+    });
     const changes = await this.#index.removals(vaultsOf(batch));
     const write = this.store.batch();
     for (const [key, value] of changes) {
@@ -185,7 +196,7 @@ export class Archive extends ArchiveReads {
   ): Promise<void> {
     if (this.hasApplied(event)) return;
     const { mode, batchNumber, txHash, blockNumber, dataHash, batchRoot, vaultCount } = event;
-    const { committedAt, sequence, leftOut = [] } = event;
+    const { committedAt, sequence, leftOut = [], blobs } = event;
     if (sequence !== this.#commits || batchNumber !== this.trees[mode].count) {
       await this.#rewind();
       throw new MintmarkError(
@@ -194,7 +205,7 @@ export class Archive extends ArchiveReads {
       );
     }
     const header = { batchRoot, vaultCount, committedAt, sequence };
-    const commit = { mode, batchNumber, dataHash, ...header, txHash, blockNumber, leftOut };
+    const commit = { mode, batchNumber, dataHash, ...header, txHash, blockNumber, leftOut, ...(blobs && { blobs }) };
     // A committee member already has the data of batches that it signed.
     const known = data ?? (await this.dataOf(dataHash));
     const puts = known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
@@ -207,8 +218,9 @@ export class Archive extends ArchiveReads {
   /** The writes for a batch's data, after checking it. */
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<ReadonlyMap<string, string>> {
     const { mode, batchNumber } = commit;
-    const batch = deriveBatch(mode, batchNumber, data, { leftOut: commit.leftOut });
-    if (!isBatch(batch, commit)) {
+    const batch = deriveBatch(mode, batchNumber, data, derivingOptions(commit));
+    const hashes = commit.blobs?.versionedHashes;
+    if (!isBatch(batch, commit) || (hashes !== undefined && !(await hasBlobs(data, hashes, this.kzg)))) {
       throw new MintmarkError("validation_failed", `the data does not match batch ${mode}-${batchNumber} on L1`);
     }
     return (await this.indexing(mode, batchNumber, batch, commit)).puts;

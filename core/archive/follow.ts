@@ -3,6 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
 import type { Archive } from "./archive.ts";
 import type { BatchSource } from "./batch-source.ts";
+import { type BlobReading, type BlobSource, batchesFrom } from "./blob-source.ts";
 
 /** The part of L1 that an archive follows. */
 export type FollowedChain = Pick<L1Reader, "block" | "events" | "finalizedBlockNumber" | "rollupData">;
@@ -22,6 +23,8 @@ export interface FollowOptions {
   readonly fromBlock: bigint;
   /** Default: the newest final block. Other blocks can be replaced; then the archive must be rebuilt. */
   readonly toBlock?: bigint;
+  /** Sources of the blobs of rollup batches, asked before {@link FollowOptions.sources}. */
+  readonly blobs?: readonly BlobSource[];
   /** Sources of validium data, and of rollup data that the chain does not give, in this order. */
   readonly sources?: readonly BatchSource[];
   /** Total milliseconds that one source may spend without giving data; default 120,000. */
@@ -34,7 +37,8 @@ export interface FollowOptions {
 
 /**
  * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates. Rollup data comes
- * from the commits' transactions, validium data from the sources. The next run retries missing data.
+ * from the commits' transactions or from sources of their blobs, validium data from the sources. The next run retries
+ * missing data.
  *
  * @throws MintmarkError `l1_failed` when the chain is unreachable; `store_mismatch` for another chain than before
  */
@@ -66,8 +70,8 @@ async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array
 
 /** Asks for missing data. A source may be malicious and stall: one that has used up its time is skipped this run. */
 async function supplyMissing(options: FollowOptions): Promise<void> {
-  const { archive, onFault, wasteMs = 120_000, signal } = options;
-  const sources = [chainOf(options), ...(options.sources ?? [])];
+  const { archive, blobs = [], onFault, wasteMs = 120_000, signal } = options;
+  const sources = [chainOf(options), ...batchesFrom(blobs, readingOf(options)), ...(options.sources ?? [])];
   const left = new Map(sources.map((source) => [source, wasteMs]));
   for (const { mode, batchNumber } of await archive.missing()) {
     for (const source of sources) {
@@ -89,6 +93,10 @@ async function supplyMissing(options: FollowOptions): Promise<void> {
       left.set(source, late.aborted ? 0 : patience - (performance.now() - began));
     }
   }
+}
+
+function readingOf({ archive, l1 }: FollowOptions): BlobReading {
+  return { commit: (mode, batchNumber) => archive.commit(mode, batchNumber), kzg: archive.kzg, l1 };
 }
 
 /** L1 as a source of rollup batches. A node can lack a transaction that another node reported, or have dropped it. */

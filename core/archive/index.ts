@@ -1,6 +1,7 @@
 /** The public state of a settlement contract, from L1 and from sources of validium data. */
 export { Archive, type ArchiveOptions } from "./archive.ts";
 export { type BatchSource, HttpBatchSource } from "./batch-source.ts";
+export { BeaconNode, BlobFolder, type BlobPlace, type BlobSource } from "./blob-source.ts";
 export { committedProof, type DerivedBatch, deriveBatch, isBatch } from "./derive.ts";
 export { type VoidedDuplicate, type VoidingPortal, type VoidOptions, voidDuplicates } from "./duplicates.ts";
 export { type FollowOptions, follow, type Progress } from "./follow.ts";

@@ -1,5 +1,5 @@
 import type { Hash, Mode } from "../model.ts";
-import type { BatchHeader } from "../ports.ts";
+import type { BatchHeader, CommittedBlobs } from "../ports.ts";
 
 /** A batch as committed on L1. */
 export interface Commit extends BatchHeader {
@@ -10,6 +10,8 @@ export interface Commit extends BatchHeader {
   readonly blockNumber: bigint;
   /** Places in the batch's manifest of the assets that L1 has left out. */
   readonly leftOut: readonly number[];
+  /** Of a batch whose data is in blobs. */
+  readonly blobs?: CommittedBlobs;
 }
 
 /** The progress of reading L1: everything up to this event is applied. */
@@ -29,6 +31,7 @@ export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Com
 export function commitFromText(mode: Mode, batchNumber: number, text: string): Commit {
   const stored = JSON.parse(text);
   const { dataHash, batchRoot, vaultCount, txHash, leftOut } = stored;
+  const blobs = stored.blobs as CommittedBlobs | undefined;
   return {
     mode,
     batchNumber,
@@ -40,6 +43,9 @@ export function commitFromText(mode: Mode, batchNumber: number, text: string): C
     committedAt: BigInt(stored.committedAt),
     sequence: BigInt(stored.sequence),
     blockNumber: BigInt(stored.blockNumber),
+    ...(blobs && {
+      blobs: { ...blobs, assets: blobs.assets.map((asset) => ({ ...asset, chainId: BigInt(asset.chainId) })) },
+    }),
   };
 }
 

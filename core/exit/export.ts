@@ -1,6 +1,16 @@
-import { type BatchSource, committedProof, deriveBatch, isBatch } from "../archive/index.ts";
+import type { BatchSource } from "../archive/batch-source.ts";
+import { type BlobSource, batchesFrom } from "../archive/blob-source.ts";
+import {
+  committedProof,
+  type DerivedBatch,
+  deriveBatch,
+  derivingOptions,
+  hasBlobs,
+  isBatch,
+} from "../archive/derive.ts";
 import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
+import { type Kzg, KzgThread } from "../kzg/kzg.ts";
 import type { VaultId } from "../model.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
@@ -50,11 +60,15 @@ export async function exportExitKit(
 
 /** Options of {@link proveFromL1}. */
 export interface ProveFromL1Options {
-  readonly l1: Pick<L1Reader, "blockNumber" | "events" | "rollupData">;
+  readonly l1: Pick<L1Reader, "block" | "blockNumber" | "events" | "rollupData">;
   /** The deployment block of the settlement contract, or any block before the batch's commit. */
   readonly fromBlock: bigint;
-  /** Sources of a validium batch's data, in this order. */
+  /** Sources of the blobs of a rollup batch, asked before {@link ProveFromL1Options.sources}. */
+  readonly blobs?: readonly BlobSource[];
+  /** Sources of the data of a validium batch, or of one in blobs, in this order. */
   readonly sources?: readonly BatchSource[];
+  /** Checks and opens blobs. Default: a thread of its own. */
+  readonly kzg?: Kzg;
   readonly signal?: AbortSignal;
 }
 
@@ -69,13 +83,30 @@ export interface ProveFromL1Options {
  */
 export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<BatchVaultProof> {
   const commit = await findCommit(vaultId, options);
+  if (options.kzg !== undefined) return proofFrom(commit, vaultId, options, options.kzg);
+  const own = new KzgThread();
+  try {
+    return await proofFrom(commit, vaultId, options, own);
+  } finally {
+    await own.close();
+  }
+}
+
+async function proofFrom(
+  commit: CommitEvent,
+  vaultId: VaultId,
+  options: ProveFromL1Options,
+  kzg: Kzg,
+): Promise<BatchVaultProof> {
   const { mode, batchNumber } = commit;
   const faults: string[] = [];
-  for (const [name, read] of readersOf(commit, options)) {
+  for (const [name, read] of readersOf(commit, options, kzg)) {
     try {
       const data = await read();
-      const batch = data === null ? null : deriveBatch(mode, batchNumber, data, { leftOut: commit.leftOut ?? [] });
-      if (batch !== null && isBatch(batch, commit)) return committedProof(batch, vaultId, commit);
+      const batch = data === null ? null : deriveBatch(mode, batchNumber, data, derivingOptions(commit));
+      if (batch !== null && data !== null && (await isCommitted(batch, data, commit, kzg))) {
+        return await committedProof(batch, vaultId, commit, kzg);
+      }
       faults.push(`${name}: ${batch === null ? "does not have it" : "gave other data"}`);
     } catch (error) {
       if (options.signal?.aborted) throw error;
@@ -89,11 +120,20 @@ export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options)
 
 type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 
+async function isCommitted(batch: DerivedBatch, data: Uint8Array, commit: CommitEvent, kzg: Kzg): Promise<boolean> {
+  const { blobs } = commit;
+  return isBatch(batch, commit) && (blobs === undefined || hasBlobs(data, blobs.versionedHashes, kzg));
+}
+
 /** The sources of a batch's data, by name, in order. */
-function readersOf(commit: CommitEvent, { l1, sources = [], signal }: ProveFromL1Options) {
+function readersOf(commit: CommitEvent, { l1, blobs = [], sources = [], signal }: ProveFromL1Options, kzg: Kzg) {
   const { mode, batchNumber, txHash } = commit;
-  const onL1 = mode === "zk-rollup" ? [["L1", () => l1.rollupData(txHash)] as const] : [];
-  const elsewhere = sources.map((source) => [source.name, () => source.batchData(mode, batchNumber, signal)] as const);
+  const inCalldata = mode === "zk-rollup" && commit.blobs === undefined;
+  const onL1 = inCalldata ? [["L1", () => l1.rollupData(txHash)] as const] : [];
+  const inBlobs = batchesFrom(blobs, { commit: async () => commit, kzg, l1 });
+  const elsewhere = [...inBlobs, ...sources].map(
+    (source) => [source.name, () => source.batchData(mode, batchNumber, signal)] as const,
+  );
   return [...onL1, ...elsewhere];
 }
 

@@ -40,41 +40,27 @@ interface Waiting {
 const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
 /**
- * A {@link Kzg} over native code, on a thread of its own, so that the event loop goes on. The thread answers one job
- * after the other, and never keeps the process alive when it is idle.
+ * A {@link Kzg} over native code, on a thread of its own, so that the event loop goes on. The thread starts with the
+ * first job, in about half a second. It answers one job after the other, and never keeps the process alive when idle.
+ *
+ * It checks its trusted setup with a blob whose commitment is known. Every job rejects with `kzg_unavailable` when the
+ * library has no native code for this platform, or another setup.
+ *
+ * @example
+ * const kzg = new KzgThread();
+ * const commitment = await kzg.commitment(blob);
+ * await kzg.close();
  */
 export class KzgThread implements Kzg {
-  readonly #worker: Worker;
+  #started: Promise<Worker> | null = null;
   /** Oldest first. The thread answers in this order. */
   readonly #waiting: Waiting[] = [];
   /** Why the thread takes no more jobs; null while it does. */
   #ended: MintmarkError | null = null;
 
-  private constructor(worker: Worker) {
-    this.#worker = worker;
-    worker.on("message", (answer: KzgAnswer) => this.#answered(answer));
-    worker.on("error", (error) => this.#end(unavailable(error)));
-    worker.on("exit", () => this.#end(unavailable()));
-    worker.unref();
-  }
-
-  /**
-   * Starts the thread, which takes about half a second. Checks its trusted setup with a blob whose commitment is known.
-   * Rejects with `kzg_unavailable` when the library has no native code for this platform, or another setup.
-   *
-   * @example
-   * const kzg = await KzgThread.open();
-   * const commitment = await kzg.commitment(blob);
-   * await kzg.close();
-   */
-  static async open(): Promise<KzgThread> {
-    const worker = new Worker(WORKER, { name: "mintmark-kzg" });
-    await new Promise<void>((resolve, reject) => {
-      worker.once("message", () => resolve());
-      worker.once("error", (error) => reject(unavailable(error)));
-      worker.once("exit", () => reject(unavailable()));
-    });
-    return new KzgThread(worker);
+  /** Starts the thread. Rejects with `kzg_unavailable` when it cannot work here. */
+  async ready(): Promise<void> {
+    await this.#start();
   }
 
   async commitment(blob: Uint8Array): Promise<Hex> {
@@ -101,23 +87,44 @@ export class KzgThread implements Kzg {
   /** Ends the thread. What it has not answered rejects with `engine_closed`. */
   async close(): Promise<void> {
     this.#end(new MintmarkError("engine_closed"));
-    await this.#worker.terminate();
+    const worker = await this.#started?.catch(() => null);
+    await worker?.terminate();
   }
 
-  #ask(job: KzgJob): Promise<readonly Uint8Array[]> {
+  async #ask(job: KzgJob): Promise<readonly Uint8Array[]> {
+    const worker = await this.#start();
     return new Promise((resolve, reject) => {
       if (this.#ended !== null) return reject(this.#ended);
       this.#waiting.push({ resolve, reject });
-      this.#worker.ref();
-      this.#worker.postMessage(job);
+      worker.ref();
+      worker.postMessage(job);
     });
   }
 
-  #answered(answer: KzgAnswer): void {
+  #start(): Promise<Worker> {
+    if (this.#ended !== null) return Promise.reject(this.#ended);
+    this.#started ??= new Promise((resolve, reject) => {
+      const worker = new Worker(WORKER, { name: "mintmark-kzg" });
+      worker.once("message", () => {
+        worker.on("message", (answer: KzgAnswer) => this.#answered(worker, answer));
+        if (this.#waiting.length === 0) worker.unref();
+        resolve(worker);
+      });
+      const end = (cause?: unknown) => {
+        this.#end(unavailable(cause));
+        reject(this.#ended);
+      };
+      worker.on("error", end);
+      worker.on("exit", () => end());
+    });
+    return this.#started;
+  }
+
+  #answered(worker: Worker, answer: KzgAnswer): void {
     const waiting = this.#waiting.shift();
     if (typeof answer === "string") waiting?.reject(new MintmarkError("validation_failed", answer));
     else waiting?.resolve(answer);
-    if (this.#waiting.length === 0) this.#worker.unref();
+    if (this.#waiting.length === 0) worker.unref();
   }
 
   #end(reason: MintmarkError): void {

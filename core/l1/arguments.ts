@@ -1,7 +1,8 @@
-import { type Address, concatHex, encodePacked, type Hex, numberToHex, size } from "viem";
+import { type Address, concatHex, encodePacked, type Hex, hexToBigInt, numberToHex, size, slice } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hash, Mode } from "../model.ts";
 import type { AssetId, BatchHeader, Consent, ListedVault, ProvenVault, WithdrawalCall } from "../ports.ts";
+import { ASSET_ENTRY_BYTES } from "../protocol/batch-data.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 
@@ -44,6 +45,15 @@ export function provenVaultArguments({ vault, header, siblings, assetPath }: Pro
 /** A batch's manifest for the contract: chainId(8) and assetType(32) of each asset. */
 export function packedAssets(assets: readonly AssetId[]): Hex {
   return concatHex(assets.map(({ chainId, assetType }) => concatHex([numberToHex(chainId, { size: 8 }), assetType])));
+}
+
+/** The inverse of {@link packedAssets}. */
+export function unpackedAssets(packed: Hex): AssetId[] {
+  return Array.from({ length: size(packed) / ASSET_ENTRY_BYTES }, (_, i) => {
+    const at = i * ASSET_ENTRY_BYTES;
+    const [chainId, assetType] = [slice(packed, at, at + 8), slice(packed, at + 8, at + ASSET_ENTRY_BYTES)];
+    return { chainId: hexToBigInt(chainId), assetType };
+  });
 }
 
 /**

@@ -32,6 +32,10 @@ export class BlobSidecar {
     this.#kzg = kzg;
   }
 
+  static async of(blobs: readonly Uint8Array[], kzg: Kzg): Promise<BlobSidecar> {
+    return new BlobSidecar(blobs, await Promise.all(blobs.map((blob) => kzg.commitment(blob))), kzg);
+  }
+
   /** A blob of zeros, which uses up a nonce. */
   static empty(): BlobSidecar {
     return new BlobSidecar([new Uint8Array(BLOB_BYTES)], [INFINITY], zeroKzg);

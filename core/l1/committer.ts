@@ -1,4 +1,6 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
+import { MintmarkError } from "../errors.ts";
+import type { Kzg } from "../kzg/kzg.ts";
 import type { Asset, BlobScheme, Hash, Hex, Mode } from "../model.ts";
 import type {
   Consent,
@@ -10,10 +12,12 @@ import type {
   ProvenVault,
   SealedBatch,
 } from "../ports.ts";
+import { blobsIn, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { packedAssets, packedConsents, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
+import { BlobSidecar } from "./blob-sidecar.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
-import { askL1 } from "./failure.ts";
+import { askL1, revertReason } from "./failure.ts";
 import { type Call, type ContractCall, GAS_PER_BYTE, toReceipt, ViemPortal } from "./portal.ts";
 import { CONSENT_GAS, STANDARD_VALUE } from "./reader.ts";
 import { TransactionSender } from "./transactions.ts";
@@ -30,16 +34,30 @@ const VALIDIUM_GAS_PER_BYTE = 200n;
 /** Gas of a consent, and of each asset that it names, without its signature's bytes and its wallet contract. */
 const GAS_PER_CONSENT = 6_000n;
 
+/** Upper bounds of a commit by blobs, and of each asset of its manifest. No slot of it costs gas. */
+const BLOB_COMMIT_GAS = 160_000n;
+const BLOB_COMMIT_GAS_PER_ASSET = 6_000n;
+/** The contract's refusal of a commit whose transaction has no blobs. */
+const NO_BLOBS = "BlobCountInvalid(0)";
+
 export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme">;
+
+/** Fee bounds of a committer, and what proves its blobs. */
+export interface CommitterOptions extends FeeOptions {
+  /** Proves blobs. Default none: batches in blobs then reject with `kzg_unavailable`. */
+  readonly kzg?: Kzg;
+}
 
 /** Sends an account's transactions to the settlement contract, over a viem client. */
 export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
   readonly #sender: TransactionSender;
+  readonly #kzg: Kzg | undefined;
 
-  constructor(connection: L1Connection, account: LocalAccount, fees: FeeOptions = {}) {
+  constructor(connection: L1Connection, account: LocalAccount, { kzg, ...fees }: CommitterOptions = {}) {
     const sender = new TransactionSender(connection, account, fees);
     super(connection, account, sender);
     this.#sender = sender;
+    this.#kzg = kzg;
   }
 
   /** Balance of the sending account, in wei. */
@@ -50,9 +68,24 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
 
   async commitRollup(batch: SealedBatch, history: Hash, options: L1CommitOptions = {}): Promise<L1Receipt> {
     requireMode(batch, "zk-rollup");
+    if (isBlobBatchData(batch.data)) return this.#commitBlobs(batch, history, options);
     const call = (consents: Hex) => rollupCall(batch, history, consents);
     const behind = async () => (await this.#tryAsNext(batch.data)).gas + BEHIND_MARGIN;
     return this.#commit(batch, call, behind, options);
+  }
+
+  async #commitBlobs(batch: SealedBatch, history: Hash, options: L1CommitOptions): Promise<L1Receipt> {
+    if (this.#kzg === undefined) throw new MintmarkError("kzg_unavailable");
+    const { batchNumber, vaultCount, assets } = batch;
+    const blobs = await BlobSidecar.of(blobsIn(readBlobBatchData(batch.data)), this.#kzg);
+    const args = [history, BigInt(batchNumber), vaultCount, packedAssets(assets)] as const;
+    const call = (consents: Hex): ContractCall => ({
+      abi,
+      functionName: "commitBlobBatch",
+      args: [...args, consents],
+    });
+    const bound = BLOB_COMMIT_GAS + BigInt(assets.length) * BLOB_COMMIT_GAS_PER_ASSET;
+    return this.#commit(batch, call, async () => bound, options, blobs);
   }
 
   async checkRollup({ data }: Pick<SealedBatch, "data">): Promise<string | null> {
@@ -92,14 +125,26 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     call: (consents: Hex) => ContractCall,
     behind: () => Promise<bigint>,
     { consents = [], isBehind = false, ...options }: L1CommitOptions,
+    blobs?: BlobSidecar,
   ): Promise<L1Receipt> {
     const prepare = async () => {
       // Estimated without consents: with all wallet contracts it might not fit a transaction.
-      const gas = isBehind ? await behind() : (await this.prepare(call("0x"))).gas;
+      const gas = isBehind ? await behind() : ((await this.#estimate(call("0x"), blobs)) ?? (await behind()));
       const fitting = fittingConsents(consents, (await this.transactionGas()) - gas);
-      return this.withGas(call(packedConsents(assets, fitting)), () => gas + consentGas(fitting));
+      const ready = this.withGas(call(packedConsents(assets, fitting)), () => gas + consentGas(fitting));
+      return { ...ready, ...(blobs && { blobs }) };
     };
-    return toReceipt(await this.send(call("0x"), options, prepare));
+    return toReceipt(await this.send(call("0x"), options, prepare, blobs && "blobs"));
+  }
+
+  /** Gas of a commit as the next; null when the node does not tell because it knows no blobs of a call. */
+  async #estimate(call: ContractCall, blobs: BlobSidecar | undefined): Promise<bigint | null> {
+    try {
+      return (await this.prepare(call, undefined, blobs)).gas;
+    } catch (error) {
+      if (blobs !== undefined && revertReason(error) === NO_BLOBS) return null;
+      throw error;
+    }
   }
 
   async useUpNonces(options: L1SendOptions = {}): Promise<L1Receipt> {

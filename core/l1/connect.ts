@@ -3,8 +3,8 @@ import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
 import type { L1Committer, L1Owner, L1Reader } from "../ports.ts";
 import { stateCommitmentAbi } from "./abi.ts";
-import { ViemCommitter } from "./committer.ts";
-import type { FeeOptions, Finality, L1Connection } from "./connection.ts";
+import { type CommitterOptions, ViemCommitter } from "./committer.ts";
+import type { Finality, L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
 import { ViemReader } from "./reader.ts";
 
@@ -28,7 +28,7 @@ export type OwnerPortal = L1Owner &
   Pick<L1Committer, "withdraw" | "mostWithdrawals">;
 
 /** The same with the sending account and its fee bounds. */
-export type L1WriteOptions = L1Options & FeeOptions & { readonly account: LocalAccount };
+export type L1WriteOptions = L1Options & CommitterOptions & { readonly account: LocalAccount };
 
 /**
  * Connects for reading, after a check of chain and contract. Rejects with `l1_failed`.

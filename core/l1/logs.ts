@@ -4,6 +4,7 @@ import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MODES } from "../model.ts";
 import type { L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
+import { unpackedAssets } from "./arguments.ts";
 import { isRefusal } from "./failure.ts";
 
 /**
@@ -47,22 +48,22 @@ const abi = [...stateCommitmentAbi, getAbiItem({ abi: stateMirrorAbi, name: "Bat
 /** The events that the engine follows, in chain order. Leaves out the contract's other events. */
 export function decodeEvents(logs: readonly Log[]): L1Event[] {
   const decoded = parseEventLogs({ abi, logs: [...logs], strict: true });
-  const events = decoded.map((log, i) => toEvent(log, decoded[i - 1])).filter((event) => event !== null);
+  const events = decoded.map((log, i) => toEvent(log, decoded.slice(Math.max(0, i - 2), i))).filter((e) => e !== null);
   return events.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
 }
 
 type DecodedLog = ReturnType<typeof parseEventLogs<typeof abi, true>>[number];
 
-function toEvent(log: DecodedLog, before: DecodedLog | undefined): L1Event | null {
+/** @param before - the one or two events before it */
+function toEvent(log: DecodedLog, before: readonly DecodedLog[]): L1Event | null {
   const place = placeOf(log);
   switch (log.eventName) {
     case "BatchCommitted":
     case "BatchImported": {
       const type = log.eventName === "BatchCommitted" ? "batchCommitted" : "batchImported";
       const batch = { mode: modeOf(log.args.mode), batchNumber: Number(log.args.batchNumber) };
-      const leftOut =
-        type === "batchCommitted" && before?.eventName === "AssetsLeftOut" ? placesIn(before.args.assets) : [];
-      return { type, ...place, ...log.args, ...batch, ...(leftOut.length > 0 && { leftOut }) };
+      if (type === "batchImported") return { type, ...place, ...log.args, ...batch };
+      return { type, ...place, ...log.args, ...batch, ...besideCommit(before) };
     }
     case "Withdrawn":
       return { type: "withdrawn", ...place, ...log.args, recipient: lowerCase(log.args.recipient) };
@@ -73,6 +74,21 @@ function toEvent(log: DecodedLog, before: DecodedLog | undefined): L1Event | nul
     default:
       return null;
   }
+}
+
+type CommitEvent = L1Event & { readonly type: "batchCommitted" };
+
+/** What the contract tells of a commit in the one or two events directly before it. */
+function besideCommit(before: readonly DecodedLog[]): Pick<CommitEvent, "leftOut" | "blobs"> {
+  const last = before.at(-1);
+  const leftOut = last?.eventName === "AssetsLeftOut" ? last.args.assets : null;
+  const blobs = leftOut === null ? last : before.at(-2);
+  return {
+    ...(leftOut !== null && { leftOut: placesIn(leftOut) }),
+    ...(blobs?.eventName === "BlobsCommitted" && {
+      blobs: { assets: unpackedAssets(blobs.args.assets), versionedHashes: blobs.args.versionedHashes },
+    }),
+  };
 }
 
 /** The set bits. */

@@ -14,6 +14,7 @@ import { packedList, withdrawalArguments, withdrawalBatchArguments } from "./arg
 import type { BlobSidecar } from "./blob-sidecar.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
+import type { CallKind } from "./fees.ts";
 import { ViemReader } from "./reader.ts";
 
 /**
@@ -57,7 +58,7 @@ export interface Call {
 /** Sends the transactions of one account. */
 export interface Sender {
   /** Resolves with the receipt of the mined transaction, successful or reverted. */
-  send(prepare: () => Promise<Call>, options?: L1SendOptions): Promise<TransactionReceipt>;
+  send(prepare: () => Promise<Call>, options?: L1SendOptions, kind?: CallKind): Promise<TransactionReceipt>;
 }
 
 /** The functions of settlement contract and mirror that pay withdrawals, over a viem client and one account. */
@@ -171,18 +172,19 @@ export class ViemPortal extends ViemReader implements L1Owner {
     call: ContractCall,
     options?: L1SendOptions,
     prepare?: () => Promise<Call>,
+    kind?: CallKind,
   ): Promise<TransactionReceipt> {
-    const receipt = await this.#mined(call, options, prepare);
+    const receipt = await this.#mined(call, options, prepare, kind);
     if (receipt.status === "success") return receipt;
     throw new MintmarkError("l1_failed", `${call.functionName}: transaction ${receipt.transactionHash} reverted`);
   }
 
-  #mined(call: ContractCall, options?: L1SendOptions, prepare = () => this.prepare(call)) {
-    return askL1(call.functionName, () => this.#sender.send(prepare, options));
+  #mined(call: ContractCall, options?: L1SendOptions, prepare = () => this.prepare(call), kind?: CallKind) {
+    return askL1(call.functionName, () => this.#sender.send(prepare, options, kind));
   }
 
   /** The estimate shows a refusal with the contract's own error, before anything is sent. */
-  protected async prepare(call: ContractCall, at?: bigint): Promise<Call> {
+  protected async prepare(call: ContractCall, at?: bigint, blobs?: BlobSidecar): Promise<Call> {
     const { client } = this.connection;
     // On mined state: this account's pending transactions may be about to be replaced.
     const block = at === undefined ? { blockTag: "latest" } : { blockNumber: at };
@@ -190,6 +192,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
       ...call,
       address: this.settlement.contract,
       account: this.account,
+      ...(blobs && { blobVersionedHashes: blobs.versionedHashes }),
       ...block,
     } as Parameters<typeof client.estimateContractGas>[0]);
     return this.withGas(call, () => estimate + estimate / 20n);

@@ -120,10 +120,10 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     return askL1(`reading block ${at}`, async () => {
       try {
         const where = at === "latest" ? { blockTag: at } : { blockNumber: at };
-        const { number, hash, timestamp } = await this.connection.client.getBlock(where);
+        const { number, hash, timestamp, parentBeaconBlockRoot } = await this.connection.client.getBlock(where);
         if (number === null || hash === null)
           throw new MintmarkError("l1_failed", `the node returned a pending block for ${at}`);
-        return { number, hash, timestamp };
+        return { number, hash, timestamp, ...(parentBeaconBlockRoot && { parentBeaconBlockRoot }) };
       } catch (error) {
         if (error instanceof BlockNotFoundError) return null;
         throw error;
@@ -164,6 +164,7 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     const { functionName, args } = await askL1(`decoding transaction ${txHash}`, async () =>
       decodeFunctionData({ abi, data: input }),
     );
+    if (functionName === "commitBlobBatch") return null;
     if (functionName !== "commitRollupBatch") {
       throw new MintmarkError("l1_failed", `transaction ${txHash} calls ${functionName}, not commitRollupBatch`);
     }

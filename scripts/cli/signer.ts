@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
-import { HttpBatchSource, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import { type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
 import { SignerMetrics } from "../../server/member/metrics.ts";
 import type { Signer, SignerServerOptions } from "../../server/member/signer.ts";
@@ -7,6 +7,7 @@ import { serveMetrics } from "../../server/operations/metrics.ts";
 import { stopSignal } from "../../server/process/stop-signal.ts";
 import type { SignerSettings } from "../../server/settings/process-settings.ts";
 import { messageOf } from "./message.ts";
+import { sourcesOf } from "./sources.ts";
 
 /** The parts of a member's or an issuer's process. */
 export interface SignerProcess {
@@ -32,7 +33,7 @@ export async function runSigner({ what, signer, l1, settings, secrets, build, wo
     archive: signer.archive,
     l1,
     fromBlock: settings.MINTMARK_FROM_BLOCK,
-    sources: settings.MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
+    ...sourcesOf(settings),
     intervalMs: settings.MINTMARK_POLL_MS,
     ...(work && { work }),
     onFault: ({ name }, batchId, error) => app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { Archive, HttpBatchSource } from "../../core/archive/index.ts";
+import { Archive } from "../../core/archive/index.ts";
 import { exportExitKit, proveFromL1 } from "../../core/exit/index.ts";
 import type { BatchVaultProof } from "../../core/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
@@ -8,6 +8,7 @@ import { exitKitSettings } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { openLevel } from "../cli/l1.ts";
+import { sourcesOf } from "../cli/sources.ts";
 import { exitKitText, writeExitKit } from "../exit/kit-file.ts";
 
 export function addExitKit(program: Command): void {
@@ -37,8 +38,7 @@ export function addExitKit(program: Command): void {
 
       async function prove(vaultId: bigint) {
         if (typeof store !== "string") {
-          const sources = settings.MINTMARK_PEERS.map((url) => new HttpBatchSource(url));
-          return proveFromL1(vaultId, { l1, fromBlock: settings.MINTMARK_FROM_BLOCK, sources });
+          return proveFromL1(vaultId, { l1, fromBlock: settings.MINTMARK_FROM_BLOCK, ...sourcesOf(settings) });
         }
         const archive = await Archive.open({ store: await openLevel(store), l1 });
         try {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { privateKeyToAccount } from "viem/accounts";
-import { Archive, HttpBatchSource, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import { Archive, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
 import { repeat } from "../../core/backoff.ts";
 import { CommitteeMember } from "../../core/committee/index.ts";
 import { Issuer, LocalMintRecord, MintPolicy } from "../../core/issuer/index.ts";
@@ -24,6 +24,7 @@ import { finalityOf, openLevel } from "../cli/l1.ts";
 import { messageOf } from "../cli/message.ts";
 import { privateKey } from "../cli/secret.ts";
 import { fieldsOf, runSigner } from "../cli/signer.ts";
+import { sourcesOf } from "../cli/sources.ts";
 import { watchMirrors } from "../cli/watch-mirrors.ts";
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -121,7 +122,7 @@ export function addMembers(program: Command): void {
         archive,
         l1,
         fromBlock,
-        sources: settings.MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
+        ...sourcesOf(settings),
         intervalMs,
         onVoided: (voided) => say(sentenceOf(voided)),
         onFault: ({ name }, batchId, error) => say(`${name} did not give ${batchId}: ${messageOf(error)}`),

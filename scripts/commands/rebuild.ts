@@ -1,10 +1,11 @@
 import type { Command } from "commander";
-import { Archive, HttpBatchSource, rebuild } from "../../core/archive/index.ts";
+import { Archive, rebuild } from "../../core/archive/index.ts";
 import { readL1 } from "../../core/l1/index.ts";
 import { rebuildSettings } from "../../server/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { finalityOf, openLevel } from "../cli/l1.ts";
 import { messageOf } from "../cli/message.ts";
+import { sourcesOf } from "../cli/sources.ts";
 
 export function addRebuild(program: Command): void {
   configured(
@@ -23,7 +24,7 @@ export function addRebuild(program: Command): void {
           archive,
           l1,
           fromBlock: settings.MINTMARK_FROM_BLOCK,
-          sources: settings.MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
+          ...sourcesOf(settings),
           onProgress: ({ block, toBlock, batches }) => progress(`block ${block} of ${toBlock}, ${batches} batches`),
           onFault: ({ name }, batchId, error) => {
             process.stderr.write(`${name} did not give ${batchId}: ${messageOf(error)}\n`);

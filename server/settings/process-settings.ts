@@ -19,14 +19,25 @@ const MIRROR = {
   MINTMARK_MIRROR_RPC_URL: url("the address of the RPC of the mirror's chain").describe("The RPC of a mirror's chain."),
   MINTMARK_MIRROR: address("the address of the StateMirror contract").describe("The StateMirror contract there."),
 };
+const addresses = z
+  .string()
+  .transform((list) => list.split(",").filter((one) => one !== ""))
+  .pipe(z.array(url("http or https addresses, separated by commas")))
+  .default([]);
 const PEERS = {
-  MINTMARK_PEERS: z
+  MINTMARK_PEERS: addresses.describe(
+    "Members and engines' servers, separated by commas: sources of the data of validium batches, and of batches in blobs.",
+  ),
+  MINTMARK_BEACONS: addresses.describe(
+    "Beacon nodes of the settlement chain, separated by commas, asked in this order for the blobs of rollup batches. Nodes drop blobs after about 18 days; only supernodes and semi-supernodes have them whole.",
+  ),
+  MINTMARK_BLOBS: z
     .string()
-    .transform((list) => list.split(",").filter((one) => one !== ""))
-    .pipe(z.array(url("http or https addresses, separated by commas")))
-    .default([])
-    .describe("Members and engines' servers, separated by commas: sources of validium batch data."),
+    .min(1)
+    .optional()
+    .describe("Folder of blobs, asked first: a file of 131072 bytes each, named `0x<versioned hash>.blob`."),
 };
+export type SourceSettings = z.output<z.ZodObject<typeof PEERS>>;
 const POLL = {
   MINTMARK_POLL_MS: z
     .string()

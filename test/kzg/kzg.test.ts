@@ -7,8 +7,8 @@ import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
 import { evaluationPoint, FIELD_MODULUS, type Opening, verifyOpening, versionedHash } from "../../core/protocol/kzg.ts";
 
 let kzg: KzgThread;
-beforeAll(async () => {
-  kzg = await KzgThread.open();
+beforeAll(() => {
+  kzg = new KzgThread();
 });
 afterAll(() => kzg.close());
 
@@ -90,7 +90,7 @@ describe("KZG", () => {
   });
 
   test("leaves the event loop free, and ends what it has not answered when it closes", async () => {
-    const own = await KzgThread.open();
+    const own = new KzgThread();
     let turns = 0;
     const timer = setInterval(() => turns++, 1);
     await own.proofs(blobOf(5), await own.commitment(blobOf(5)), "cells");

@@ -80,10 +80,12 @@ class StrictPool {
     if (before?.fees.some((fee, i) => (sent.fees[i] ?? 0n) * 100n < fee * percent)) {
       throw refuse("replacement transaction underpriced");
     }
-    const answer = await this.#chain(call);
-    this.#pending.set(sent.nonce, sent);
-    this.taken.push(sent);
-    return answer;
+    try {
+      return await this.#chain(call);
+    } finally {
+      this.#pending.set(sent.nonce, sent);
+      this.taken.push(sent);
+    }
   };
 }
 
@@ -93,7 +95,7 @@ describe("on anvil, which takes cell proofs", () => {
   let pool: StrictPool;
   beforeAll(async () => {
     anvil = await startAnvil();
-    const client = createPublicClient({ transport: http(anvil.url, { retryCount: 0 }) });
+    const client = createPublicClient({ transport: http(anvil.url) });
     chain = ((call: Call) => client.request(call as never)) as Request;
   });
   afterAll(() => anvil.close());
@@ -114,7 +116,7 @@ describe("on anvil, which takes cell proofs", () => {
   const takenIs = (number: number) => expect.poll(() => pool.taken.length, { interval: 5 }).toBe(number);
 
   test("blobs of any content are mined, with blob gas for each", async () => {
-    const kzg = await KzgThread.open();
+    const kzg = new KzgThread();
     try {
       const blobs = [1, 2].map((seed) => new Uint8Array(BLOB_BYTES).fill(seed));
       const commitments = await Promise.all(blobs.map((blob) => kzg.commitment(blob)));
@@ -156,11 +158,13 @@ describe("on anvil, which takes cell proofs", () => {
       sender.send(plain),
       sender.send(withBlobs, {}, "blobs"),
     ];
+    const all = Promise.all(sent);
+    neverMined(all);
     for (const taken of [2, 4, 5]) {
       await takenIs(taken);
       await mine();
     }
-    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(Array(5).fill("success"));
+    expect((await all).map(({ status }) => status)).toEqual(Array(5).fill("success"));
     expect(pool.taken.map(({ type, nonce }) => `${nonce} ${type}`)).toEqual([
       "0 blobs",
       "1 blobs",
