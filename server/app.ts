@@ -24,6 +24,7 @@ import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
 import { openApiDocument } from "./http/openapi.ts";
 import { Turns } from "./http/turns.ts";
+import { CommitGas } from "./operations/commit-gas.ts";
 import type { LogOptions } from "./operations/log.ts";
 import { forgetOldKeys } from "./operations/old-keys.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./operations/readiness.ts";
@@ -169,6 +170,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds,
     readiness: new Readiness(() => ({ ...engineChecks(engine), ...checks() }), now),
+    commitGas: new CommitGas(home),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
     buffers: new BufferPool(),

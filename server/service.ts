@@ -7,6 +7,7 @@ import type { MemberSignIn, OwnerSignIn } from "./access/sign-in.ts";
 import type { Drops } from "./drops/jobs.ts";
 import type { KeptAnswers } from "./http/idempotency.ts";
 import type { Turns } from "./http/turns.ts";
+import type { CommitGas, GasChain } from "./operations/commit-gas.ts";
 import type { Readiness } from "./operations/readiness.ts";
 import type { Reach } from "./webhooks/address-policy.ts";
 import type { WebhookDispatcher } from "./webhooks/dispatcher.ts";
@@ -15,7 +16,7 @@ import type { BufferPool } from "./wire/buffer-pool.ts";
 import type { StreamSlots } from "./wire/event-stream.ts";
 
 /** The parts of a chain that the routes use. */
-export type ServerChain = KitChain & Pick<L1Reader, "verifySignature">;
+export type ServerChain = KitChain & GasChain & Pick<L1Reader, "verifySignature">;
 
 /** The context of every route. */
 export interface Service {
@@ -36,6 +37,7 @@ export interface Service {
   readonly bodyBytes: number;
   readonly requestTimeoutSeconds: number;
   readonly readiness: Readiness;
+  readonly commitGas: CommitGas;
   /** The OpenAPI document of this server. */
   document(): unknown;
   /** The addresses that webhooks may reach. */

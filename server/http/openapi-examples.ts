@@ -16,6 +16,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   leftOut: [],
   refusal: "The token is paused.",
   action: "keyIssued",
+  detail: "Shop",
   siblings: [`0x${"cd".repeat(32)}`],
   vaultCount: 3,
   deadline: "1893456000",

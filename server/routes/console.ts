@@ -1,8 +1,11 @@
-import { MintmarkError, type Uuid } from "../../core/index.ts";
+import { type Batch, MintmarkError, MODES, type Uuid } from "../../core/index.ts";
 import { requireConsole, setSession } from "../access/console-session.ts";
 import { type Endpoint, endpoint, type SignedIn } from "../http/endpoint.ts";
+import { application } from "../schemas/application.ts";
 import {
   apiKey,
+  applicationList,
+  applicationParams,
   auditLog,
   invitation,
   issuedKey,
@@ -14,6 +17,8 @@ import {
   memberList,
   memberParams,
   memberSession,
+  newApplicationBody,
+  operations,
   pageQuery,
   roleBody,
   rotationBody,
@@ -24,6 +29,7 @@ import { challenge, challengeBody } from "../schemas/owner.ts";
 import type { Service } from "../service.ts";
 import {
   apiKeyToWire,
+  applicationToWire,
   auditEntryToWire,
   invitationToWire,
   memberSessionToWire,
@@ -38,6 +44,13 @@ const MEMBER = `${PATH}/members/{memberId}`;
 const common = { tag: "Console", access: "member" } as const;
 const ofKeys = { ...common, right: "keys" } as const;
 const ofMembers = { ...common, right: "members" } as const;
+const ofOperator = { ...common, right: "operate" } as const;
+const ofApplication = {
+  ...ofOperator,
+  path: `${PATH}/applications/{applicationId}/suspension`,
+  params: applicationParams,
+  success: { status: 200, description: "The application.", schemas: [application] },
+} as const;
 const signedOut = ["credentials_invalid", "credentials_expired"] as const;
 const SIGNED = {
   message: "localhost wants you to sign in with your Ethereum account: …",
@@ -262,7 +275,77 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return pageToWire(await engine.people.audit(applicationId, query), auditEntryToWire);
     },
   }),
+  endpoint({
+    ...ofOperator,
+    method: "GET",
+    path: `${PATH}/applications`,
+    summary: "All applications",
+    query: pageQuery,
+    success: { status: 200, description: "A page, oldest first.", schemas: [applicationList] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine }, query, reply }) {
+      neverStore(reply);
+      return pageToWire(await engine.applications.list(query), applicationToWire);
+    },
+  }),
+  endpoint({
+    ...ofOperator,
+    method: "POST",
+    path: `${PATH}/applications`,
+    summary: "Create an application",
+    body: newApplicationBody,
+    example: { name: "My game" },
+    success: { status: 201, description: "The application.", schemas: [application] },
+    async handle({ service: { engine }, body, reply }) {
+      neverStore(reply);
+      return applicationToWire(await engine.applications.create(body));
+    },
+  }),
+  endpoint({
+    ...ofApplication,
+    method: "PUT",
+    summary: "Refuse every request of an application, at once",
+    async handle({ service: { engine }, params: { applicationId }, reply }) {
+      neverStore(reply);
+      return applicationToWire(await engine.applications.suspend(applicationId));
+    },
+  }),
+  endpoint({
+    ...ofApplication,
+    method: "DELETE",
+    summary: "Accept an application's requests again",
+    async handle({ service: { engine }, params: { applicationId }, reply }) {
+      neverStore(reply);
+      return applicationToWire(await engine.applications.resume(applicationId));
+    },
+  }),
+  endpoint({
+    ...ofOperator,
+    method: "GET",
+    path: `${PATH}/operations`,
+    summary: "Whether the server is ready, part by part, and the gas of the newest commits",
+    success: { status: 200, description: "The operations.", schemas: [operations] },
+    async handle({ service: { engine, readiness, commitGas }, reply }) {
+      neverStore(reply);
+      const findings = await readiness.look();
+      const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));
+      const batches = pages.flatMap(({ data }) => data);
+      const commits = await Promise.all(
+        batches.map(async (batch) => ({ batch, settled: batch.timestamps.settled, gas: await commitGas.of(batch) })),
+      );
+      return {
+        checks: findings.map(({ name, detail, error }) => ({ name, detail, ok: error === undefined })),
+        commits: commits
+          .flatMap(({ batch, settled, gas }) => (settled === undefined ? [] : [commitToWire(batch, settled, gas)]))
+          .sort((a, b) => b.settledAt.localeCompare(a.settledAt)),
+      };
+    },
+  }),
 ];
+
+function commitToWire({ batchId, vaultCount, mintCount }: Batch, settled: number, gas: bigint | null) {
+  return { batchId, vaultCount, mintCount, settledAt: time(settled), gas: gas === null ? null : gas.toString() };
+}
 
 /** The signer of a message. Rejects as `members.prove` does. */
 async function walletOf(

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { RIGHTS, ROLES, SCOPES } from "../../core/index.ts";
+import { application } from "./application.ts";
 import {
   address,
   hexUpTo,
@@ -122,5 +123,29 @@ export const auditEntry = responseComponent(
     detail: z.string().nullable(),
   }),
 );
+export const operations = responseComponent(
+  "Operations",
+  z.strictObject({
+    checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() })),
+    commits: z
+      .array(
+        z.strictObject({
+          batchId: z.string(),
+          vaultCount: z.int(),
+          mintCount: z.int(),
+          settledAt: outTime,
+          gas: outDecimal.nullable().meta({ description: "Of the commit; null while L1 does not answer." }),
+        }),
+      )
+      .meta({ description: "The newest batches that L1 has committed, newest first; at most 50 of each mode." }),
+  }),
+);
+export const applicationParams = z.strictObject({ applicationId: uuid });
+export const newApplicationBody = requestComponent(
+  "NewApplication",
+  z.strictObject({ name: z.string().min(1, "Give a name.").max(200, "Give at most 200 characters.") }),
+);
+export const applicationList = responseComponent("ApplicationList", pageOf(application));
+
 export const auditLog = responseComponent("AuditLog", pageOf(auditEntry));
 export const pageQuery = z.strictObject(page);

@@ -155,6 +155,10 @@ describe("a role", () => {
       ["PUT", `/console/v1/members/${viewer.memberId}/role`, { role: "admin" }],
       ["POST", `/console/v1/members/${viewer.memberId}/links`],
       ["DELETE", `/console/v1/members/${viewer.memberId}`],
+      ["GET", "/console/v1/operations"],
+      ["GET", "/console/v1/applications"],
+      ["POST", "/console/v1/applications", { name: "mine" }],
+      ["PUT", `/console/v1/applications/${world.otherApplicationId}/suspension`],
     ];
     for (const [method, url, body] of tried) {
       expect(refusal(await viewer.send(method, url, body)), `${method} ${url}`).toMatchObject({ code: "role_missing" });
@@ -231,6 +235,27 @@ describe("a role", () => {
     expect(data[0]).toMatchObject({ memberName: "operator", action: "memberInvited", detail: "Ada: admin" });
     const bad = await operator.send("GET", "/api/v1/application", undefined, { "mintmark-application": "x" });
     expect(refusal(bad)).toMatchObject({ code: "application_not_found" });
+  });
+
+  test("lets the operator alone create, suspend and resume applications, and see how the server stands", async () => {
+    const operator = await signedIn("operator");
+    const { applicationId } = (await operator.send("POST", "/console/v1/applications", { name: "Third" })).body;
+    const path = `/console/v1/applications/${applicationId}/suspension`;
+    expect((await operator.send("PUT", path)).body.suspended).toBe(true);
+    expect((await operator.send("DELETE", path)).body.suspended).toBe(false);
+    const { data } = (await operator.send("GET", "/console/v1/applications")).body;
+    expect(data.map(({ name }: { name: string }) => name)).toEqual(["First", "Second", "Third"]);
+    const { checks, commits } = (await operator.send("GET", "/console/v1/operations")).body;
+    expect(checks).toContainEqual({ name: "clock", ok: true, detail: "fits the journal" });
+    expect(commits).toEqual([]);
+    const log = (await operator.send("GET", "/console/v1/audit?limit=3")).body.data;
+    expect(log.map(({ action, detail }: { action: string; detail: string }) => `${action} ${detail}`)).toEqual([
+      "applicationSuspended Third",
+      "applicationSuspended Third",
+      "applicationCreated Third",
+    ]);
+    const admin = await signedIn("admin");
+    expect(refusal(await admin.send("PUT", path))).toMatchObject({ code: "role_missing" });
   });
 
   test("ends with the member, at once", async () => {

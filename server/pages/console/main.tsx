@@ -1,30 +1,52 @@
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { MemberSession } from "../../client/index.ts";
-import { call, readSession, whenSignedOut } from "./api.ts";
+import type { Application, MemberSession } from "../../client/index.ts";
+import { call, chooseApplication, readSession, whenSignedOut } from "./api.ts";
+import { Assets, Mint, Overview, Transactions, Users, Vaults, Withdrawals } from "./day.tsx";
+import { Drops } from "./drops.tsx";
 import { Keys } from "./keys.tsx";
+import { Applications, Operating } from "./operator.tsx";
 import { Failure, Title } from "./parts.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
+import { Webhooks } from "./webhooks.tsx";
 
 /** What every page is given. */
 interface Context {
   readonly session: MemberSession;
   /** null: a member of the operator who looks at no application. */
   readonly application: string | null;
+  choose(application: Application | null): void;
 }
 
 /** A page: its address after `#/`, its name, and its content. */
-type Entry = readonly [path: string, name: string, page: (context: Context) => ComponentChildren];
+type Entry = readonly [path: string, name: string, page: (context: Context) => ComponentChildren, right?: Right];
+type Right = MemberSession["rights"][number];
 
-const OF_APPLICATION: readonly Entry[] = [["keys", "API keys", ({ session }) => <Keys session={session} />]];
+const OF_APPLICATION: readonly Entry[] = [
+  ["overview", "Overview", () => <Overview />],
+  ["keys", "API keys", ({ session }) => <Keys session={session} />],
+  ["assets", "Assets", ({ session }) => <Assets session={session} />],
+  ["users", "Users", ({ session }) => <Users session={session} />],
+  ["mint", "Mint by hand", () => <Mint />, "mint"],
+  ["drops", "Drops", ({ session }) => <Drops session={session} />],
+  ["transactions", "Transactions", () => <Transactions />],
+  ["vaults", "Vaults", () => <Vaults />],
+  ["withdrawals", "Withdrawals", () => <Withdrawals />],
+  ["webhooks", "Webhooks", () => <Webhooks />, "webhooks"],
+];
+const OF_OPERATOR: readonly Entry[] = [
+  ["operations", "Operations", () => <Operating />],
+  ["applications", "Applications", ({ choose }) => <Applications onChoose={choose} />],
+];
 const OF_ALL: readonly Entry[] = [
   ["team", "Team", (context) => <Team {...context} />],
   ["audit", "Audit log", () => <Audit />],
 ];
 
-function pagesOf({ application }: Context): readonly Entry[] {
-  return application === null ? OF_ALL : [...OF_APPLICATION, ...OF_ALL];
+function pagesOf({ session, application }: Context): readonly Entry[] {
+  const pages = [...(application === null ? OF_OPERATOR : OF_APPLICATION), ...OF_ALL];
+  return pages.filter(([, , , right]) => right === undefined || session.rights.includes(right));
 }
 
 function useHash(): string {
@@ -71,7 +93,14 @@ function isSignedOut(code: string): boolean {
 }
 
 function Console({ session, path, onSignedOut }: { session: MemberSession; path: string; onSignedOut: () => void }) {
-  const context: Context = { session, application: session.member.applicationId };
+  const [looked, setLooked] = useState<Application | null>(null);
+  const choose = (application: Application | null) => {
+    chooseApplication(application?.applicationId ?? null);
+    setLooked(application);
+    location.hash = application === null ? "#/applications" : "#/overview";
+  };
+  const application = session.member.applicationId ?? looked?.applicationId ?? null;
+  const context: Context = { session, application, choose };
   const pages = pagesOf(context);
   const shown = pages.find(([each]) => path.split("/")[0] === each) ?? pages[0];
   const signOut = () => void call("DELETE", "/console/v1/session").then(onSignedOut, onSignedOut);
@@ -88,6 +117,14 @@ function Console({ session, path, onSignedOut }: { session: MemberSession; path:
           <span>Mintmark</span>
         </a>
         <span class="badge">console</span>
+        {looked !== null && (
+          <span class="who">
+            <strong>{looked.name}</strong>
+            <button type="button" onClick={() => choose(null)}>
+              Back to all
+            </button>
+          </span>
+        )}
         <span class="who">
           <span>
             {session.member.name} <span class="quiet">({session.member.role})</span>

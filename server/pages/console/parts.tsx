@@ -99,7 +99,8 @@ export function Form({
     const form = event.currentTarget as HTMLFormElement;
     void run(async () => {
       await send(new FormData(form));
-      form.reset();
+      // Choices stay, because the next entry mostly has the same.
+      for (const input of form.querySelectorAll<HTMLInputElement>("input:not([type=checkbox])")) input.value = "";
     });
   };
   return (

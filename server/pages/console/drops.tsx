@@ -1,0 +1,93 @@
+import { useState } from "preact/hooks";
+import type { Drop, MemberSession } from "../../client/index.ts";
+import { call } from "./api.ts";
+import { AssetChoice, ModeChoice, useAssets } from "./day.tsx";
+import { Action, type Column, Field, Form, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
+
+/** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
+export function Drops({ session }: { session: MemberSession }) {
+  const assets = useAssets();
+  const [version, setVersion] = useState(0);
+  const canMint = session.rights.includes("mint");
+  const upload = async (fields: FormData) => {
+    const file = fields.get("file") as File;
+    const query = new URLSearchParams({
+      assetId: textOf(fields, "assetId") ?? "",
+      dataAvailabilityMode: textOf(fields, "mode") ?? "",
+      ...(fields.get("dryRun") === "on" && { dryRun: "true" }),
+    });
+    const type = /\.(?:ndjson|jsonl)$/.test(file.name) ? "application/x-ndjson" : "text/csv";
+    await call("POST", `/api/v1/drops?${query}`, file, type);
+    setVersion(version + 1);
+  };
+  const stop = async ({ dropId }: Drop) => {
+    await call("DELETE", `/api/v1/drops/${dropId}`);
+    setVersion(version + 1);
+  };
+  const result = async ({ dropId }: Drop) => {
+    const lines = await call<string>("GET", `/api/v1/drops/${dropId}/result`);
+    const address = URL.createObjectURL(new Blob([lines], { type: "application/x-ndjson" }));
+    const link = document.createElement("a");
+    link.href = address;
+    link.download = `${dropId}.ndjson`;
+    link.click();
+    URL.revokeObjectURL(address);
+  };
+  const done = ({ minted, mintable, refused, unknown }: Drop) => minted + mintable + refused + unknown;
+  const columns: Column<Drop>[] = [
+    ["When", ({ createdAt }) => <When at={createdAt} />],
+    ["Status", ({ status, dryRun }) => <Status of={dryRun ? `${status}, dry run` : status} />],
+    [
+      "Progress",
+      (drop) => (
+        <>
+          <progress value={done(drop)} max={drop.rows} aria-label={`${done(drop)} of ${drop.rows} rows`} />
+          <br />
+          {`${done(drop).toLocaleString()} of ${drop.rows.toLocaleString()} rows`}
+        </>
+      ),
+    ],
+    ["Minted", ({ minted, mintable }) => (minted + mintable).toLocaleString(), "number"],
+    ["Refused", ({ refused }) => refused.toLocaleString(), "number"],
+    ["Failure", ({ failure }) => failure?.detail ?? "–"],
+    [
+      "Actions",
+      (drop) => (
+        <span class="actions">
+          <Action work={() => result(drop)}>Result</Action>
+          {canMint && (drop.status === "running" || drop.status === "queued") && (
+            <Action work={() => stop(drop)}>Stop</Action>
+          )}
+        </span>
+      ),
+    ],
+  ];
+  return (
+    <>
+      <Title lead="Mint the rows of a CSV or NDJSON file, up to a million. A row has ownerAddress and tokenId, or amountDecimal.">
+        Drops
+      </Title>
+      {canMint && (
+        <Shown of={assets}>
+          {({ data }) => (
+            <Form label="New drop" action="Upload and mint" send={upload}>
+              <Field label="File">
+                <input name="file" type="file" required accept=".csv,.ndjson,.jsonl" />
+              </Field>
+              <AssetChoice assets={data} />
+              <ModeChoice />
+              <fieldset>
+                <legend>Try it first</legend>
+                <label>
+                  <input type="checkbox" name="dryRun" /> check every row and mint nothing
+                </label>
+              </fieldset>
+            </Form>
+          )}
+        </Shown>
+      )}
+      <p class="quiet">A drop that was stopped, or has failed, goes on when you upload the same file again.</p>
+      <List label="Drops" path="/api/v1/drops" columns={columns} version={version} />
+    </>
+  );
+}

@@ -1,0 +1,137 @@
+import { useState } from "preact/hooks";
+import type { Application, Batch, Operations } from "../../client/index.ts";
+import { call } from "./api.ts";
+import { Chart } from "./chart.tsx";
+import {
+  Action,
+  type Column,
+  Field,
+  Form,
+  Id,
+  List,
+  Shown,
+  Status,
+  Table,
+  Title,
+  textOf,
+  useLoad,
+  When,
+} from "./parts.tsx";
+
+/** Words for the readiness checks. */
+const CHECKS: Readonly<Record<string, string>> = {
+  assets: "Assets",
+  clock: "Clock",
+  commit: "Commits",
+  committee: "Committee members",
+  consents: "Consents",
+  follow: "Reading L1",
+  issuers: "Issuers",
+  l1Clock: "L1's clock",
+  l1Lag: "Blocks behind L1",
+  openBatches: "Open batches",
+  operator: "Operator's role",
+  operatorBalance: "Operator's balance",
+  seal: "Sealing",
+  settlement: "Settlement",
+  store: "Store",
+  withdraw: "Withdrawals",
+};
+
+const BATCHES: readonly Column<Batch>[] = [
+  ["Batch", ({ batchId }) => <a href={`/explorer#/batches/${batchId}`}>{batchId}</a>],
+  ["Status", ({ status }) => <Status of={status} />],
+  ["Vaults", ({ vaultCount }) => vaultCount.toLocaleString(), "number"],
+  ["Opened", ({ timestamps }) => <When at={timestamps.open ?? null} />],
+  ["Final", ({ timestamps }) => <When at={timestamps.finalized ?? null} />],
+  ["L1 transaction", ({ l1TxHash }) => <Id of={l1TxHash} />],
+];
+
+export function Operating() {
+  const loaded = useLoad(() => call<Operations>("GET", "/console/v1/operations"), "operations", 5_000);
+  return (
+    <>
+      <Title lead="From the open batches to L1: what runs, what waits, and what it costs.">Operations</Title>
+      <Shown of={loaded}>
+        {({ checks, commits }) => {
+          const known = commits.flatMap(({ settledAt, gas, mintCount }) =>
+            gas === null ? [] : [{ at: Date.parse(settledAt) / 1000, gas: Number(gas), mintCount }],
+          );
+          const points = (value: (commit: (typeof known)[number]) => number) =>
+            known.map((commit) => ({ at: commit.at, value: value(commit) })).sort((a, b) => a.at - b.at);
+          return (
+            <>
+              <h2>{checks.every(({ ok }) => ok) ? "Ready" : "Not ready"}</h2>
+              <Table
+                label="Readiness"
+                entries={checks}
+                columns={[
+                  ["Check", ({ name }) => CHECKS[name] ?? name],
+                  [
+                    "Status",
+                    ({ ok }) => <span class={`status ${ok ? "done" : "failed"}`}>{ok ? "ok" : "failed"}</span>,
+                  ],
+                  ["Finding", ({ detail }) => detail],
+                ]}
+              />
+              <h2>Gas</h2>
+              <Chart label="Gas of a batch's commit" points={points(({ gas }) => gas)} />
+              <Chart
+                label="Gas of a mint in its batch"
+                points={points(({ gas, mintCount }) => Math.round(gas / mintCount))}
+              />
+            </>
+          );
+        }}
+      </Shown>
+      <h2>Batches</h2>
+      <List label="Batches" path="/public/v1/batches" columns={BATCHES} />
+    </>
+  );
+}
+
+export function Applications({ onChoose }: { onChoose: (application: Application) => void }) {
+  const [version, setVersion] = useState(0);
+  const create = async (fields: FormData) => {
+    await call("POST", "/console/v1/applications", { name: textOf(fields, "name") });
+    setVersion(version + 1);
+  };
+  const suspend = async ({ applicationId, suspended }: Application) => {
+    await call(suspended ? "DELETE" : "PUT", `/console/v1/applications/${applicationId}/suspension`);
+    setVersion(version + 1);
+  };
+  const columns: Column<Application>[] = [
+    ["Name", ({ name }) => name],
+    ["Id", ({ applicationId }) => <Id of={applicationId} />],
+    ["Status", ({ suspended }) => <Status of={suspended ? "suspended" : "active"} />],
+    ["Created", ({ createdAt }) => <When at={createdAt} />],
+    [
+      "Actions",
+      (application) => (
+        <span class="actions">
+          <button type="button" onClick={() => onChoose(application)}>
+            Look into
+          </button>
+          {application.suspended ? (
+            <Action work={() => suspend(application)}>Resume</Action>
+          ) : (
+            <Action ask={`Suspend ${application.name}? Its keys stop at once.`} work={() => suspend(application)}>
+              Suspend
+            </Action>
+          )}
+        </span>
+      ),
+    ],
+  ];
+  return (
+    <>
+      <Title lead="Look into an application to invite its first member.">Applications</Title>
+      <Form label="New application" action="Create application" send={create}>
+        <Field label="Name">
+          <input name="name" required maxLength={200} autocomplete="off" />
+        </Field>
+      </Form>
+      <List label="Applications" path="/console/v1/applications" columns={columns} version={version} />
+    </>
+  );
+}

@@ -1,0 +1,91 @@
+import { useState } from "preact/hooks";
+import type { IssuedWebhook, Webhook, WebhookAttempt } from "../../client/index.ts";
+import { call } from "./api.ts";
+import { Action, type Column, Field, Form, List, Secret, Status, Title, textOf, When } from "./parts.tsx";
+
+const PATH = "/api/v1/webhooks";
+
+export function Webhooks() {
+  const [issued, setIssued] = useState<IssuedWebhook | null>(null);
+  const [chosen, setChosen] = useState<Webhook | null>(null);
+  const [version, setVersion] = useState(0);
+  const changed = () => setVersion((now) => now + 1);
+  const act = (method: string, path: string) => async () => {
+    await call(method, PATH + path);
+    changed();
+  };
+  const create = async (fields: FormData) => {
+    setIssued(await call<IssuedWebhook>("POST", PATH, { url: textOf(fields, "url") }));
+    changed();
+  };
+  const rotate = async ({ webhookId }: Webhook) => setIssued(await call("POST", `${PATH}/${webhookId}/secret`));
+  const columns: Column<Webhook>[] = [
+    ["Address", ({ url }) => url],
+    ["Status", ({ status, failingSince }) => <Status of={failingSince === null ? status : `${status}, failing`} />],
+    ["Delivered up to", ({ delivered }) => delivered.toLocaleString(), "number"],
+    ["Last failure", ({ failure }) => failure ?? "–"],
+    [
+      "Actions",
+      (webhook) => (
+        <span class="actions">
+          <button type="button" onClick={() => setChosen(webhook)}>
+            Deliveries
+          </button>
+          <Action work={act("POST", `/${webhook.webhookId}/test`)}>Test</Action>
+          <Action work={act("PUT", `/${webhook.webhookId}/enablement`)}>Deliver now</Action>
+          <Action work={() => rotate(webhook)}>New secret</Action>
+          <Action ask={`Delete ${webhook.url}?`} work={act("DELETE", `/${webhook.webhookId}`)}>
+            Delete
+          </Action>
+        </span>
+      ),
+    ],
+  ];
+  return (
+    <>
+      <Title lead="Events are posted to these addresses, in order, signed, until they are taken.">Webhooks</Title>
+      {issued && (
+        <Secret title={`Signing secret of ${issued.url}.`} secret={issued.secret} onDone={() => setIssued(null)} />
+      )}
+      <Form label="New webhook" action="Add webhook" send={create}>
+        <Field label="Address">
+          <input name="url" type="url" required placeholder="https://" autocomplete="off" />
+        </Field>
+      </Form>
+      <List label="Webhooks" path={PATH} columns={columns} version={version} />
+      {chosen !== null && <Deliveries of={chosen} />}
+    </>
+  );
+}
+
+function Deliveries({ of: { webhookId, url } }: { of: Webhook }) {
+  const [version, setVersion] = useState(0);
+  const redeliver = async ({ sequence }: WebhookAttempt) => {
+    await call("POST", `${PATH}/${webhookId}/deliveries/${sequence}/redeliver`);
+    setVersion(version + 1);
+  };
+  const columns: Column<WebhookAttempt>[] = [
+    ["When", ({ time }) => <When at={time} />],
+    ["Kind", ({ kind }) => kind],
+    ["Event", ({ sequence }) => sequence ?? "–", "number"],
+    ["Status", ({ status }) => status ?? "–", "number"],
+    ["Took ms", ({ durationMs }) => durationMs.toLocaleString(), "number"],
+    ["Failure", ({ failure }) => failure ?? "–"],
+    [
+      "Actions",
+      (attempt) => attempt.sequence !== null && <Action work={() => redeliver(attempt)}>Deliver again</Action>,
+    ],
+  ];
+  return (
+    <>
+      <h2>Deliveries to {url}</h2>
+      <List
+        label="Deliveries"
+        path={`${PATH}/${webhookId}/deliveries`}
+        columns={columns}
+        version={version}
+        empty="None since the server started."
+      />
+    </>
+  );
+}
