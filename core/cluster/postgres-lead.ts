@@ -109,6 +109,17 @@ export class PostgresLead implements Leadership {
     }
   }
 
+  /** The same for a lead that has just been taken. False when another server took it meanwhile. */
+  async confirmed(): Promise<boolean> {
+    try {
+      await this.confirm();
+      return true;
+    } catch (error) {
+      if (this.lost.aborted) return false;
+      throw error;
+    }
+  }
+
   async resign(): Promise<void> {
     if (!this.lost.aborted) {
       await this.#appending;

@@ -187,6 +187,33 @@ describe("the journal on PostgreSQL", () => {
     await expect.poll(() => journal.lead(server("a"), 200)).toMatchObject({ epoch: 2 });
   });
 
+  test("a server whose takeover is in doubt gives way to one that takes over meanwhile", async () => {
+    const shard = newShard();
+    await using journal = await open(shard);
+    const waits = () => database.primary.query("select pid from pg_stat_activity where wait_event = 'SyncRep'");
+    const cancel = async () => {
+      await expect.poll(waits, { interval: 20 }).not.toEqual([]);
+      await database.primary.query("select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'");
+    };
+    database.standby.freeze(true);
+    try {
+      const lead = journal.lead(server("slow"), 5_000);
+      await cancel();
+      // It confirms its lead now. The other's write waits for the row, then for no standby.
+      await expect.poll(waits, { interval: 20 }).not.toEqual([]);
+      const overtaken = database.primary.query(
+        `set synchronous_commit = local;
+        update mintmark_shard set epoch = epoch + 1, leader = 'quick', url = 'http://quick.test' where id = '${shard}'`,
+      );
+      await cancel();
+      await overtaken;
+      expect(await lead).toBeNull();
+    } finally {
+      database.standby.freeze(false);
+    }
+    expect((await journal.status()).epoch).toBe(2);
+  });
+
   test("a leader without a change to append notices that the database has lost its newest entry", async () => {
     const shard = newShard();
     await using journal = await open(shard);
