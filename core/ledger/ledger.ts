@@ -168,8 +168,6 @@ export class Ledger {
   readonly keyIndices = new Map<string, number>();
   readonly webhookIndices = new Map<Uuid, number>();
   readonly memberIndices = new Map<Uuid, number>();
-  /** The keys of members, which no program can use. */
-  readonly memberKeys = new Set<number>();
   readonly assetIndices = new Map<Uuid, number>();
   /** By the id that a request names. */
   readonly knownAssets: KnownAssets = {
@@ -294,18 +292,13 @@ export class Ledger {
   }
 
   putMember(group: Group, record: MemberRecord): void {
-    this.#indexMember(record);
+    this.memberIndices.set(record.memberId, record.memberIndex);
     this.members.put(group, record.memberIndex, record);
   }
 
   loadMember(record: MemberRecord): void {
-    this.#indexMember(record);
+    this.memberIndices.set(record.memberId, record.memberIndex);
     this.members.load(record.memberIndex, record);
-  }
-
-  #indexMember({ memberId, memberIndex, keyIndex }: MemberRecord): void {
-    this.memberIndices.set(memberId, memberIndex);
-    if (keyIndex !== null) this.memberKeys.add(keyIndex);
   }
 
   putApplication(group: Group, record: ApplicationRecord): void {

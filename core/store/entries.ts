@@ -57,7 +57,8 @@ const KINDS = {
       expiresAt: nullable(time),
       mintQuota: nullable(bigVarint),
     },
-    { name: later(nullable(text), null) },
+    /** Whether it is a member's own, which no program can use. */
+    { name: later(nullable(text), null), ofMember: later(flag, false) },
   ],
   keyRevoked: [4, { keyIndex: varint }],
   assetAdded: [

@@ -61,7 +61,7 @@ export const keyRecord = grownLayout(
     expiresAt: nullable(time),
     revokedAt: nullable(time),
   },
-  { name: later(nullable(text), null) },
+  { name: later(nullable(text), null), ofMember: later(flag, false) },
 );
 export type KeyRecord = ValueOf<typeof keyRecord>;
 

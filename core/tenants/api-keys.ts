@@ -55,7 +55,13 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
     throw new MintmarkError("validation_failed", "mintQuota must be a bigint, not negative, or null");
   }
   const called = name === null ? null : requireText("name", name, 100);
-  return { scopes: SCOPES.filter((scope) => scopes.includes(scope)), expiresAt, mintQuota, name: called };
+  return {
+    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+    expiresAt,
+    mintQuota,
+    name: called,
+    ofMember: false,
+  };
 }
 
 /**
@@ -118,7 +124,7 @@ export function putNewKey(
   ledger: Ledger,
   group: Group,
   applicationIndex: number,
-  options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name">,
+  options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofMember">,
   secret: string,
 ): KeyRecord {
   const secretHash = `0x${secretHashOf(secret).toString("hex")}` as const;
@@ -149,8 +155,8 @@ export function putRevoked(ledger: Ledger, group: Group, key: KeyRecord): KeyRec
 /** The current key. Throws `key_not_found`, also for a member's own key. */
 function programKey(ledger: Ledger, keyId: string): KeyRecord {
   const index = ledger.keyIndices.get(keyId);
-  const key = index === undefined || ledger.memberKeys.has(index) ? undefined : ledger.keys.latest(index);
-  if (key === undefined) throw new MintmarkError("key_not_found");
+  const key = index === undefined ? undefined : ledger.keys.latest(index);
+  if (key === undefined || key.ofMember) throw new MintmarkError("key_not_found");
   return key;
 }
 
@@ -228,9 +234,7 @@ export function keysOf(context: EngineContext): Keys {
         const { ledger } = context;
         const { applicationIndex } = ledger.application(applicationId);
         return tablePage(ledger.keys, start, (key) =>
-          key.applicationIndex === applicationIndex && !ledger.memberKeys.has(key.keyIndex)
-            ? keyView(ledger, key)
-            : null,
+          key.applicationIndex === applicationIndex && !key.ofMember ? keyView(ledger, key) : null,
         );
       }),
     async revoke(keyId, wait) {

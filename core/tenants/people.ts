@@ -232,7 +232,7 @@ function giveKey(
   { role, name }: Pick<MemberRecord, "role" | "name">,
 ): number | null {
   if (applicationIndex === null) return null;
-  const options = { scopes: SCOPES_OF[role], expiresAt: null, mintQuota: null, name };
+  const options = { scopes: SCOPES_OF[role], expiresAt: null, mintQuota: null, name, ofMember: true };
   return putNewKey(ledger, group, applicationIndex, options, randomBytes(32).toString("hex")).keyIndex;
 }
 

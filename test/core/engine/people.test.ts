@@ -143,6 +143,7 @@ describe("roles", () => {
     ];
     for (const each of tries) expect(await refusal(inName(each))).toMatchObject({ code: "role_missing" });
     await inName(() => engine.keys.revoke(key.keyId));
+    await engine.people.changeRole(member.memberId, "viewer");
     expect((await all(engine.keys.list(tenant.applicationId))).map(({ name }) => name)).toEqual([null, "shop"]);
     expect(await refusal(engine.keys.revoke(member.keyId ?? ""))).toMatchObject({ code: "key_not_found" });
   });
