@@ -280,7 +280,11 @@ export function metadataOf(context: EngineContext): Metadata {
       );
       if (of === undefined) throw new MintmarkError("asset_not_found");
       const tokenId = tokenIdOf(of.standard, of.blobScheme, blob);
-      return tokenId === null ? servedContract(of.assetId) : served(of.assetId, tokenId);
+      if (tokenId === null) return servedContract(of.assetId);
+      return served(of.assetId, tokenId).catch((error: unknown) => {
+        if (error instanceof MintmarkError && error.code === "metadata_not_found") return servedContract(of.assetId);
+        throw error;
+      });
     },
     servedContract,
   };
@@ -370,7 +374,7 @@ export interface Metadata {
    * @param token - its id, or the id as the token's address ends with it: decimal digits, or for ERC-1155 64 hex digits
    */
   served(assetId: Uuid, token: bigint | string): Promise<ServedMetadata>;
-  /** The same for the token in a vault; of an ERC-20, for its contract. Rejects with `asset_not_found` too. */
+  /** The same for the token in a vault; for its contract where the token has none. Rejects with `asset_not_found`. */
   servedVault(vault: Pick<VaultContent, "chainId" | "assetType" | "blob">): Promise<ServedMetadata>;
   /** The contract's metadata for everybody, with the asset's name and symbol unless it has its own. */
   servedContract(assetId: Uuid): Promise<ServedMetadata>;

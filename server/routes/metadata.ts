@@ -148,9 +148,9 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint({
     ...served,
     path: "/public/v1/vaults/{vaultId}/metadata",
-    summary: "The metadata of the token in a vault; of an ERC-20, of its contract",
+    summary: "The metadata of the token in a vault, or of its contract if it has none",
     params: vaultParams,
-    errors: ["vault_not_found", "vault_void", "proof_not_ready", "asset_not_found", "metadata_not_found"],
+    errors: ["vault_not_found", "vault_void", "proof_not_ready", "asset_not_found"],
     async handle({ service: { engine }, params, request, reply }) {
       const { vault } = await engine.proofs.vault(params.vaultId);
       return send(await engine.metadata.servedVault(vault), request, reply);

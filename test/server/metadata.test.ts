@@ -113,17 +113,19 @@ describe("the metadata of a token", () => {
     });
   });
 
-  test("is found by a sealed vault, of an ERC-20 its contract's", async () => {
+  test("is found by a sealed vault, or its contract's where it has none", async () => {
     await put(item, "/tokens/55/metadata", SEVEN);
     const entry = { assetId: item.assetId, tokenId: "55", amount: 1, dataAvailabilityMode: "zk-rollup" };
     const coins = { assetId: world.erc20.assetId, amount: 1, dataAvailabilityMode: "zk-rollup" };
-    const body = { users: [{ userId: world.users[0], mints: [entry, coins] }] };
+    const bare = { ...entry, tokenId: "56" };
+    const body = { users: [{ userId: world.users[0], mints: [entry, coins, bare] }] };
     const { vaults } = (await world.send("POST", "/api/v1/mint", { body })).body;
     const at = (i: number) => world.send("GET", `/public/v1/vaults/${vaults[i].vaultId}/metadata`, { key: null });
     expect((await at(0)).body).toMatchObject({ code: "proof_not_ready" });
     await world.engine.operator.seal("zk-rollup");
     expect((await at(0)).body).toEqual(SEVEN);
     expect((await at(1)).body).toEqual({ name: "Token erc20", symbol: "ERC20" });
+    expect((await at(2)).body).toMatchObject({ name: "Card", symbol: "CARD" });
   });
 
   test("needs a key that mints, of the application that the asset is reserved for", async () => {
