@@ -497,7 +497,8 @@ library BatchData {
         }
     }
 
-    /// @dev The loop for consecutive ids of one owner. Two words change from leaf to leaf.
+    /// @dev The loop for consecutive ids of one owner. Two words change from leaf to leaf. It takes five leaves at a time,
+    /// because the loop itself costs a fifth of a leaf.
     function _hashRange(Run memory run, uint256 vaultId, uint256 target, uint256 cursor) private pure {
         uint256 template = run.template;
         uint256 digits = run.blobLength;
@@ -512,8 +513,7 @@ library BatchData {
             let textAt := add(template, LEAF_BLOB)
             let limit := add(target, shl(5, length))
             for {} 1 {} {
-                // Nothing is carried until the last digit passes 9. Five leaves at a time, because the loop itself
-                // costs a fifth of a leaf.
+                // Nothing is carried until the last digit passes 9.
                 let stretch := add(target, shl(5, sub(0x3a, and(shr(last, text), 0xff))))
                 if gt(stretch, limit) { stretch := limit }
                 for {} lt(add(target, 128), stretch) { target := add(target, 160) } {

@@ -12,7 +12,6 @@ import {
     BlobScheme,
     DelayTooLong,
     MAX_DELAY,
-    Mode,
     Standard,
     Vault,
     VaultPath,
