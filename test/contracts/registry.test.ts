@@ -331,7 +331,7 @@ describe("the asset registry", () => {
     ]);
     let card = await deployCard();
     let registered = 0;
-    for (let gas = 30_000n; gas <= 130_000n; gas += 5_000n) {
+    for (let gas = 30_000n; gas <= 160_000n; gas += 5_000n) {
       const register = (standard: number, { address }: { readonly address: Hex }, quantum: bigint) =>
         d.state.write.registerAsset([standard, HERE, address, quantum, SCHEME.mintmark], { gas }).then(
           () => true,

@@ -7,7 +7,18 @@ import type { Database } from "../../../core/index.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
-import { fixture, memory, mintOf, newTenant, OWNERS, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+import {
+  fixture,
+  knownAsset,
+  memory,
+  mintOf,
+  newTenant,
+  OWNERS,
+  openTest,
+  refusal,
+  requestOf,
+  SETTLEMENT,
+} from "./fixture.ts";
 import { committed, HOME, hear, imported, MIRROR, ownerAddress, signedList, withdrawn } from "./l1-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
@@ -181,6 +192,19 @@ async function furnished() {
   await engine.operator.addMirror(MIRROR);
   await engine.operator.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
   await engine.users.create(tenant.applicationId, { ownerAddress, reference: "customer" });
+  const own = await knownAsset(engine, "erc1155", { applicationId: tenant.applicationId });
+  await engine.metadata.set(tenant.applicationId, own, { tokenId: 1n, metadata: { name: "One" } });
+  await engine.metadata.changeCollection(tenant.applicationId, own, { placeholder: { name: "?" } });
+  await engine.claims.createAll(tenant.principal, [
+    { linkAddress: ownerAddress, mint: mintOf(own, 1), expiresAt: null },
+  ]);
+  await engine.people.invite({ applicationId: tenant.applicationId, role: "developer", name: "Dev" });
+  const [member] = (await engine.people.list(tenant.applicationId)).data;
+  await engine.people.setAddress(member?.memberId ?? "", ownerAddress);
+  const { token } = await engine.people.signIn({ address: ownerAddress });
+  await engine.people.act(await engine.people.session(token), "users", () =>
+    engine.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` }),
+  );
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   const rotationId = "01890000-0000-7000-8000-000000000001";
   await engine.webhooks.rotateSecret(tenant.applicationId, webhook.webhookId, { rotationId });
