@@ -21,12 +21,13 @@ test("backup copies a store incrementally, and restore makes a store from the co
   };
   try {
     await run("init");
+    // A command's change is two entries: the change, and who made it.
     await run("applications", "create", "One");
-    expect(await run("backup", backup)).toEqual({ folder: backup, entries: 2, added: 2 });
+    expect(await run("backup", backup)).toEqual({ folder: backup, entries: 3, added: 3 });
     const { applicationId } = await run("applications", "create", "Two");
-    expect(await run("backup", backup)).toEqual({ folder: backup, entries: 3, added: 1 });
+    expect(await run("backup", backup)).toEqual({ folder: backup, entries: 5, added: 2 });
     const restored = join(folder, "restored");
-    expect(await run("restore", backup, "--store", restored)).toEqual({ store: restored, entries: 3 });
+    expect(await run("restore", backup, "--store", restored)).toEqual({ store: restored, entries: 5 });
     const [, two] = await run("applications", "list", "--store", restored);
     expect(two).toMatchObject({ applicationId, name: "Two" });
     const again = await mintmark(["restore", backup, "--store", restored], settings);
