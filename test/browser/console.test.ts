@@ -202,7 +202,10 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.getByRole("button", { name: "Deliveries" }).click();
     await page.getByRole("region", { name: "Deliveries" }).getByText("500").first().waitFor();
     works = true;
-    await sandbox.engine.users.create(sandbox.description.applicationId, { ownerAddress: `0x${"9a".repeat(20)}` });
+    const swords = sandbox.description.assets.find(({ symbol }) => symbol === "SWRD")?.assetId ?? "";
+    const mint = { assetId: swords, tokenId: "424243", amount: 1, dataAvailabilityMode: "validium" } as const;
+    const principal = await sandbox.engine.keys.authenticate(sandbox.description.apiKey);
+    await sandbox.engine.mint(principal, { users: [{ ownerAddress: owner, mints: [mint] }] });
     await page.getByRole("button", { name: "Deliver now" }).click();
     const again = page.getByRole("button", { name: "Deliver again" }).first();
     await again.waitFor({ timeout: 20_000 });
