@@ -72,7 +72,8 @@ describe("a commit by blobs", () => {
     const after = await commitRollup(d, [coins(2n)]);
     expect([batch.batchNumber, after.batchNumber, batch.header.vaultCount]).toEqual([2, 3, 24_576]);
     const { gasUsed } = await d.publicClient.getTransactionReceipt({ hash: batch.txHash });
-    expect(Number(gasUsed) / 24_576).toBeLessThanOrEqual(4);
+    // Instrumented code takes more gas.
+    if (process.env.HARDHAT_COVERAGE === undefined) expect(Number(gasUsed) / 24_576).toBeLessThanOrEqual(4);
     await withdraw(request(batch, 24_575));
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(1_000n);
   }, 120_000);

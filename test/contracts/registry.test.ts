@@ -1,4 +1,4 @@
-import { getAddress, type Hex, maxUint256, zeroAddress } from "viem";
+import { getAddress, type Hex, maxUint256, toFunctionSelector, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { commitValidium, entry } from "./fixture/batches.ts";
 import { assetOf, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
@@ -346,7 +346,8 @@ describe("the asset registry", () => {
       registered++;
       card = await deployCard();
     }
-    expect(registered).toBeGreaterThan(0);
+    // Instrumented code takes more gas than the loop gives.
+    if (process.env.HARDHAT_COVERAGE === undefined) expect(registered).toBeGreaterThan(0);
     expect(registered).toBeLessThan(20);
   });
 
@@ -442,5 +443,47 @@ describe("the asset registry", () => {
         "SchemeMismatch",
       );
     }
+  });
+});
+
+describe("a token with answers that mean nothing", () => {
+  let d: Deployment;
+  beforeEach(async () => {
+    d = await fresh();
+  });
+
+  /** A contract that answers calls that begin with these bytes, and reverts any other. */
+  async function answering(call: Hex, answer: number): Promise<Hex> {
+    const [size, width] = [call.length / 2 - 1, (push: number) => push.toString(16).padStart(2, "0")];
+    const head = `${width(0x5f + size)}${call.slice(2)}5f3560${width(256 - 8 * size)}1c1460${width(size + 13)}57`;
+    const address: Hex = `0x${"c0de".repeat(9)}${width(size)}${width(answer)}`;
+    const code: Hex = `0x${head}5f5ffd5b60${width(answer)}5f5260205ff3`;
+    await d.connection.provider.request({ method: "hardhat_setCode", params: [address, code] });
+    return address;
+  }
+  const register = (standard: number, address: Hex) =>
+    d.state.write.registerAsset([standard, HERE, address, 1n, SCHEME.imx]);
+
+  it("reads the blobs of a scheme that nobody knows as imx", async () => {
+    await register(STANDARD.erc20, await answering(toFunctionSelector("blobScheme()"), 7));
+  });
+
+  it("of this project takes no raw ids", async () => {
+    const royalty = { receiver: zeroAddress, fraction: 0n };
+    const args = ["", "", "", SCHEME.raw32, royalty, d.config.admin, d.state.address, zeroAddress] as const;
+    const { revertWithCustomError } = d.viem.assertions;
+    const existing = await d.viem.getContractAt("MintableERC721", d.assets.card.token);
+    await revertWithCustomError(d.viem.deployContract("MintableERC721", args), existing, "BlobSchemeUnsupported");
+  });
+
+  it("has no admin when it says neither yes nor no", async () => {
+    await register(STANDARD.erc20, await answering(toFunctionSelector("hasRole(bytes32,address)"), 2));
+  });
+
+  it("is fungible when it is mintable and states no other standard", async () => {
+    const address = await answering("0x01ffc9a719ee6e3f", 1);
+    const { revertWithCustomError } = d.viem.assertions;
+    await revertWithCustomError(register(STANDARD.erc1155, address), d.state, "StandardMismatch");
+    await register(STANDARD.erc20, address);
   });
 });

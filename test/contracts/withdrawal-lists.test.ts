@@ -277,4 +277,9 @@ describe("a list of withdrawals with one signature", () => {
     const asked = await listed(d, KEY, all(), { recipient: zeroAddress });
     expect(new Set(await errorsOf(asked))).toEqual(new Set(["RecipientZero"]));
   });
+
+  it("cannot be cancelled when it breaks off in an entry", async () => {
+    const cancelled = d.state.write.cancelList([`0x${"00".repeat(23)}`, KEY.address, 0n]);
+    await d.viem.assertions.revertWithCustomError(cancelled, d.state, "ListMalformed");
+  });
 });
