@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Mode, Standard, Vault} from "../../../contracts/interfaces/Model.sol";
+import {Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalGroup} from "../../../contracts/interfaces/Model.sol";
 import {MintingBlob} from "../../../contracts/libraries/MintingBlob.sol";
 import {expect} from "./Expect.sol";
 import {Manifests} from "./Manifests.sol";
+import {Packing} from "./Packing.sol";
 import {Settlement} from "./Settlement.sol";
 import {vm} from "./Vm.sol";
 
@@ -19,7 +20,12 @@ contract HostileOperator is Settlement {
         OwnerSignedForAnotherRecipient,
         OwnerSignedAnotherQuantity,
         SignatureExpired,
-        SignatureCancelled
+        SignatureCancelled,
+        OwnerSignsList,
+        StrangerSignsList,
+        OwnerSignedListForAnotherRecipient,
+        OwnerSignedListAfterAnotherTotal,
+        ListCancelled
     }
 
     uint64 private constant CHANGE_DELAY = 1 days;
@@ -39,6 +45,8 @@ contract HostileOperator is Settlement {
     bool private _revoked;
     /// @dev 0: not announced.
     uint64 private _returnsAt;
+    /// @dev Of coins, cards and items; 0: not announced.
+    uint64[3] private _issuerDue;
 
     constructor() {
         vm.warp(1_800_000_000);
@@ -85,12 +93,15 @@ contract HostileOperator is Settlement {
         if (places.length == 0) return;
         which %= places.length;
         Vault storage vault = places[which].vault;
-        How how = How(manner % 8);
+        How how = How(manner % 13);
         // Half of the quantities are exactly what is left.
         if (quantity % 2 == 0) quantity = vault.amount - _paid[which];
         if (recipient.code.length != 0 || recipient == address(0)) recipient = vault.owner;
-        bool allowed = (how == How.OwnerCalls || how == How.OwnerSigns) && _canPay(which, quantity);
-        (bool paid, bytes memory reason) = _attempt(which, quantity, recipient, how);
+        bool willing = how == How.OwnerCalls || how == How.OwnerSigns || how == How.OwnerSignsList;
+        bool allowed = willing && _canPay(which, quantity);
+        (bool paid, bytes memory reason) = how < How.OwnerSignsList
+            ? _attempt(which, quantity, recipient, how)
+            : _attemptListed(which, quantity, recipient, how);
         expect(paid == allowed, allowed ? "a rightful withdrawal is refused" : "a wrongful withdrawal is paid");
         expect(paid || reason.length >= 4, "refused without a name");
         if (!paid) return;
@@ -141,19 +152,51 @@ contract HostileOperator is Settlement {
         }
     }
 
+    /// @dev Of cards or of items.
+    function suspendIssuer(uint256 kind, uint8 chance) external {
+        if (chance % 4 != 0) return;
+        kind = 1 + kind % 2;
+        vm.prank(admin);
+        state.suspendIssuer(_tokenOf(kind));
+        (suspended[kind], issuerEpochs[kind]) = (true, issuerEpochs[kind] + 1);
+    }
+
+    /// @dev The same issuer anew, after the delay.
+    function scheduleIssuer(uint256 kind) external {
+        kind = 1 + kind % 2;
+        vm.prank(admin);
+        state.scheduleIssuer(_tokenOf(kind), vm.addr(ISSUER_KEY));
+        _issuerDue[kind] = uint64(block.timestamp) + CHANGE_DELAY;
+    }
+
+    function activateIssuer(uint256 kind, bool waits) external {
+        kind = 1 + kind % 2;
+        if (waits && _issuerDue[kind] > block.timestamp) vm.warp(_issuerDue[kind]);
+        bool due = _issuerDue[kind] != 0 && block.timestamp >= _issuerDue[kind];
+        try state.activateIssuer(_tokenOf(kind)) {
+            expect(due, "an issuer came before its time");
+            (suspended[kind], issuerEpochs[kind], _issuerDue[kind]) = (false, issuerEpochs[kind] + 1, 0);
+        } catch {
+            expect(!due, "an issuer was kept out after its time");
+        }
+    }
+
     function administrateWithoutTheRight(uint8 which, address member) external {
         address[] memory members = new address[](1);
         members[0] = member;
-        bytes[6] memory calls = [
+        bytes[9] memory calls = [
             abi.encodeCall(state.pauseCommits, (true)),
             abi.encodeCall(state.scheduleOperator, (member)),
             abi.encodeCall(state.revokeOperator, (operator)),
             abi.encodeCall(state.scheduleCommittee, (members, 1)),
             abi.encodeCall(state.activateCommittee, (members, 1)),
-            abi.encodeCall(state.grantRole, (state.OPERATOR_ROLE(), member))
+            abi.encodeCall(state.grantRole, (state.OPERATOR_ROLE(), member)),
+            abi.encodeCall(state.suspendIssuer, (address(card))),
+            abi.encodeCall(state.scheduleIssuer, (address(card), member)),
+            abi.encodeCall(state.cancelIssuer, (address(item)))
         ];
         vm.prank(_stranger);
-        (bool done,) = address(state).call(calls[which % 6]);
+        (bool done,) = address(state).call(calls[which % 9]);
         expect(!done, "administrated without the right to");
     }
 
@@ -205,6 +248,10 @@ contract HostileOperator is Settlement {
 
     // ---- Inside
 
+    function _tokenOf(uint256 kind) private view returns (address) {
+        return kind == 1 ? address(card) : address(item);
+    }
+
     function _commits(address caller, uint64 number, bool asRollup) private returns (bool done) {
         bytes memory call = asRollup
             ? abi.encodeCall(state.commitRollupBatch, (state.history(), "", number, hex"010000_0000_ffff000002"))
@@ -230,6 +277,36 @@ contract HostileOperator is Settlement {
         );
         vm.prank(how == How.OwnerCalls ? place.vault.owner : _stranger);
         return address(state).call(call);
+    }
+
+    /// @dev Anyone sends the vault as the second of a list's two entries.
+    function _attemptListed(uint256 which, uint64 quantity, address recipient, How how) private returns (bool, bytes memory) {
+        Place memory place = places[which];
+        uint64 deadline = uint64(block.timestamp);
+        uint64[3][] memory entries = new uint64[3][](2);
+        entries[0] = [uint64(1), 0, 1];
+        entries[1] = [place.vault.vaultId, _paid[which] + (how == How.OwnerSignedListAfterAnotherTotal ? 1 : 0), quantity];
+        bytes memory packed = abi.encodePacked(
+            entries[0][0], entries[0][1], entries[0][2], entries[1][0], entries[1][1], entries[1][2]
+        );
+        if (how == How.ListCancelled) {
+            vm.prank(place.vault.owner);
+            state.cancelList(packed, recipient, deadline);
+        }
+        address signedFor = how == How.OwnerSignedListForAnotherRecipient ? address(uint160(recipient) ^ 1) : recipient;
+        uint256 key = how == How.StrangerSignsList ? STRANGER_KEY : keyOf(place.vault.owner);
+        bytes memory signature = sign(key, typedDigest(listHash(entries, signedFor, deadline)));
+        bytes[] memory lists = new bytes[](1);
+        lists[0] = Packing.list(place.vault.owner, recipient, deadline, packed, signature);
+        WithdrawalGroup[] memory groups = new WithdrawalGroup[](1);
+        bytes memory items = Packing.listed(place.vault, place.path.siblings, 0, 1);
+        groups[0] = groupOf(place.batch, place.vault.assetType, items);
+        vm.prank(_stranger);
+        try state.withdrawBatch(groups, lists, 500_000) returns (uint256 failed) {
+            return (failed == 0, "an event names it");
+        } catch (bytes memory reason) {
+            return (false, reason);
+        }
     }
 
     function _authorization(uint256 which, uint64 quantity, address recipient, How how) private returns (Authorization memory) {

@@ -57,6 +57,9 @@ abstract contract Settlement is Exit {
     mapping(Mode => bytes32[]) internal stateLeaves;
     /// @dev By place: the manifest has nothing for the vault's asset.
     mapping(uint256 place => bool) internal leftOut;
+    /// @dev Of coins, cards and items.
+    uint64[3] internal issuerEpochs = [0, 1, 1];
+    bool[3] internal suspended;
 
     constructor() {
         Config memory config = Config(admin, guardian, operator, members, THRESHOLD, 1 days, MATURITY);
@@ -118,16 +121,18 @@ abstract contract Settlement is Exit {
         (bytes memory indexes, bytes memory named) = ("", "");
         uint256 counted;
         for (uint8 i; i < assets.length; ++i) {
-            bool issued = assets[i].assetType == assetTypes[1] || assets[i].assetType == assetTypes[2];
-            if (!issued || assets[i].chainId != block.chainid) continue;
+            uint256 kind = assets[i].assetType == assetTypes[1] ? 1 : assets[i].assetType == assetTypes[2] ? 2 : 0;
+            if (kind == 0 || assets[i].chainId != block.chainid) continue;
             missing |= 1 << i;
+            // An honest issuer names no suspended token.
+            if (suspended[kind]) continue;
             if (how == Consenting.OfOneAssetOnly && indexes.length == 1) continue;
             counted |= 1 << i;
             indexes = abi.encodePacked(indexes, i);
-            uint64 epoch = how == Consenting.OfAnotherEpoch ? 2 : 1;
+            uint64 epoch = issuerEpochs[kind] + (how == Consenting.OfAnotherEpoch ? 1 : 0);
             named = abi.encodePacked(named, assets[i].chainId, assets[i].assetType, epoch);
         }
-        if (missing == 0 || how == Consenting.Withheld) return ("", missing);
+        if (counted == 0 || how == Consenting.Withheld) return ("", missing);
         if (how == Consenting.ToOtherContent) content ^= bytes32(uint256(1));
         if (how == Consenting.ToAnotherMode) mode = mode == Mode.Validium ? Mode.ZkRollup : Mode.Validium;
         if (how == Consenting.ToAnotherBatch) number ^= 1;
