@@ -5,9 +5,10 @@ import {
   parseEventLogs,
   size,
   type TransactionReceipt,
+  TransactionReceiptNotFoundError,
 } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { Address, Hex } from "../model.ts";
+import type { Address, Hash, Hex } from "../model.ts";
 import type { L1Owner, L1Receipt, L1SendOptions, WithdrawalCall } from "../ports.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { packedList, withdrawalArguments, withdrawalBatchArguments } from "./arguments.ts";
@@ -216,4 +217,14 @@ function relayGas(shares: number, bytes: number): bigint {
 
 export function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {
   return { txHash: transactionHash, blockNumber, gasUsed };
+}
+
+/** The receipt of a transaction; null while it is not mined. */
+export async function minedReceipt({ client }: L1Connection, hash: Hash): Promise<TransactionReceipt | null> {
+  try {
+    return await client.getTransactionReceipt({ hash });
+  } catch (error) {
+    if (error instanceof TransactionReceiptNotFoundError) return null;
+    throw error;
+  }
 }

@@ -1,4 +1,4 @@
-import { keccak256, type LocalAccount, type TransactionReceipt, TransactionReceiptNotFoundError } from "viem";
+import { keccak256, type LocalAccount, type TransactionReceipt } from "viem";
 import { orAborted } from "../abort.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
@@ -9,7 +9,7 @@ import { BlobSidecar } from "./blob-sidecar.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
 import { isRefusal, reasonOf } from "./failure.ts";
 import { type CallKind, cappedFees, capReached, type Fees, higherFees } from "./fees.ts";
-import { type Call, type Sender, TRANSFER_GAS } from "./portal.ts";
+import { type Call, minedReceipt, type Sender, TRANSFER_GAS } from "./portal.ts";
 
 const REPLACE_AFTER_MS = 60_000;
 /** The price of blob gas can double in six blocks. Whatever is offered, the block's own price is paid. */
@@ -317,7 +317,7 @@ export class TransactionSender implements Sender {
       // Asked before the receipts: a nonce that was used by then shows in one of them, or another transaction used it.
       lowestFree = await this.#nonce("latest");
       for (const hash of sent) {
-        const receipt = await this.#receipt(hash);
+        const receipt = await minedReceipt(this.#connection, hash);
         if (receipt !== null) return receipt;
       }
       // Nodes can count a block's transactions a moment before they have its receipts.
@@ -328,15 +328,6 @@ export class TransactionSender implements Sender {
     // A reorganisation took back what was mined before it. No fee helps.
     if (lowestFree < nonce) throw this.#stuck(nonce, `nonce ${lowestFree} is free again`);
     return null;
-  }
-
-  async #receipt(hash: Hash): Promise<TransactionReceipt | null> {
-    try {
-      return await this.#connection.client.getTransactionReceipt({ hash });
-    } catch (error) {
-      if (error instanceof TransactionReceiptNotFoundError) return null;
-      throw error;
-    }
   }
 
   async #isPending(): Promise<boolean> {

@@ -3,17 +3,16 @@ import {
   type EIP1193Provider,
   type EIP1193RequestFn,
   type TransactionReceipt,
-  TransactionReceiptNotFoundError,
   toHex,
   type WalletRpcSchema,
 } from "viem";
 import { toAccount } from "viem/accounts";
 import { pause } from "../backoff.ts";
-import type { Address, Hash } from "../model.ts";
+import type { Address } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import { connectTo, type L1Options, type OwnerPortal } from "./connect.ts";
 import type { L1Connection } from "./connection.ts";
-import { type Call, type Sender, ViemPortal } from "./portal.ts";
+import { type Call, minedReceipt, type Sender, ViemPortal } from "./portal.ts";
 
 /** A wallet (EIP-1193) and one of its accounts. */
 export interface WalletOptions extends Omit<L1Options, "rpc"> {
@@ -52,18 +51,9 @@ class WalletSender implements Sender {
     const hash = await request({ method: "eth_sendTransaction", params: [transaction] }, { retryCount: 0 });
     onSent?.(hash);
     for (;;) {
-      const receipt = await this.#receipt(hash);
+      const receipt = await minedReceipt(this.#connection, hash);
       if (receipt !== null) return receipt;
       await pause(this.#connection.pollingMs, signal);
-    }
-  }
-
-  async #receipt(hash: Hash): Promise<TransactionReceipt | null> {
-    try {
-      return await this.#connection.client.getTransactionReceipt({ hash });
-    } catch (error) {
-      if (error instanceof TransactionReceiptNotFoundError) return null;
-      throw error;
     }
   }
 }

@@ -1,27 +1,20 @@
 import { readFile } from "node:fs/promises";
 import type { Service } from "../service.ts";
 import { pageScript } from "./bundle.ts";
-import { type Page, pageFile } from "./files.ts";
+import { contentPolicy, type Page, pageFile } from "./files.ts";
 
 const FOLDER = new URL("./explorer/", import.meta.url);
 
 /**
- * Scripts and styles are this server's files, none inline. Requests may go to the visitor's Ethereum node: any over
- * TLS, or one on the visitor's own machine. The core hashes with WebAssembly. A token's image comes from its issuer's
- * host, when the visitor asks for it: this server would otherwise fetch what any tenant names. An image runs no script.
+ * Requests may go to the visitor's Ethereum node: any over TLS, or one on the visitor's own machine. The core hashes
+ * with WebAssembly. A token's image comes from its issuer's host, when the visitor asks for it: this server would
+ * otherwise fetch what any tenant names. An image runs no script.
  */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self' 'wasm-unsafe-eval'",
-  "style-src 'self'",
-  "img-src 'self' https: data:",
-  "connect-src 'self' https: http://127.0.0.1:* http://localhost:*",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
+const POLICY = contentPolicy({
+  "script-src": "'self' 'wasm-unsafe-eval'",
+  "img-src": "'self' https: data:",
+  "connect-src": "'self' https: http://127.0.0.1:* http://localhost:*",
+});
 
 /** The explorer: batches, vaults and state. The core's own code checks them against L1 in the visitor's browser. */
 export function explorerPage({ engine, explorerRpc }: Pick<Service, "engine" | "explorerRpc">): Page {
