@@ -1,9 +1,12 @@
 import { z } from "zod";
 import type { Address } from "../../core/index.ts";
-import { contractTag } from "../../core/internal.ts";
+import { contractTag, pause } from "../../core/internal.ts";
 
 /** Milliseconds between two checks of a server that did not respond. */
 const LOOK_MS = 500;
+/** Milliseconds that a server has for one answer at the router's start, and for its own start. */
+const ANSWER_MS = 10_000;
+const START_MS = 60_000;
 
 /** One engine behind the shared address: it has its own settlement contract, and one server or a cluster. */
 export class Shard {
@@ -42,8 +45,8 @@ export type Shards = ReadonlyMap<string, Shard>;
 const stateReply = z.object({ contract: z.string().regex(/^0x[0-9a-f]{40}$/) });
 
 /**
- * Asks each server for its contract; servers of one contract are a cluster. Rejects when a server does not respond, or
- * when two contracts have the same tag.
+ * Asks each server for its contract; servers of one contract are a cluster. Waits up to a minute for a server that
+ * starts. Rejects when a server does not respond, or when two contracts have the same tag.
  *
  * @param urls - origins of the shards' servers
  */
@@ -64,15 +67,24 @@ export async function findShards(urls: readonly string[], signal?: AbortSignal):
   return shards;
 }
 
-/** A server's contract, and whether the server is in a cluster. */
-async function askServer(url: string, signal: AbortSignal = AbortSignal.timeout(10_000)) {
-  try {
-    const reply = await fetch(new URL("/public/v1/state", url), { signal });
-    const { contract } = stateReply.parse(await reply.json());
-    return { contract: contract as Address, isClustered: reply.headers.has("mintmark-position") };
-  } catch (cause) {
-    throw new Error(`${url} does not answer as a Mintmark server: start the shard first, and check the address.`, {
-      cause,
-    });
+/** A server's contract, and whether the server is in a cluster. A server that starts answers 503: this waits for it. */
+async function askServer(url: string, signal?: AbortSignal) {
+  const started = AbortSignal.any([AbortSignal.timeout(START_MS), ...(signal === undefined ? [] : [signal])]);
+  for (;;) {
+    try {
+      const asked = AbortSignal.any([started, AbortSignal.timeout(ANSWER_MS)]);
+      const reply = await fetch(new URL("/public/v1/state", url), { signal: asked });
+      if (reply.status === 503) {
+        await reply.body?.cancel();
+        await pause(LOOK_MS, started);
+        continue;
+      }
+      const { contract } = stateReply.parse(await reply.json());
+      return { contract: contract as Address, isClustered: reply.headers.has("mintmark-position") };
+    } catch (cause) {
+      throw new Error(`${url} does not answer as a Mintmark server: start the shard first, and check the address.`, {
+        cause,
+      });
+    }
   }
 }

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { MemoryLevel } from "memory-level";
 import { createPublicClient } from "viem";
@@ -218,6 +221,24 @@ describe("two shards behind one address", () => {
 
   test("shards of one contract cannot stand behind one address", async () => {
     await expect(findShards([shards[0].url, shards[0].url])).rejects.toThrow("cannot be told apart");
+  });
+
+  test("the router waits for a server that starts", async () => {
+    const [one] = shards;
+    let asked = 0;
+    const starting = createServer(async (_, reply) => {
+      asked++;
+      if (asked < 3) return reply.writeHead(503).end();
+      reply.end(await (await fetch(`${one.url}/public/v1/state`)).text());
+    });
+    await once(starting.listen(0, "127.0.0.1"), "listening");
+    const { port } = starting.address() as AddressInfo;
+    const { contract } = one.l1.settlement;
+    const found = await findShards([`http://127.0.0.1:${port}`]);
+    expect([asked, found.get(contractTag(contract))?.contract]).toEqual([3, contract]);
+    starting.close();
+    const gone = findShards([`http://127.0.0.1:${port}`]);
+    await expect(gone).rejects.toThrow("does not answer as a Mintmark server");
   });
 
   test("one that is down takes nobody along", async () => {
