@@ -46,7 +46,8 @@ export interface SharedJournal extends Journal {
   size(): Promise<number>;
   /**
    * Keeps a snapshot of a store after its first `length` entries, in any number of parts. Prunes the entries before the
-   * previous snapshot. A server that lacks those starts from a snapshot.
+   * previous snapshot. A server that lacks those starts from a snapshot. Rejects with `not_leader`, and prunes nothing,
+   * when another server leads.
    */
   keepSnapshot(length: number, parts: AsyncIterable<Uint8Array>): Promise<void>;
   /** The newest snapshot's parts in order; null when there is none. */

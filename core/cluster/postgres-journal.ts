@@ -4,8 +4,12 @@ import { PostgresLead } from "./postgres-lead.ts";
 import { createTables, type Reach, refusalOf, requireReplication, Session } from "./postgres-session.ts";
 import { FIRST_HASH, hashOf, JournalKeys } from "./sealed-entries.ts";
 
-/** Entries per read. An entry is one write of the leader's store, about 200 KB under load. */
+/**
+ * Entries and bytes of one read, whose last entry may pass the bytes. An entry is one write of the leader's store:
+ * 200 KB under load, some megabytes for a large batch. More would not come in time over a slow line.
+ */
 const ENTRIES_AT_ONCE = 32;
+const BYTES_AT_ONCE = 1 << 20;
 const STATUS = `select epoch, confirmed, pruned, leader, url, lease_until::text as lease,
     lease_until > clock_timestamp() as live
   from mintmark_shard where id = $1`;
@@ -14,22 +18,31 @@ const TAKE_LEAD = `update mintmark_shard set epoch = epoch + 1, leader = $3, url
     lease_until = clock_timestamp() + $5 * interval '1 ms'
   where id = $1 and epoch = $2 and (lease_until <= clock_timestamp() or leader is null or lease_until = $6::timestamptz)
   returning epoch, head, hash`;
+/** PostgreSQL refuses to end another role's sessions. The fence holds without that, when the lock is free. */
 const END_SESSIONS = `select pg_terminate_backend(pid) from pg_stat_activity
-  where application_name = $1 and pid <> pg_backend_pid()`;
-const READ = `select position, epoch, hash, body from mintmark_journal
-  where shard = $1 and position >= $2 and position < $3 order by position limit ${ENTRIES_AT_ONCE}`;
+  where application_name = $1 and datname = current_database() and pid <> pg_backend_pid()
+    and pg_has_role(usesysid, 'USAGE')`;
+const READ = `select position, epoch, hash, body from (
+    select *, sum(octet_length(body)) over (order by position) - octet_length(body) as before from (
+      select position, epoch, hash, body from mintmark_journal
+      where shard = $1 and position >= $2 and position < $3 order by position limit ${ENTRIES_AT_ONCE}) as next) as sized
+  where before < ${BYTES_AT_ONCE} order by position`;
 const HASH = "select hash from mintmark_journal where shard = $1 and position = $2";
 const SIZE = "select coalesce(sum(octet_length(body)), 0) as bytes from mintmark_journal where shard = $1";
-const KEEP_PART = "insert into mintmark_snapshot (shard, length, part, body) values ($1, $2, $3, $4)";
-const DROP_SNAPSHOTS = "delete from mintmark_snapshot where shard = $1 and ($2::bigint is null or length <> $2)";
+/** A snapshot is its leader's, like an entry: an older leader's would take the place of a newer one. */
+const LEADS = "(select from mintmark_shard where id = $1 and epoch = $2)";
+const KEEP_PART = `insert into mintmark_snapshot (shard, length, part, body) select $1, $3, $4, $5 where exists ${LEADS}`;
+const DROP_SNAPSHOTS = `delete from mintmark_snapshot
+  where shard = $1 and ($3::bigint is null or length <> $3) and exists ${LEADS}`;
 /**
  * Prunes up to the previous snapshot, so that servers that are a little behind still find their entries. Two entries
  * before it stay: a store that ends there is compared with them.
  */
 const KEEP_SNAPSHOT = `with kept as (
-    update mintmark_shard new set snapshot = $2, pruned = greatest(new.pruned, coalesce(old.snapshot, 0) - 2)
-    from mintmark_shard old where new.id = $1 and old.id = $1 returning new.pruned)
-  delete from mintmark_journal using kept where shard = $1 and position < kept.pruned`;
+    update mintmark_shard set snapshot = $3, pruned = greatest(pruned, coalesce(snapshot, 0) - 2)
+    where id = $1 and epoch = $2 returning pruned),
+  dropped as (delete from mintmark_journal using kept where shard = $1 and position < kept.pruned)
+  select from kept`;
 const SNAPSHOT = "select snapshot from mintmark_shard where id = $1";
 const READ_PART = "select body from mintmark_snapshot where shard = $1 and length = $2 and part = $3";
 
@@ -119,7 +132,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
         `The journal begins behind entry ${pruned}, and this store needs entry ${from}.`,
       );
     }
-    let previous: Buffer = from === 0 ? FIRST_HASH : await this.#hashBefore(from);
+    let previous = from === 0 ? FIRST_HASH : await this.#hashBefore(from);
+    if (previous === null) throw missing(from - 1);
     for (let position = from; position < end; ) {
       const { rows } = await this.#reader.query(READ, [shard, position, end]);
       if (rows.length === 0) throw missing(position);
@@ -136,11 +150,10 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
 
   async entry(position: number): Promise<Uint8Array | null> {
     const { shard } = this.#options;
-    const { rows } = await this.#reader.query(READ, [shard, Math.max(0, position - 1), position + 1]);
-    const row = rows.find((each) => Number(each.position) === position);
-    const before = rows.find((each) => Number(each.position) === position - 1);
-    if (row === undefined || (before === undefined && position > 0)) return null;
-    const previous = before === undefined ? FIRST_HASH : (before.hash as Buffer);
+    const { rows } = await this.#reader.query(READ, [shard, position, position + 1]);
+    const [row] = rows;
+    const previous = position === 0 ? FIRST_HASH : await this.#hashBefore(position);
+    if (row === undefined || previous === null) return null;
     return this.#keys.open({ shard, position, epoch: Number(row.epoch), previous }, row.body as Buffer);
   }
 
@@ -182,21 +195,27 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
 
   async keepSnapshot(length: number, parts: AsyncIterable<Uint8Array>): Promise<void> {
     const { shard } = this.#options;
+    if (this.#leading === null) throw new MintmarkError("not_leader");
+    const { epoch } = this.#leading;
     const session = new Session(this.#reach, "mintmark snapshot");
+    const asLeader = async (text: string, ...values: unknown[]) => {
+      const { count } = await session.query(text, [shard, epoch, ...values]);
+      if (count === 0) throw new MintmarkError("not_leader");
+    };
     try {
       const { rows } = await session.query(SNAPSHOT, [shard]);
       if (Number(rows[0]?.snapshot) === length) return;
       // Left by an interrupted snapshot.
-      await session.query(DROP_SNAPSHOTS, [shard, rows[0]?.snapshot ?? null]);
+      await session.query(DROP_SNAPSHOTS, [shard, epoch, rows[0]?.snapshot ?? null]);
       let part = 0;
       for await (const bytes of parts) {
         const sealed = this.#keys.seal(partOf(shard, length, part), bytes);
-        await session.query(KEEP_PART, [shard, length, part++, sealed]);
+        await asLeader(KEEP_PART, length, part++, sealed);
       }
       const end = this.#keys.seal(partOf(shard, length, part), new Uint8Array());
-      await session.query(KEEP_PART, [shard, length, part, end]);
-      await session.query(KEEP_SNAPSHOT, [shard, length]);
-      await session.query(DROP_SNAPSHOTS, [shard, length]);
+      await asLeader(KEEP_PART, length, part, end);
+      await asLeader(KEEP_SNAPSHOT, length);
+      await session.query(DROP_SNAPSHOTS, [shard, epoch, length]);
     } finally {
       await session.close();
     }
@@ -246,10 +265,10 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     return performance.now() - this.#lease.since;
   }
 
-  async #hashBefore(position: number): Promise<Buffer> {
+  /** Null when the journal does not hold the entry before. */
+  async #hashBefore(position: number): Promise<Buffer | null> {
     const { rows } = await this.#reader.query(HASH, [this.#options.shard, position - 1]);
-    if (rows[0] === undefined) throw missing(position - 1);
-    return rows[0].hash as Buffer;
+    return (rows[0]?.hash as Buffer | undefined) ?? null;
   }
 }
 
