@@ -23,13 +23,20 @@ export interface Kzg {
 }
 
 /** What the thread is asked. */
-export type KzgJob =
+export type KzgJob = { readonly id: number } & (
   | { readonly type: "commitment" | "cells"; readonly blob: Uint8Array }
   | { readonly type: "blob"; readonly blob: Uint8Array; readonly commitment: Uint8Array }
-  | { readonly type: "openings"; readonly blob: Uint8Array; readonly indexes: readonly number[] };
+  | { readonly type: "openings"; readonly blob: Uint8Array; readonly indexes: readonly number[] }
+);
+
+/** A job before it has its id. */
+type Question = KzgJob extends infer J ? (J extends unknown ? Omit<J, "id"> : never) : never;
 
 /** Points of G1, or the library's words about a bad job. */
-export type KzgAnswer = readonly Uint8Array[] | string;
+export interface KzgAnswer {
+  readonly id: number;
+  readonly points: readonly Uint8Array[] | string;
+}
 
 interface Waiting {
   readonly resolve: (points: readonly Uint8Array[]) => void;
@@ -40,8 +47,10 @@ interface Waiting {
 const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
 /**
- * A {@link Kzg} over native code, on a thread of its own, so that the event loop goes on. The thread starts with the
- * first job, in about half a second. It answers one job after the other, and never keeps the process alive when idle.
+ * A {@link Kzg} over native code, so that the event loop goes on. Its thread starts with the first job, in about half a
+ * second. It works on as many jobs at once as the machine has cores, and never keeps the process alive when idle.
+ *
+ * Whoever proves many blobs by cells makes tables that pay: 100 MB, kept until it closes.
  *
  * It checks its trusted setup with a blob whose commitment is known. Every job rejects with `kzg_unavailable` when the
  * library has no native code for this platform, or another setup.
@@ -53,8 +62,10 @@ const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : 
  */
 export class KzgThread implements Kzg {
   #started: Promise<Worker> | null = null;
-  /** Oldest first. The thread answers in this order. */
-  readonly #waiting: Waiting[] = [];
+  #exited: Promise<unknown> = Promise.resolve();
+  /** By the job's id. */
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
   /** Why the thread takes no more jobs; null while it does. */
   #ended: MintmarkError | null = null;
 
@@ -84,20 +95,23 @@ export class KzgThread implements Kzg {
     });
   }
 
-  /** Ends the thread. What it has not answered rejects with `engine_closed`. */
+  /** Ends the thread once the native code is done with its jobs. Those reject with `engine_closed` at once. */
   async close(): Promise<void> {
     this.#end(new MintmarkError("engine_closed"));
     const worker = await this.#started?.catch(() => null);
-    await worker?.terminate();
+    worker?.ref();
+    worker?.postMessage("close");
+    await this.#exited;
   }
 
-  async #ask(job: KzgJob): Promise<readonly Uint8Array[]> {
+  async #ask(question: Question): Promise<readonly Uint8Array[]> {
     const worker = await this.#start();
     return new Promise((resolve, reject) => {
       if (this.#ended !== null) return reject(this.#ended);
-      this.#waiting.push({ resolve, reject });
+      const id = ++this.#lastId;
+      this.#waiting.set(id, { resolve, reject });
       worker.ref();
-      worker.postMessage(job);
+      worker.postMessage({ ...question, id } satisfies KzgJob);
     });
   }
 
@@ -107,7 +121,7 @@ export class KzgThread implements Kzg {
       const worker = new Worker(WORKER, { name: "mintmark-kzg" });
       worker.once("message", () => {
         worker.on("message", (answer: KzgAnswer) => this.#answered(worker, answer));
-        if (this.#waiting.length === 0) worker.unref();
+        if (this.#waiting.size === 0) worker.unref();
         resolve(worker);
       });
       const end = (cause?: unknown) => {
@@ -115,21 +129,28 @@ export class KzgThread implements Kzg {
         reject(this.#ended);
       };
       worker.on("error", end);
-      worker.on("exit", () => end());
+      this.#exited = new Promise<void>((exited) => {
+        worker.on("exit", () => {
+          end();
+          exited();
+        });
+      });
     });
     return this.#started;
   }
 
-  #answered(worker: Worker, answer: KzgAnswer): void {
-    const waiting = this.#waiting.shift();
-    if (typeof answer === "string") waiting?.reject(new MintmarkError("validation_failed", answer));
-    else waiting?.resolve(answer);
-    if (this.#waiting.length === 0) worker.unref();
+  #answered(worker: Worker, { id, points }: KzgAnswer): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (typeof points === "string") waiting?.reject(new MintmarkError("validation_failed", points));
+    else waiting?.resolve(points);
+    if (this.#waiting.size === 0) worker.unref();
   }
 
   #end(reason: MintmarkError): void {
     this.#ended ??= reason;
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#ended);
+    for (const { reject } of this.#waiting.values()) reject(this.#ended);
+    this.#waiting.clear();
   }
 }
 
