@@ -46,6 +46,7 @@ export const ERROR_CODES = {
   claim_taken: "This claim link has been used; its mint went to another owner.",
   claim_expired: "This claim link has expired. Ask its issuer for another.",
   claim_cancelled: "The issuer has cancelled this claim link. Ask for another.",
+  metadata_hidden: "A placeholder hides this token, and freezing would show it. Remove the placeholder first.",
   metadata_frozen: "The issuer has frozen this metadata, so it never changes again.",
   asset_shared:
     "The asset is not reserved for this application, so the application cannot set its metadata. The operator reserves an asset when it is added.",

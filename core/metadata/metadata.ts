@@ -151,6 +151,7 @@ async function freezeTokens(
     refuse(missing);
     const open = unique.filter((_, i) => records[i]?.frozen === false);
     if (open.length === 0) return;
+    if (ledger.collections.latest(assetId)?.placeholder) throw new MintmarkError("metadata_hidden");
     ledger.record(group, { kind: "metadataFrozen", assetId, tokenIds: open });
     for (const [i, tokenId] of unique.entries()) {
       const record = records[i];
@@ -231,8 +232,10 @@ export function metadataOf(context: EngineContext): Metadata {
     const asset = publicAsset(assetId);
     const tokenId = typeof token === "bigint" ? token : idInAddress(asset, token);
     const { placeholder = null, frozen = false } = context.ledger.collections.get(asset.assetId) ?? {};
-    if (placeholder !== null && asset.standard !== "erc20") return { json: placeholder, final: false };
     const record = await stored(asset.assetId, tokenId);
+    // A frozen token was shown as final, so a later placeholder cannot hide it.
+    if (placeholder !== null && asset.standard !== "erc20" && !record?.frozen)
+      return { json: placeholder, final: false };
     if (record === null) throw new MintmarkError("metadata_not_found");
     return { json: record.metadata, final: frozen || record.frozen };
   };
@@ -258,7 +261,7 @@ export function metadataOf(context: EngineContext): Metadata {
         tokenId,
         metadata: parsed(record.metadata) ?? {},
         frozen: frozen || record.frozen,
-        hidden: placeholder !== null,
+        hidden: placeholder !== null && !record.frozen,
         updatedAt: record.updatedAt,
       };
     },
@@ -315,7 +318,7 @@ export interface TokenMetadata {
 export interface Collection {
   /** Of the contract, in the form of ERC-7572; null for the asset's name and symbol only. */
   readonly contractMetadata: JsonObject | null;
-  /** Served as the metadata of every token until it is removed, which reveals the tokens; null for none. */
+  /** Served for every token that is not frozen by itself, until it is removed, which reveals the tokens; null for none. */
   readonly placeholder: JsonObject | null;
   /** Whether no token's metadata can change, and no placeholder can be set. */
   readonly frozen: boolean;
@@ -355,11 +358,14 @@ export interface Metadata {
   setAll(applicationId: Uuid, assetId: Uuid, tokens: readonly NewMetadata[], wait?: WaitOptions): Promise<void>;
   /** Rejects with `metadata_not_found`. */
   get(applicationId: Uuid, assetId: Uuid, tokenId: bigint): Promise<TokenMetadata>;
-  /** Makes the metadata of at most 1,000 tokens final. Rejects with `metadata_not_found` for a token without any. */
+  /**
+   * Makes the metadata of at most 1,000 tokens final; no placeholder hides them from then on. Rejects with
+   * `metadata_not_found` for a token without any, `metadata_hidden` while a placeholder hides them.
+   */
   freezeTokens(applicationId: Uuid, assetId: Uuid, tokenIds: readonly bigint[], wait?: WaitOptions): Promise<void>;
   /** The metadata of the asset itself. */
   getCollection(applicationId: Uuid, assetId: Uuid): Promise<Collection>;
-  /** Changes it. A placeholder hides all tokens; `placeholder: null` reveals them. */
+  /** Changes it. A placeholder hides all tokens that are not frozen; `placeholder: null` reveals them. */
   changeCollection(
     applicationId: Uuid,
     assetId: Uuid,

@@ -22,7 +22,7 @@ export interface AuditEntry {
   readonly action: string;
   /** How many such changes it made at once. */
   readonly count: number;
-  /** The id of the changed thing: a key, an asset, a user, a webhook, a member, a mint, a withdrawal. */
+  /** The id of the changed thing: a key, an asset, a user, a webhook, a member, a mint, a withdrawal, a (first) link. */
   readonly subject: string | null;
   /** The subject's name, or what changed; null for none. */
   readonly detail: string | null;
@@ -63,15 +63,38 @@ async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
     memberId: member?.memberId ?? null,
     memberName: member?.name ?? null,
     action: entry.kind,
-    count: entry.kind === "mint" ? entry.mints.length : entry.kind === "userCreated" ? act.count : 1,
+    count: countOf(entry, act.count),
     ...subjectOf(ledger, entry),
   };
 }
 
-/** A change of several entries is named by its last one: a member's key comes before the member, and the link behind. */
+/** Entries that can follow the one which names a change: an invitation's link, the metadata of a mint. */
+const FOLLOWING: ReadonlySet<string> = new Set(["memberLinked", "metadataSet"]);
+
+/** The entry that names a change of several: the last one that is more than a follower. */
 async function readChange(ledger: Ledger, sequence: number, count: number) {
   const last = await readEntry(ledger.store, sequence - 1);
-  return last.entry.kind === "memberLinked" && count > 1 ? readEntry(ledger.store, sequence - 2) : last;
+  let named = last;
+  for (let i = 2; FOLLOWING.has(named.entry.kind) && i <= count; i++)
+    named = await readEntry(ledger.store, sequence - i);
+  return FOLLOWING.has(named.entry.kind) ? last : named;
+}
+
+function countOf(entry: Entry | MintEntry, count: number): number {
+  switch (entry.kind) {
+    case "mint":
+      return entry.mints.length;
+    case "claimsCreated":
+      return entry.claims.length;
+    case "metadataSet":
+      return entry.tokens.length;
+    case "metadataFrozen":
+      return entry.tokenIds.length;
+    case "userCreated":
+      return count;
+    default:
+      return 1;
+  }
 }
 
 type Subject = Pick<AuditEntry, "subject" | "detail">;
@@ -79,6 +102,8 @@ type Subject = Pick<AuditEntry, "subject" | "detail">;
 function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   const named = (subject: string | undefined, detail: string | null = null) => ({ subject: subject ?? null, detail });
   if (entry.kind === "mint") return named(entry.mintId);
+  if (entry.kind === "claimsCreated") return named(entry.claims[0]?.link);
+  if (entry.kind === "claimCancelled") return named(entry.link);
   if ("memberIndex" in entry && entry.memberIndex !== null) {
     const member = ledger.members.get(entry.memberIndex);
     const role = "role" in entry ? `: ${entry.role}` : "";
@@ -91,6 +116,9 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   if ("keyIndex" in entry && entry.keyIndex !== null) {
     const key = ledger.keys.get(entry.keyIndex);
     return named(key?.keyId, key?.name);
+  }
+  if ("assetId" in entry && !("assetIndex" in entry)) {
+    return named(entry.assetId, ledger.assets.get(ledger.assetIndices.get(entry.assetId) ?? -1)?.name);
   }
   if ("assetIndex" in entry) {
     const asset = ledger.assets.get(entry.assetIndex);

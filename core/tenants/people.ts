@@ -48,7 +48,9 @@ export function peopleOf(context: EngineContext): People {
         if (ledger.memberIndices.has(facts.memberId)) {
           throw new MintmarkError("validation_failed", "memberId is taken");
         }
-        requireRoom(ledger, applicationIndex, facts.address);
+        const team = teamOf(ledger, applicationIndex);
+        if (team.length >= MAX_MEMBERS) throw new MintmarkError("too_many_members");
+        requireOwnWallet(team, facts.address);
         const keyIndex = giveKey(ledger, group, applicationIndex, facts);
         const memberIndex = ledger.members.latestCount;
         const invited = { memberIndex, applicationIndex, keyIndex, ...facts };
@@ -103,14 +105,15 @@ export function peopleOf(context: EngineContext): People {
         const { memberIndex, applicationIndex } = member;
         requireManager(ledger, applicationIndex, memberIndex);
         if (member.address === wallet) return memberView(ledger, member);
-        requireRoom(ledger, applicationIndex, wallet);
+        requireOwnWallet(teamOf(ledger, applicationIndex), wallet);
         ledger.record(group, { kind: "memberAddressed", memberIndex, address: wallet });
         return putView(ledger, group, { ...member, address: wallet });
       }, wait);
     },
     signIn: async (proof, wait) => {
       const { ledger } = context;
-      const memberIndex = "link" in proof ? byLink(ledger, proof.link) : byAddress(ledger, proof);
+      const found = "link" in proof ? [byLink(ledger, proof.link)] : byAddress(ledger, proof);
+      const [memberIndex = -1] = found;
       const secret = randomBytes(32).toString("hex");
       const sessionHash = hashText(secret);
       const byOneself = { memberIndex, applicationIndex: applicationOf(ledger, memberIndex), require: () => {} };
@@ -129,7 +132,8 @@ export function peopleOf(context: EngineContext): People {
           return sessionView(ledger, signedIn, expiresAt);
         }, wait),
       );
-      return { ...opened, token: secretOf(opened.member.memberId, secret) };
+      const others = found.slice(1).map((index) => memberView(ledger, ledger.members.get(index) as MemberRecord));
+      return { ...opened, token: secretOf(opened.member.memberId, secret), others };
     },
     session: async (token) => {
       const { ledger } = context;
@@ -213,12 +217,15 @@ function requireMember(ledger: Ledger, memberId: Uuid): MemberRecord {
   return member;
 }
 
-/** Throws when the team is full, or when the wallet belongs to another of its members. */
-function requireRoom(ledger: Ledger, applicationIndex: number | null, address: Address | null): void {
-  const team = [...ledger.members.latestValues()].filter(
+/** The members of an application, or for null the operator's, who are not removed. */
+function teamOf(ledger: Ledger, applicationIndex: number | null): MemberRecord[] {
+  return [...ledger.members.latestValues()].filter(
     (each) => each.applicationIndex === applicationIndex && each.removedAt === null,
   );
-  if (team.length >= MAX_MEMBERS) throw new MintmarkError("too_many_members");
+}
+
+/** Throws when the wallet belongs to another member of the team. */
+function requireOwnWallet(team: readonly MemberRecord[], address: Address | null): void {
   if (address !== null && team.some((each) => each.address === address)) {
     throw new MintmarkError("validation_failed", "A member with this wallet exists already.");
   }
@@ -284,15 +291,26 @@ function byLink(ledger: Ledger, link: string): number {
   return member.memberIndex;
 }
 
-/** The member with this wallet, the first one unless an application is named. Throws `credentials_invalid`. */
-function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): number {
+/**
+ * The usable members with this wallet, the last to sign in first: anybody can be invited by an address, so an
+ * invitation must not lead its owner away from the team that it knows. Throws `credentials_invalid` for none,
+ * `application_suspended` where all are of suspended applications.
+ */
+function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): readonly number[] {
   const wallet = requireAddress("address", address);
-  const index = applicationId === undefined ? undefined : ledger.application(applicationId).applicationIndex;
-  for (const member of ledger.members.values()) {
-    if (member.address !== wallet || member.removedAt !== null) continue;
-    if (index === undefined || member.applicationIndex === index) return member.memberIndex;
-  }
-  throw new MintmarkError("credentials_invalid", "No member signs in with this wallet. Ask for an invitation.");
+  const named = applicationId ? ledger.application(applicationId).applicationIndex : applicationId;
+  const members = [...ledger.members.values()].filter(
+    (member) =>
+      member.address === wallet &&
+      member.removedAt === null &&
+      (named === undefined || member.applicationIndex === named),
+  );
+  const [first] = members;
+  if (first === undefined)
+    throw new MintmarkError("credentials_invalid", "No member signs in with this wallet. Ask for an invitation.");
+  const usual = members.filter((member) => !isSuspended(ledger, member));
+  if (usual.length === 0) throw new MintmarkError("application_suspended");
+  return usual.sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0)).map(({ memberIndex }) => memberIndex);
 }
 
 function findSession(ledger: Ledger, token: string) {
@@ -313,11 +331,12 @@ function usable(ledger: Ledger, member: MemberRecord | undefined): MemberRecord 
   if (member === undefined || member.removedAt !== null) {
     throw new MintmarkError("credentials_invalid", "You are no longer a member.");
   }
-  const { applicationIndex } = member;
-  if (applicationIndex !== null && ledger.applications.latest(applicationIndex)?.suspended) {
-    throw new MintmarkError("application_suspended");
-  }
+  if (isSuspended(ledger, member)) throw new MintmarkError("application_suspended");
   return member;
+}
+
+function isSuspended(ledger: Ledger, { applicationIndex }: MemberRecord): boolean {
+  return applicationIndex !== null && ledger.applications.latest(applicationIndex)?.suspended === true;
 }
 
 function applicationOf(ledger: Ledger, memberIndex: number): number | null {
@@ -329,9 +348,10 @@ function memberView(ledger: Ledger, record: MemberRecord): Member {
   const application = applicationIndex === null ? null : ledger.applications.latest(applicationIndex);
   const key = keyIndex === null ? null : ledger.keys.latest(keyIndex);
   const applicationId = application?.applicationId ?? null;
+  const applicationName = application?.name ?? null;
   const linkExpiresAt = record.link?.expiresAt ?? null;
   const times = { linkExpiresAt, createdAt, signedInAt, removedAt };
-  return { memberId, applicationId, role, name, address, keyId: key?.keyId ?? null, ...times };
+  return { memberId, applicationId, applicationName, role, name, address, keyId: key?.keyId ?? null, ...times };
 }
 
 function sessionView(ledger: Ledger, record: MemberRecord, expiresAt: number): Session {
@@ -343,6 +363,7 @@ export interface Member {
   readonly memberId: Uuid;
   /** null: of the operator. */
   readonly applicationId: Uuid | null;
+  readonly applicationName: string | null;
   readonly role: Role;
   readonly name: string;
   /** The wallet that signs in; null while there is none. */
@@ -380,8 +401,8 @@ export interface Invitation {
 /** A wallet whose signature the caller has checked. */
 export interface WalletProof {
   readonly address: Address;
-  /** Default: the first application of which the wallet's owner is a member. */
-  readonly applicationId?: Uuid | undefined;
+  /** null: the operator. Default: the team to which the wallet signed in last. */
+  readonly applicationId?: Uuid | null | undefined;
 }
 
 /** A signed-in member. */
@@ -396,6 +417,8 @@ export interface Session {
 export interface OpenedSession extends Session {
   /** 96 hex digits. Not stored: shown once. */
   readonly token: string;
+  /** The same wallet's members of other teams, which `applicationId` chooses at the next sign-in; none for a link. */
+  readonly others: readonly Member[];
 }
 
 /**

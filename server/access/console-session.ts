@@ -11,11 +11,13 @@ import type { Service } from "../service.ts";
  * act in a member's name.
  */
 const COOKIE = "mintmark_session";
+/** Browsers keep this name only when its own host has set it over TLS, so no other host of the site can plant one. */
+const SECURE_COOKIE = `__Host-${COOKIE}`;
 const HEADER = "mintmark-console";
 
 /** The member of a request's session; null without one. Rejects as `engine.people.session` does. */
-export async function memberOf(request: FastifyRequest, { engine }: Service): Promise<SignedIn | null> {
-  const token = cookieOf(request);
+export async function memberOf(request: FastifyRequest, { engine, origin }: Service): Promise<SignedIn | null> {
+  const token = cookieOf(request, cookieFor(origin));
   if (token === undefined || !isFromConsole(request)) return null;
   const session = await engine.people.session(token);
   return { session, token, applicationId: session.member.applicationId ?? namedApplication(request) };
@@ -41,9 +43,9 @@ export function setSession(
   session: { readonly token: string; readonly expiresAt: number } | null,
 ): void {
   const seconds = session === null ? 0 : Math.max(0, Math.floor((session.expiresAt - Date.now()) / 1000));
-  // Over plain HTTP, as in the sandbox, a browser would not keep a secure cookie.
-  const secure = origin?.protocol === "https:" ? "; Secure" : "";
-  const value = `${COOKIE}=${session?.token ?? ""}; Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
+  const name = cookieFor(origin);
+  const secure = name === SECURE_COOKIE ? "; Secure" : "";
+  const value = `${name}=${session?.token ?? ""}; Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
   reply.header("set-cookie", value);
 }
 
@@ -51,9 +53,14 @@ function isFromConsole({ headers }: FastifyRequest): boolean {
   return headers[HEADER] === "1" && (headers["sec-fetch-site"] ?? "same-origin") === "same-origin";
 }
 
-function cookieOf({ headers: { cookie = "" } }: FastifyRequest): string | undefined {
-  const pair = cookie.split("; ").find((each) => each.startsWith(`${COOKIE}=`));
-  return pair?.slice(COOKIE.length + 1) || undefined;
+/** Over plain HTTP, as in the sandbox, a browser would not keep a secure cookie. */
+function cookieFor(origin: Service["origin"]): string {
+  return origin?.protocol === "https:" ? SECURE_COOKIE : COOKIE;
+}
+
+function cookieOf({ headers: { cookie = "" } }: FastifyRequest, name: string): string | undefined {
+  const pair = cookie.split("; ").find((each) => each.startsWith(`${name}=`));
+  return pair?.slice(name.length + 1) || undefined;
 }
 
 /** The application that a member of the operator looks at. Throws `application_not_found` for no id. */

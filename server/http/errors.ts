@@ -88,6 +88,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   batch_committed: 409,
   mint_consented: 409,
   withdrawal_pending: 409,
+  metadata_hidden: 409,
   metadata_frozen: 409,
   claim_exists: 409,
   claim_taken: 409,

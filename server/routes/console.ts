@@ -18,6 +18,7 @@ import {
   memberParams,
   memberSession,
   newApplicationBody,
+  openedSession,
   operations,
   pageQuery,
   roleBody,
@@ -34,6 +35,7 @@ import {
   invitationToWire,
   memberSessionToWire,
   memberToWire,
+  openedSessionToWire,
   pageToWire,
 } from "../wire/wire.ts";
 import { time } from "../wire/writer.ts";
@@ -79,10 +81,11 @@ export const consoleEndpoints: readonly Endpoint[] = [
     method: "POST",
     path: `${PATH}/session`,
     summary: "Sign a member in by a wallet's signature, or by a link that works once",
-    description: "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie.",
+    description:
+      "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
     body: signInBody,
     example: SIGNED,
-    success: { status: 201, description: "The session.", schemas: [memberSession] },
+    success: { status: 201, description: "The session.", schemas: [openedSession] },
     errors: [
       "credentials_missing",
       ...signedOut,
@@ -96,7 +99,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
       const proof = "link" in body ? body : await walletOf(service, body, originOf(request, service));
       const opened = await service.engine.people.signIn(proof);
       setSession(reply, service, opened);
-      return memberSessionToWire(opened);
+      return openedSessionToWire(opened);
     },
   }),
   endpoint({
@@ -354,7 +357,7 @@ async function walletOf(
     message,
     signature,
     applicationId,
-  }: { message: string; signature: `0x${string}`; applicationId?: Uuid | undefined },
+  }: { message: string; signature: `0x${string}`; applicationId?: Uuid | null | undefined },
   origin: URL,
 ) {
   return { address: await members.prove(message, signature, origin), applicationId };

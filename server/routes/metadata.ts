@@ -100,7 +100,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     body: freezeBody,
     example: { tokenIds: ["7"] },
     success: { status: 200, description: "All are frozen.", schemas: [bulkResult] },
-    errors: [...DENIED, "metadata_not_found", "metadata_frozen"],
+    errors: [...DENIED, "metadata_not_found", "metadata_hidden", "metadata_frozen"],
     async handle({ service: { engine }, principal: { applicationId }, params: { assetId }, body: { tokenIds } }) {
       await engine.metadata.freezeTokens(applicationId, assetId, tokenIds);
       return { tokens: tokenIds.length };

@@ -29,7 +29,7 @@ const link = z
 
 export const signInBody = requestComponent(
   "MemberSignIn",
-  z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: uuid.optional() })]),
+  z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: uuid.nullish() })]),
 );
 export const walletBody = requestComponent("MemberWallet", z.strictObject({ message, signature }));
 
@@ -38,6 +38,7 @@ export const member = responseComponent(
   z.strictObject({
     memberId: outUuid,
     applicationId,
+    applicationName: z.string().nullable().meta({ description: "null: the operator's." }),
     role,
     name: z.string(),
     address: outAddress.nullable().meta({ description: "The wallet that signs in." }),
@@ -52,6 +53,15 @@ export const memberList = responseComponent("MemberList", pageOf(member));
 export const memberSession = responseComponent(
   "MemberSession",
   z.strictObject({ member, rights: z.array(z.enum(RIGHTS)), expiresAt: outTime }),
+);
+export const openedSession = responseComponent(
+  "OpenedMemberSession",
+  z.strictObject({
+    ...memberSession.shape,
+    others: z.array(member).meta({
+      description: "The same wallet's members of other teams. Sign in again with `applicationId` to choose one.",
+    }),
+  }),
 );
 export const invitation = responseComponent(
   "Invitation",

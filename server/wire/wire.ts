@@ -13,7 +13,7 @@ import type {
 import { application } from "../schemas/application.ts";
 import { asset } from "../schemas/assets.ts";
 import { batch, portal, state } from "../schemas/batches.ts";
-import { apiKey, auditEntry, invitation, member, memberSession } from "../schemas/console.ts";
+import { apiKey, auditEntry, invitation, member, memberSession, openedSession } from "../schemas/console.ts";
 import type { mintReply } from "../schemas/mint.ts";
 import { transaction } from "../schemas/transactions.ts";
 import { usage } from "../schemas/usage.ts";
@@ -30,6 +30,7 @@ export const apiKeyToWire = writerOf(apiKey);
 export const auditEntryToWire = writerOf(auditEntry);
 export const memberToWire = writerOf(member);
 export const memberSessionToWire = writerOf(memberSession);
+export const openedSessionToWire = writerOf(openedSession);
 export const invitationToWire = writerOf(invitation);
 export const assetToWire = writerOf(asset);
 export const balanceToWire = writerOf(balance);

@@ -41,6 +41,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const context = await browser.newContext(options);
     const visited = await visit(context);
     await visited.page.goto(`${api}/console#link=${link}`);
+    await visited.page.getByRole("button", { name: "Sign in with this link" }).click();
     await visited.page.getByRole("button", { name: "Sign out" }).waitFor();
     return { ...visited, context };
   }
@@ -69,7 +70,18 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   test("the link that the sandbox prints signs a newcomer in, once, and leaves no secret in the address", async () => {
     const { page, problems, origins } = await visit(await browser.newContext());
     await page.goto(sandbox.description.consoleLinks.team);
+    // Opening it uses nothing: programs that look into mails open links too.
+    const signIn = page.getByRole("button", { name: "Sign in with this link" });
+    await signIn.waitFor();
+    expect(page.url()).not.toContain("link=");
+    await page.goto("about:blank");
+    await page.goto(sandbox.description.consoleLinks.team);
+    await signIn.click();
     await page.getByRole("button", { name: "Sign out" }).waitFor();
+    expect(page.url()).not.toContain("link=");
+    // A link that is opened over the console does not take the place of its session by itself.
+    await page.goto(sandbox.description.consoleLinks.operator);
+    await signIn.waitFor();
     expect(page.url()).not.toContain("link=");
     await page.reload();
     await page.getByRole("button", { name: "Sign out" }).click();
@@ -78,6 +90,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     expect([...origins]).toEqual([sandbox.description.api]);
     await page.goto("about:blank");
     await page.goto(sandbox.description.consoleLinks.team);
+    await signIn.click();
     expect(await page.getByRole("alert").innerText()).toContain("Ask for a new one.");
   });
 
@@ -116,6 +129,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const link = await admin.locator(".secret code").innerText();
     const { page: viewer } = await visit(await browser.newContext());
     await viewer.goto(link);
+    await viewer.getByRole("button", { name: "Sign in with this link" }).click();
     await open(viewer, "API keys");
     for (const name of ["Create key", "Rotate", "Revoke"]) {
       expect(await viewer.getByRole("button", { name }).count()).toBe(0);
@@ -138,6 +152,14 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const { page } = await visit(context);
     await page.goto(`${description.api}/console`);
     await page.getByRole("button", { name: /Sign in with/ }).click();
+    await page.getByText("Wally").waitFor();
+    // Another team invites the same wallet: it goes there only when its owner chooses to.
+    await page.getByRole("button", { name: "Sign out" }).click();
+    const other = await engine.applications.create({ name: HOSTILE });
+    await engine.people.invite({ ...other, role: "admin", name: "Mallory's", address: account.address });
+    await page.getByRole("button", { name: /Sign in with/ }).click();
+    await page.getByRole("button", { name: `${HOSTILE}, as Mallory's (admin)` }).waitFor();
+    await page.getByRole("button", { name: /as Wally/ }).click();
     await page.getByText("Wally").waitFor();
     const stranger = await browser.newContext();
     await addWallet(stranger, privateKeyToAccount(`0x${"2c".repeat(32)}`), description.rpcUrl);

@@ -58,7 +58,15 @@ describe("a session", () => {
     const invited = await live.engine.people.invite({ applicationId: null, role: "operator", name: "Op" });
     const secure = { key: null, body: { link: invited.link }, headers: { ...HEADERS, host: "mint.example" } };
     const opened = await live.send("POST", "/console/v1/session", secure);
-    expect(String(opened.headers["set-cookie"])).toMatch(/; Secure$/);
+    // Browsers keep this name from its own host over TLS only, so that no other host of the site plants a session.
+    const kept = String(opened.headers["set-cookie"]);
+    expect(kept).toMatch(/^__Host-mintmark_session=[0-9a-f]{96}; Max-Age=4\d{4}; Path=\/; .*; Secure$/);
+    const [pair = ""] = kept.split(";");
+    const look = async (sent: string) => {
+      const headers = { ...HEADERS, host: "mint.example", cookie: sent };
+      return (await live.send("GET", "/console/v1/session", { key: null, headers })).status;
+    };
+    expect([await look(`x=1; ${pair}`), await look(pair.replace("__Host-", ""))]).toEqual([200, 401]);
   });
 
   test("is not opened by a forged cookie, nor kept after signing out", async () => {
@@ -123,6 +131,23 @@ describe("a session", () => {
     const changed = await proof();
     const elsewhere = { ...changed, message: changed.message.replaceAll("localhost", "evil.example") };
     expect(refusal(await post(elsewhere))).toMatchObject({ code: "credentials_invalid" });
+  });
+
+  test("of a wallet in several teams is where it was last, or where it asks to be", async () => {
+    const account = privateKeyToAccount(`0x${"1a".repeat(32)}`);
+    const { people } = world.engine;
+    const invite = (applicationId: string | null, role: Role) =>
+      people.invite({ applicationId, role, name: "Ada", address: account.address });
+    await invite(world.otherApplicationId, "viewer");
+    await invite(world.applicationId, "developer");
+    await invite(null, "operator");
+    const to = async (more: object) => (await post({ ...(await proof(account)), ...more })).body;
+    expect((await to({ applicationId: world.applicationId })).member.applicationName).toBe("First");
+    const { member, others } = await to({});
+    expect([member.applicationName, ...others.map(({ role }: { role: Role }) => role)]).toEqual([
+      ...["First", "viewer", "operator"],
+    ]);
+    expect((await to({ applicationId: null })).member.role).toBe("operator");
   });
 
   test("can set the wallet that signs in from then on", async () => {

@@ -66,7 +66,7 @@ function nameOf(pointer: string): string {
 
 export const readSession = () => call<MemberSession>("GET", "/console/v1/session");
 
-interface Wallet {
+export interface Wallet {
   request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
 }
 

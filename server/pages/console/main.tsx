@@ -7,7 +7,7 @@ import { Drops } from "./drops.tsx";
 import { Keys } from "./keys.tsx";
 import { Applications, Operating } from "./operator.tsx";
 import { Failure, Title } from "./parts.tsx";
-import { SignIn } from "./sign-in.tsx";
+import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
 import { Webhooks } from "./webhooks.tsx";
 
@@ -62,10 +62,11 @@ function useHash(): string {
 function App() {
   const [session, setSession] = useState<MemberSession | null | undefined>(undefined);
   const [error, setError] = useState<Error | null>(null);
+  const [link, setLink] = useState(takeLink);
   const path = useHash();
   const start = () => {
     setError(null);
-    if (location.hash.startsWith("#link=")) setSession(null);
+    if (link !== null) setSession(null);
     else
       readSession().then(setSession, (failure) =>
         "code" in failure && isSignedOut(failure.code) ? setSession(null) : setError(failure),
@@ -73,6 +74,8 @@ function App() {
   };
   useEffect(() => {
     whenSignedOut(() => setSession(null));
+    // A link that is opened in a tab with the console changes the address only.
+    addEventListener("hashchange", () => setLink((earlier) => takeLink() ?? earlier));
     start();
   }, []);
   if (error !== null) {
@@ -84,7 +87,13 @@ function App() {
     );
   }
   if (session === undefined) return <p class="quiet">Loading…</p>;
-  if (session === null) return <SignIn onSignedIn={setSession} />;
+  if (session === null || link !== null) {
+    const signedIn = (opened: MemberSession) => {
+      setLink(null);
+      setSession(opened);
+    };
+    return <SignIn key={link} link={link} onSignedIn={signedIn} />;
+  }
   return <Console session={session} path={path} onSignedOut={() => setSession(null)} />;
 }
 
@@ -117,6 +126,7 @@ function Console({ session, path, onSignedOut }: { session: MemberSession; path:
           <span>Mintmark</span>
         </a>
         <span class="badge">console</span>
+        {session.member.applicationName !== null && <strong>{session.member.applicationName}</strong>}
         {looked !== null && (
           <span class="who">
             <strong>{looked.name}</strong>

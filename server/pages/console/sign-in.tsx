@@ -1,33 +1,84 @@
-import { useEffect } from "preact/hooks";
-import type { MemberSession } from "../../client/index.ts";
-import { call, signChallenge, wallets } from "./api.ts";
+import { useState } from "preact/hooks";
+import type { Member, OpenedMemberSession } from "../../client/index.ts";
+import { call, signChallenge, type Wallet, wallets } from "./api.ts";
 import { Failure, Title, useAction } from "./parts.tsx";
 
-/** The secret of an invitation's link. Taken out of the address at once, so that no history keeps it. */
-function takeLink(): string | null {
+/** The secret of an invitation's link; null without one. It leaves the address at once, so that no history keeps it. */
+export function takeLink(): string | null {
   const link = /^#link=([0-9a-f]{96})$/.exec(location.hash)?.[1] ?? null;
   if (link !== null) history.replaceState(null, "", `${location.pathname}#/`);
   return link;
 }
 
-export function SignIn({ onSignedIn }: { onSignedIn: (session: MemberSession) => void }) {
+interface Several {
+  readonly opened: OpenedMemberSession;
+  readonly wallet: Wallet;
+}
+
+/** @param link - waits for a click: programs that look into mails open links too, and each works once */
+export function SignIn({
+  link,
+  onSignedIn,
+}: {
+  link: string | null;
+  onSignedIn: (session: OpenedMemberSession) => void;
+}) {
   const { busy, error, run } = useAction();
-  const signIn = (proof: () => Promise<object>) =>
-    run(async () => onSignedIn(await call<MemberSession>("POST", "/console/v1/session", await proof())));
-  useEffect(() => {
-    const link = takeLink();
-    if (link !== null) void signIn(async () => ({ link }));
-  }, []);
+  const [several, setSeveral] = useState<Several | null>(null);
+  const open = (proof: object) => call<OpenedMemberSession>("POST", "/console/v1/session", proof);
+  const byWallet = (wallet: Wallet) =>
+    run(async () => {
+      const opened = await open(await signChallenge(wallet));
+      if (opened.others.length === 0) onSignedIn(opened);
+      else setSeveral({ opened, wallet });
+    });
+  const chosen = ({ opened, wallet }: Several, { applicationId }: Member) =>
+    run(async () =>
+      onSignedIn(
+        applicationId === opened.member.applicationId
+          ? opened
+          : await open({ ...(await signChallenge(wallet)), applicationId }),
+      ),
+    );
+  if (several !== null) {
+    return (
+      <main id="main">
+        <Title lead="This wallet is a member of several teams. Another team than the first asks for one more signature.">
+          Choose a team
+        </Title>
+        {error && <Failure error={error} />}
+        {[several.opened.member, ...several.opened.others].map((member) => (
+          <p key={member.memberId}>
+            <button type="button" disabled={busy} onClick={() => void chosen(several, member)}>
+              {`${member.applicationName ?? "The operator"}, as ${member.name} (${member.role})`}
+            </button>
+          </p>
+        ))}
+      </main>
+    );
+  }
   const found = [...wallets()];
   return (
     <main id="main">
-      <Title lead="For the team of an application, and for the operator. You are invited by an admin or by the operator.">
+      <Title lead="For the team of an application, and for the operator. An admin or the operator invites you.">
         Sign in to the console
       </Title>
       {error && <Failure error={error} />}
+      {link !== null && (
+        <p>
+          <button
+            class="main"
+            type="button"
+            disabled={busy}
+            onClick={() => void run(async () => onSignedIn(await open({ link })))}
+          >
+            Sign in with this link
+          </button>
+        </p>
+      )}
       {found.map(([name, wallet]) => (
         <p key={name}>
-          <button class="main" type="button" disabled={busy} onClick={() => void signIn(() => signChallenge(wallet))}>
+          <button class="main" type="button" disabled={busy} onClick={() => void byWallet(wallet)}>
             Sign in with {name}
           </button>
         </p>

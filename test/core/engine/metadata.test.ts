@@ -148,6 +148,28 @@ describe("the metadata of a token", () => {
     expect(await reopened(made, async (again) => (await again.metadata.served(assetId, 1n)).final)).toBe(true);
   });
 
+  it("stays shown once it is frozen, also when its issuer hides the other tokens afterwards", async () => {
+    const made = await owned();
+    const { engine, tenant, assetId } = made;
+    const { applicationId } = tenant;
+    const hide = (placeholder: unknown) => engine.metadata.changeCollection(applicationId, assetId, { placeholder });
+    await made.set(1n, ONE);
+    await made.set(2n, TWO);
+    await engine.metadata.freezeTokens(applicationId, assetId, [1n]);
+    await hide({ name: "Mystery" });
+    expect(await made.served(1n)).toEqual(ONE);
+    expect((await engine.metadata.served(assetId, 1n)).final).toBe(true);
+    expect(await engine.metadata.get(applicationId, assetId, 1n)).toMatchObject({ frozen: true, hidden: false });
+    expect(await made.served(2n)).toEqual({ name: "Mystery" });
+    // To freeze a hidden token would show it.
+    const freeze = (...ids: bigint[]) => engine.metadata.freezeTokens(applicationId, assetId, ids);
+    expect(await refusal(freeze(1n, 2n))).toMatchObject({ code: "metadata_hidden" });
+    await freeze(1n);
+    await hide(null);
+    await freeze(2n);
+    expect(await reopened(made, async (again) => (await again.metadata.served(assetId, 2n)).final)).toBe(true);
+  });
+
   it("of an id that a request names twice is the last one", async () => {
     const made = await owned("erc1155");
     const { engine, tenant, assetId } = made;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, Role, Uuid } from "../../../core/index.ts";
-import { all, fixture, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { all, fixture, knownAsset, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 
 const HOUR = 3_600_000;
 const [{ address: wallet }, { address: other }] = OWNERS;
@@ -35,12 +35,48 @@ describe("members", () => {
     expect(await refusal(engine.people.invite(here))).toMatchObject({ code: "validation_failed" });
     const opened = await engine.people.signIn({ address: wallet, applicationId: elsewhere.applicationId });
     expect(opened.member).toMatchObject({ role: "admin", applicationId: elsewhere.applicationId });
-    const { token } = await engine.people.signIn({ address: wallet });
+    const named = { address: wallet, applicationId: tenant.applicationId };
+    const { token } = await engine.people.signIn(named);
     await engine.people.remove(member.memberId);
     expect(await refusal(engine.people.session(token))).toMatchObject({ code: "credentials_invalid" });
-    const named = { address: wallet, applicationId: tenant.applicationId };
     expect(await refusal(engine.people.signIn(named))).toMatchObject({ code: "credentials_invalid" });
     expect(await refusal(engine.people.signIn({ address: other }))).toMatchObject({ code: "credentials_invalid" });
+  });
+
+  test("a wallet of several teams signs in where it was last, whoever invites it, and where it asks to", async () => {
+    const { engine, tenant } = await fixture();
+    const [hostile, own] = [await newTenant(engine, []), tenant];
+    const named = { name: "Ada", role: "developer", address: wallet } as const;
+    // The stranger's invitation comes first, and names an address that has proven nothing.
+    const trap = await engine.people.invite({ ...named, applicationId: hostile.applicationId });
+    const { member } = await engine.people.invite({ ...named, applicationId: own.applicationId });
+    await engine.people.invite({ ...named, role: "operator", applicationId: null });
+    const chosen = await engine.people.signIn({ address: wallet, applicationId: own.applicationId });
+    expect(chosen).toMatchObject({ member: { memberId: member.memberId }, others: [] });
+    const again = await engine.people.signIn({ address: wallet });
+    expect(again.member).toMatchObject({ memberId: member.memberId, applicationName: "tenant" });
+    expect(again.others.map(({ applicationId }) => applicationId)).toEqual([hostile.applicationId, null]);
+    const operating = await engine.people.signIn({ address: wallet, applicationId: null });
+    expect(operating.member.role).toBe("operator");
+    // The link of a member that a stranger invited by this wallet tells nothing of its other teams.
+    const { link } = await engine.people.link(trap.member.memberId);
+    expect((await engine.people.signIn({ link: link ?? "" })).others).toEqual([]);
+    await engine.applications.suspend(own.applicationId);
+    await engine.people.remove(operating.member.memberId);
+    expect((await engine.people.signIn({ address: wallet })).member.applicationId).toBe(hostile.applicationId);
+    await engine.applications.suspend(hostile.applicationId);
+    expect(await refusal(engine.people.signIn({ address: wallet }))).toMatchObject({ code: "application_suspended" });
+  });
+
+  test("a member of a full team can still set a wallet", async () => {
+    const { engine, tenant } = await fixture();
+    const { applicationId } = tenant;
+    const invite = (i: number) => engine.people.invite({ applicationId, role: "viewer", name: `member ${i}` });
+    const team = await Promise.all(Array.from({ length: 100 }, (_, i) => invite(i)));
+    expect(await refusal(invite(100))).toMatchObject({ code: "too_many_members" });
+    const [ada, bob] = team.map(({ member }) => member.memberId);
+    expect((await engine.people.setAddress(ada ?? "", wallet)).address).toBe(wallet.toLowerCase());
+    expect(await refusal(engine.people.setAddress(bob ?? "", wallet))).toMatchObject({ code: "validation_failed" });
   });
 
   test("a session ends by time, by signing out, and with its application; the eleventh ends the first", async () => {
@@ -201,6 +237,32 @@ describe("the audit log", () => {
     expect(JSON.stringify(log)).not.toContain(secret.slice(-64));
     expect(await all(engine.people.audit(null))).toEqual([]);
     expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("says of each act on claim links and metadata to what it was", async () => {
+    const { engine, tenant } = await fixture();
+    const { applicationId, users } = tenant;
+    const { session } = await signedIn(engine, applicationId, "admin", "Ada");
+    const assetId = await knownAsset(engine, "erc1155", { applicationId });
+    const principal = await engine.people.principal(session);
+    const mint = { ...mintOf(assetId, 2), metadata: { name: "Two" } };
+    await engine.people.act(session, "mint", async () => {
+      await engine.metadata.set(applicationId, assetId, { tokenId: 1n, metadata: { name: "One" } });
+      await engine.metadata.freezeTokens(applicationId, assetId, [1n]);
+      await engine.metadata.changeCollection(applicationId, assetId, { placeholder: { name: "Closed" } });
+      await engine.claims.createAll(principal, [{ linkAddress: wallet, mint: mintOf(assetId, 3) }]);
+      await engine.claims.cancel(applicationId, wallet);
+      await engine.mint(principal, requestOf(users[0], mint, mintOf(assetId, 3)));
+    });
+    const { data } = await engine.people.audit(applicationId, { limit: 6 });
+    expect(data.map(({ action, subject, count }) => [action, subject, count])).toEqual([
+      ["mint", expect.stringMatching(/^[0-9a-f-]{36}$/), 2],
+      ["claimCancelled", wallet.toLowerCase(), 1],
+      ["claimsCreated", wallet.toLowerCase(), 1],
+      ["collectionChanged", assetId, 1],
+      ["metadataFrozen", assetId, 1],
+      ["metadataSet", assetId, 1],
+    ]);
   });
 
   test("keeps its newest entries only", async () => {
