@@ -21,7 +21,8 @@ interface IIssuers {
     /// address removes the issuer. Only for the token's owner or admin.
     function scheduleIssuer(address token, address issuer) external;
 
-    /// @notice Makes the announced issuer the present one, once the delay has passed. Anyone may call this.
+    /// @notice Makes the announced issuer the present one, once the delay has passed. Only for the token's owner or
+    /// admin: a stranger could make the consents of a pending commit stale.
     function activateIssuer(address token) external;
 
     /// @notice Withdraws the announcement. Only for the token's owner or admin.

@@ -43,6 +43,7 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
 
     /// @inheritdoc IIssuers
     function activateIssuer(address token) external virtual {
+        _requireSpeaker(token);
         Change memory change = _scheduledIssuer[token];
         if (change.activeFrom == 0 || block.timestamp < change.activeFrom) revert ICommittee.ChangeNotDue(change.activeFrom);
         delete _scheduledIssuer[token];

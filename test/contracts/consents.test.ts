@@ -176,7 +176,7 @@ describe.each(MODES)("a %s batch", (mode) => {
     expect(leftOut(await commit(both(), "2"))).toEqual(["sword"]);
     await d.state.write.scheduleIssuer([sword.token, bob.address], { account: d.actors.admin.account });
     await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
-    await d.state.write.activateIssuer([sword.token]);
+    await d.state.write.activateIssuer([sword.token], { account: d.actors.admin.account });
     expect(leftOut(await commit(both(), "3"))).toEqual(["sword"]);
     const assets = [sword, shield].sort((a, b) => (a.assetType < b.assetType ? -1 : 1));
     expect(leftOut(await commit(consentOf(d, bob, assets), "4"))).toEqual([]);
@@ -186,7 +186,7 @@ describe.each(MODES)("a %s batch", (mode) => {
     const before = await commit(both());
     await d.state.write.scheduleIssuer([sword.token, zeroAddress], { account: d.actors.admin.account });
     await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
-    await d.state.write.activateIssuer([sword.token]);
+    await d.state.write.activateIssuer([sword.token], { account: d.actors.admin.account });
     expect(leftOut(await commit(async () => "0x", "2"))).toEqual(["shield"]);
     expect(await paying(before)).toEqual([0, 1, 2]);
   });

@@ -73,7 +73,7 @@ describe("registration", () => {
     for (const each of [asset, tens]) expect(await issuerOf(each)).toEqual([getAddress(FIRST), 2n, true]);
     await d.state.write.scheduleIssuer([token, SECOND], admin);
     await later();
-    await d.state.write.activateIssuer([token]);
+    await d.state.write.activateIssuer([token], admin);
     for (const each of [asset, tens]) expect(await issuerOf(each)).toEqual([getAddress(SECOND), 3n, false]);
   });
 });
@@ -99,16 +99,20 @@ describe("a token's issuer", () => {
     ]);
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 2n, true]);
     await d.state.write.scheduleIssuer([token, FIRST], admin);
-    await d.viem.assertions.revertWithCustomError(d.state.write.activateIssuer([token]), d.state, "ChangeNotDue");
+    await d.viem.assertions.revertWithCustomError(
+      d.state.write.activateIssuer([token], admin),
+      d.state,
+      "ChangeNotDue",
+    );
     await later();
-    await d.state.write.activateIssuer([token]);
+    await d.state.write.activateIssuer([token], admin);
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 3n, false]);
   });
 
   it.each([
     ["another one", SECOND],
     ["nobody", zeroAddress],
-  ] as const)("is replaced by %s once, by anyone, after the delay", async (_, next) => {
+  ] as const)("is replaced by %s once, after the delay", async (_, next) => {
     const { token, asset } = await issued(pad(FIRST));
     const block = await d.publicClient.getBlock();
     await d.viem.assertions.emitWithArgs(
@@ -117,7 +121,7 @@ describe("a token's issuer", () => {
       "IssuerScheduled",
       [getAddress(token), getAddress(next), (at: bigint) => at >= block.timestamp + CHANGE_DELAY],
     );
-    const activate = () => d.state.write.activateIssuer([token], { account: d.actors.stranger.account });
+    const activate = () => d.state.write.activateIssuer([token], admin);
     await d.viem.assertions.revertWithCustomError(activate(), d.state, "ChangeNotDue");
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 1n, false]);
     await later();
@@ -136,7 +140,7 @@ describe("a token's issuer", () => {
     ]);
     await later();
     await d.viem.assertions.revertWithCustomErrorWithArgs(
-      d.state.write.activateIssuer([token]),
+      d.state.write.activateIssuer([token], admin),
       d.state,
       "ChangeNotDue",
       [0n],
@@ -151,6 +155,7 @@ describe("a token's issuer", () => {
         const by = { account: d.actors[who].account };
         for (const change of [
           () => d.state.write.scheduleIssuer([token, SECOND], by),
+          () => d.state.write.activateIssuer([token], by),
           () => d.state.write.cancelIssuer([token], by),
           () => d.state.write.suspendIssuer([token], by),
         ]) {
@@ -161,10 +166,22 @@ describe("a token's issuer", () => {
     }
   });
 
+  it("is not replaced by a stranger just before a commit, whose consent would then be stale", async () => {
+    const { token, asset } = await issued(pad(FIRST));
+    await d.state.write.scheduleIssuer([token, SECOND], admin);
+    await later();
+    for (const who of ["stranger", "operator", "guardian"] as const) {
+      const activation = d.state.write.activateIssuer([token], { account: d.actors[who].account });
+      await d.viem.assertions.revertWithCustomError(activation, d.state, "NotTokenOwner");
+    }
+    expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 1n, false]);
+  });
+
   it("is of a registered token only, and suspended only when there is one", async () => {
     const { token } = await issued("0x");
     for (const [change, which] of [
       [() => d.state.write.scheduleIssuer([INSTANCE, FIRST], admin), INSTANCE],
+      [() => d.state.write.activateIssuer([INSTANCE], admin), INSTANCE],
       [() => d.state.write.cancelIssuer([INSTANCE], admin), INSTANCE],
       [() => d.state.write.suspendIssuer([token], admin), token],
     ] as const) {
