@@ -1,3 +1,4 @@
+import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { createHardhatRuntimeEnvironment } from "hardhat/hre";
 import config from "../../hardhat.config.ts";
@@ -12,12 +13,21 @@ export interface SolidityOutcome {
   readonly reason: string;
 }
 
+/** The suites, one a file: `BatchData.t.sol` and so on. */
+export const SUITES: readonly string[] = readdirSync(new URL(".", import.meta.url)).filter((name) =>
+  name.endsWith(".t.sol"),
+);
+
 /**
  * Runs test/solidity/*.t.sol, which must have been compiled, with Hardhat's own runner.
  *
  * @param effort - `runs` of each fuzz and invariant test; `depth`: calls of one run of an invariant
+ * @param suites - of {@link SUITES}
  */
-export async function runSolidityTests(effort: { runs: number; depth: number }): Promise<SolidityOutcome[]> {
+export async function runSolidityTests(
+  effort: { runs: number; depth: number },
+  suites: readonly string[] = SUITES,
+): Promise<SolidityOutcome[]> {
   const hre = await createHardhatRuntimeEnvironment(
     {
       ...config,
@@ -33,7 +43,10 @@ export async function runSolidityTests(effort: { runs: number; depth: number }):
     {},
     ROOT,
   );
-  const result = (await hre.tasks.getTask(["test", "solidity"]).run({ noCompile: true })) as {
+  const result = (await hre.tasks.getTask(["test", "solidity"]).run({
+    noCompile: true,
+    testFiles: suites.map((name) => `${ROOT}test/solidity/${name}`),
+  })) as {
     readonly value?: TaskOutcome;
     readonly error?: TaskOutcome;
   };
