@@ -236,6 +236,13 @@ describe("the asset registry", () => {
         [HERE, mine.token, BigInt(theirs.assetType)],
       );
     }
+    const { card } = d.assets;
+    await d.viem.assertions.revertWithCustomErrorWithArgs(
+      d.state.write.registerAsset([STANDARD.erc20, HERE, card.token, 1n, SCHEME.mintmark]),
+      d.state,
+      "AssetAlreadyRegistered",
+      [HERE, card.token, BigInt(card.assetType)],
+    );
   });
 
   it("registers a token that has decimals as an ERC-20 only, though it answers no ERC-165", async () => {
