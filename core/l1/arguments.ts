@@ -1,10 +1,21 @@
-import { type Address, concatHex, encodePacked, type Hex, hexToBigInt, numberToHex, size, slice } from "viem";
+import {
+  type Address,
+  concatHex,
+  encodeFunctionData,
+  encodePacked,
+  type Hex,
+  hexToBigInt,
+  numberToHex,
+  size,
+  slice,
+} from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hash, Mode } from "../model.ts";
 import type { AssetId, BatchHeader, Consent, ListedVault, ProvenVault, WithdrawalCall } from "../ports.ts";
 import { ASSET_ENTRY_BYTES } from "../protocol/batch-data.ts";
 import { compareAssets } from "../protocol/manifest.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
+import { stateCommitmentAbi } from "./abi.ts";
 
 /** The contract's values of `Mode`. */
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
@@ -76,6 +87,16 @@ export function packedConsents(assets: readonly AssetId[], consents: readonly Co
 /** The arguments of `withdraw`. */
 export function withdrawalArguments(call: WithdrawalCall) {
   return [...provenVaultArguments(call), call.quantity, call.recipient, call.authorization] as const;
+}
+
+/**
+ * Calldata of `withdraw`, for a transaction to the settlement contract or mirror.
+ *
+ * @example
+ * const data = withdrawCalldata({ ...proof, header, quantity, recipient, authorization: { deadline: 0n, signature: "0x" } });
+ */
+export function withdrawCalldata(call: WithdrawalCall): Hex {
+  return encodeFunctionData({ abi: stateCommitmentAbi, functionName: "withdraw", args: withdrawalArguments(call) });
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The settlement chain over viem: what reads it, and what commits and withdraws. */
 
 export { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
+export { withdrawCalldata } from "./arguments.ts";
 export { connectL1, connectPortal, type L1Options, type L1WriteOptions, type OwnerPortal, readL1 } from "./connect.ts";
 export type { FeeOptions, Finality } from "./connection.ts";
 export { isUnreachable } from "./failure.ts";

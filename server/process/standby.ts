@@ -71,7 +71,7 @@ class LeaderOf {
     this.#closing.abort();
   }
 
-  /** The address of a leader that serves, as soon as there is one. So a takeover delays changes instead of failing them. */
+  /** The address of a leader that serves, as soon as there is one. So a takeover delays changes and fails none. */
   async url(): Promise<string> {
     const end = performance.now() + LEAD_MS;
     while (performance.now() < end && !this.#closing.signal.aborted) {

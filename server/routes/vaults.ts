@@ -1,7 +1,8 @@
+import type { BatchVaultProof, Hex } from "../../core/index.ts";
+import { withdrawCalldata } from "../../core/l1/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ownVaultProof, vault, vaultPage, vaultParams, vaultQuery } from "../schemas/vaults.ts";
 import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../wire/wire.ts";
-import { withdrawCalldata } from "../wire/withdraw-calldata.ts";
 
 export const vaultEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -50,8 +51,16 @@ export const vaultEndpoints: readonly Endpoint[] = [
       return {
         ...proofToWire(proof),
         portal: portal && portalToWire(portal),
-        withdrawCalldata: withdrawCalldata(own.availableBalance, await engine.proofs.exit(vaultId)),
+        withdrawCalldata: ownCalldata(own.availableBalance, await engine.proofs.exit(vaultId)),
       };
     },
   }),
 ];
+
+/** For the owner's own account, without the operator. Null while L1 has no batch of it, and when nothing is left. */
+function ownCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
+  const { header, vault } = proof;
+  if (header === null || quantity === 0n) return null;
+  const authorization = { deadline: 0n, signature: "0x" } as const;
+  return withdrawCalldata({ ...proof, header, quantity, recipient: vault.owner, authorization });
+}

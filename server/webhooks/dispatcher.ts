@@ -108,7 +108,7 @@ export class WebhookDispatcher {
     return this.#attempts.of(webhookId);
   }
 
-  /** Posts a test event now, also to a disabled webhook. Does not change the webhook. `testId` is in the message's id. */
+  /** Posts a test event now, also to a disabled webhook. Does not change the webhook. The message's id has `testId`. */
   test(webhook: Webhook, testId: string = randomUUID()): Promise<Attempt> {
     const { webhookId } = webhook;
     const createdAt = new Date().toISOString();
