@@ -14,13 +14,12 @@ interface ICommittee {
     error CommitteeNotAscending(uint256 index);
     /// @notice The announced committee is another one.
     error CommitteeNotScheduled();
-    /// @notice The attestation's length does not fit its threshold and member count.
+    /// @notice The attestation's length does not fit its members and signatures, or there are not as many signatures as
+    /// its threshold.
     error AttestationMalformed(uint256 length);
-    /// @notice The members and the threshold are not those of the committee of this epoch.
+    /// @notice The members and the threshold are not those of the committee of this epoch, or a signature is not its
+    /// member's over this message.
     error CommitteeMismatch(uint64 epoch);
-    /// @notice Member indices must ascend and name a member; that of signature `index` does not.
-    error SignersNotAscending(uint256 index);
-    error SignatureNotMembers(address member);
 
     /// @notice The hash of members, threshold and epoch (docs/protocol.md 5), and the epoch.
     function committee() external view returns (bytes32 committeeHash, uint64 epoch);

@@ -7,55 +7,62 @@ import {Signatures} from "./Signatures.sol";
 /// @title The check of k of n signatures of a committee, which the contract knows by its hash; docs/protocol.md 5.
 library Attestation {
     uint256 private constant MEMBER_BYTES = 20;
-    /// @dev index:1 r:32 vs:32.
-    uint256 private constant SIGNATURE_BYTES = 65;
+    /// @dev r:32 vs:32, EIP-2098.
+    uint256 private constant SIGNATURE_BYTES = 64;
 
     /// @notice Reverts unless the attestation carries exactly `threshold` signatures of distinct members over the
     /// digest.
+    /// @dev A signature yields its member, and the hash binds each member to its place. So a signature of another
+    /// message or by somebody else makes another committee.
+    /// @param attestation threshold:u8 memberCount:u8, then for each member either 0x00 member:20 or 0x01 r:32 vs:32.
     /// @param committeeHash Hash of the committee of this epoch, which must have signed.
     function check(bytes calldata attestation, bytes32 committeeHash, uint64 epoch, bytes32 digest) internal view {
-        if (attestation.length < 2) revert ICommittee.AttestationMalformed(attestation.length);
         unchecked {
-            uint256 threshold;
-            uint256 memberCount;
+            bytes memory committee;
+            uint256 members;
+            uint256 missing;
+            uint256 forms;
+            uint256 from;
+            uint256 to;
+            // Reads past the end are refused by the check of the length below.
             assembly ("memory-safe") {
                 let head := calldataload(attestation.offset)
-                threshold := byte(0, head)
-                memberCount := byte(1, head)
-            }
-            uint256 signatures = 2 + memberCount * MEMBER_BYTES;
-            if (attestation.length != signatures + threshold * SIGNATURE_BYTES) {
-                revert ICommittee.AttestationMalformed(attestation.length);
-            }
-            bytes memory committee;
-            uint256 entry;
-            assembly ("memory-safe") {
+                missing := byte(0, head)
+                members := byte(1, head)
                 committee := mload(0x40)
-                mstore(0x40, add(add(committee, 32), signatures))
-                mstore(committee, signatures)
-                calldatacopy(add(committee, 32), attestation.offset, signatures)
-                entry := add(attestation.offset, signatures)
+                let size := add(2, mul(members, MEMBER_BYTES))
+                // The last member is written as a whole word.
+                mstore(0x40, add(committee, add(size, 0x40)))
+                mstore(committee, size)
+                mstore(add(committee, 0x20), head)
+                from := add(attestation.offset, 2)
+                to := add(committee, 0x22)
             }
-            if (hashCommittee(epoch, committee) != committeeHash) revert ICommittee.CommitteeMismatch(epoch);
-            uint256 following;
-            for (uint256 i; i < threshold; ++i) {
-                uint256 index;
-                address member;
+            for (; members != 0; --members) {
+                uint256 form;
                 bytes calldata signature;
-                // The read by the index is used only after the check of the index below.
+                address member;
                 assembly ("memory-safe") {
-                    index := byte(0, calldataload(entry))
-                    signature.offset := add(entry, 1)
-                    signature.length := sub(SIGNATURE_BYTES, 1)
-                    entry := add(entry, SIGNATURE_BYTES)
-                    member := shr(96, calldataload(add(add(attestation.offset, 2), mul(MEMBER_BYTES, index))))
+                    form := byte(0, calldataload(from))
+                    signature.offset := add(from, 1)
+                    signature.length := SIGNATURE_BYTES
+                    member := shr(96, calldataload(signature.offset))
                 }
-                // An index below `following` wraps around, so this one comparison refuses it too.
-                if (index - following >= memberCount - following) revert ICommittee.SignersNotAscending(i);
-                following = index + 1;
-                // No member is the zero address, which stands for an invalid signature.
-                if (Signatures.signerOf(digest, signature) != member) revert ICommittee.SignatureNotMembers(member);
+                // The zero address, which is no member, stands for an invalid signature.
+                if (form != 0) member = Signatures.signerOf(digest, signature);
+                forms |= form;
+                missing -= form;
+                assembly ("memory-safe") {
+                    mstore(to, shl(96, member))
+                    to := add(to, MEMBER_BYTES)
+                    from := add(signature.offset, add(MEMBER_BYTES, mul(form, sub(SIGNATURE_BYTES, MEMBER_BYTES))))
+                }
             }
+            assembly ("memory-safe") {
+                from := sub(from, attestation.offset)
+            }
+            if (missing != 0 || forms > 1 || from != attestation.length) revert ICommittee.AttestationMalformed(attestation.length);
+            if (hashCommittee(epoch, committee) != committeeHash) revert ICommittee.CommitteeMismatch(epoch);
         }
     }
 

@@ -96,7 +96,10 @@ library Manifest {
         }
     }
 
-    function _fold(uint256 leaves, uint256 assets) private pure returns (bytes32) {
-        return assets == 0 ? bytes32(0) : LeafTree.fold(leaves, assets);
+    function _fold(uint256 leaves, uint256 assets) private pure returns (bytes32 hash) {
+        if (assets > 1) return LeafTree.fold(leaves, assets);
+        assembly ("memory-safe") {
+            if assets { hash := mload(leaves) }
+        }
     }
 }

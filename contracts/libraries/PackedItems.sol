@@ -9,8 +9,8 @@ import {Vault} from "../interfaces/Model.sol";
 library PackedItems {
     /// @dev The account that authorizes an item.
     struct Word {
-        /// @dev The caller, or the owner who signed the item's list. Zero when the item cannot be tried. For a list,
-        /// bit 160 is set, and the quantity withdrawn before stands above it.
+        /// @dev The caller, or the owner who signed the item's list. For a list, bit 160 is set, and the quantity
+        /// withdrawn before stands above it.
         uint256 by;
         /// @dev Offset of the item's list in the calldata; 0 without a list.
         uint256 list;
@@ -84,12 +84,8 @@ library PackedItems {
     }
 
     /// @notice Completes `word` for an item of a list, and returns the item without its head.
-    /// @param word Its `list` was checked, or is 0. With 0 nobody authorizes the item.
+    /// @param word Its `list` was checked.
     function unlisted(bytes calldata item, Word memory word, uint64 vaultId) internal pure returns (bytes calldata rest) {
-        if (word.list == 0) {
-            word.by = 0;
-            return item;
-        }
         bool valid;
         assembly ("memory-safe") {
             let list := mload(add(word, 0x20))

@@ -30,7 +30,7 @@ import {VaultProofs} from "./VaultProofs.sol";
 abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, IWithdrawals {
     /// @dev Offset of a list in the calldata; 0 and a reason when the list is invalid.
     struct Checked {
-        uint256 list;
+        uint256 place;
         bytes fault;
     }
 
@@ -185,9 +185,10 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         if (PackedItems.isListed(item)) {
             uint256 number = PackedItems.listOf(item);
             if (number >= progress.lists.length) revert PackedItems.ListMalformed();
-            (word.list, reason) = (progress.lists[number].list, progress.lists[number].fault);
+            Checked memory list = progress.lists[number];
+            if (list.place == 0) return (false, list.fault);
+            word.list = list.place;
             item = PackedItems.unlisted(item, word, vaultId);
-            if (word.by == 0) return (false, reason);
         }
         bytes memory callData = PackedItems.callOf(this.withdrawItem.selector, terms, vaultId, assetType, word, item);
         // Checked again, because the copy of a long item uses gas.
@@ -326,7 +327,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
             bytes memory callData = abi.encodeCall(this.checkList, (list));
             _requireGas(itemGas, 0);
             if (!_call(address(this), itemGas, callData)) found[i].fault = _reason(MAX_ITEM_REASON_BYTES);
-            else found[i].list = PackedItems.placeOf(list);
+            else found[i].place = PackedItems.placeOf(list);
         }
     }
 

@@ -5,7 +5,6 @@ import { keccak256 } from "./hash.ts";
 import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
 
 const COMMITTEE_PREFIX = 0x05;
-const SIGNATURE_BYTES = 65;
 /** Half of the order of secp256k1. A signature's s is at most this, so each signature has one form. */
 const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 const Y_PARITY_BIT = 1n << 255n;
@@ -51,44 +50,19 @@ export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMe
 }
 
 /**
- * `threshold:u8 memberCount:u8 memberCount*( member:20 ) threshold*( memberIndex:u8 r:32 vs:32
- * )`. Throws `validation_failed` in the cases of {@link decodeAttestation}.
+ * `threshold:u8 memberCount:u8 memberCount*( 0x00 member:20 | 0x01 r:32 vs:32 )`: each member by its address or its
+ * signature.
+ *
+ * @throws MintmarkError `validation_failed` for members or signatures that do not ascend, a number of signatures other
+ *   than the threshold, or a high s
  */
 export function encodeAttestation({ threshold, members, signatures }: Attestation): Hex {
   requireCommittee(threshold, members);
   requireSignatures(threshold, members.length, signatures);
-  const bytes = new Uint8Array(2 + members.length * 20 + signatures.length * SIGNATURE_BYTES);
-  bytes[0] = threshold;
-  bytes[1] = members.length;
-  let offset = writeMembers(members, bytes, 2);
-  for (const { memberIndex, r, vs } of signatures) {
-    bytes[offset] = memberIndex;
-    writeHex(r, 32, bytes, offset + 1);
-    offset = writeHex(vs, 32, bytes, offset + 33);
-  }
-  return bytesToHex(bytes);
-}
-
-/**
- * The inverse of {@link encodeAttestation}. Does not recover the signers.
- *
- * @throws MintmarkError `validation_failed` for a wrong length, members or indices that do not ascend, a number of
- *   signatures other than the threshold, or a high s
- */
-export function decodeAttestation(attestation: Hex): Attestation {
-  const bytes = hexToBytes(attestation);
-  const [threshold = 0, memberCount = 0] = bytes;
-  const length = 2 + memberCount * 20 + threshold * SIGNATURE_BYTES;
-  requireInteger("length of the attestation", bytes.length, length, length);
-  const field = (offset: number, size: number) => bytesToHex(bytes.subarray(offset, offset + size));
-  const members = Array.from({ length: memberCount }, (_, i) => field(2 + i * 20, 20));
-  const signatures = Array.from({ length: threshold }, (_, i) => {
-    const offset = 2 + memberCount * 20 + i * SIGNATURE_BYTES;
-    return { memberIndex: bytes[offset] ?? 0, r: field(offset + 1, 32), vs: field(offset + 33, 32) };
-  });
-  requireCommittee(threshold, members);
-  requireSignatures(threshold, memberCount, signatures);
-  return { threshold, members, signatures };
+  const signed = new Map(signatures.map(({ memberIndex, r, vs }) => [memberIndex, `01${r.slice(2)}${vs.slice(2)}`]));
+  const byte = (value: number) => value.toString(16).padStart(2, "0");
+  const parts = members.map((member, i) => signed.get(i) ?? `00${member.slice(2).toLowerCase()}`);
+  return `0x${byte(threshold)}${byte(members.length)}${parts.join("")}`;
 }
 
 /**

@@ -4,7 +4,6 @@ export {
   type Attestation,
   type CommitteeMembers,
   committeeHash,
-  decodeAttestation,
   encodeAttestation,
   type MemberSignature,
 } from "./attestation.ts";

@@ -3,6 +3,7 @@ import type { PrivateKeyAccount } from "viem/accounts";
 import { provenVaultArguments, withdrawalArguments, withdrawalBatchArguments } from "../../core/l1/arguments.ts";
 import type { Standard } from "../../core/model.ts";
 import type { BatchHeader, VaultContent, WithdrawalCall } from "../../core/ports.ts";
+import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
@@ -11,7 +12,7 @@ import { proveVault, type VaultProof } from "../../core/protocol/proof.ts";
 import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { type Sent, sendBlobs } from "./blobs.ts";
-import { account, CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
+import { account, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
 import { type Measurement, measurement, type Section } from "./measurement.ts";
 import type { Plain } from "./plain.ts";
 
@@ -24,6 +25,12 @@ const ITEM_GAS = 500_000n;
 const SINGLE_RATIO = 1.6;
 const TOGETHER_RATIO = 1.1;
 const LIST_RATIO = 1.05;
+/** Of an ERC-721 whose storage word is shared, before batches named their assets. */
+const WITHOUT_MANIFEST = 105_154;
+/** What showing the asset may add when it is the batch's only one, and when it is one of as many as a batch can have. */
+const ONLY_ASSET = 1_000;
+const AMONG_MOST_ASSETS = 6_000;
+const MOST_ASSETS = 255;
 const OPENED_AIM = 155_000;
 const OPENED_TOGETHER_AIM = 125_000;
 /** Seconds, the same in every run. */
@@ -52,13 +59,14 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
   ] as const) {
     // Only the ERC-721 figures are targets: the others pay for a whole balance word instead of a bit.
     const aim = (ratio: number) => (standard === "erc721" ? Math.floor(newOwner[standard] * ratio) : null);
+    const shown = standard === "erc721" ? WITHOUT_MANIFEST + ONLY_ASSET : null;
     const chain = await openGasChain();
     const batch = await commitBatch(chain, standard);
     // Another withdrawal comes first, so no counter of the token is zero.
     await single(chain, batch, 300);
     measurements.push(
       measurement(`${name}, owner calls, storage word new`, await single(chain, batch, 0)),
-      measurement(`${name}, owner calls, storage word shared`, await single(chain, batch, 1), 1, aim(SINGLE_RATIO)),
+      measurement(`${name}, owner calls, storage word shared`, await single(chain, batch, 1), 1, shown),
       measurement(`${name}, relayed with a signature, word shared`, await relayed(chain, batch, 2)),
       measurement(`${name}, one in a batch, word shared`, await aloneInBatch(chain, batch, 3), 1, aim(SINGLE_RATIO)),
       measurement(
@@ -82,7 +90,9 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
         Math.floor((ownCall * LIST_RATIO) / TOGETHER),
       ),
     );
-    if (standard === "erc721") measurements.push(...(await voidings(chain, batch)));
+    if (standard === "erc721") {
+      measurements.push(...(await voidings(chain, batch)), await amongMostAssets(chain));
+    }
   }
   return {
     title: "Withdrawals",
@@ -90,7 +100,8 @@ export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
 owner who held none of the token before. An ERC-721 vault takes one bit of a storage word that 256 vaults share, others a
 quarter of one. The batched figure includes a new word for every 256 or 4 vaults. Whoever watches voids the later of two
 vaults of one ERC-721, each with its own proof. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner in
-the same run; for one signature over twenty vaults ${LIST_RATIO} times the owner's own call.`,
+the same run; for one signature over twenty vaults ${LIST_RATIO} times the owner's own call. A withdrawal shows its asset in the
+batch's manifest. That may add ${ONLY_ASSET.toLocaleString("en")} gas to an owner's call for the only asset of a batch, and ${AMONG_MOST_ASSETS.toLocaleString("en")} for one of ${MOST_ASSETS}.`,
     unit: "withdrawal",
     measurements,
   };
@@ -134,6 +145,7 @@ async function commitBatch(
   standard: Standard,
   number = 0,
   send: Send = sendCalldata,
+  others: readonly VaultEntry[] = [],
 ): Promise<Committed> {
   const { connection, state, client, types } = chain;
   const owners = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${Math.min(i, COLLECTION)}`));
@@ -143,6 +155,7 @@ async function commitBatch(
     assetType: types[standard],
     amount: standard === "erc721" ? 1n : 1_000n,
     blob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
+    ...others[i],
   }));
   // The header contains the time, whose zero bytes are cheaper than others.
   await connection.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT + number * 0x10000);
@@ -152,6 +165,32 @@ async function commitBatch(
   if (event === undefined) throw new Error("the commit emitted no event");
   const vaults = placeVaults(slots, "zk-rollup", number).filter((vault) => vault !== null);
   return { owners, vaults, proofOf, header: event.args };
+}
+
+/** An owner's call for an ERC-721 in a batch with as many assets as it can have; the others live on another chain. */
+async function amongMostAssets(chain: GasChain): Promise<Measurement> {
+  const { state } = chain;
+  const others: VaultEntry[] = [];
+  for (const [i, token] of owners(MOST_ASSETS - 1, "other token").entries()) {
+    await state.write.registerAsset([1, 1n, token, 1n, 0]);
+    others.push({
+      chainId: 1n,
+      owner: token,
+      assetType: assetType("erc20", token, 1n),
+      amount: BigInt(i + 1),
+      blob: "0x",
+    });
+  }
+  const batch = await commitBatch(chain, "erc721", 2, sendCalldata, others);
+  await single(chain, batch, 310);
+  const gas = await single(chain, batch, 311);
+  const aim = WITHOUT_MANIFEST + AMONG_MOST_ASSETS;
+  return measurement(
+    `ERC-721, owner calls, storage word shared, one of ${MOST_ASSETS} assets of the batch`,
+    gas,
+    1,
+    aim,
+  );
 }
 
 async function sendCalldata({ state }: GasChain, slots: readonly VaultEntry[], number: number): Promise<Sent> {

@@ -139,11 +139,6 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   VaultCountInvalid: (d) => commitContent(d, "0x", undefined, 0),
   AttestationMalformed: (d) => commitContent(d, "0x"),
   CommitteeMismatch: async (d) => commitContent(d, await attestation({ ...d, members: d.members.slice(1) })),
-  SignersNotAscending: async (d) => {
-    const honest = await attestation(d);
-    return commitContent(d, `${honest.slice(0, -260)}${honest.slice(-130)}${honest.slice(-130)}` as Hex);
-  },
-  SignatureNotMembers: async (d) => commitContent(d, await attestation(d), toHex(2, { size: 32 })),
   HeaderMismatch: (d) =>
     withdrawCoins(d, { header: { batchRoot: zeroHash, vaultCount: 1, committedAt: 0n, sequence: 0n } }),
   ProofInvalid: (d) => withdrawCoins(d, { siblings: [] }),

@@ -1,4 +1,4 @@
-import { concat, encodeFunctionData, type Hex, keccak256, slice, toHex, zeroAddress, zeroHash } from "viem";
+import { concat, encodeFunctionData, type Hex, keccak256, size, slice, toHex, zeroAddress, zeroHash } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { packedAssets } from "../../core/l1/arguments.ts";
@@ -20,8 +20,6 @@ import {
 
 const { fresh } = await openChain();
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-const MEMBERS_END = 2 + 5 * 20;
-const SIGNATURE_BYTES = 65;
 
 describe("validium commits", () => {
   let d: Deployment;
@@ -49,20 +47,20 @@ describe("validium commits", () => {
       { account },
     );
   };
-  const refuses = async (
-    attestation: Hex,
-    error: "AttestationMalformed" | "CommitteeMismatch" | "SignersNotAscending" | "SignatureNotMembers",
-    args: unknown[],
-  ) => d.viem.assertions.revertWithCustomErrorWithArgs(write(attestation), d.state, error, args as never);
-  /** The parts of an honest attestation, to be put together otherwise. */
-  const parts = async (signers: readonly number[] = [0, 1, 2]) => {
-    const whole = (await attest(d, message, { signers, threshold: signers.length })).slice(2);
-    const head = whole.slice(0, MEMBERS_END * 2);
-    const rest = whole.slice(MEMBERS_END * 2);
-    const signatures = signers.map((_, i) => rest.slice(i * SIGNATURE_BYTES * 2, (i + 1) * SIGNATURE_BYTES * 2));
-    return { head, signatures };
-  };
-  const join = (head: string, signatures: readonly string[]): Hex => `0x${head}${signatures.join("")}`;
+  const refuses = async (attestation: Hex, error: "AttestationMalformed" | "CommitteeMismatch", args: unknown[]) =>
+    d.viem.assertions.revertWithCustomErrorWithArgs(write(attestation), d.state, error, args as never);
+  /** One entry for each member: its signature, or its address. */
+  const parts = async (signers: readonly number[] = [0, 1, 2]) =>
+    Promise.all(
+      d.members.map(async (member, i) => {
+        if (!signers.includes(i)) return unsigned(member.address);
+        return signed(await signBatch(d, member, message));
+      }),
+    );
+  const unsigned = (member: Hex) => `00${member.slice(2)}`;
+  const signed = ({ r, vs }: { r: Hex; vs: Hex }) => `01${r.slice(2)}${vs.slice(2)}`;
+  const join = (entries: readonly string[], threshold = 3, count = entries.length): Hex =>
+    concat([toHex(threshold, { size: 1 }), toHex(count, { size: 1 }), `0x${entries.join("")}`]);
   const member = (index: number): Member => {
     const found = d.members[index];
     if (found === undefined) throw new Error(`no member ${index}`);
@@ -94,38 +92,54 @@ describe("validium commits", () => {
   });
 
   describe("refuses an attestation", () => {
-    it("whose signers do not ascend", async () => {
-      const { head, signatures } = await parts();
-      const [a = "", b = "", c = ""] = signatures;
-      await refuses(join(head, [b, a, c]), "SignersNotAscending", [1n]);
-      await refuses(join(head, [a, c, b]), "SignersNotAscending", [2n]);
+    it("whose signatures stand in each other's place", async () => {
+      const [a = "", b = "", c = "", ...others] = await parts();
+      await refuses(join([b, a, c, ...others]), "CommitteeMismatch", [0n]);
+      await refuses(join([a, c, b, ...others]), "CommitteeMismatch", [0n]);
     });
 
     it("with one member's signature twice", async () => {
-      const { head, signatures } = await parts();
-      const [a = "", b = ""] = signatures;
-      await refuses(join(head, [a, a, b]), "SignersNotAscending", [1n]);
-      await refuses(join(head, [a, b, b]), "SignersNotAscending", [2n]);
+      const [a = "", b = "", , ...others] = await parts();
+      await refuses(join([a, b, b, ...others]), "CommitteeMismatch", [0n]);
+      await refuses(join([a, b, unsigned(member(2).address), b, ...others.slice(1)]), "CommitteeMismatch", [0n]);
     });
 
     it("that signs as a member past the last", async () => {
-      const { head, signatures } = await parts();
-      const [a = "", b = "", c = ""] = signatures;
-      await refuses(join(head, [a, b, `05${c.slice(2)}`]), "SignersNotAscending", [2n]);
+      const [a = "", b = "", c = "", ...others] = await parts();
+      await refuses(join([a, b, unsigned(member(2).address), ...others, c]), "CommitteeMismatch", [0n]);
     });
 
     it("with a signature of somebody else", async () => {
       const [foreign] = ascendingAccounts(1) as [Member];
-      const { head, signatures } = await parts();
-      const { r, vs } = await signBatch(d, foreign, message);
-      const forged = `02${r.slice(2)}${vs.slice(2)}`;
-      await refuses(join(head, [...signatures.slice(0, 2), forged]), "SignatureNotMembers", [member(2).address]);
+      const [a = "", b = "", , ...others] = await parts();
+      const forged = signed(await signBatch(d, foreign, message));
+      await refuses(join([a, b, forged, ...others]), "CommitteeMismatch", [0n]);
     });
 
     it("with a member's signature in another member's name", async () => {
-      const { head, signatures } = await parts([0, 1, 3]);
-      const [a = "", b = "", c = ""] = signatures;
-      await refuses(join(`03${head.slice(2)}`, [a, b, `02${c.slice(2)}`]), "SignatureNotMembers", [member(2).address]);
+      const [a = "", b = "", , c = "", last = ""] = await parts([0, 1, 3]);
+      await refuses(join([a, b, c, unsigned(member(3).address), last]), "CommitteeMismatch", [0n]);
+      await write(join([a, b, unsigned(member(2).address), c, last]));
+    });
+
+    it("with the addresses of all members and no signature", async () => {
+      const addresses = d.members.map(({ address }) => unsigned(address));
+      for (const threshold of [0, 3]) {
+        const error = threshold === 0 ? "CommitteeMismatch" : "AttestationMalformed";
+        const attestation = join(addresses, threshold);
+        const args = threshold === 0 ? 0n : BigInt(size(attestation));
+        await refuses(attestation, error, [args]);
+      }
+    });
+
+    it("with an entry that is neither a signature nor an address", async () => {
+      const entries = await parts();
+      for (const form of ["02", "03", "81", "ff"]) {
+        for (const [i, entry] of entries.entries()) {
+          const attestation = join(entries.with(i, `${form}${entry.slice(2)}`));
+          await refuses(attestation, "AttestationMalformed", [BigInt(size(attestation))]);
+        }
+      }
     });
 
     it("in the high-s form of a signature, whose low-s form it takes", async () => {
@@ -135,42 +149,39 @@ describe("validium commits", () => {
       await changeCommittee(d, [account.address], 1);
       const attestation = (s: bigint, yParity: bigint): Hex => {
         const vs = toHex((yParity << 255n) | s, { size: 32 });
-        return concat(["0x0101", account.address, "0x00", r, vs]);
+        return concat(["0x010101", r, vs]);
       };
-      await refuses(attestation(HIGH_S, parity), "SignatureNotMembers", [account.address]);
+      await refuses(attestation(HIGH_S, parity), "CommitteeMismatch", [epoch]);
       await write(attestation(ORDER - HIGH_S, 1n - parity));
     });
 
     it("with a signature of zeros", async () => {
-      const { head, signatures } = await parts();
-      await refuses(join(head, [...signatures.slice(0, 2), `02${"00".repeat(64)}`]), "SignatureNotMembers", [
-        member(2).address,
-      ]);
+      const [a = "", b = "", , ...others] = await parts();
+      await refuses(join([a, b, `01${"00".repeat(64)}`, ...others]), "CommitteeMismatch", [0n]);
     });
 
     it("of another epoch, chain or contract", async () => {
       const other = { ...d, settlement: { ...d.settlement, chainId: 31_338n } };
       const elsewhere = { ...d, settlement: { ...d.settlement, contract: d.tokens.coin.address } };
-      const first: [Hex] = [member(0).address];
-      await refuses(await attest(d, { ...message, epoch: 1n }), "SignatureNotMembers", first);
-      await refuses(await attest(other, message), "SignatureNotMembers", first);
-      await refuses(await attest(elsewhere, message), "SignatureNotMembers", first);
+      await refuses(await attest(d, { ...message, epoch: 1n }), "CommitteeMismatch", [0n]);
+      await refuses(await attest(other, message), "CommitteeMismatch", [0n]);
+      await refuses(await attest(elsewhere, message), "CommitteeMismatch", [0n]);
     });
 
     it("of another batch number, root, count or data", async () => {
       const otherHash = keccak256(toHex("other"));
       const others = [{ batchNumber: 1 }, { batchRoot: otherHash }, { vaultCount: 999 }, { dataHash: otherHash }];
       for (const other of others) {
-        await refuses(await attest(d, { ...message, ...other }), "SignatureNotMembers", [member(0).address]);
+        await refuses(await attest(d, { ...message, ...other }), "CommitteeMismatch", [0n]);
       }
     });
 
     it("for another history, though that has as many batches", async () => {
       const history = keccak256(toHex("other"));
-      await refuses(await attest(d, { ...message, history }), "SignatureNotMembers", [member(0).address]);
+      await refuses(await attest(d, { ...message, history }), "CommitteeMismatch", [0n]);
       const early = await attest(d, message);
       await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 5n)]);
-      await refuses(early, "SignatureNotMembers", [member(0).address]);
+      await refuses(early, "CommitteeMismatch", [0n]);
       await write(await attest(d, { ...message, history: await d.state.read.history() }));
     });
 
@@ -183,21 +194,20 @@ describe("validium commits", () => {
       await refuses(await attest(fewer, message), "CommitteeMismatch", [0n]);
     });
 
-    it("with no signature at all, under a threshold of none", async () => {
-      const { head } = await parts();
-      await refuses(join(`00${head.slice(2)}`, []), "CommitteeMismatch", [0n]);
-    });
-
     it("that is empty, truncated or extended", async () => {
-      const { head, signatures } = await parts();
-      const whole = join(head, signatures);
-      const bytes = BigInt(whole.length / 2 - 1);
+      const entries = await parts();
+      const whole = join(entries);
+      const bytes = BigInt(size(whole));
       await refuses("0x", "AttestationMalformed", [0n]);
       await refuses("0x03", "AttestationMalformed", [1n]);
       await refuses(whole.slice(0, -2) as Hex, "AttestationMalformed", [bytes - 1n]);
-      await refuses(join(head, signatures.slice(0, 2)), "AttestationMalformed", [bytes - 65n]);
       await refuses(`${whole}00`, "AttestationMalformed", [bytes + 1n]);
-      await refuses(join(head, [...signatures, signatures[2] ?? ""]), "AttestationMalformed", [bytes + 65n]);
+      await refuses(join(entries.slice(0, -1), 3, 5), "AttestationMalformed", [bytes - 21n]);
+      await refuses(join(entries, 3, 4), "AttestationMalformed", [bytes]);
+      const two = join(await parts([0, 1]));
+      await refuses(two, "AttestationMalformed", [bytes - 44n]);
+      const four = join(await parts([0, 1, 2, 3]));
+      await refuses(four, "AttestationMalformed", [bytes + 44n]);
     });
   });
 
@@ -262,7 +272,7 @@ describe("validium commits", () => {
     const attestation = await attest(d, message);
     for (const other of [assets.slice(1), assets.slice(0, 1), [], [...assets, d.assets.item].sort(compareAssets)]) {
       const call = write(attestation, { assets: packedAssets(other) });
-      await d.viem.assertions.revertWithCustomError(call, d.state, "SignatureNotMembers");
+      await d.viem.assertions.revertWithCustomError(call, d.state, "CommitteeMismatch");
     }
     await write(attestation);
   });

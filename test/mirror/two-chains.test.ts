@@ -103,7 +103,7 @@ describe("a mirror on another chain", () => {
       { source: { contract: `0x${"77".repeat(20)}` } },
     ] as const) {
       const foreign = world.mirror.advance(empty, growth, await signed(to, change));
-      await expect(foreign).rejects.toThrow("SignatureNotMembers");
+      await expect(foreign).rejects.toThrow("CommitteeMismatch");
     }
     // As it stands, the very same is taken: the refusals above were for the one thing changed.
     await world.mirror.advance(empty, growth, await signed(to));

@@ -105,11 +105,11 @@ abstract contract Exit {
     /// @dev Signed by the first members, as many as it takes.
     function attest(bytes32 digest, uint8 threshold) internal view returns (bytes memory attestation) {
         attestation = abi.encodePacked(threshold, uint8(MEMBERS));
-        for (uint256 i; i < MEMBERS; ++i) attestation = abi.encodePacked(attestation, members[i]);
-        for (uint8 i; i < threshold; ++i) {
+        for (uint256 i; i < threshold; ++i) {
             (uint8 v, bytes32 r, bytes32 s) = vm.sign(_memberKeys[i], digest);
-            attestation = abi.encodePacked(attestation, i, r, bytes32(uint256(s) | (uint256(v - 27) << 255)));
+            attestation = abi.encodePacked(attestation, uint8(1), r, bytes32(uint256(s) | (uint256(v - 27) << 255)));
         }
+        for (uint256 i = threshold; i < MEMBERS; ++i) attestation = abi.encodePacked(attestation, uint8(0), members[i]);
     }
 
     function sign(uint256 key, uint64 vaultId, uint64 before, uint64 quantity, address recipient, uint64 deadline)

@@ -53,8 +53,7 @@ abstract contract MirrorRelayers is Mirrored {
         if (flaw == Flaw.NotNewer) growth.count = uint64(seed % (first + 1));
         if (flaw == Flaw.RivalHistory) growth = _rival(growth, first, seed);
         bytes memory attestation = _flawedAttestation(stateAfter(growth), flaw);
-        bytes4 name = ICommittee.SignatureNotMembers.selector;
-        if (flaw == Flaw.OtherCommittee || flaw == Flaw.TooFewSigners) name = ICommittee.CommitteeMismatch.selector;
+        bytes4 name = ICommittee.CommitteeMismatch.selector;
         if (flaw == Flaw.NotNewer) name = IStateMirror.StateNotNewer.selector;
         if (flaw == Flaw.RivalHistory) name = IStateMirror.StateNotConsistent.selector;
         mustRefuse(abi.encodeCall(mirror.advance, (present, growth, attestation)), name);
@@ -140,7 +139,7 @@ abstract contract MirrorRelayers is Mirrored {
         if (flaw == Flaw.OtherChainsDomain) digest = typedDigest(message, SOURCE_CHAIN, address(mirror));
         if (flaw == Flaw.OtherContractsDomain) digest = typedDigest(message, block.chainid, SOURCE);
         attestation = attest(digest, flaw == Flaw.TooFewSigners ? threshold - 1 : threshold);
-        // One bit of the first member's address.
-        if (flaw == Flaw.OtherCommittee) attestation[2] ^= 0x01;
+        // One bit of the last member's address, or of its signature.
+        if (flaw == Flaw.OtherCommittee) attestation[attestation.length - 1] ^= 0x01;
     }
 }

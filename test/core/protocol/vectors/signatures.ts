@@ -125,24 +125,25 @@ function spoiled(
   signatures: readonly { memberIndex: number; r: Hash; vs: Hash }[],
 ) {
   const u8 = (value: number) => value.toString(16).padStart(2, "0");
-  const bytes = (threshold: number, who: readonly Hex[], chosen: readonly number[], index = (i: number) => i) =>
-    `0x${u8(threshold)}${u8(who.length)}${who.map((member) => member.slice(2)).join("")}${chosen
-      .map((i) => u8(index(i)) + (signatures[i]?.r.slice(2) ?? "") + (signatures[i]?.vs.slice(2) ?? ""))
-      .join("")}`;
-  const swapped = [members[1], members[0], ...members.slice(2)].filter((member) => member !== undefined);
+  const signed = (i: number) => `01${signatures[i]?.r.slice(2)}${signatures[i]?.vs.slice(2)}`;
+  const entries = (who: readonly Hex[], signers: readonly number[]) =>
+    who.map((member, i) => (signers.includes(i) ? signed(i) : `00${member.slice(2)}`));
+  const bytes = (threshold: number, all: readonly string[]) => `0x${u8(threshold)}${u8(all.length)}${all.join("")}`;
+  const honest = entries(members, [0, 2, 4]);
+  const [a = "", b = "", c = "", ...others] = honest;
   return [
     { name: "empty", attestation: "0x" },
     { name: "a byte too few", attestation: valid.slice(0, -2) },
     { name: "a byte too many", attestation: `${valid}00` },
-    { name: "a signature too few", attestation: bytes(3, members, [0, 2]) },
-    { name: "a signature too many", attestation: bytes(3, members, [0, 2, 3, 4]) },
-    { name: "threshold 0", attestation: bytes(0, members, []) },
-    { name: "a threshold above the members", attestation: bytes(3, members.slice(0, 2), [0, 1, 1]) },
-    { name: "the same member twice", attestation: bytes(3, members, [0, 2, 2]) },
-    { name: "signatures out of order", attestation: bytes(3, members, [2, 0, 4]) },
-    { name: "a member index past the members", attestation: bytes(3, members, [0, 2, 4], (i) => (i === 4 ? 5 : i)) },
-    { name: "members out of order", attestation: bytes(3, swapped, [0, 2, 4]) },
-    { name: "a member twice", attestation: bytes(3, [...members.slice(0, 2), ...members.slice(1, 4)], [0, 2, 4]) },
+    { name: "a signature too few", attestation: bytes(3, entries(members, [0, 2])) },
+    { name: "a signature too many", attestation: bytes(3, entries(members, [0, 2, 3, 4])) },
+    { name: "threshold 0", attestation: bytes(0, entries(members, [])) },
+    { name: "a threshold above the members", attestation: bytes(3, [a, signed(1)]) },
+    { name: "a member's signature in another's place", attestation: bytes(3, [c, b, a, ...others]) },
+    { name: "the same signature twice", attestation: bytes(3, [a, b, a, ...others]) },
+    { name: "a member too many", attestation: bytes(3, [...honest, b]) },
+    { name: "an unknown form of a member", attestation: bytes(3, [a, `02${b.slice(2)}`, c, ...others]) },
+    { name: "members out of order", attestation: bytes(3, [b, a, c, ...others]) },
     { name: "a high s", attestation: `${valid.slice(0, -64)}${"f".repeat(64)}` },
   ];
 }
