@@ -194,7 +194,7 @@ async function take(
 /** What a mint says when the key that created a link is revoked or has expired, or its application is suspended. */
 const BY_KEY: ReadonlySet<string> = new Set(["credentials_invalid", "credentials_expired", "application_suspended"]);
 
-/** The journal sequence of the mint that has taken a link; null while it is open. Throws when it is not this owner's. */
+/** The journal sequence of the mint that has taken a link; null while it is open. Throws for another owner's. */
 function earlierTaking(
   ledger: Ledger,
   { status, ownerAddress, mintSequence, expiresAt }: ClaimRecord,

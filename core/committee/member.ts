@@ -184,7 +184,7 @@ export class CommitteeMember {
   }
 
   /**
-   * Notes the roots that L1's newest events have of signed batches: L1 may have left assets out, which it pays to nobody.
+   * Notes the roots that L1's newest events have of signed batches: L1 may have left assets out.
    * Returns whether there was one to note.
    */
   async #learnRoots(from: number): Promise<boolean> {

@@ -29,7 +29,7 @@ import {
 
 /** What an owner has signed once for many vaults. */
 export interface WithdrawalListRequest {
-  /** 1 to 256, each vault once, in the order that was signed. All have one owner, and their tokens live on one chain. */
+  /** 1 to 256, each vault once, in the order that was signed. All have one owner, and tokens of one chain. */
   readonly vaults: readonly ListedVault[];
   /** Default: the owner. */
   readonly recipient?: Address;

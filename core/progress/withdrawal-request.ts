@@ -64,7 +64,7 @@ async function requestWithdrawal(
       keys: () => [key, authorization],
       apply(group, [onDisk, taken]) {
         requireKey(ledger, principal);
-        // The same request arrived twice at once, or the owner signed the same again and the signature came out otherwise.
+        // The same request arrived twice at once, or the owner signed anew with another signature.
         const earlierId = group.resolve(authorization, taken);
         if (earlierId !== undefined) return decodeRecord(withdrawalIdRecord, earlierId, "An authorization");
         ledger.requirePromising();

@@ -23,7 +23,7 @@ const scratch = new ByteWriter(1 << 14);
  * vault  = holder:1 assetIndex amount createdAfter updatedAfter blobLength:1 blob
  * ```
  *
- * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from the vault's creation.
+ * Numbers without a size are varints; `createdAfter` counts ms from `baseTime`, `updatedAfter` from that.
  */
 export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
   const holders = new Map<number, { readonly position: number; readonly vault: StoredVault }>();

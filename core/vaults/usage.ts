@@ -60,7 +60,7 @@ export async function usageOf(ledger: Ledger, applicationId: Uuid, options: Usag
   return { mints, transactions: nextSequence, keys, periods };
 }
 
-/** The first transaction of each time or later. Looks for the middle time first, so that empty periods cost no reads. */
+/** The first transaction of each time or later. Looks for the middle time first, so empty periods cost no reads. */
 async function sequencesAt(
   ledger: Ledger,
   applicationIndex: number,

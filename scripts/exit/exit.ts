@@ -60,7 +60,7 @@ export async function exitFromFiles({ kits: paths, ...rest }: ExitFromFilesOptio
   return exitWithKits({ ...exit, kits: await Promise.all(paths.map(readExitKit)) });
 }
 
-/** The owner's one signature for all that is left of many vaults, as `POST /api/v1/withdrawals/bulk` takes it. Sends nothing. */
+/** The owner's one signature for all that is left of many vaults, for `POST /api/v1/withdrawals/bulk`. Sends nothing. */
 export async function signExits({ kits: paths, ...rest }: ExitFromFilesOptions & { readonly deadline: bigint }) {
   const { account, deadline } = rest;
   const { kit, l1, recipient = kit.vault.owner } = await connect({ kit: paths[0] ?? "", ...rest });
