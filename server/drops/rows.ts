@@ -62,6 +62,10 @@ export class UnreadableRow extends Error {
 
 /** Longest line, in bytes. The longest blob takes a hundredth of it. */
 const MAX_ROW_BYTES = 64 * 1024;
+const TOO_LONG = `the row has more than ${MAX_ROW_BYTES} bytes`;
+/** Stands for bytes that are no text. */
+const UNREADABLE = "\ufffd";
+const NOT_UTF8 = "has bytes that are not UTF-8; save the file as CSV in UTF-8";
 
 /** The rows of a file, in order. Throws `UnreadableRow`. */
 export function rowsOf(source: AsyncIterable<Uint8Array>, format: DropFormat): AsyncGenerator<Row> {
@@ -81,7 +85,7 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
     trim: true,
   });
   // The parser also reports a failure of the file, where its records are read.
-  const feeding = pipeline(source, parser).catch(() => {});
+  const feeding = pipeline(shortLines(source), parser).catch(() => {});
   try {
     for await (const { record, info } of parser as AsyncIterable<CsvRecord>) yield csvRow(record, info.lines);
   } catch (error) {
@@ -93,6 +97,26 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
   }
 }
 
+/** Passes pieces on. The parser's own limit counts no empty fields: a line of commas would fill the memory. */
+async function* shortLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let line = 1;
+  let length = 0;
+  for await (const piece of source) {
+    for (let start = 0; start < piece.length; ) {
+      const found = piece.indexOf(NEWLINE, start);
+      const end = found === -1 ? piece.length : found;
+      length += end - start;
+      if (length > MAX_ROW_BYTES) throw new UnreadableRow(line, TOO_LONG);
+      if (found !== -1) {
+        line++;
+        length = 0;
+      }
+      start = end + 1;
+    }
+    yield piece;
+  }
+}
+
 interface CsvRecord {
   readonly record: Readonly<Record<string, string>>;
   readonly info: { readonly lines: number };
@@ -100,6 +124,7 @@ interface CsvRecord {
 
 function columnsOf(names: readonly string[]): string[] {
   const known: readonly string[] = [...ROW_FIELDS, ...METADATA_COLUMNS];
+  if (names.some((name) => name.includes(UNREADABLE))) throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
   const unknown = names.find((name) => !known.includes(name) && !name.startsWith(ATTRIBUTE));
   if (unknown !== undefined) {
     const columns = [...known, `${ATTRIBUTE}…`].join(", ");
@@ -117,6 +142,7 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
   let bytes = 0;
   for (const [name, text] of Object.entries(record)) {
     if (text === "") continue;
+    if (text.includes(UNREADABLE)) throw new UnreadableRow(row, `${name} ${NOT_UTF8}`);
     bytes += name.length + text.length + 6;
     if (name === "metadata") fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
     else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
@@ -138,7 +164,7 @@ function meaningOf({ code, message }: Error & { readonly code?: string }): strin
     case "CSV_RECORD_INCONSISTENT_COLUMNS":
       return "the row has more or fewer fields than the header";
     case "CSV_MAX_RECORD_SIZE":
-      return `the row has more than ${MAX_ROW_BYTES} bytes`;
+      return TOO_LONG;
     case "CSV_QUOTE_NOT_CLOSED":
       return "a quoted field does not end";
     case "CSV_INVALID_CLOSING_QUOTE":
@@ -162,7 +188,7 @@ async function* ndjsonRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Ro
       start = end + 1;
     }
     rest = bytes.subarray(start);
-    if (rest.length > MAX_ROW_BYTES) throw new UnreadableRow(row + 1, `the row has more than ${MAX_ROW_BYTES} bytes`);
+    if (rest.length > MAX_ROW_BYTES) throw new UnreadableRow(row + 1, TOO_LONG);
   }
   const last = ndjsonRow(rest, row + 1);
   if (last !== null) yield last;
@@ -172,7 +198,7 @@ const NEWLINE = 0x0a;
 
 /** null for an empty line. */
 function ndjsonRow(line: Uint8Array, row: number): Row | null {
-  if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, `the row has more than ${MAX_ROW_BYTES} bytes`);
+  if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, TOO_LONG);
   if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
   const fields = readObject(line, row, "the line is not a JSON object");
   const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.some((field) => field === name));

@@ -24,12 +24,12 @@ afterAll(async () => {
 });
 
 /** The text in pieces of a few bytes, so that rows, characters and line ends are cut. */
-async function* piecesOf(text: string, length = 7): AsyncGenerator<Uint8Array> {
-  const bytes = Buffer.from(text);
+async function* piecesOf(text: string | Buffer, length = 7): AsyncGenerator<Uint8Array> {
+  const bytes = typeof text === "string" ? Buffer.from(text) : text;
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
 }
 
-const survey = (text: string, format: "csv" | "ndjson" = "csv", assetId?: string) =>
+const survey = (text: string | Buffer, format: "csv" | "ndjson" = "csv", assetId?: string) =>
   surveyOf(piecesOf(text), format, { assetId }, world.engine.limits);
 const owner = (index: number) => `0x${(0x1000 + index).toString(16).padStart(40, "0")}`;
 const lines = (path: string) =>
@@ -93,6 +93,30 @@ describe("the form of the rows", () => {
   ])("finds %s, and names its row", async (_, text, row, field, detail) => {
     const { errors } = await survey(text, "csv", asset);
     expect(errors[0]).toMatchObject({ row, field, code: "validation_failed", detail: expect.stringContaining(detail) });
+  });
+
+  test("is found in a file of another encoding, instead of a name with holes", async () => {
+    const inLatin1 = (text: string) => survey(Buffer.from(text, "latin1"), "csv", asset);
+    expect((await inLatin1(`ownerAddress,tokenId,name\n${good},1,One\n${good},2,Café\n`)).errors).toMatchObject([
+      { row: 3, detail: "name has bytes that are not UTF-8; save the file as CSV in UTF-8" },
+    ]);
+    expect((await inLatin1(`ownerAddress,tokenId,attribute:Größe\n${good},1,XL\n`)).errors).toMatchObject([
+      { row: 1, detail: "the header has bytes that are not UTF-8; save the file as CSV in UTF-8" },
+    ]);
+  });
+
+  test.each(["a", ",", '"', "\u00e9"])("refuses an endless row of %s before it fills the memory", async (letter) => {
+    let read = 0;
+    async function* endless() {
+      yield Buffer.from(`ownerAddress,amount\n${good},1\n`);
+      // So a parser that reads all of them fails, instead of hanging.
+      for (; read < 64; read++) {
+        yield Buffer.from(letter.repeat(65_536 / Buffer.byteLength(letter)));
+      }
+    }
+    const { errors } = await surveyOf(endless(), "csv", { assetId: asset }, world.engine.limits);
+    expect(errors).toMatchObject([{ row: 3, detail: "the row has more than 65536 bytes" }]);
+    expect(read).toBeLessThan(64);
   });
 
   test("of NDJSON is found too, and numbers that JSON readers round", async () => {
