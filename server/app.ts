@@ -7,6 +7,7 @@ import { Account, KEY_UNIT, PUBLIC_UNIT } from "./access/account.ts";
 import { authenticate, authenticateOwner, countFailure, countFailures } from "./access/authentication.ts";
 import { authenticateMember } from "./access/console-session.ts";
 import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/held-bytes.ts";
+import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./access/owner-relay.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./access/rate-limit.ts";
 import { MemberSignIn, OwnerSignIn } from "./access/sign-in.ts";
 import { Drops } from "./drops/jobs.ts";
@@ -92,6 +93,8 @@ export interface ServerOptions {
   readonly hosts?: readonly string[];
   /** Address of an Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string;
+  /** Vaults a day that each signed-in owner may withdraw at the operator's cost; 0 turns it off. Default 256. */
+  readonly ownerRelayVaults?: number;
   /** A working mint request for the documents: the sandbox gives its own users and assets. */
   readonly mintExample?: unknown;
   /**
@@ -163,6 +166,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     tokens: new AccessTokens(engine, tokenSecret, options.trustedIssuer),
     owners: new OwnerSignIn(engine, tokenSecret, verifySignature),
     members: new MemberSignIn(engine, verifySignature),
+    ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
     origin: options.origin,
     chains,
     explorerRpc: options.explorerRpc,

@@ -131,6 +131,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
     hosts: [...hosts, config.MINTMARK_HOST],
     ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),
+    ownerRelayVaults: config.MINTMARK_OWNER_RELAY_VAULTS,
     ...(trustedIssuer && { trustedIssuer }),
     rateLimits: {
       key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS },

@@ -2,6 +2,7 @@ import type { KitChain } from "../core/exit/index.ts";
 import type { Engine, L1Reader } from "../core/index.ts";
 import type { AccessTokens } from "./access/access-token.ts";
 import type { HeldBytes } from "./access/held-bytes.ts";
+import type { OwnerRelay } from "./access/owner-relay.ts";
 import type { Quota } from "./access/rate-limit.ts";
 import type { MemberSignIn, OwnerSignIn } from "./access/sign-in.ts";
 import type { Drops } from "./drops/jobs.ts";
@@ -25,6 +26,8 @@ export interface Service {
   readonly tokens: AccessTokens;
   readonly owners: OwnerSignIn;
   readonly members: MemberSignIn;
+  /** What the operator pays for signed-in owners. */
+  readonly ownerRelay: OwnerRelay;
   /**
    * The server's address for browsers, such as `https://mint.example`. Without it owners sign in over loopback only.
    */

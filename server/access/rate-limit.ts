@@ -70,6 +70,12 @@ export class TokenBuckets {
     };
   }
 
+  /** Returns units that were taken for nothing. */
+  giveBack(caller: string, units: number): void {
+    const bucket = this.#refilled(caller, this.quota.units / this.quota.windowSeconds);
+    bucket.units = Math.min(this.quota.units, bucket.units + units);
+  }
+
   /** Takes units and sets the IETF RateLimit fields. Throws `rate_limited` with Retry-After when too few are left. */
   spend(caller: string, cost: number, reply: FastifyReply): void {
     const grant = this.take(caller, cost);

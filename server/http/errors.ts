@@ -32,6 +32,8 @@ export const SERVER_ERROR_CODES = {
   drop_invalid: "Rows of the drop have a wrong form; see `errors`. Nothing was minted.",
   too_many_drops: "The application has reached its limit of unfinished drops; wait for one to finish, or stop one.",
   drops_unavailable: "This server accepts no drops. Use the command `mintmark drop`, or another server.",
+  owner_relay_off:
+    "This operator does not pay for withdrawals of signed-in owners. Withdraw by your own transaction, with the exit kit.",
   too_many_streams: "The key has reached its limit of open event streams; close one.",
   internal: "The server failed, and cannot say whether the request changed anything. Quote the requestId.",
   issuer_unreachable:
@@ -57,6 +59,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   scope_missing: 403,
   role_missing: 403,
   application_suspended: 403,
+  owner_relay_off: 403,
   route_not_found: 404,
   application_not_found: 404,
   key_not_found: 404,

@@ -17,7 +17,8 @@ const POLICY = contentPolicy({
 });
 
 /** The explorer: batches, vaults and state. The core's own code checks them against L1 in the visitor's browser. */
-export function explorerPage({ engine, explorerRpc }: Pick<Service, "engine" | "explorerRpc">): Page {
+export function explorerPage(service: Pick<Service, "engine" | "explorerRpc" | "ownerRelay">): Page {
+  const { engine, explorerRpc, ownerRelay } = service;
   return {
     address: "/explorer",
     policy: POLICY,
@@ -29,7 +30,8 @@ export function explorerPage({ engine, explorerRpc }: Pick<Service, "engine" | "
         pageScript("explorer"),
         pageScript("withdraw"),
       ]);
-      const settings = { environment: engine.environment, rpc: explorerRpc ?? null };
+      const { environment } = engine;
+      const settings = { environment, rpc: explorerRpc ?? null, relayVaults: ownerRelay.vaultsPerDay };
       return [
         pageFile("", html, "index.html"),
         pageFile("style.css", style),

@@ -1,3 +1,4 @@
+import type { ListedWithdrawal, Withdrawal } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import {
   ownersListReply,
@@ -13,9 +14,18 @@ import { countVaults, LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
 
 const LIST = "/owner/v1/withdrawals";
 
+function isOnTheWay({ status }: Withdrawal): boolean {
+  return status === "accepted" || status === "submitted";
+}
+
+function countAccepted(listed: readonly ListedWithdrawal[]): number {
+  return listed.filter(({ error }) => error === null).length;
+}
+
 /**
  * Withdrawals by the operator's relay for a signed-in owner, whatever application its vaults are of. Each costs the
- * operator gas, so an owner withdraws whole vaults, and each vault of a list costs a unit of its address's rate.
+ * operator gas, so an owner withdraws whole vaults, only so many a day, and each vault of a list costs a unit of its
+ * address's rate.
  */
 export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -29,9 +39,11 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     cost: (body) => countVaults({ vaults: (body as { vaultIds?: unknown } | null)?.vaultIds }),
     example: { vaultIds: ["9223372036854775808", "9223372036854775809"] },
     success: { status: 200, description: "What to sign.", schemas: [preparation] },
-    errors: [...LIST_ERRORS, ...VAULT_ERRORS],
-    async handle({ service: { engine }, owner, body: { vaultIds, recipient, deadline }, reply }) {
+    errors: [...LIST_ERRORS, ...VAULT_ERRORS, "owner_relay_off"],
+    async handle({ service: { engine, ownerRelay }, owner, body: { vaultIds, recipient, deadline }, reply }) {
       reply.header("cache-control", "no-store");
+      // Before the owner signs in vain.
+      ownerRelay.requireFor(owner, vaultIds.length);
       const prepared = await engine.withdrawals.prepare(
         { owner },
         {
@@ -59,10 +71,17 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       signature: `0x${"00".repeat(65)}`,
     },
     success: { status: 202, description: "The result for each vault.", schemas: [ownersListReply] },
-    errors: [...LIST_ERRORS, "l1_not_compared", "signature_invalid", "l1_failed"],
-    async handle({ service: { engine }, owner, body, reply }) {
+    errors: [...LIST_ERRORS, "l1_not_compared", "signature_invalid", "l1_failed", "owner_relay_off"],
+    async handle({ service: { engine, ownerRelay }, owner, body, reply }) {
       reply.header("cache-control", "no-store");
-      const listed = await engine.withdrawals.requestList({ owner }, body);
+      const newest = await engine.withdrawals.newestOf(
+        owner,
+        body.vaults.map(({ vaultId }) => vaultId),
+      );
+      // A repeated list is answered as before, and costs nothing more.
+      const fresh = newest.filter((withdrawal) => withdrawal === null || !isOnTheWay(withdrawal)).length;
+      const request = () => engine.withdrawals.requestList({ owner }, body);
+      const listed = await ownerRelay.count(owner, fresh, request, countAccepted);
       return {
         vaults: listed.map(({ vaultId, withdrawal, error }) => ({
           vaultId: decimal(vaultId),

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { DEFAULT_LIMITS, type Hex } from "../../core/index.ts";
 import { ISSUER } from "../access/access-token.ts";
 import { DEFAULT_MEMORY_LIMITS } from "../access/held-bytes.ts";
+import { DEFAULT_OWNER_RELAY_VAULTS } from "../access/owner-relay.ts";
 import { DEFAULT_RATE_LIMITS } from "../access/rate-limit.ts";
 import { address, member } from "./member-setting.ts";
 import { mirrorSettings } from "./mirror-settings.ts";
@@ -186,6 +187,11 @@ const variables = z.object({
     .url({ protocol: /^https?$/, error: "Give the address of an RPC." })
     .optional()
     .describe("An RPC that the explorer offers to visitors; it must accept requests from any origin."),
+  MINTMARK_OWNER_RELAY_VAULTS: count(0, 999_999_999)
+    .default(DEFAULT_OWNER_RELAY_VAULTS)
+    .describe(
+      "Vaults a day that each owner who signs in to the explorer may withdraw at the operator's cost; 0 turns it off, and owners pay themselves.",
+    ),
   MINTMARK_WEBHOOK_REACH: z
     .enum(["public", "public-and-loopback"])
     .default("public")

@@ -1,6 +1,6 @@
 import { hashTypedData, type TypedDataDefinition } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { withdrawalDigest, withdrawalListDigest } from "../../core/protocol/typed-data.ts";
 import { type Answer, createWorld, refusal, SETTLEMENT, type SendOptions, type World } from "./fixture.ts";
 
@@ -200,4 +200,58 @@ test("an owner's session withdraws nobody else's vaults, and costs a unit for ea
   const body = { vaultIds: many };
   const paid = await poor.send("POST", "/owner/v1/withdrawals/prepare", { ...poorSession, body });
   expect(refusal(paid).code).toBe("rate_limited");
+});
+
+describe("the operator pays for an owner", () => {
+  let shared: World;
+  let paying: World;
+  beforeEach(() => {
+    shared = world;
+  });
+  afterEach(async () => {
+    world = shared;
+    await paying[Symbol.asyncDispose]();
+  });
+
+  /** A server that pays for so many vaults of an owner a day, three of which the owner has. */
+  async function start(ownerRelayVaults: number, now: () => number) {
+    paying = await createWorld({ ownerRelayVaults, now });
+    world = paying;
+    const { body } = await paying.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
+    return { ids: await vaults(3, { user: body.userId }), options: await signedIn(owner) };
+  }
+  const ask = (vaultIds: readonly string[], options: SendOptions) =>
+    paying.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds } });
+  const settings = async () => (await paying.app.inject("/explorer/settings.json")).json();
+
+  test("for so many vaults a day, not for refused or repeated ones", async () => {
+    let now = 0;
+    const { ids, options } = await start(2, () => now);
+    const [first = "", second = "", third = ""] = ids;
+    expect(await settings()).toMatchObject({ relayVaults: 2 });
+    expect(refusal(await ask(ids, options))).toMatchObject({ code: "validation_failed" });
+    const prepared = await ask([first, second], options);
+    // A list by another key is refused, and counts nothing.
+    expect(refusal(await submitted(prepared, stranger, options)).code).toBe("signature_invalid");
+    expect((await submitted(prepared, owner, options)).status).toBe(202);
+    // The same list again, as after a lost answer.
+    expect((await submitted(prepared, owner, options)).status).toBe(202);
+    const later = await ask([third], options);
+    expect(refusal(later)).toMatchObject({ code: "rate_limited" });
+    expect(later.body.detail).toMatch(/pays for 0 more of your vaults now.*by your own transaction/);
+    expect(later.headers["retry-after"]).toBe("43200");
+    now += 43_200_000;
+    expect((await submitted(await ask([third], options), owner, options)).status).toBe(202);
+  });
+
+  test("for none when the operator turns it off, before the owner signs", async () => {
+    const { ids, options } = await start(0, () => 0);
+    expect(await settings()).toMatchObject({ relayVaults: 0 });
+    expect(refusal(await ask(ids.slice(0, 1), options))).toMatchObject({ code: "owner_relay_off" });
+    const list = { vaults: [{ vaultId: ids[0], quantity: "10" }], deadline: "1893456000", signature: "0x00" };
+    const sent = await paying.send("POST", "/owner/v1/withdrawals", { ...options, body: list });
+    expect(refusal(sent)).toMatchObject({ code: "owner_relay_off" });
+    // The application still withdraws for its users.
+    expect((await prepare({ vaults: namesOf(ids) })).status).toBe(200);
+  });
 });

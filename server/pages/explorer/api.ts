@@ -42,6 +42,8 @@ export interface Proof extends VaultProof {
 export interface Settings {
   readonly environment: string;
   readonly rpc: string | null;
+  /** Vaults of an owner that the operator withdraws at its cost a day; 0 when it pays for none. */
+  readonly relayVaults: number;
 }
 
 /** An answer that is a problem document. */

@@ -9,7 +9,7 @@ type Choice = "wallet" | "own" | "operator";
 const REMEMBERED = "mintmark.rpc";
 const NODE_ADDRESS = /^https:\/\/|^http:\/\/(?:127\.0\.0\.1|localhost)(?::\d+)?(?:\/|$)/;
 
-let settings: Settings = { environment: "", rpc: null };
+let settings: Settings = { environment: "", rpc: null, relayVaults: 0 };
 let choice: Choice | null = null;
 let ownAddress = "";
 let operatorState: Promise<State> | undefined;
@@ -35,6 +35,11 @@ function chosenProvider(): Provider | null {
   if (choice === "wallet") return wallet();
   if (choice === "own") return node(ownAddress);
   return choice === "operator" && settings.rpc !== null ? node(settings.rpc) : null;
+}
+
+/** Vaults of an owner that the operator withdraws at its cost a day; 0 when it pays for none. */
+export function relayVaults(): number {
+  return settings.relayVaults;
 }
 
 /** The source of L1 data, worded so that a visitor can judge it. */

@@ -1,6 +1,7 @@
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
 import { sentenceOf } from "./dom.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
+import { relayVaults } from "./source.ts";
 import { switchChain } from "./wallets.ts";
 
 /** How a vault stands, and in words. */
@@ -31,19 +32,20 @@ interface Refused {
   readonly error: { readonly detail: string } | null;
 }
 
-/** Most vaults of one signature. */
+/** Most vaults of one signature, when the operator pays for as many a day. */
 const MOST = 256;
 
 /**
- * Withdraws by the operator's relay: one signature for each chain, and for each 256 vaults.
+ * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults.
  *
  * @returns what was refused, as sentences
  */
 export async function byRelay(session: SignedIn, vaults: readonly VaultContent[], change: Change): Promise<string[]> {
   const refused: Refused[] = [];
+  const most = Math.min(MOST, relayVaults());
   for (const group of Map.groupBy(vaults, ({ chainId }) => chainId).values()) {
-    for (let first = 0; first < group.length; first += MOST) {
-      const ids = group.slice(first, first + MOST).map(({ vaultId }) => String(vaultId));
+    for (let first = 0; first < group.length; first += most) {
+      const ids = group.slice(first, first + most).map(({ vaultId }) => String(vaultId));
       const prepared = await postAsOwner<Preparation>(session, "/owner/v1/withdrawals/prepare", {
         vaultIds: ids,
       });
