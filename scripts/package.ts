@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { buildSync } from "esbuild";
+import { build } from "esbuild";
 import { bundleOptions, SCRIPTS } from "../server/pages/bundle.ts";
 
 import { answerHelp } from "./command.ts";
@@ -33,7 +33,7 @@ execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", 
   stdio: ["ignore", 2, 2],
 });
 for (const page of SCRIPTS) {
-  for (const { contents } of buildSync(bundleOptions(page)).outputFiles) {
+  for (const { contents } of (await build(bundleOptions(page))).outputFiles) {
     mkdirSync(`${DIST}/server/pages/${page}`, { recursive: true });
     writeFileSync(`${DIST}/server/pages/${page}/bundle.js`, contents);
   }

@@ -1,8 +1,9 @@
-import { createPublicClient, http, type LocalAccount, type PublicClient, type Transport } from "viem";
+import { createClient, http, type LocalAccount, type Transport } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
 import type { L1Committer, L1Owner, L1Reader } from "../ports.ts";
 import { stateCommitmentAbi } from "./abi.ts";
+import { type L1Client, l1Actions } from "./client.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
 import type { Finality, L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
@@ -59,10 +60,10 @@ export async function connectPortal(options: L1WriteOptions): Promise<OwnerPorta
 }
 
 /** A viem client that repeats unanswered questions, with back-off, before it gives up. */
-export function l1Client(rpc: string | Transport, pollingMs = 1_000): PublicClient {
+export function l1Client(rpc: string | Transport, pollingMs = 1_000): L1Client {
   const transport = typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
   // A settler asks for the newest block again and again. A cached answer would hide a reorganisation.
-  return createPublicClient({ transport, pollingInterval: pollingMs, cacheTime: 0 });
+  return createClient({ transport, pollingInterval: pollingMs, cacheTime: 0 }).extend(l1Actions);
 }
 
 async function connect(options: L1Options): Promise<L1Connection> {

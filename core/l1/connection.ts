@@ -1,9 +1,9 @@
-import type { PublicClient } from "viem";
 import type { Settlement } from "../ports.ts";
+import type { L1Client } from "./client.ts";
 
 /** The connection to a settlement contract that reader and committer share. */
 export interface L1Connection {
-  readonly client: PublicClient;
+  readonly client: L1Client;
   readonly settlement: Settlement;
   readonly finality: Finality;
   readonly pollingMs: number;

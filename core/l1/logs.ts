@@ -1,10 +1,11 @@
-import { getAbiItem, type Log, type PublicClient, parseEventLogs } from "viem";
+import { getAbiItem, type Log, parseEventLogs } from "viem";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MODES } from "../model.ts";
 import type { L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
+import type { L1Client } from "./client.ts";
 import { isRefusal } from "./failure.ts";
 
 /**
@@ -13,11 +14,11 @@ import { isRefusal } from "./failure.ts";
  * one.
  */
 export class LogReader {
-  readonly #client: PublicClient;
+  readonly #client: L1Client;
   readonly #address: Address;
   #blocks = MOST_BLOCKS;
 
-  constructor(client: PublicClient, address: Address) {
+  constructor(client: L1Client, address: Address) {
     this.#client = client;
     this.#address = address;
   }

@@ -1,7 +1,8 @@
-import { concatHex, encodeFunctionData, hexToBytes, numberToHex, type PublicClient, pad, parseAbi, size } from "viem";
+import { concatHex, encodeFunctionData, hexToBytes, numberToHex, pad, parseAbi, size } from "viem";
 import type { Address, Standard } from "../model.ts";
 import type { TokenMint } from "../ports.ts";
 import { askInBulk } from "./bulk.ts";
+import type { L1Client } from "./client.ts";
 import { revertReason, saysNothing } from "./failure.ts";
 
 /** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
@@ -32,7 +33,7 @@ const OWNERS_PER_CALL = 120;
 
 /** Why the token refuses this mint by `minter` as of a block; null when it takes it. Sends nothing. */
 export async function trialOf(
-  client: PublicClient,
+  client: L1Client,
   minter: Address,
   token: Address,
   { quantity, blob }: TokenMint,
@@ -80,7 +81,7 @@ const BUNDLE_CODE =
  * bundles, one after another. A refused one is tried by itself, with more gas, for its reason.
  */
 export async function trialsOf(
-  client: PublicClient,
+  client: L1Client,
   minter: Address,
   token: Address,
   mints: readonly TokenMint[],
@@ -102,7 +103,7 @@ export async function trialsOf(
 
 /** Whether the token takes each mint of a bundle; false for all when the node does not answer as it should. */
 async function bundleOf(
-  client: PublicClient,
+  client: L1Client,
   minter: Address,
   token: Address,
   mints: readonly TokenMint[],
@@ -129,7 +130,7 @@ async function bundleOf(
 }
 
 /** Whether `account` holds the token's minter role; null when the token has no such role. */
-export async function holdsMinterRole(client: PublicClient, token: Address, account: Address): Promise<boolean | null> {
+export async function holdsMinterRole(client: L1Client, token: Address, account: Address): Promise<boolean | null> {
   try {
     const role = await client.readContract({ abi: ABI, address: token, functionName: "MINTER_ROLE" });
     return await client.readContract({ abi: ABI, address: token, functionName: "hasRole", args: [role, account] });
@@ -141,7 +142,7 @@ export async function holdsMinterRole(client: PublicClient, token: Address, acco
 
 /** Owners of ERC-721 tokens as of a block, by id, many in one call; null where there is no such token. */
 export function tokenOwners(
-  client: PublicClient,
+  client: L1Client,
   token: Address,
   tokenIds: readonly bigint[],
   blockNumber: bigint,
@@ -169,23 +170,18 @@ const BLOB_SCHEME = "1b6f4aac";
  * Most base units of an ERC-20 that can ever exist; null when the token states no bound. A token states none when it
  * answers with anything but one word, or burns its 200,000 gas: a token's fault must not look like a silent chain.
  */
-export async function tokenCap(client: PublicClient, contract: Address): Promise<bigint | null> {
+export async function tokenCap(client: L1Client, contract: Address): Promise<bigint | null> {
   const cap = await oneWordOf(client, contract, CAP, 200_000);
   return cap === UNBOUNDED ? null : cap;
 }
 
 /** A token's answer to `blobScheme()`; null when it does not answer within the registry's 30,000 gas. */
-export function tokenScheme(client: PublicClient, contract: Address): Promise<bigint | null> {
+export function tokenScheme(client: L1Client, contract: Address): Promise<bigint | null> {
   return oneWordOf(client, contract, BLOB_SCHEME, 30_000);
 }
 
 /** The answer to a function without arguments, if it is exactly one word. */
-async function oneWordOf(
-  client: PublicClient,
-  contract: Address,
-  selector: string,
-  gas: number,
-): Promise<bigint | null> {
+async function oneWordOf(client: L1Client, contract: Address, selector: string, gas: number): Promise<bigint | null> {
   const limit = gas.toString(16).padStart(6, "0");
   // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(), 32)) { return(0, 32) }
   // return(0, 0)
@@ -196,7 +192,7 @@ async function oneWordOf(
 
 /** An account's base units of a token; for an ERC-721, 1 when it owns the token. */
 export async function tokenHolding(
-  client: PublicClient,
+  client: L1Client,
   contract: Address,
   standard: Standard,
   account: Address,

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import type { BuildOptions } from "esbuild";
+import type { BuildOptions, Plugin } from "esbuild";
 
 /** The folder that holds `core` and `server`. */
 const ROOT = new URL("../../", import.meta.url);
@@ -10,6 +10,17 @@ export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "wi
 
 /** Scripts that are mostly libraries, so that nobody reads them as they are served. */
 const MINIFIED: ReadonlySet<string> = new Set(["claim", "console", "exit", "withdraw"]);
+
+/** Makes libraries small in a script that is otherwise served as it is read here. */
+const minifyLibraries: Plugin = {
+  name: "minify-libraries",
+  setup({ onLoad, esbuild }) {
+    onLoad({ filter: /node_modules\/.*\.m?js$/ }, async ({ path }) => {
+      const { code } = await esbuild.transform(await readFile(path, "utf8"), { minify: true, format: "esm" });
+      return { contents: code, loader: "js" };
+    });
+  },
+};
 
 /** The build of a page's script: one file with the same bytes for the same sources; readable where it checks proofs. */
 export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
@@ -24,6 +35,7 @@ export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { 
     external: ["/explorer/withdraw.js"],
     write: false,
     minify: MINIFIED.has(page),
+    plugins: MINIFIED.has(page) ? [] : [minifyLibraries],
     format: "esm",
     platform: "browser",
     target: "es2022",

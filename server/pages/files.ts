@@ -1,3 +1,5 @@
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ServerError } from "../http/errors.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
@@ -61,7 +63,19 @@ export function pageFile(path: string, body: string | Buffer, name: string = pat
   return { path, type, body: Buffer.from(body) };
 }
 
-type Served = PageFile & { readonly tag: string };
+/** The bytes of a file as they travel, in one content coding. */
+interface Representation {
+  readonly coding: "br" | "gzip" | "identity";
+  readonly body: Buffer;
+  readonly tag: string;
+}
+
+/** A file with its representations, smallest first; the last one is the file itself. */
+type Served = PageFile & { readonly representations: readonly Representation[] };
+
+/** Files below this size, and images, gain nothing. */
+const MIN_COMPRESSED_BYTES = 1_024;
+const IS_TEXT = /^text\/|json|svg/;
 
 /**
  * Serves a page's files, and nothing else below its address. Browsers cache and revalidate them. No rate limit counts
@@ -70,7 +84,7 @@ type Served = PageFile & { readonly tag: string };
 export function mountPage(app: FastifyInstance, page: Page): void {
   let loading: Promise<ReadonlyMap<string, Served>> | undefined;
   const answer = async (request: FastifyRequest, reply: FastifyReply, path: string) => {
-    loading ??= page.load().then(byPath);
+    loading ??= page.load().then(toServe);
     // After a failure, the next request loads the page again.
     loading.catch(() => {
       loading = undefined;
@@ -83,13 +97,45 @@ export function mountPage(app: FastifyInstance, page: Page): void {
       "referrer-policy": "no-referrer",
       "cross-origin-opener-policy": "same-origin",
     });
-    if (sendTag(request, reply, file.tag)) return reply.send();
-    return reply.type(file.type).send(file.body);
+    const { coding, body, tag } = accepted(file, request.headers["accept-encoding"]);
+    reply.header("vary", "accept-encoding");
+    if (sendTag(request, reply, tag)) return reply.send();
+    if (coding !== "identity") reply.header("content-encoding", coding);
+    return reply.type(file.type).send(body);
   };
   app.get(page.address, (request, reply) => answer(request, reply, ""));
   app.get(`${page.address}/*`, (request, reply) => answer(request, reply, (request.params as { "*": string })["*"]));
 }
 
-function byPath(files: readonly PageFile[]): ReadonlyMap<string, Served> {
-  return new Map(files.map((file) => [file.path, { ...file, tag: tagOf(file.body) }]));
+async function toServe(files: readonly PageFile[]): Promise<ReadonlyMap<string, Served>> {
+  const served = await Promise.all(
+    files.map(async (file) => ({ ...file, representations: await representationsOf(file) })),
+  );
+  return new Map(served.map((file) => [file.path, file]));
+}
+
+/** Compressed once, off the loop. Pages hold nothing secret, so their sizes tell nothing. */
+async function representationsOf({ type, body }: PageFile): Promise<Representation[]> {
+  const identity = { coding: "identity", body, tag: tagOf(body) } as const;
+  if (body.length < MIN_COMPRESSED_BYTES || !IS_TEXT.test(type)) return [identity];
+  const quality = { [constants.BROTLI_PARAM_QUALITY]: 9 };
+  const [br, gz] = await Promise.all([
+    promisify(brotliCompress)(body, { params: quality }),
+    promisify(gzip)(body, { level: 9 }),
+  ]);
+  return [{ coding: "br", body: br, tag: tagOf(br) }, { coding: "gzip", body: gz, tag: tagOf(gz) }, identity];
+}
+
+/** The smallest representation that the client names in Accept-Encoding, and does not refuse with `q=0`. */
+function accepted({ representations }: Served, header = ""): Representation {
+  const names = header.split(",").flatMap((part) => {
+    const [name = "", ...parameters] = part
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*/);
+    return parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter)) ? [] : [name];
+  });
+  const found = representations.find(({ coding }) => names.includes(coding)) ?? representations.at(-1);
+  if (found === undefined) throw new TypeError("a file has no representation");
+  return found;
 }

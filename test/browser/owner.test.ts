@@ -264,12 +264,62 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     });
   });
 
-  test("no page loads 200 KB of script, compressed", async () => {
-    // An own transaction in the explorer loads the script "withdraw" when it is asked for.
-    for (const page of ["explorer", "withdraw", "exit"] as const) {
-      const bytes = gzipSync(await pageScript(page)).length;
-      process.stdout.write(`script of ${page}: ${Math.ceil(bytes / 1024)} KB, compressed\n`);
-      expect(bytes, page).toBeLessThan(200_000);
+  test("a visit with a withdrawal loads less than 200 KB in all, and paints within a second", async () => {
+    const { tab } = await signIn([stub()]);
+    await tab.evaluate("import('/explorer/withdraw.js')");
+    const measured = `performance.getEntriesByType("resource")
+      .filter(({ name }) => new URL(name).pathname.startsWith("/explorer"))
+      .map(({ name, encodedBodySize, decodedBodySize }) => [new URL(name).pathname, encodedBodySize, decodedBodySize])`;
+    const files = (await tab.evaluate(measured)) as [string, number, number][];
+    const names = files.map(([name]) => name);
+    expect(names).toEqual(expect.arrayContaining(["/explorer/explorer.js", "/explorer/withdraw.js"]));
+    const bytes = files.reduce((sum, [, encoded]) => sum + encoded, 0);
+    process.stdout.write(`the explorer with its withdrawal: ${Math.ceil(bytes / 1000)} KB, compressed\n`);
+    expect(bytes).toBeLessThan(200_000);
+    // A client without brotli gets gzip.
+    const zipped = await Promise.all(
+      (["explorer", "withdraw"] as const).map(async (page) => gzipSync(await pageScript(page))),
+    );
+    expect(zipped.reduce((sum, { length }) => sum + length, 0)).toBeLessThan(200_000);
+    expect(gzipSync(await pageScript("exit")).length).toBeLessThan(200_000);
+    const paints: number[] = [];
+    // The best of five, because other work on the machine makes some slower.
+    for (let i = 0; i < 5; i++) {
+      await tab.reload();
+      await tab.getByRole("heading", { level: 1 }).waitFor();
+      paints.push(await tab.evaluate(`performance.getEntriesByName("first-contentful-paint")[0]?.startTime`));
     }
+    expect(Math.min(...paints)).toBeLessThan(1_000);
+  });
+
+  test("shows names and images of the owner's tokens, those of other hosts only when it is asked to", async () => {
+    const { assetId } = sword();
+    const pixel =
+      "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const tokens = [
+      { tokenId: "1", metadata: { name: "Sword of dawn", image: pixel } },
+      { tokenId: "2", metadata: { name: "Sword of dusk", image: "https://art.invalid/2.png" } },
+    ];
+    await answer(client.POST("/api/v1/assets/{assetId}/metadata", { params: { path: { assetId } }, body: { tokens } }));
+    const { tab, problems } = await signIn([stub()]);
+    const asked: string[] = [];
+    await tab.route("https://art.invalid/**", (route) => {
+      asked.push(route.request().url());
+      return route.fulfill({ contentType: "image/png", body: Buffer.from(pixel.split(",")[1] ?? "", "base64") });
+    });
+    await rowOf(tab, 1).getByText("Sword of dawn").waitFor();
+    await rowOf(tab, 2).getByText("Sword of dusk").waitFor();
+    await rowOf(tab, 1).locator("img").waitFor();
+    expect([await rowOf(tab, 2).locator("img").count(), asked]).toEqual([0, []]);
+    await press(tab, "Show images from their issuers' hosts");
+    await rowOf(tab, 2).locator("img").waitFor();
+    await until(
+      "the image",
+      async () => asked,
+      (urls) => urls.length === 1,
+    );
+    expect(await tab.locator("img").first().getAttribute("referrerpolicy")).toBe("no-referrer");
+    expect(await axeFaults(tab)).toEqual([]);
+    expect(problems).toEqual([]);
   });
 });

@@ -3,7 +3,8 @@ import { button, el, fill, notice, sentenceOf } from "./dom.ts";
 import { counted } from "./format.ts";
 import type { Registration } from "./l1.ts";
 import { asOwner, type SignedIn } from "./session.ts";
-import { l1, settlement } from "./source.ts";
+import { l1, relayVaults, settlement } from "./source.ts";
+import { tokenColumn } from "./tokens.ts";
 import { type Column, vaultTable } from "./vaults.ts";
 import { byOwnTransaction, byRelay, type Change, type Withdrawal } from "./withdraw.ts";
 
@@ -31,8 +32,10 @@ export function ownVaults(session: SignedIn) {
     for (const { box } of rows.values()) box.checked = !box.disabled;
     tell();
   });
+  const named = tokenColumn();
+  const relayed = relayVaults();
   const actions = [
-    button("Withdraw by the operator", () => run(byRelay)),
+    ...(relayed === 0 ? [] : [button("Withdraw by the operator", () => run(byRelay))]),
     button("Withdraw by my own transaction", () => run(byOwnTransaction)),
   ] as HTMLButtonElement[];
   let busy = false;
@@ -42,11 +45,13 @@ export function ownVaults(session: SignedIn) {
     "section",
     { class: "withdraw", "aria-label": "Withdraw", hidden: "" },
     count,
-    el("div", { class: "choices" }, all, ...actions),
+    el("div", { class: "choices" }, all, ...actions, named.fetchImages),
     el(
       "p",
       { class: "quiet" },
-      "The operator sends the transaction for one signature of yours, and pays the gas. By your own transaction you pay it and depend on nobody. The tokens go to your own address.",
+      relayed === 0
+        ? "You pay the gas of your own transaction and depend on nobody. The tokens go to your own address."
+        : `The operator sends the transaction for one signature of yours, and pays the gas of up to ${counted(relayed, "vault")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`,
     ),
     outcome,
   );
@@ -120,6 +125,7 @@ export function ownVaults(session: SignedIn) {
   }
 
   const columns: readonly Column[] = [
+    named.column,
     { name: "State", cell: ({ vaultId }) => rows.get(vaultId)?.state ?? el("span") },
     { name: "Exit kit", cell: (vault) => download(vault, session) },
   ];

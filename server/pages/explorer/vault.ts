@@ -7,10 +7,11 @@ import {
 } from "../../../core/protocol/verifier.ts";
 import { Problem, type Proof, readMetadata, readProof } from "./api.ts";
 import { type Check, checkList } from "./checks.ts";
-import { button, type Child, code, el, facts, fill, link, notice } from "./dom.ts";
+import { type Child, code, el, facts, fill, link, notice } from "./dom.ts";
 import { blobText, counted } from "./format.ts";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement, sourceName } from "./source.ts";
+import { showImage } from "./tokens.ts";
 
 /** One vault: its content, and its proof checked here. */
 export async function vaultView(vaultId: string): Promise<Node[]> {
@@ -77,15 +78,6 @@ async function issuersWord(vaultId: bigint): Promise<Node[]> {
     ["Description", description],
   ].filter((fact): fact is [string, string] => typeof fact[1] === "string");
   return [el("h2", {}, "The issuer says"), facts(said), place];
-}
-
-/** On demand: the host of an image learns who looks at which token. */
-function showImage(source: string, name: string): HTMLElement {
-  if (!/^(?:https|data):/.test(source)) return code(source);
-  const show = () =>
-    place.replaceChildren(el("img", { src: source, alt: name, width: "320", referrerpolicy: "no-referrer" }));
-  const place = el("span", {}, button("Show the image", show));
-  return place;
 }
 
 function vaultChecks(proof: Proof): Check[] {
