@@ -49,7 +49,12 @@ execFileSync(process.execPath, [`${ROOT}node_modules/hardhat/dist/src/cli.js`, "
   stdio: ["ignore", 2, 2],
 });
 for (const path of Object.values(DEPLOYED)) cpSync(`${ROOT}artifacts/${path}.json`, `${DIST}/artifacts/${path}.json`);
-for (const folder of ["docs", "examples"]) cpSync(`${ROOT}${folder}`, `${DIST}/${folder}`, { recursive: true });
+execFileSync("npm", ["run", "--silent", "docs"], { cwd: ROOT, stdio: ["ignore", 2, 2] });
+// The server serves the built guide. What builds it stays in the repository.
+const isShipped = (path: string) => !/docs\/\.vitepress\/(?!dist)/.test(path);
+for (const folder of ["docs", "examples"]) {
+  cpSync(`${ROOT}${folder}`, `${DIST}/${folder}`, { recursive: true, filter: isShipped });
+}
 const source = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Record<
   "name" | "version" | "description" | "license" | "type",
   string

@@ -34,6 +34,7 @@ import { consolePage } from "./pages/console.ts";
 import { exitPage } from "./pages/exit.ts";
 import { explorerPage } from "./pages/explorer.ts";
 import { mountPage } from "./pages/files.ts";
+import { guidePage } from "./pages/guide.ts";
 import { mountHome } from "./pages/home.ts";
 import { referencePage } from "./pages/reference.ts";
 import { ENDPOINTS } from "./routes/index.ts";
@@ -271,7 +272,7 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
     for (const endpoint of streams) mount(scope, endpoint, service, meters);
   });
   await mountHome(app, service);
-  for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage])
+  for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage, guidePage])
     mountPage(app, page);
 }
 
@@ -383,7 +384,7 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => {
   return { method, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) };
 });
 
-const PAGES = /^\/(?:(?:explorer|docs|claim)(?:\/.*)?|console(?:\/(?!v1\/).*)?)?$/;
+const PAGES = /^\/(?:(?:explorer|docs|claim|guide)(?:\/.*)?|console(?:\/(?!v1\/).*)?)?$/;
 
 /** Methods of the routes on this path. */
 function methodsOf(path: string): string[] {

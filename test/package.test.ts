@@ -136,7 +136,7 @@ describe("the package, installed in a foreign project", () => {
       const settlement = { chainId: 1n, contract: "0x${"5e".repeat(20)}", engineVersion: 5 };
       const engine = await openEngine({ store: "store", settlement, environment: "sandbox", createIfMissing: true });
       const app = await buildServer({ engine });
-      for (const url of ["/explorer", "/explorer/explorer.js", "/explorer/withdraw.js", "/exit", "/docs", "/docs/reference.js"]) {
+      for (const url of ["/explorer", "/explorer/explorer.js", "/explorer/withdraw.js", "/exit", "/docs", "/docs/reference.js", "/guide/", "/guide/guides/collection.html"]) {
         const { statusCode } = await app.inject({ url });
         console.log(statusCode, url);
       }
@@ -144,7 +144,7 @@ describe("the package, installed in a foreign project", () => {
       await engine.close();`;
     writeFileSync(join(project, "serve.mjs"), serve);
     const output = execFileSync(process.execPath, ["serve.mjs"], { cwd: project, encoding: "utf8" });
-    expect(output.match(/^200 /gm), output).toHaveLength(6);
+    expect(output.match(/^200 /gm), output).toHaveLength(8);
   });
 
   test("holds its licence, and every page that its README links to", () => {

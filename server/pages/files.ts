@@ -19,6 +19,8 @@ export interface Page {
   readonly address: string;
   /** Content-Security-Policy of all its files. */
   readonly policy: string;
+  /** Whether the address gets a slash at its end, for relative links. */
+  readonly isFolder?: true;
   /** Called once, at the page's first request. */
   readonly load: () => Promise<readonly PageFile[]>;
 }
@@ -53,6 +55,7 @@ const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   svg: "image/svg+xml",
+  png: "image/png",
   json: "application/json; charset=utf-8",
 };
 
@@ -103,7 +106,9 @@ export function mountPage(app: FastifyInstance, page: Page): void {
     if (coding !== "identity") reply.header("content-encoding", coding);
     return reply.type(file.type).send(body);
   };
-  app.get(page.address, (request, reply) => answer(request, reply, ""));
+  app.get(page.address, (request, reply) =>
+    page.isFolder ? reply.redirect(`${page.address}/`, 308) : answer(request, reply, ""),
+  );
   app.get(`${page.address}/*`, (request, reply) => answer(request, reply, (request.params as { "*": string })["*"]));
 }
 

@@ -16,6 +16,7 @@ const POLICY = [
 
 /** Links to this server's pages. */
 const LINKS = {
+  guide: "/guide",
   reference: "/docs",
   openapi: "/openapi.json",
   explorer: "/explorer",

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { contentPolicy, type Page, pageFile } from "./files.ts";
+
+/** The site that `npm run docs` builds from `docs/`. The package brings it built. */
+const FOLDER = fileURLToPath(new URL("../../docs/.vitepress/dist/", import.meta.url));
+
+const UNBUILT = `<!doctype html><html lang="en"><title>Guide</title><h1>The guide is not built here</h1>
+<p>Run <code>npm run docs</code> in the repository, then start the server again. The package brings it built.</p></html>`;
+
+/** The guide. It asks this server alone, and searches in the browser. */
+export const guidePage: Page = {
+  address: "/guide",
+  isFolder: true,
+  policy: contentPolicy(),
+  async load() {
+    const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true }).catch(() => []);
+    const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
+    if (paths.length === 0) return [pageFile("", UNBUILT, "index.html")];
+    return Promise.all(
+      paths.map(async (path) => {
+        const body = await readFile(path);
+        const name = path.slice(FOLDER.length).replaceAll("\\", "/");
+        const file = pageFile(name === "index.html" ? "" : name, body, name);
+        return name.endsWith(".html") ? { ...file, policy: policyOf(body.toString()) } : file;
+      }),
+    );
+  },
+};
+
+/** The generator writes short scripts into each page, so the policy names them by their hashes. Vue has a policy. */
+function policyOf(html: string): string {
+  const inline = [...html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g)];
+  const hashes = inline.map(([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`);
+  return contentPolicy({
+    "script-src": ["'self'", ...new Set(hashes)].join(" "),
+    // The theme's own icons.
+    "img-src": "'self' data:",
+    "trusted-types": "vue",
+  });
+}

@@ -1,0 +1,78 @@
+import { execFileSync } from "node:child_process";
+import { MemoryLevel } from "memory-level";
+import type { Browser, BrowserContextOptions } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openEngine } from "../../core/index.ts";
+import { buildServer } from "../../server/app.ts";
+import { axeFaults, hasChromium, launchChromium, visit } from "../browser/chromium.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
+const SHAPES: readonly BrowserContextOptions[] = [
+  { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
+  { viewport: { width: 1280, height: 900 }, colorScheme: "light" },
+];
+
+describe.skipIf(!hasChromium)("the guide, built and served", () => {
+  let browser: Browser;
+  let guide: string;
+  const stack = new AsyncDisposableStack();
+
+  beforeAll(async () => {
+    execFileSync("npm", ["run", "--silent", "docs"], { cwd: ROOT, stdio: "ignore" });
+    const store = new MemoryLevel<Uint8Array, Uint8Array>();
+    const engine = await openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true });
+    stack.defer(() => engine.close());
+    const app = await buildServer({ engine });
+    stack.defer(() => app.close());
+    guide = `${await app.listen({ port: 0 })}/guide`;
+    browser = await launchChromium();
+    stack.defer(() => browser.close());
+  });
+  afterAll(() => stack.disposeAsync());
+
+  test("has every page in its navigation, and each of their links leads somewhere", async () => {
+    const { page, problems, origins } = await visit(await browser.newContext());
+    await page.goto(guide);
+    await page.getByRole("heading", { name: "Quick starts" }).first().waitFor();
+    const linksOf = (place: string) =>
+      page.evaluate(`[...document.querySelectorAll(${JSON.stringify(place)})].map((a) => a.href)`) as Promise<string[]>;
+    const pages = await linksOf(".VPSidebar a");
+    expect(pages.length).toBeGreaterThan(25);
+    expect(pages.slice(0, 4).map((url) => url.slice(guide.length))).toEqual(
+      ["collection", "loyalty", "tickets", "embed"].map((name) => `/guides/${name}.html`),
+    );
+    for (const url of pages) {
+      const answer = await fetch(url);
+      expect(answer.status, url).toBe(200);
+      const html = await answer.text();
+      const anchors = [...html.matchAll(/href="(\/guide\/[^"#]*)(#[^"]+)"/g)];
+      for (const [, path = "", anchor = ""] of anchors) {
+        const target = await (await fetch(new URL(path, guide))).text();
+        expect(target, `${url} to ${path}${anchor}`).toContain(` id="${decodeURIComponent(anchor.slice(1))}"`);
+      }
+    }
+    expect([problems, [...origins]]).toEqual([[], [new URL(guide).origin]]);
+  });
+
+  test("searches without any other server", async () => {
+    const { page, problems, origins } = await visit(await browser.newContext());
+    await page.goto(`${guide}/guides/collection.html`);
+    await page.getByRole("button", { name: "Search" }).first().click();
+    await page.getByRole("searchbox").fill("sell tickets");
+    await page.locator(".VPLocalSearchBox .result").first().click();
+    await page.getByRole("heading", { level: 1, name: "Sell tickets" }).waitFor();
+    expect([problems, [...origins]]).toEqual([[], [new URL(guide).origin]]);
+  });
+
+  test.each(SHAPES)("is clean for axe: $viewport.width $colorScheme", async (shape) => {
+    for (const path of ["/", "/concepts.html", "/guides/collection.html", "/api.html"]) {
+      const { page, problems } = await visit(await browser.newContext(shape));
+      await page.goto(`${guide}${path}`);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      expect(await axeFaults(page), path).toEqual([]);
+      expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path).toBe(true);
+      expect(problems, path).toEqual([]);
+    }
+  });
+});
