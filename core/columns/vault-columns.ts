@@ -1,6 +1,5 @@
 import type { Address, Hex } from "../model.ts";
-import { hexToBytes } from "../protocol/hex.ts";
-import { amountOf, highWord, lowWord } from "./amount-words.ts";
+import { amountOf } from "./amount-words.ts";
 
 /** The holder of a vault: the values that all vaults of a user share. */
 export interface Holder {
@@ -148,17 +147,6 @@ export class VaultColumns {
 
   blobAt(slot: number): Hex {
     return hexOf(this.blobs, this.blobStart(slot), this.blobEnd[slot] as number);
-  }
-
-  /** Puts a vault object into the next slot. */
-  pushStored(vault: StoredVault, tokenHash: number): number {
-    const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = vault;
-    const known = this.#holders.get(userIndex);
-    const holder = known ?? { applicationIndex, userIndex, owner: hexToBytes(vault.owner) };
-    const blobs = hexToBytes(vault.blob);
-    const words = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
-    const content = { assetIndex, ...words, blobs, start: 0, end: blobs.length };
-    return this.push(holder, content, createdAt, updatedAt, tokenHash);
   }
 
   #pushBlob(from: Uint8Array, start: number, end: number, at: number): number {

@@ -20,6 +20,9 @@ export interface Signer {
   data(mode: Mode, batchNumber: number): Promise<Uint8Array | null>;
 }
 
+/** Of a batch: over ten times one of 65,536 vaults with short blobs. */
+const MAX_DATA_BYTES = 64 * 1024 * 1024;
+
 export interface SignerServerOptions {
   readonly l1: Pick<L1Reader, "isOperator">;
   /** Keeps the signer's archive up to date with L1; the status shows its state. */
@@ -29,8 +32,6 @@ export interface SignerServerOptions {
   /** Host names without ports, besides `localhost`, addresses and names without a dot; `*` accepts every name. */
   readonly hosts?: readonly string[];
   readonly metrics?: SignerMetrics;
-  /** Most bytes of a batch's data; default 64 MiB, over ten times a batch of 65,536 vaults with short blobs. */
-  readonly maxDataBytes?: number;
   /** Most bytes of different batches on their way to clients; default 256 MiB. */
   readonly maxOutgoingBytes?: number;
   /** Timeout for receiving a whole request, in seconds. Default 120. */
@@ -83,15 +84,7 @@ export function buildSignerServer<Claim extends object>(
   signing: Signing<Claim>,
   options: SignerServerOptions,
 ): FastifyInstance {
-  const {
-    l1,
-    watcher,
-    log,
-    hosts = [],
-    metrics,
-    maxDataBytes = 64 * 1024 * 1024,
-    requestTimeoutSeconds = 120,
-  } = options;
+  const { l1, watcher, log, hosts = [], metrics, requestTimeoutSeconds = 120 } = options;
   const { archive } = signer;
   const failures = failureBuckets();
   const outgoing = new OutgoingBatches(async (mode, batchNumber) => {
@@ -104,7 +97,7 @@ export function buildSignerServer<Claim extends object>(
     metrics?.answered(error.reason);
     return sendRefusal(error, request, reply);
   };
-  const app = fastifyApp({ log, hosts, requestTimeoutSeconds, bodyLimit: maxDataBytes, errorHandler });
+  const app = fastifyApp({ log, hosts, requestTimeoutSeconds, bodyLimit: MAX_DATA_BYTES, errorHandler });
   app.decorateRequest("claim", null);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/octet-stream", { parseAs: "buffer" }, async (_: unknown, body: Buffer) => body);

@@ -1,18 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Service } from "../service.ts";
+import { contentPolicy } from "./files.ts";
 
 const FOLDER = new URL("./home/", import.meta.url);
 
 /** The page needs only the explorer's style. */
-const POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const POLICY = contentPolicy({ "script-src": "'none'", "connect-src": "'none'" });
 
 /** Links to this server's pages. */
 const LINKS = {

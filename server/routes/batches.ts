@@ -1,15 +1,15 @@
 import type { z } from "zod";
 import { MintmarkError, MODES, type Mode } from "../../core/index.ts";
 import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
-import { batch, batchPage, batchParams, batchQuery } from "../schemas/batches.ts";
+import { batch, batchPage, batchParams, batchQuery, state } from "../schemas/batches.ts";
 import type { Service } from "../service.ts";
-import { batchToWire, pageToWire } from "../wire/wire.ts";
+import { batchToWire, pageToWire, stateToWire } from "../wire/wire.ts";
 
 type Input<Name extends string, Schema extends z.ZodType> = { readonly service: Service } & Readonly<
   Record<Name, z.output<Schema>>
 >;
 
-// Batches are the same for everyone, so each read exists twice: under /api with credentials, under /public without.
+// Batches and state are the same for everyone, so each read exists twice: under /api with credentials, under /public without.
 
 const list = {
   method: "GET",
@@ -59,6 +59,16 @@ const data = {
   },
 } as const;
 
+const stateRead = {
+  method: "GET",
+  tag: "State",
+  summary: "State roots and commitment: of all sealed batches, and of those committed on L1",
+  success: { status: 200, description: "The state.", schemas: [state] },
+  async handle({ service: { engine } }: { readonly service: Service }) {
+    return stateToWire(engine, engine.batches.state(), await engine.batches.committedState());
+  },
+} as const;
+
 export const batchEndpoints: readonly Endpoint[] = [
   endpoint({ ...list, path: "/api/v1/batches", access: "read" }),
   endpoint({ ...one, path: "/api/v1/batches/{batchId}", access: "read" }),
@@ -66,6 +76,11 @@ export const batchEndpoints: readonly Endpoint[] = [
   endpoint({ ...list, path: "/public/v1/batches", access: "public" }),
   endpoint({ ...one, path: "/public/v1/batches/{batchId}", access: "public" }),
   endpoint({ ...data, path: "/public/v1/batches/{batchId}/data", access: "public" }),
+];
+
+export const stateEndpoints: readonly Endpoint[] = [
+  endpoint({ ...stateRead, path: "/api/v1/state", access: "read" }),
+  endpoint({ ...stateRead, path: "/public/v1/state", access: "public" }),
 ];
 
 /** Splits `zk-rollup-3`. A number beyond all batches is a batch that does not exist. */

@@ -1,7 +1,7 @@
 import type { Endpoint } from "../http/endpoint.ts";
 import { applicationEndpoints } from "./application.ts";
 import { assetEndpoints } from "./assets.ts";
-import { batchEndpoints } from "./batches.ts";
+import { batchEndpoints, stateEndpoints } from "./batches.ts";
 import { claimEndpoints } from "./claims.ts";
 import { consoleEndpoints } from "./console.ts";
 import { dropEndpoints } from "./drops.ts";
@@ -13,13 +13,11 @@ import { mintEndpoints } from "./mint.ts";
 import { openApiEndpoints } from "./openapi.ts";
 import { ownerEndpoints } from "./owner.ts";
 import { ownerWithdrawalEndpoints } from "./owner-withdrawals.ts";
-import { publicVaultEndpoints } from "./public.ts";
-import { stateEndpoints } from "./state.ts";
 import { tokenEndpoints } from "./token.ts";
 import { transactionEndpoints } from "./transactions.ts";
 import { usageEndpoints } from "./usage.ts";
 import { userEndpoints } from "./users.ts";
-import { vaultEndpoints } from "./vaults.ts";
+import { publicVaultEndpoints, vaultEndpoints } from "./vaults.ts";
 import { webhookEndpoints } from "./webhooks.ts";
 import { withdrawalEndpoints } from "./withdrawals.ts";
 

@@ -1,7 +1,7 @@
 import type { BatchVaultProof, Hex } from "../../core/index.ts";
 import { withdrawCalldata } from "../../core/l1/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { ownVaultProof, vault, vaultPage, vaultParams, vaultQuery } from "../schemas/vaults.ts";
+import { ownVaultProof, vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "../schemas/vaults.ts";
 import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../wire/wire.ts";
 
 export const vaultEndpoints: readonly Endpoint[] = [
@@ -53,6 +53,23 @@ export const vaultEndpoints: readonly Endpoint[] = [
         portal: portal && portalToWire(portal),
         withdrawCalldata: ownCalldata(own.availableBalance, await engine.proofs.exit(vaultId)),
       };
+    },
+  }),
+];
+
+/** Public reads of single vaults: batch data is public, and contains nothing about tenants. */
+export const publicVaultEndpoints: readonly Endpoint[] = [
+  endpoint({
+    access: "public",
+    method: "GET",
+    path: "/public/v1/vaults/{vaultId}/proof",
+    tag: "Vaults",
+    summary: "A vault's content and its path to its batch root",
+    params: vaultParams,
+    success: { status: 200, description: "The proof, verified before sending.", schemas: [vaultProof] },
+    errors: ["vault_not_found", "vault_void", "proof_not_ready"],
+    async handle({ service: { engine }, params }) {
+      return proofToWire(await engine.proofs.vault(params.vaultId));
     },
   }),
 ];

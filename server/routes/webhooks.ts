@@ -13,7 +13,10 @@ import {
   webhookParams,
 } from "../schemas/webhooks.ts";
 import { ForbiddenAddress, type Reach, requireReachable } from "../webhooks/address-policy.ts";
-import { attemptToWire, webhookToWire } from "../webhooks/webhook-wire.ts";
+import { writerOf } from "../wire/writer.ts";
+
+const webhookToWire = writerOf(webhook);
+const attemptToWire = writerOf(webhookAttempt);
 
 const PATH = "/api/v1/webhooks";
 const common = { tag: "Webhooks", access: "webhooks" } as const;

@@ -24,12 +24,12 @@ export interface RouterOptions {
    * Further host names without ports, besides `localhost`, addresses and names without a dot; `*` accepts every name.
    */
   readonly hosts?: readonly string[];
-  /** Timeout for the start of a shard's response, in seconds. Default 60. */
-  readonly answerTimeoutSeconds?: number;
 }
 
 /** Timeout for receiving a whole request. A shard's own is shorter. */
 const ARRIVAL_SECONDS = 120;
+/** Timeout for the start of a shard's response. */
+const ANSWER_MS = 60_000;
 const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 /**
@@ -42,9 +42,9 @@ const EVERY_METHOD = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
  * const app = await buildRouter({ shards: await findShards(["http://10.0.0.7:3000", "http://10.0.0.8:3000"]) });
  */
 export async function buildRouter(options: RouterOptions): Promise<FastifyInstance> {
-  const { shards, log, hosts = [], answerTimeoutSeconds = 60 } = options;
+  const { shards, log, hosts = [] } = options;
   const app = fastifyApp({ log, hosts, requestTimeoutSeconds: ARRIVAL_SECONDS, return503OnClosing: false });
-  await app.register(replyFrom, { undici: { headersTimeout: answerTimeoutSeconds * 1000, bodyTimeout: 0 } });
+  await app.register(replyFrom, { undici: { headersTimeout: ANSWER_MS, bodyTimeout: 0 } });
   await app.register(async (scope) => mountTokens(scope, shards));
   await app.register(async (scope) => mountApi(scope, shards));
   mountHealth(app, shards);
