@@ -25,11 +25,6 @@ export class MemberService {
     throw new MintmarkError("l1_failed", `refused (${short(code)}): ${short(detail)}`);
   }
 
-  /** The `signature` of the response, 65 bytes. The caller checks the signer. */
-  async askForSignature(path: string, init: RequestInit): Promise<Hex> {
-    return signatureIn(await this.ask(path, init));
-  }
-
   /** The JSON object of the response to a batch: sends its data with an operator's signed request. */
   async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal) {
     return this.ask(path, {

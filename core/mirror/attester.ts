@@ -1,5 +1,5 @@
 import type { LocalAccount } from "viem";
-import { MemberService } from "../committee/member-service.ts";
+import { MemberService, signatureIn } from "../committee/member-service.ts";
 import type { Address, Hex } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import type { StateCounts } from "../protocol/commitment.ts";
@@ -56,7 +56,7 @@ export class RemoteAttester implements AttesterClient {
     this.#service = new MemberService(url);
   }
 
-  attest(
+  async attest(
     { chainId, contract }: MirrorIdentity,
     { countValidium, countRollup }: StateCounts,
     epoch: bigint,
@@ -64,6 +64,6 @@ export class RemoteAttester implements AttesterClient {
   ): Promise<Hex> {
     const asked = { countValidium: `${countValidium}`, countRollup: `${countRollup}`, epoch: `${epoch}` };
     const path = `/v1/mirrors/${chainId}/${contract}/attestation?${new URLSearchParams(asked)}`;
-    return this.#service.askForSignature(path, signal ? { signal } : {});
+    return signatureIn(await this.#service.ask(path, signal ? { signal } : {}));
   }
 }
