@@ -26,7 +26,7 @@ export * from "./consent.ts";
 export * from "./consistency.ts";
 export { keccak256 } from "./hash.ts";
 export { bytesToHex, hexToBytes } from "./hex.ts";
-export { type Opening, verifyOpening, versionedHash } from "./kzg.ts";
+export { type BlobProof, type Opening, verifyBlob, verifyOpening, versionedHash } from "./kzg.ts";
 export * from "./manifest.ts";
 export * from "./multiproof.ts";
 export { elementPlaces, type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";

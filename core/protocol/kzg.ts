@@ -1,7 +1,7 @@
 import { bls12_381 } from "@noble/curves/bls12-381";
 import { sha256 } from "@noble/hashes/sha2.js";
 import type { Hash, Hex } from "../model.ts";
-import { BLOB_ELEMENTS } from "./blob-batch.ts";
+import { BLOB_BYTES, BLOB_ELEMENTS } from "./blob-batch.ts";
 import { ELEMENT_BYTES } from "./elements.ts";
 import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
 
@@ -18,6 +18,8 @@ const INDEX_BITS = 12;
 const OMEGA = Fr.pow(7n, (FIELD_MODULUS - 1n) / BigInt(BLOB_ELEMENTS));
 /** EIP-4844: the first byte of a blob's versioned hash. */
 const KZG_VERSION = 1;
+/** What a blob's challenge begins with: EIP-4844's domain, then the number of elements in 16 bytes. */
+const CHALLENGE_HEAD = new TextEncoder().encode(`FSBLOBVERIFY_V1_${"\0".repeat(14)}\x10\0`);
 /** [τ]₂ of Ethereum's KZG ceremony: all that a verifier needs of the trusted setup. */
 const TAU_G2 =
   "b5bfd7dd8cdeb128843bc287230af38926187075cbfbefa81009a2ce615ac53d2914e5870cb452d2afaaab24f3499f72" +
@@ -61,16 +63,72 @@ export function versionedHash(commitment: Hex): Hash {
 export function verifyOpening(hash: Hash, { index, element, commitment, proof }: Opening): boolean {
   try {
     if (versionedHash(commitment) !== hash.toLowerCase()) return false;
-    const value = BigInt(bytesToHex(hexToBytes(element, ELEMENT_BYTES)));
-    if (value >= FIELD_MODULUS) return false;
-    const quotient = pointOf(proof);
-    // C - [y] + zπ = τπ in the exponent, so one pairing of each side compares them.
-    const left = pointOf(commitment).subtract(times(G1.ProjectivePoint.BASE, value));
-    const sum = left.add(times(quotient, evaluationPoint(index)));
-    return pairsCancel(sum, quotient.negate());
+    const value = fieldValue(hexToBytes(element, ELEMENT_BYTES));
+    return isValueAt(evaluationPoint(index), value, commitment, proof);
   } catch {
     return false;
   }
+}
+
+/** A blob's commitment with the proof of all of it, as EIP-4844 has them. */
+export interface BlobProof {
+  /** 48 bytes; its hash is the blob's versioned hash. */
+  readonly commitment: Hex;
+  /** 48 bytes. */
+  readonly proof: Hex;
+}
+
+/**
+ * Whether this is the blob with this versioned hash, by its proof. Checks in JavaScript alone, without the trusted
+ * setup's 4,096 points: about 0.2 s. False for anything malformed.
+ *
+ * @example
+ * const intact = blobsIn(batch).every((blob, i) => verifyBlob(versionedHashes[i], blob, proofs[i]));
+ */
+export function verifyBlob(hash: Hash, blob: Uint8Array, { commitment, proof }: BlobProof): boolean {
+  try {
+    if (versionedHash(commitment) !== hash.toLowerCase() || blob.length !== BLOB_BYTES) return false;
+    const values = Array.from({ length: BLOB_ELEMENTS }, (_, i) =>
+      fieldValue(blob.subarray(i * ELEMENT_BYTES, (i + 1) * ELEMENT_BYTES)),
+    );
+    const preimage = new Uint8Array(CHALLENGE_HEAD.length + BLOB_BYTES + POINT_BYTES);
+    preimage.set(CHALLENGE_HEAD);
+    preimage.set(blob, CHALLENGE_HEAD.length);
+    preimage.set(hexToBytes(commitment, POINT_BYTES), CHALLENGE_HEAD.length + BLOB_BYTES);
+    // Nobody can choose a blob for its own challenge, so one point is enough.
+    const point = Fr.create(BigInt(bytesToHex(sha256(preimage))));
+    return isValueAt(point, polynomialAt(point, values), commitment, proof);
+  } catch {
+    return false;
+  }
+}
+
+/** The value at a point of the polynomial whose values on the domain are the blob's elements: the barycentric formula. */
+function polynomialAt(point: bigint, values: readonly bigint[]): bigint {
+  const domain = values.map((_, i) => evaluationPoint(i));
+  const differences = domain.map((root) => Fr.sub(point, root));
+  const onDomain = differences.indexOf(0n);
+  if (onDomain >= 0) return values[onDomain] as bigint;
+  const inverses = Fr.invertBatch(differences);
+  let sum = 0n;
+  for (const [i, value] of values.entries()) sum += Fr.mul(Fr.mul(value, domain[i] as bigint), inverses[i] as bigint);
+  const count = BigInt(BLOB_ELEMENTS);
+  return Fr.mul(Fr.mul(sum, Fr.sub(Fr.pow(point, count), 1n)), Fr.inv(count));
+}
+
+/** A field element. Throws for bytes beyond the modulus. */
+function fieldValue(element: Uint8Array): bigint {
+  const value = BigInt(bytesToHex(element));
+  if (value >= FIELD_MODULUS) throw new RangeError("not an element of the field");
+  return value;
+}
+
+/** Whether the committed polynomial has the value at the point, by the proof. */
+function isValueAt(point: bigint, value: bigint, commitment: Hex, proof: Hex): boolean {
+  const quotient = pointOf(proof);
+  // C - [y] + zπ = τπ in the exponent, so one pairing of each side compares them.
+  const left = pointOf(commitment).subtract(times(G1.ProjectivePoint.BASE, value));
+  return pairsCancel(left.add(times(quotient, point)), quotient.negate());
 }
 
 /** Whether e(a, [1]₂) · e(b, [τ]₂) is one. */

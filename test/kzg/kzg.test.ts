@@ -5,7 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KzgThread } from "../../core/kzg/kzg.ts";
 import type { Hex } from "../../core/model.ts";
 import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
-import { evaluationPoint, FIELD_MODULUS, type Opening, verifyOpening, versionedHash } from "../../core/protocol/kzg.ts";
+import {
+  type BlobProof,
+  evaluationPoint,
+  FIELD_MODULUS,
+  type Opening,
+  verifyBlob,
+  verifyOpening,
+  versionedHash,
+} from "../../core/protocol/kzg.ts";
 
 let kzg: KzgThread;
 beforeAll(() => {
@@ -48,6 +56,29 @@ describe("KZG", () => {
       ["another version", `0x02${hash.slice(4)}`, first],
     ];
     for (const [what, against, opening] of bad) expect(verifyOpening(against, opening), what).toBe(false);
+  });
+
+  test("proves all of a blob, and JavaScript alone accepts it for that blob and no other", async () => {
+    const blob = blobOf(9);
+    const commitment = await kzg.commitment(blob);
+    const hash = versionedHash(commitment);
+    const [proof] = (await kzg.proofs(blob, commitment, "blob")) as [Hex];
+    expect(verifyBlob(hash, blob, { commitment, proof })).toBe(true);
+    const other = blobOf(10);
+    const bad: readonly (readonly [string, Hex, Uint8Array, BlobProof])[] = [
+      ["another blob", hash, other, { commitment, proof }],
+      ["another element", hash, blob.with(BLOB_BYTES - 1, 0), { commitment, proof }],
+      ["an element beyond the field", hash, blobOf(9).fill(0xff, 0, 32), { commitment, proof }],
+      ["a short blob", hash, blob.subarray(32), { commitment, proof }],
+      ["another proof", hash, blob, { commitment, proof: commitment }],
+      ["a proof that is no point", hash, blob, { commitment, proof: flipped(proof, 50) }],
+      ["another commitment", hash, other, { commitment: await kzg.commitment(other), proof }],
+      ["another version", `0x02${hash.slice(4)}`, blob, { commitment, proof }],
+    ];
+    for (const [what, against, bytes, shown] of bad) expect(verifyBlob(against, bytes, shown), what).toBe(false);
+    const zeros = new Uint8Array(BLOB_BYTES);
+    const infinity: Hex = `0xc0${"00".repeat(47)}`;
+    expect(verifyBlob(versionedHash(infinity), zeros, { commitment: infinity, proof: infinity })).toBe(true);
   });
 
   test("has the point at infinity for a blob of zeros, which JavaScript verifies too", async () => {
