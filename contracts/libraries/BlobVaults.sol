@@ -6,10 +6,10 @@ import {Manifest} from "./Manifest.sol";
 import {MintingBlob} from "./MintingBlob.sol";
 
 /// @title Vaults as field elements of EIP-4844 blobs; docs/protocol.md 4.
-/// @notice Makes a vault's elements and has the point evaluation precompile compare them with the blobs. It reads no element, so what is not
-/// exactly the encoding of a vault pays nobody.
+/// @notice Makes a vault's elements, and lets the point evaluation precompile compare them with the blobs. It decodes no
+/// element. So an element that is not exactly the encoding of a vault pays nobody.
 library BlobVaults {
-    /// @dev What the header and an asset's path in the manifest say of the batch.
+    /// @dev What the header and an asset's path in the manifest say about the batch.
     struct Batch {
         bytes32 batchRoot;
         bytes32 manifestRoot;
@@ -26,14 +26,15 @@ library BlobVaults {
     uint256 private constant KIND = 2;
     uint256 private constant SLOT_MASK = 0xfffff;
 
-    /// @dev Of the field of BLS12-381, in which blobs are polynomials.
+    /// @dev The scalar field of BLS12-381 has this modulus. Blobs are polynomials over it.
     uint256 private constant MODULUS = 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001;
-    /// @dev 7^((MODULUS - 1) / 4096): a blob's elements are its values at the powers of this, in bit-reversed order.
+    /// @dev 7^((MODULUS - 1) / 4096). A blob's elements are its polynomial's values at the powers of this number, in
+    /// bit-reversed order.
     uint256 private constant ROOT_OF_UNITY = 0x564c0a11a0f704f4fc3e8acfe0f8245f0ad1347b378fbf96e206da11a5d36306;
     uint256 private constant POINT_EVALUATION = 0x0a;
-    /// @dev Words of an opening in a path: commitment(48) ‖ proof(48).
+    /// @dev An opening has three words in a path: commitment(48) ‖ proof(48).
     uint256 private constant OPENING_WORDS = 3;
-    /// @dev Bytes of a minting blob in two continuations.
+    /// @dev Two continuations hold this many bytes of a minting blob.
     uint256 private constant MAX_CONTENT_BYTES = 61;
 
     /// @notice keccak256(0x0a ‖ vaultCount(4) ‖ manifestHash(32) ‖ versionedHash(32)…).
@@ -43,7 +44,7 @@ library BlobVaults {
 
     /// @notice The versioned hashes of this transaction's blobs.
     function committed() internal view returns (bytes32[] memory versionedHashes) {
-        // A precompile cannot run on one gas, and where there is none, a call does nothing and succeeds.
+        // The precompile fails with one gas. Without a precompile, the call does nothing and succeeds.
         bool missing;
         assembly ("memory-safe") {
             missing := staticcall(1, POINT_EVALUATION, 0, 0, 0, 0)
@@ -56,15 +57,16 @@ library BlobVaults {
         for (uint256 i; i < blobs; ++i) versionedHashes[i] = blobhash(i);
     }
 
-    /// @notice Whether the path opens the vault's elements in the blobs of a batch of this root, at the slot that its id names.
+    /// @notice Whether the path opens the vault's elements in the batch's blobs, at the slot that the vault id names.
     /// @param assetIndex The place of the vault's asset in the batch's manifest.
-    /// @param path Manifest hash, versioned hashes, then commitment(48) ‖ proof(48) of each element; with continuations, the place of the first.
+    /// @param path Manifest hash, versioned hashes, then commitment(48) ‖ proof(48) for each element. If there are
+    /// continuations, the last word is the place of the first one.
     function opened(Vault memory vault, uint256 assetIndex, Batch memory batch, bytes32[] calldata path) internal view returns (bool) {
         unchecked {
             uint256 continuation = path.length == 0 ? 0 : uint256(path[path.length - 1]);
             uint256[] memory elements = elementsOf(vault, assetIndex, continuation);
             if (elements.length == 1) return openedHead(vault.vaultId, elements[0], batch, path);
-            // Words behind the versioned hashes.
+            // The number of words behind the versioned hashes.
             uint256 rest = elements.length * OPENING_WORDS + 1;
             if (elements.length == 0 || path.length < 2 + rest) return false;
             uint256 blobs = path.length - 1 - rest;
@@ -87,8 +89,8 @@ library BlobVaults {
         return Manifest.batchRoot(KIND, manifestRoot, content_);
     }
 
-    /// @notice The elements of a vault: its head, then its continuations. None when no form holds it.
-    /// @param continuation The place of the first continuation; without one it is not used.
+    /// @notice The elements of a vault: its head, then its continuations. Empty when no form holds the vault.
+    /// @param continuation The place of the first continuation. A vault of one element ignores it.
     function elementsOf(Vault memory vault, uint256 assetIndex, uint256 continuation) internal pure returns (uint256[] memory elements) {
         unchecked {
             uint256 head = headOf(vault, assetIndex);
@@ -113,7 +115,7 @@ library BlobVaults {
         }
     }
 
-    /// @notice The one element of a vault without a minting blob, or with a short decimal; 0 for any other.
+    /// @notice The only element of a vault whose minting blob is empty or a short decimal; 0 for any other vault.
     function headOf(Vault memory vault, uint256 assetIndex) internal pure returns (uint256) {
         unchecked {
             (uint256 amount, bytes memory blob) = (vault.amount, vault.blob);
@@ -127,11 +129,12 @@ library BlobVaults {
         }
     }
 
-    /// @notice Where a blob's element is the value of its polynomial: the root of unity to the power of the place's twelve bits, reversed.
+    /// @notice The point at which the polynomial's value is the element of this place. It is the root of unity to the
+    /// power of the place's twelve bits in reverse order.
     function pointOf(uint256 place) internal pure returns (uint256 point) {
         assembly ("memory-safe") {
             point := 1
-            // From the power's highest bit, which is the place's lowest.
+            // Begins with the highest bit of the power, which is the lowest bit of the place.
             for { let bits := or(place, BLOB_ELEMENTS) } gt(bits, 1) { bits := shr(1, bits) } {
                 point := mulmod(point, point, MODULUS)
                 if and(bits, 1) { point := mulmod(point, ROOT_OF_UNITY, MODULUS) }
@@ -159,8 +162,9 @@ library BlobVaults {
         return batchRoot(batch.manifestRoot, hash) == batch.batchRoot && _evaluates(path, blobs, 0, slot, head);
     }
 
-    /// @dev Whether opening `index` of the path shows this value at a place of the blobs. The precompile answers with 64 bytes: the number of a
-    /// blob's elements, and the modulus. A chain without it answers with none. It gets all gas there is, since another upgrade may price it anew.
+    /// @dev Whether opening `index` of the path shows this value at a place of the blobs. The precompile answers with 64
+    /// bytes: the number of elements in a blob, and the modulus. A chain without it answers with no bytes. The call
+    /// passes on all gas, since an upgrade may change the price.
     function _evaluates(bytes32[] calldata path, uint256 blobs, uint256 index, uint256 place, uint256 value) private view returns (bool yes) {
         if (place >= blobs * BLOB_ELEMENTS) return false;
         uint256 point = pointOf(place % BLOB_ELEMENTS);
@@ -176,7 +180,7 @@ library BlobVaults {
         }
     }
 
-    /// @dev What a minting blob spells: 0 a decimal, 1 `{id}:{}`, 2 raw bytes, 3 no number. 32 digits are a decimal.
+    /// @dev The spelling of a minting blob: 0 decimal, 1 `{id}:{}`, 2 raw bytes, 3 no number. 32 digits are a decimal.
     function _numberIn(bytes memory blob) private pure returns (uint256 spelling, uint256 id) {
         unchecked {
             uint256 length = blob.length;
@@ -191,7 +195,7 @@ library BlobVaults {
         }
     }
 
-    /// @dev The bytes from there on, zeros behind them.
+    /// @dev A word of the blob's bytes from there on, padded with zeros.
     function _bytesAt(bytes memory blob, uint256 from) private pure returns (uint256 word) {
         unchecked {
             uint256 left = blob.length - from;
@@ -202,7 +206,7 @@ library BlobVaults {
         }
     }
 
-    /// @dev Of the first continuation, where the head has it.
+    /// @dev The place of the first continuation, at its position in the head.
     function _place(uint256 continuation) private pure returns (uint256) {
         return (continuation & 0xffff) << 64;
     }

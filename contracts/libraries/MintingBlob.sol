@@ -42,17 +42,22 @@ library MintingBlob {
     function decimal(bytes memory text, uint256 start, uint256 end) internal pure returns (bool valid, uint256 value) {
         unchecked {
             uint256 digits = end - start;
-            if (end <= start || digits > MAX_DIGITS || (digits > 1 && text[start] == "0")) return (false, 0);
-            for (; start < end; ++start) {
-                uint256 digit;
-                assembly ("memory-safe") {
-                    digit := xor(byte(0, mload(add(add(text, 0x20), start))), 0x30)
+            if (end <= start || digits > MAX_DIGITS) return (false, 0);
+            uint256 lead;
+            assembly ("memory-safe") {
+                let at := add(add(text, 0x20), start)
+                lead := xor(byte(0, mload(at)), 0x30)
+                valid := iszero(and(iszero(lead), gt(digits, 1)))
+                for { let behind := add(at, digits) } lt(at, behind) { at := add(at, 1) } {
+                    let digit := xor(byte(0, mload(at)), 0x30)
+                    valid := and(valid, lt(digit, 10))
+                    value := add(mul(value, 10), digit)
                 }
-                // Fewer than the most digits cannot overflow.
-                if (digit > 9 || (digits == MAX_DIGITS && value > (type(uint256).max - digit) / 10)) return (false, 0);
-                value = value * 10 + digit;
             }
-            return (true, value);
+            // 2^256 has the most digits, and is below 1.2 * 10^77. What begins with 1 and overflows wraps to less than
+            // 0.85 * 10^77, which is below 3 * 2^254, and that is below 10^77.
+            if (digits == MAX_DIGITS && (lead != 1 || value < 3 << 254)) valid = false;
+            if (!valid) value = 0;
         }
     }
 }

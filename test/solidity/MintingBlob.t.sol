@@ -21,6 +21,26 @@ contract MintingBlobTest {
         expect(MintingBlob.tokenId(text) == uint256(keccak256(text)), "a number was cut");
     }
 
+    function testFuzz_ANumberOf78DigitsPast256BitsIsAText(uint256 seed, uint8 first) external pure {
+        // The digits behind the first. With a 1 in front, those of 2^256 and more overflow.
+        uint256 power = 10 ** 77;
+        uint256 least = first % 9 == 0 ? type(uint256).max - power + 1 : 0;
+        uint256 rest = least + seed % (power - least);
+        bytes memory digits = bytes(Strings.toString(rest));
+        bytes memory text = new bytes(78);
+        for (uint256 i; i < 78; ++i) text[i] = i + digits.length < 78 ? bytes1("0") : digits[i + digits.length - 78];
+        text[0] = bytes1(0x31 + first % 9);
+        expect(MintingBlob.tokenId(text) == uint256(keccak256(text)), "a number was cut");
+    }
+
+    function test_TheGreatestNumberNamesItselfAndTheNextIsAText() external pure {
+        bytes memory text = bytes(Strings.toString(type(uint256).max));
+        expect(MintingBlob.tokenId(text) == type(uint256).max, "not its own number");
+        text[text.length - 1] = "6";
+        expect(MintingBlob.tokenId(text) == uint256(keccak256(text)), "2^256 was cut");
+        expect(MintingBlob.tokenId(bytes(Strings.toString(10 ** 77))) == 10 ** 77, "not its own number");
+    }
+
     function testFuzz_AnyTextIsItsNumberOrItsHash(bytes calldata text) external pure {
         uint256 id = MintingBlob.tokenId(text);
         bool isDecimal = keccak256(bytes(Strings.toString(id))) == keccak256(text);
