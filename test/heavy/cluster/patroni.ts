@@ -15,6 +15,8 @@ const NOBODY = 65_534;
 const IDENTITY = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 /** Seconds for which a primary that falls silent stays the primary. */
 const TTL_SECONDS = 8;
+/** A standby may have to copy the primary anew, on a busy machine. */
+const PATIENCE_MS = 240_000;
 
 /** What is missing here for a run with Patroni; empty when all of it is installed. */
 export function missingForPatroni(): string[] {
@@ -92,6 +94,11 @@ export class PatroniNode {
       stdio: ["ignore", log, log],
       ...IDENTITY,
     });
+  }
+
+  /** The last lines of what Patroni and PostgreSQL said. */
+  said(lines: number): string {
+    return readFileSync(join(this.#folder, `${this.name}.log`), "utf8").split("\n").slice(-lines).join("\n");
   }
 
   /** Ends PostgreSQL as a power cut does, and Patroni unless it shall mend that. */
@@ -249,16 +256,20 @@ export class PatroniCluster implements AsyncDisposable {
 
   /** Resolves once every other node follows the primary, and one of them is synchronous where one must be. */
   async replicates(): Promise<void> {
-    for (let left = 900; left > 0; left--) {
+    const end = performance.now() + PATIENCE_MS;
+    let rows: readonly Record<string, unknown>[] = [];
+    while (performance.now() < end) {
       const primary = await this.primary();
-      const rows = await primary
-        .query("select sync_state from pg_stat_replication where state = 'streaming' and application_name like 'n%'")
+      rows = await primary
+        .query("select application_name, state, sync_state from pg_stat_replication where application_name like 'n%'")
         .catch(() => []);
-      const isSafe = rows.some(({ sync_state: state }) => state === "sync" || state === "quorum");
-      if (rows.length === this.nodes.length - 1 && isSafe) return;
+      const streaming = rows.filter(({ state }) => state === "streaming");
+      const isSafe = streaming.some(({ sync_state: state }) => state === "sync" || state === "quorum");
+      if (streaming.length === this.nodes.length - 1 && isSafe) return;
       await pause(100);
     }
-    throw new Error("a standby does not replicate");
+    const said = this.nodes.map((node) => `${node.name}:\n${node.said(40)}`).join("\n");
+    throw new Error(`a standby does not replicate: ${JSON.stringify(rows)}\n${said}`);
   }
 
   /** A way to the primary, as HAProxy gives one: connections that are there stay where they are. */
