@@ -8,7 +8,7 @@ import { type Member, Minter, type Servers, settled, vaultsOf } from "../../../s
 
 const MAIN = fileURLToPath(new URL("../../../scripts/mintmark.ts", import.meta.url));
 /** Longest time after a fault until a mint is acknowledged again. */
-const PATIENCE_MS = 90_000;
+const PATIENCE_MS = 180_000;
 
 /** Strikes, waits, and leaves everything running. A fault without a length of its own lasts `ms`. */
 export type Strike = (ms: number) => Promise<void>;

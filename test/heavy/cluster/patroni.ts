@@ -98,7 +98,10 @@ export class PatroniNode {
 
   /** The last lines of what Patroni and PostgreSQL said. */
   said(lines: number): string {
-    return readFileSync(join(this.#folder, `${this.name}.log`), "utf8").split("\n").slice(-lines).join("\n");
+    return readFileSync(join(this.#folder, `${this.name}.log`), "utf8")
+      .split("\n")
+      .slice(-lines)
+      .join("\n");
   }
 
   /** Ends PostgreSQL as a power cut does, and Patroni unless it shall mend that. */
