@@ -56,6 +56,11 @@ export class ClusterStore implements Store {
     return this.#position.length;
   }
 
+  /** Whether this is a store: not while `beginJournal` is under way. */
+  async isWhole(): Promise<boolean> {
+    return (await this.#local.get(HEAD_KEY)) !== undefined;
+  }
+
   get(key: Buffer): Promise<Buffer | undefined> {
     return this.#local.get(key);
   }
@@ -121,7 +126,7 @@ export class ClusterStore implements Store {
   async keepSnapshot(): Promise<void> {
     await this.#local.frozen(async (frozen) => {
       const { length } = await readPosition(frozen);
-      await this.#journal.keepSnapshot(length, partsOf(frozen));
+      await this.#journal.keepSnapshot(length, partsOf(frozen, [HEAD_KEY, POSITION_KEY]));
     });
   }
 
@@ -142,16 +147,17 @@ export class ClusterStore implements Store {
 
 /** Approximate bytes of one part of a snapshot. */
 const PART_BYTES = 1 << 20;
-/** The records that make a folder a store. They are written last. */
-const LAST_KEYS = [HEAD_KEY, POSITION_KEY];
-const isLast = (key: Buffer) => LAST_KEYS.some((last) => last.equals(key));
 
-/** A store as writes, the records that make it a store last. */
-async function* partsOf(store: StoreReader): AsyncGenerator<Uint8Array, void, void> {
+/**
+ * A store as writes.
+ *
+ * @param last - the records that make a folder a store, which come last
+ */
+export async function* partsOf(store: StoreReader, last: readonly Buffer[]): AsyncGenerator<Uint8Array, void, void> {
   let operations: StoreOperation[] = [];
   let bytes = 0;
   for await (const [key, value] of store.entries({})) {
-    if (isLast(key)) continue;
+    if ([HEAD_KEY, POSITION_KEY].some((each) => each.equals(key))) continue;
     operations.push({ type: "put", key, value });
     bytes += key.length + value.length;
     if (bytes < PART_BYTES) continue;
@@ -159,7 +165,7 @@ async function* partsOf(store: StoreReader): AsyncGenerator<Uint8Array, void, vo
     operations = [];
     bytes = 0;
   }
-  for (const key of LAST_KEYS) {
+  for (const key of last) {
     const value = await store.get(key);
     if (value !== undefined) operations.push({ type: "put", key, value });
   }

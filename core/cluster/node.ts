@@ -201,7 +201,7 @@ export class ClusterNode implements AsyncDisposable {
     } catch (error) {
       const isPassing = error instanceof MintmarkError && error.code === "journal_unavailable";
       if (!isPassing && !this.#stop.signal.aborted) throw error;
-      if (isPassing && this.#role === null && this.#store.length > 0) await this.#standBy();
+      if (isPassing && this.#role === null) await this.#standBy();
     }
     await pause(LOOK_MS, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
@@ -235,7 +235,7 @@ export class ClusterNode implements AsyncDisposable {
       const leadership = await journal.lead(server, leaseMs);
       if (leadership !== null) return this.#lead(leadership);
     }
-    if (this.#role === null && this.#store.length > 0) await this.#standBy();
+    if (this.#role === null) await this.#standBy();
   }
 
   /** Applies the journal up to a length. */
@@ -254,7 +254,9 @@ export class ClusterNode implements AsyncDisposable {
     }
   }
 
+  /** Does nothing before the journal holds a whole store. */
   async #standBy(): Promise<void> {
+    if (!(await this.#store.isWhole())) return;
     await this.#closeEngine();
     const standby = await openStandby(this.#engineOptions);
     this.#standby = standby;

@@ -8,6 +8,8 @@ import { hashOf, type JournalKeys } from "./sealed-entries.ts";
  * After this many ms without an append, the row says that the last entry is replicated, so that the others may read it.
  */
 const SETTLED_MS = 20;
+/** A leader prolongs its lease at least this often, in ms: a standby calls its reads unreliable after 5,000. */
+const BEAT_MS = 1_000;
 /** Pause between attempts while the journal cannot be written, in ms. */
 const RETRY_MS = 100;
 
@@ -81,7 +83,11 @@ export class PostgresLead implements Leadership {
 
   /** Prolongs the lease from now. */
   start(): void {
-    this.#beatIn(this.#options.leaseMs / 4);
+    this.#beatIn(this.#beatMs);
+  }
+
+  get #beatMs(): number {
+    return Math.min(this.#options.leaseMs / 4, BEAT_MS);
   }
 
   #beatIn(ms: number): void {
@@ -89,7 +95,7 @@ export class PostgresLead implements Leadership {
     if (this.lost.aborted) return;
     this.#timer = setTimeout(async () => {
       const isConfirmed = await this.#prolong().catch(() => false);
-      this.#beatIn(isConfirmed ? this.#options.leaseMs / 4 : RETRY_MS);
+      this.#beatIn(isConfirmed ? this.#beatMs : RETRY_MS);
     }, ms);
   }
 

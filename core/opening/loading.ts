@@ -4,18 +4,22 @@ import { batchIdOf, MODES, type Mode } from "../model.ts";
 import { type BatchTokens, decodeBatchTokens, SHARDS } from "../store/batch-tokens.ts";
 import { readEntry } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { type BatchRecord, headRecord } from "../store/records.ts";
+import { type BatchRecord, headRecord, INDEX_VERSION } from "../store/records.ts";
 import { batchTokensKey, endOf, HEAD_KEY, journalKey } from "../store/store-keys.ts";
 import { TokenIndex } from "../tokens/token-index.ts";
 import { loadBatches } from "./load-batches.ts";
 import { LOADED_PREFIXES, loadRecord } from "./load-record.ts";
 import { upgradeIndexes } from "./upgrade.ts";
 
-/** Reads the state into memory. Throws `store_corrupt` for contradictions. `loadBatches` explains `seals`. */
+/** Reads the state into memory. Throws `store_corrupt` for contradictions, `store_mismatch` for a newer version's store. `loadBatches` explains `seals`. */
 export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
   ledger.head = decodeRecord(headRecord, stored, "The store's head");
+  if (ledger.head.indexVersion > INDEX_VERSION) {
+    // This version would not maintain the newer indexes. In a cluster, this keeps an older server from leading.
+    throw new MintmarkError("store_mismatch", "A newer version of Mintmark wrote this store. Use that version.");
+  }
   ledger.startClock();
   await requireJournalEnd(ledger);
   ledger.durableHead = ledger.head;

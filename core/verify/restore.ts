@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { newSecrets, readSeed, requireFormat } from "../store/genesis.ts";
-import { readJournal } from "../store/journal.ts";
+import { decodeEntry, readJournal } from "../store/journal.ts";
 import { LevelStore } from "../store/level-store.ts";
 import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts";
 import { HEAD_KEY, journalKey } from "../store/store-keys.ts";
@@ -26,7 +26,8 @@ const RECORDS_AT_ONCE = 4_096;
  * The store gets a new random secret: it refuses earlier cursors, and each webhook signs with another secret.
  *
  * @param store - empty; closed when this settles. Its head is written last, so the engine refuses a partial store
- * @throws MintmarkError `store_mismatch` when the store is not empty, `store_corrupt` for an invalid journal
+ * @throws MintmarkError `store_mismatch` when the store is not empty or the journal has another format;
+ * `store_corrupt` for an invalid journal
  *
  * @example
  * await restoreStore(await LevelJournal.open("/other-disk/journal"), "./data");
@@ -46,6 +47,7 @@ export async function restoreStore(
     let sequence = 0;
     for await (const entry of journal.read(0)) {
       options.signal?.throwIfAborted();
+      if (sequence === 0) requireOwnFormat(entry);
       await records.put([{ type: "put", key: journalKey(sequence++), value: entry }]);
     }
     await records.flush();
@@ -62,7 +64,6 @@ async function derive(store: Store, records: Records, { signal, onProgress }: Re
   const reference = new Reference(report, await readSeed(store), await foreseen(store));
   for await (const journaled of readJournal(store)) {
     signal?.throwIfAborted();
-    if (journaled.entry.kind === "genesis") requireFormat(journaled.entry);
     await records.put(reference.apply(journaled).map(asPut));
     const suspects = reference.suspects();
     if (suspects.length > 0) await records.flush();
@@ -76,6 +77,12 @@ async function derive(store: Store, records: Records, { signal, onProgress }: Re
   await store.write(last.filter(({ key }) => key.equals(HEAD_KEY)).map(asPut));
   onProgress?.(reference.entries);
   return reference.entries;
+}
+
+/** Before anything is written: a refused journal leaves the new store empty. */
+function requireOwnFormat(first: Uint8Array): void {
+  const { entry } = decodeEntry(0, first);
+  if (entry.kind === "genesis") requireFormat(entry);
 }
 
 function asPut({ key, value }: Expected): StoreOperation {

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { beginJournal } from "../../core/cluster/begin-journal.ts";
 import { ClusterStore } from "../../core/cluster/cluster-store.ts";
 import { ClusterNode, type ClusterOptions, type PostgresJournal } from "../../core/cluster/index.ts";
 import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
@@ -39,9 +40,7 @@ export async function openStore(
   { createIfMissing }: Pick<EngineOptions, "createIfMissing">,
 ): Promise<Engine> {
   const read = settings(store);
-  const { MINTMARK_CHAIN_ID: chainId, MINTMARK_CONTRACT: contract, MINTMARK_ENGINE_VERSION: engineVersion } = read;
-  const settlement = { chainId, contract, engineVersion };
-  const options = { store, createIfMissing, environment: read.MINTMARK_ENVIRONMENT, settlement };
+  const options = { store, createIfMissing, ...storeOptions(read) };
   const journal = await openJournal(read);
   try {
     return journal === undefined ? await openEngine(options) : await openInCluster(options, journal);
@@ -72,13 +71,28 @@ export async function restoreFromCluster(
   }
 }
 
+/** Begins the cluster's journal with a store, and resolves with the number of its entries. */
+export async function beginCluster(store: string): Promise<number> {
+  const read = settings(store);
+  const journal = await openJournal(read);
+  if (journal === undefined) throw new UsageError("give MINTMARK_JOURNAL, the cluster's journal");
+  await using _ = journal;
+  return await beginJournal(store, { journal, server: ownServer(), ...storeOptions(read) });
+}
+
+function storeOptions(read: ReturnType<typeof settings>) {
+  const { MINTMARK_CHAIN_ID: chainId, MINTMARK_CONTRACT: contract, MINTMARK_ENGINE_VERSION: engineVersion } = read;
+  return { environment: read.MINTMARK_ENVIRONMENT, settlement: { chainId, contract, engineVersion } };
+}
+
+const ownServer = () => ({ name: `command-${process.pid}`, url: "http://127.0.0.1:1" });
+
 /** Opens as the cluster's leader, or as a reader while another server leads. Closing the engine leaves the cluster. */
 async function openInCluster(
   options: Omit<ClusterOptions, "journal" | "server">,
   journal: PostgresJournal,
 ): Promise<Engine> {
-  const server = { name: `command-${process.pid}`, url: "http://127.0.0.1:1" };
-  const node = await ClusterNode.join({ ...options, journal, server });
+  const node = await ClusterNode.join({ ...options, journal, server: ownServer() });
   const { engine } = await node.next();
   return { ...engine, [Symbol.asyncDispose]: () => node.close() };
 }

@@ -2,16 +2,24 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { LevelJournal, restoreStore } from "../../core/index.ts";
 import { acting, leaf, type Running } from "../cli/command.ts";
-import { openStore, restoreFromCluster, storeOf } from "../cli/engine.ts";
+import { beginCluster, openStore, restoreFromCluster, storeOf } from "../cli/engine.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 
 const STORE = ["--store <folder>", "the store's folder (MINTMARK_STORE)"] as const;
 
 export function addStore(program: Command): void {
-  leaf(program, "init", "create an empty store with the server's settings", ["init --store ./data"])
+  leaf(program, "init", "create an empty store with the server's settings, or a cluster's journal from a store", [
+    "init --store ./data",
+    "init --from ./restored",
+  ])
     .option(...STORE)
+    .option("--from <folder>", "begin the cluster's empty journal (MINTMARK_JOURNAL) with this store")
     .action(
       acting(async (options) => {
+        if (options.from !== undefined) {
+          const from = options.from as string;
+          return { from, entries: await beginCluster(from) };
+        }
         const store = storeOf(options.store as string | undefined);
         await using engine = await openStore(store, { createIfMissing: true });
         const { settlement, environment } = engine;

@@ -71,9 +71,14 @@ class LeaderOf {
     this.#closing.abort();
   }
 
-  /** The address of a leader that serves, as soon as there is one. So a takeover delays changes and fails none. */
-  async url(): Promise<string> {
+  /**
+   * The address of a leader that serves, as soon as there is one. So a takeover delays changes and fails none.
+   *
+   * @param onSilent - called with the address at which a leader did not answer as such until the end
+   */
+  async url(onSilent: (url: string) => void): Promise<string> {
     const end = performance.now() + LEAD_MS;
+    let silent: string | null = null;
     while (performance.now() < end && !this.#closing.signal.aborted) {
       const { fault, leader, isLeader } = this.#node;
       if (fault !== null) throw new MintmarkError("journal_unavailable", fault);
@@ -82,8 +87,10 @@ class LeaderOf {
         if (!this.#isKnown(url) && (await leads(url))) this.#known = { url, at: performance.now() };
         if (this.#isKnown(url)) return url;
       }
+      silent = leader !== null && !isLeader ? leader.url : null;
       await pause(LOOK_MS.pause, undefined, { signal: this.#closing.signal }).catch(() => {});
     }
+    if (silent !== null) onSilent(silent);
     throw new MintmarkError("not_leader", "No server leads the cluster now. Repeat the request in a moment.");
   }
 
@@ -125,7 +132,9 @@ function deadline(ms: number) {
 /** Forwards to the leader, body included and unread. A redirect would make the client send its key to another host. */
 async function forward(request: FastifyRequest, reply: FastifyReply, leader: LeaderOf): Promise<FastifyReply> {
   if (request.headers[FORWARDED] !== undefined) throw new MintmarkError("not_leader");
-  const url = await leader.url();
+  const url = await leader.url((url) =>
+    request.log.error({ leader: url }, "the leader does not answer there; check MINTMARK_SERVER_URL of the leader"),
+  );
   if (!READS.has(request.method)) request.body = request.raw;
   return reply.from(request.url, {
     getUpstream: () => url,

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { MemoryLevel } from "memory-level";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beginJournal } from "../../core/cluster/begin-journal.ts";
 import { ClusterNode, type ClusterOptions } from "../../core/cluster/node.ts";
 import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
 import type { Journal } from "../../core/index.ts";
@@ -414,6 +415,39 @@ describe("a cluster", () => {
     await one.close();
     await expect.poll(() => two.role, { timeout: 5_000 }).toBe("leader");
     expect((await two.engine.applications.list()).data).toHaveLength(4);
+  });
+
+  test("begins with one server's store, and with the folder of a server whose database is gone", async () => {
+    const alone = `${folder}/alone`;
+    const options = { settlement: SETTLEMENT, environment: "sandbox" } as const;
+    const engine = await openEngine({ ...options, store: alone, createIfMissing: true });
+    const asset = await knownAsset(engine, "erc721");
+    const tenant = await newTenant(engine, [asset]);
+    for (let i = 0; i < 8; i++)
+      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, i), mintOf(asset, i + 20)));
+    await engine.operator.seal("validium");
+    await engine.close();
+    const begin = async (from: string, shard: string) => {
+      await using journal = await open(shard);
+      return await beginJournal(from, { ...options, journal, server: server("command") });
+    };
+    const [first, next] = [newShard(), newShard()];
+    const entries = await begin(alone, first);
+    // As if it had been interrupted, and then repeated.
+    expect(await begin(alone, first)).toBe(entries);
+    const one = await join(first, "one");
+    const minted = await one.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 39)));
+    const [state, vaults] = [one.engine.batches.state(), await all(one.engine.vaults.list(tenant.applicationId))];
+    expect(vaults).toHaveLength(17);
+    await expect(begin(alone, first)).rejects.toMatchObject({ code: "not_leader" });
+    await one.close();
+    await expect(begin(alone, first)).rejects.toMatchObject({ code: "store_mismatch" });
+    await begin(`${folder}/${first}-one`, next);
+    await using two = await join(next, "two");
+    expect(two.engine.batches.state()).toEqual(state);
+    expect(await two.engine.mints.get(tenant.applicationId, minted.mintId)).toMatchObject({ mintId: minted.mintId });
+    expect(await all(two.engine.vaults.list(tenant.applicationId))).toEqual(vaults);
+    expect((await two.engine.operator.verify()).problems).toEqual([]);
   });
 
   test("its servers' stores are refused to an engine that works alone", async () => {

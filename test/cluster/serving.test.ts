@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
 import { freePort } from "../../scripts/sandbox/port.ts";
 import { buildServer } from "../../server/app.ts";
+import type { LogOptions } from "../../server/operations/log.ts";
 import { serveInCluster } from "../../server/process/standby.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { cleanEnvironment } from "../cli/cli.ts";
@@ -50,20 +51,35 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function serve(name: string): Promise<Serving> {
+interface ServeOptions {
+  readonly shard?: string;
+  /** What the others take for its address; default: what it is. */
+  readonly known?: string;
+  readonly leaseMs?: number;
+  readonly log?: LogOptions;
+}
+
+async function serve(name: string, options: ServeOptions = {}): Promise<Serving> {
+  const { shard = SHARD, known, leaseMs = 3_000, log } = options;
   const port = await freePort(0);
   const url = `http://127.0.0.1:${port}`;
   const node = await ClusterNode.join({
     store: join(folder, name),
-    journal: await PostgresJournal.open({ url: database.primary.url, shard: SHARD, keys: [KEY] }),
-    server: { name, url },
+    journal: await PostgresJournal.open({ url: database.primary.url, shard, keys: [KEY] }),
+    server: { name, url: known ?? url },
     settlement: SETTLEMENT,
     environment: "sandbox",
     createIfMissing: true,
+    leaseMs,
   });
   const { engine, role } = await node.next();
   const onlyReads = role === "standby";
-  const app = await buildServer({ engine, onlyReads, extend: (one) => serveInCluster(one, node, role) });
+  const app = await buildServer({
+    engine,
+    onlyReads,
+    ...(log && { log }),
+    extend: (one) => serveInCluster(one, node, role),
+  });
   await app.listen({ host: "127.0.0.1", port });
   return { node, app, url };
 }
@@ -177,6 +193,24 @@ describe("a cluster over HTTP", () => {
     expect((await mint(standby.url)).status).toBe(200);
     await servers[1 - led]?.app.close();
     await servers[1 - led]?.node.close();
+  });
+
+  test("with a long lease, a standby still serves, and logs that it does not reach its leader", async () => {
+    // As with the default on two machines: the leader's address is the other server's own.
+    const wrong = { shard: "wrong-url", known: `http://127.0.0.1:${await freePort(0)}`, leaseMs: 60_000 };
+    const one = await serve("one", wrong);
+    const said: string[] = [];
+    const stream = { write: (line: string) => void said.push(line) };
+    const two = await serve("two", { ...wrong, log: { level: "error", stream } });
+    const refused = await mint(two.url);
+    expect([refused.status, await refused.json()]).toMatchObject([503, { code: "not_leader" }]);
+    expect(said.join()).toContain("check MINTMARK_SERVER_URL of the leader");
+    // The request took longer than a standby relies on a silent leader.
+    expect(two.node.fault).toBeNull();
+    for (const { app, node } of [two, one]) {
+      await app.close();
+      await node.close();
+    }
   });
 
   test("a server that starts while PostgreSQL is away listens, says so, and joins when it is back", async () => {

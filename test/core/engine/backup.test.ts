@@ -52,8 +52,12 @@ test("a journal of another format is refused by its number, and so is a store", 
   const genesis = { chainId: 1n, contract: `0x${"aa".repeat(20)}`, engineVersion: 5, environment: "sandbox" } as const;
   const first = encodeEntry(0, { kind: "genesis", formatVersion: 3, ...genesis });
   await backup.append(0, [first]);
-  await expect(restoreStore(backup, memory())).rejects.toThrow("format 3");
+  const target = memory();
+  await expect(restoreStore(backup, target)).rejects.toThrow("format 3");
   await backup.close();
+  // Nothing was written, so the folder can be used for another restore.
+  await target.open();
+  expect(await target.keys().all()).toEqual([]);
   const store = memory();
   await (await openTest(store)).close();
   await store.open();

@@ -1,5 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { decodeRecord, encodeRecord } from "../../../core/store/layout.ts";
+import { headRecord } from "../../../core/store/records.ts";
+import { HEAD_KEY } from "../../../core/store/store-keys.ts";
 import { all, memory, openTest } from "./fixture.ts";
 
 /** Stores that earlier versions wrote, by what records got since. A line is a record: its key and its value in hex. */
@@ -44,3 +47,19 @@ describe.each(STORES)("a store from %s", (name) => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
+
+it("refuses a store to which a newer version has added indexes, and changes nothing", async () => {
+  const database = memory();
+  await (await openTest(database)).close();
+  await database.open();
+  const stored = Buffer.from((await database.get<Buffer, Buffer>(HEAD_KEY, BINARY)) ?? []);
+  const head = decodeRecord(headRecord, stored, "The head");
+  const newer = encodeRecord(headRecord, { ...head, indexVersion: head.indexVersion + 1 });
+  await database.put<Buffer, Buffer>(HEAD_KEY, newer, BINARY);
+  const refused = { code: "store_mismatch", message: expect.stringContaining("newer version") };
+  await expect(openTest(database, { createIfMissing: false })).rejects.toMatchObject(refused);
+  await database.open();
+  expect(Buffer.from((await database.get<Buffer, Buffer>(HEAD_KEY, BINARY)) ?? [])).toEqual(Buffer.from(newer));
+});
+
+const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
