@@ -10,7 +10,7 @@ const POLICY = contentPolicy({ "script-src": "'none'", "connect-src": "'none'" }
 
 /** Links to this server's pages. */
 const LINKS = {
-  guide: "/guide",
+  guide: "/guide/",
   reference: "/docs",
   openapi: "/openapi.json",
   explorer: "/explorer",

@@ -63,7 +63,7 @@ describe("the OpenAPI document", () => {
       .filter(
         (route) =>
           !route.startsWith("HEAD ") &&
-          !/^GET (?:\/|\/?docs|\/?exit|\/?claim|\/?explorer|\/?console|\/?\*)$/.test(route),
+          !/^GET (?:\/|\/?docs|\/?exit|\/?claim|\/?guide|\/?explorer|\/?console|\/?\*)$/.test(route),
       );
     // The router prints a tree: only the last part of a nested path is on its line, so full paths are asked for one by one.
     expect([...served].length).toBe(operations().length);
@@ -105,6 +105,7 @@ describe("the OpenAPI document", () => {
       "batch_committed",
       "kzg_unavailable",
       "mint_consented",
+      "signer_failed",
       "store_mismatch",
     ];
     const routeless: Code[] = ["route_not_found", "method_not_allowed"];
