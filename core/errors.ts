@@ -85,6 +85,7 @@ export const ERROR_CODES = {
   kzg_unavailable: "The native KZG code does not run on this machine, so there are no blobs. Use calldata here.",
   engine_closed: "The engine is closed.",
   l1_failed: "L1 refused or did not answer.",
+  signer_failed: "The signer of an account refused or did not answer; start it, or mend its setting.",
 } as const;
 
 /** A stable error code; codes are never renamed. */

@@ -17,6 +17,7 @@ import { unsettledChecks } from "./operations/settlement-checks.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts";
 import { remoteIssuers, remoteMembers, type Settling, startSettling } from "./operations/settling.ts";
 import { serveOperator } from "./operator/socket.ts";
+import { accountOf } from "./process/account.ts";
 import { joinCluster } from "./process/cluster.ts";
 import { reach, soon, UNREACHED } from "./process/reach.ts";
 import { shutDown } from "./process/shutdown.ts";
@@ -30,6 +31,9 @@ import type { Config } from "./settings/settings.ts";
 // The process: settings from the environment, one engine, its connection to L1 if it has a chain and a key, one server,
 // and an orderly end on SIGINT or SIGTERM.
 
+/** The settings, with the operator's account opened. */
+type Ready = Config & { readonly operator?: LocalAccount };
+
 /** A period of a server in a cluster, as its leader or as a standby. */
 interface Shift {
   readonly node: ClusterNode;
@@ -38,7 +42,7 @@ interface Shift {
 }
 
 /** Resolves when the process must end, or when a shift is over. */
-async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: Shift): Promise<void> {
+async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Shift): Promise<void> {
   let listening = false;
   // Before listening, nothing is acknowledged, so nothing is left to finish.
   void stopped.then(() => listening || process.exit(0));
@@ -180,7 +184,7 @@ async function serve(config: Config, stopped: Promise<NodeJS.Signals>, shift?: S
 }
 
 /** Serves in the role that the cluster gives this server, shift after shift. */
-async function serveCluster(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
+async function serveCluster(config: Ready, stopped: Promise<NodeJS.Signals>): Promise<void> {
   const { home, chains } = chainsOf(config);
   const l1 = home && (await soon(home.connect()));
   const options = engineOptions(config, chains, l1?.settlement);
@@ -218,7 +222,7 @@ function describeCluster(node: ClusterNode): string {
 }
 
 /** The options of every engine with these settings. */
-function engineOptions(config: Config, chains: readonly Chain[], settlement: Settlement | undefined) {
+function engineOptions(config: Ready, chains: readonly Chain[], settlement: Settlement | undefined) {
   return {
     environment: config.MINTMARK_ENVIRONMENT,
     settlement: settlement ?? {
@@ -229,7 +233,7 @@ function engineOptions(config: Config, chains: readonly Chain[], settlement: Set
     limits: {
       batchVaults: { validium: config.MINTMARK_SEAL_VAULTS, "zk-rollup": config.MINTMARK_SEAL_VAULTS_ROLLUP },
       rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
-      uncommittedVaults: config.MINTMARK_OPERATOR_KEY === undefined ? null : config.MINTMARK_MOST_UNCOMMITTED,
+      uncommittedVaults: config.operator === undefined ? null : config.MINTMARK_MOST_UNCOMMITTED,
     },
     clockAheadMs: config.MINTMARK_CLOCK_AHEAD_HOURS * 3_600_000,
     ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
@@ -278,8 +282,8 @@ function feesOf(config: Config) {
 }
 
 /** The chains of these settings, the settlement chain first; without the operator's key if they are only read. */
-function chainsOf({ MINTMARK_OPERATOR_KEY: key, ...keyless }: Config, isOperated = true) {
-  const config = isOperated && key !== undefined ? { ...keyless, MINTMARK_OPERATOR_KEY: key } : keyless;
+function chainsOf({ operator: account, ...keyless }: Ready, isOperated = true) {
+  const config = isOperated && account !== undefined ? { ...keyless, operator: account } : keyless;
   const { reader, committer, operator } = settlementChain(config);
   const home = committer ?? reader;
   // The state's own committee signs for mirrors without one.
@@ -292,7 +296,7 @@ function chainsOf({ MINTMARK_OPERATOR_KEY: key, ...keyless }: Config, isOperated
 }
 
 /** The configured settlement chain, if any, checked against the store on connection. With a key it also commits. */
-function settlementChain(config: Config) {
+function settlementChain(config: Ready) {
   if (config.MINTMARK_RPC_URL === undefined) return {};
   const settlement = { chainId: config.MINTMARK_CHAIN_ID, contract: config.MINTMARK_CONTRACT };
   const options = {
@@ -302,8 +306,8 @@ function settlementChain(config: Config) {
       finality: { confirmations: BigInt(config.MINTMARK_CONFIRMATIONS) },
     }),
   };
-  if (config.MINTMARK_OPERATOR_KEY === undefined) return { reader: new Chain(settlement, () => readL1(options)) };
-  const operator = privateKeyToAccount(config.MINTMARK_OPERATOR_KEY);
+  const { operator } = config;
+  if (operator === undefined) return { reader: new Chain(settlement, () => readL1(options)) };
   const fees = {
     ...feesOf(config),
     ...(config.MINTMARK_MAX_FEE_PER_GAS !== undefined && { maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS }),
@@ -352,7 +356,14 @@ async function keySet(place: string) {
 /** One server on one store, until SIGINT or SIGTERM. Errors go to standard error, without secrets. */
 export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
   try {
-    await (config.MINTMARK_JOURNAL === undefined ? serve : serveCluster)(config, stopped);
+    const operator = await accountOf({
+      key: config.MINTMARK_OPERATOR_KEY,
+      keystore: config.MINTMARK_OPERATOR_KEYSTORE,
+      passwordFile: config.MINTMARK_OPERATOR_PASSWORD_FILE,
+      signer: config.MINTMARK_OPERATOR_SIGNER,
+    });
+    const ready = operator === undefined ? config : { ...config, operator };
+    await (config.MINTMARK_JOURNAL === undefined ? serve : serveCluster)(ready, stopped);
   } catch (error) {
     report(error, secretsOf(config));
   }

@@ -7,4 +7,5 @@ export type { FeeOptions, Finality } from "./connection.ts";
 export { isUnreachable } from "./failure.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
 export { signatureChecks } from "./signatures.ts";
+export { httpSigner, type Signer, signerAccount } from "./signer.ts";
 export { connectWallet, type WalletOptions } from "./wallet.ts";

@@ -1,3 +1,7 @@
+import type { LocalAccount } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { accountOf } from "../../server/process/account.ts";
+import { member } from "../../server/settings/member-setting.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** A secret from the environment, or from standard input with `--key-stdin`; never from an argument. */
@@ -18,16 +22,38 @@ export async function requiredSecret(variable: string, fromStdin: boolean): Prom
   return value;
 }
 
-/** A private key from the variable, or from standard input if that is a pipe or a file. It is never shown. */
-export async function privateKey(variable: string): Promise<`0x${string}`> {
-  const given = process.env[variable] ?? (await secret(variable, !process.stdin.isTTY));
+/** The account of a process, and what its log must never contain. */
+export interface ProcessAccount {
+  readonly account: LocalAccount;
+  readonly secrets: readonly string[];
+}
+
+/**
+ * The account that `MINTMARK_<party>_KEYSTORE`, `MINTMARK_<party>_SIGNER` or `MINTMARK_<party>_KEY` name, or the private
+ * key on standard input if that is a pipe or a file. The key is never shown.
+ */
+export async function processAccount(party: string): Promise<ProcessAccount> {
+  const variable = `MINTMARK_${party}_KEY`;
+  const { [variable]: inEnvironment, [`MINTMARK_${party}_KEYSTORE`]: keystore } = process.env;
+  const { [`MINTMARK_${party}_PASSWORD_FILE`]: passwordFile, [`MINTMARK_${party}_SIGNER`]: service } = process.env;
+  const sources = [inEnvironment, keystore, service].filter((source) => source !== undefined);
+  if (sources.length > 1)
+    throw new UsageError(`give one of ${variable}, ${variable}STORE and MINTMARK_${party}_SIGNER`);
+  if (keystore !== undefined || service !== undefined) {
+    const signer = service === undefined ? undefined : member.safeParse(service).data;
+    if (service !== undefined && signer === undefined)
+      throw new UsageError(`MINTMARK_${party}_SIGNER: give it as <address>=<url of its service>`);
+    const account = await accountOf({ keystore, passwordFile, signer });
+    if (account !== undefined) return { account, secrets: [] };
+  }
+  const given = inEnvironment ?? (await secret(variable, !process.stdin.isTTY));
   if (given === undefined || given === "") {
     throw new UsageError(`set ${variable} to the private key, or give it on standard input`);
   }
   if (!/^0x[0-9a-fA-F]{64}$/.test(given)) {
     throw new UsageError(`${variable}: not a private key (0x and 64 hex digits)`);
   }
-  return given as `0x${string}`;
+  return { account: privateKeyToAccount(given as `0x${string}`), secrets: [given] };
 }
 
 /** An option, or a variable of the environment. */

@@ -1,12 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { privateKeyToAccount } from "viem/accounts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/settings/process-settings.ts";
 import { acting, configured, leaf } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
-import { privateKey } from "../cli/secret.ts";
+import { processAccount } from "../cli/secret.ts";
 import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExits } from "../exit/exit.ts";
 
 /** Seconds until a signed list's deadline. */
@@ -40,7 +39,7 @@ export function addExit(program: Command): void {
     async ({ MINTMARK_RPC_URL: rpcUrl }, { args: kits, options: given, progress, signal }) => {
       const quantity = given.quantity === undefined ? {} : { quantity: unitsOf(given.quantity) };
       const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient) };
-      const account = privateKeyToAccount(await privateKey("MINTMARK_OWNER_KEY"));
+      const { account } = await processAccount("OWNER");
       const isJson = given.json === true;
       const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
       const [kit = ""] = kits;

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { privateKeyToAccount } from "viem/accounts";
 import { Archive, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
 import { repeat } from "../../core/backoff.ts";
 import { CommitteeMember } from "../../core/committee/index.ts";
@@ -22,7 +21,7 @@ import {
 import { configured } from "../cli/command.ts";
 import { finalityOf, openLevel } from "../cli/l1.ts";
 import { messageOf } from "../cli/message.ts";
-import { privateKey } from "../cli/secret.ts";
+import { processAccount } from "../cli/secret.ts";
 import { fieldsOf, runSigner } from "../cli/signer.ts";
 import { sourcesOf } from "../cli/sources.ts";
 import { watchMirrors } from "../cli/watch-mirrors.ts";
@@ -38,8 +37,7 @@ export function addMembers(program: Command): void {
     ["member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key"],
     memberSettings,
     async (settings) => {
-      const key = await privateKey("MINTMARK_MEMBER_KEY");
-      const account = privateKeyToAccount(key);
+      const { account, secrets } = await processAccount("MEMBER");
       const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock } = settings;
       const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
       const member = await CommitteeMember.open({
@@ -55,7 +53,7 @@ export function addMembers(program: Command): void {
         signer: member,
         l1,
         settings,
-        secrets: [key],
+        secrets,
         build: (options) => buildMemberServer({ ...options, member, attester }),
         beside: (log, stopped) => {
           const mirrors = {
@@ -84,8 +82,7 @@ export function addMembers(program: Command): void {
     ],
     issuerSettings,
     async (settings) => {
-      const key = await privateKey("MINTMARK_ISSUER_KEY");
-      const account = privateKeyToAccount(key);
+      const { account, secrets } = await processAccount("ISSUER");
       const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_ISSUER: address } = settings;
       const { MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret } = settings;
       const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
@@ -100,7 +97,7 @@ export function addMembers(program: Command): void {
         signer: issuer,
         l1,
         settings,
-        secrets: [key, ...(secret === undefined ? [] : [secret])],
+        secrets: [...secrets, ...(secret === undefined ? [] : [secret])],
         build: (options) => buildIssuerServer({ ...options, issuer, ...records }),
         work: (signal) => issuer.settle(signal),
       });
@@ -113,7 +110,7 @@ export function addMembers(program: Command): void {
     ["watch --store ./watcher --rpc https://rpc.example --contract 0x… --peers https://member.example < key.txt"],
     watchSettings,
     async (settings) => {
-      const account = privateKeyToAccount(await privateKey("MINTMARK_WATCHER_KEY"));
+      const { account } = await processAccount("WATCHER");
       const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock } = settings;
       const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
       const archive = await Archive.open({ store: await openLevel(settings.MINTMARK_STORE), l1 });
@@ -157,7 +154,7 @@ export function addMembers(program: Command): void {
     ],
     relaySettings,
     async (settings) => {
-      const account = privateKeyToAccount(await privateKey("MINTMARK_RELAY_KEY"));
+      const { account } = await processAccount("RELAY");
       const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_MIRROR: at } = settings;
       const l1 = await readL1({ rpc, contract, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
       const source = new SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);

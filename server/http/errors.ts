@@ -138,6 +138,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   kzg_unavailable: 503,
   engine_closed: 503,
   l1_failed: 503,
+  signer_failed: 503,
   issuer_unreachable: 503,
   overloaded: 503,
   drops_unavailable: 503,

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { type ErrorCode, MintmarkError } from "../../core/index.ts";
 import { ConfigError } from "../settings/config.ts";
+import { KeystoreError } from "./account.ts";
 
 /** Settings to check, by error. */
 const LOOK_AT: Partial<Record<ErrorCode, string>> = {
@@ -13,7 +14,7 @@ const LOOK_AT: Partial<Record<ErrorCode, string>> = {
 
 /** The reason why a server did not start, with the settings to check. May still contain secrets. */
 export function startupError(error: unknown): string {
-  if (error instanceof ConfigError) return error.message;
+  if (error instanceof ConfigError || error instanceof KeystoreError) return error.message;
   if (error instanceof MintmarkError) {
     const look = LOOK_AT[error.code];
     return look === undefined ? error.message : `${error.message}\n${look}`;

@@ -81,6 +81,19 @@ const variables = z.object({
     .transform((text) => text as Hex)
     .optional()
     .describe("The operator's private key, with which the server seals, commits and withdraws by itself."),
+  MINTMARK_OPERATOR_KEYSTORE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("In place of the key: an encrypted file of it (Web3 Secret Storage, version 3)."),
+  MINTMARK_OPERATOR_PASSWORD_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File of the keystore's password; `-`, the default, is standard input."),
+  MINTMARK_OPERATOR_SIGNER: member
+    .optional()
+    .describe("In place of the key: `<address>=<url>` of a service that signs, such as a KMS; docs/guides/keys.md."),
   MINTMARK_RECEIPT_KEY: z
     .string()
     .regex(/^0x[0-9a-fA-F]{64}$/, "Give the private key that signs receipts: 0x and 64 hex digits.")
@@ -257,13 +270,21 @@ export function isLocalChain(chainId: bigint): boolean {
   return LOCAL_CHAINS.has(chainId);
 }
 
+/** Where the operator's signatures come from, of which at most one is given. */
+const OPERATOR_SOURCES = ["MINTMARK_OPERATOR_KEY", "MINTMARK_OPERATOR_KEYSTORE", "MINTMARK_OPERATOR_SIGNER"] as const;
+
 /** All settings, and their dependencies. */
 export const settings = variables.superRefine(
   (given, context) => {
     const demand = (name: keyof typeof given, message: string) =>
       context.addIssue({ code: "custom", path: [name], message });
+    const sources = OPERATOR_SOURCES.filter((name) => given[name] !== undefined);
+    if (sources.length > 1) demand(sources[1] as keyof typeof given, `Give this or ${sources[0]}, not both.`);
+    if (given.MINTMARK_OPERATOR_PASSWORD_FILE !== undefined && given.MINTMARK_OPERATOR_KEYSTORE === undefined) {
+      demand("MINTMARK_OPERATOR_KEYSTORE", "Give the keystore that the password opens.");
+    }
     if (given.MINTMARK_RPC_URL === undefined) {
-      if (given.MINTMARK_OPERATOR_KEY !== undefined) {
+      if (sources.length > 0) {
         demand("MINTMARK_RPC_URL", "Give the address of the chain's RPC: the operator's key is useless without it.");
       } else if (given.MINTMARK_ENVIRONMENT === "live") {
         demand(
@@ -280,7 +301,7 @@ export const settings = variables.superRefine(
     }
     // Invalid values are still as given here, and reported already.
     const mirrored = [given.MINTMARK_MIRRORS].flat().map((mirror) => mirror?.chainId);
-    if (mirrored.length > 0 && given.MINTMARK_OPERATOR_KEY === undefined) {
+    if (mirrored.length > 0 && sources.length === 0) {
       demand("MINTMARK_OPERATOR_KEY", "Give the operator's private key: withdrawals are sent to mirrors with it.");
     }
     if (mirrored.includes(given.MINTMARK_CHAIN_ID)) {

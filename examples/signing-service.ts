@@ -1,0 +1,56 @@
+/**
+ * A signing service for a KMS: it speaks Web3Signer's `eth1/sign`, which `MINTMARK_OPERATOR_SIGNER` and the other
+ * signer settings use. The key of this example lies in a PEM file. With AWS KMS, `signDigest` is the command
+ * `Sign` with `MessageType: "DIGEST"` and `SigningAlgorithm: "ECDSA_SHA_256"`, whose answer has the same form.
+ *
+ *   openssl ecparam -name secp256k1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out key.pem
+ *   node examples/signing-service.ts key.pem 9000 0x<StateCommitment>
+ */
+import { createPrivateKey } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { secp256k1 } from "@noble/curves/secp256k1";
+import { bytesToHex, type Hex, hexToBytes, keccak256, parseTransaction } from "viem";
+import { publicKeyToAddress } from "viem/accounts";
+
+const [pem = "key.pem", port = "9000", contract = "0x"] = process.argv.slice(2);
+const { d = "" } = createPrivateKey(readFileSync(pem)).export({ format: "jwk" });
+const key = Buffer.from(d, "base64url");
+const address = publicKeyToAddress(bytesToHex(secp256k1.getPublicKey(key, false)));
+
+/** What a KMS does: a DER signature over a digest. The key stays inside. */
+function signDigest(digest: Uint8Array): Uint8Array {
+  return secp256k1.sign(digest, key).toDERRawBytes();
+}
+
+/** Why a message is not signed; null when it is. Typed data begins with 0x1901, any other message is a transaction. */
+function refusal(message: Hex): string | null {
+  if (message.startsWith("0x1901")) return null;
+  const { to } = parseTransaction(message as `0x02${string}`);
+  // The operator uses up a nonce by a transaction to itself.
+  return [contract, address].some((each) => each.toLowerCase() === to?.toLowerCase())
+    ? null
+    : `this key signs no transaction to ${to}`;
+}
+
+const server = createServer(async (request, response) => {
+  const answer = (status: number, text: string) =>
+    response.writeHead(status, { "content-type": "text/plain" }).end(text);
+  try {
+    if (request.url !== `/api/v1/eth1/sign/${address}`) return answer(404, `this service has the key of ${address}`);
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const { data } = JSON.parse(body) as { data: Hex };
+    const reason = refusal(data);
+    if (reason !== null) return answer(403, reason);
+    const signature = secp256k1.Signature.fromDER(signDigest(hexToBytes(keccak256(data))));
+    answer(200, `0x${signature.toCompactHex()}`);
+  } catch (error) {
+    answer(400, error instanceof Error ? error.message : "the request cannot be read");
+  }
+});
+// Whoever reaches the service can sign: it listens on this machine only.
+server.listen(Number(port), "127.0.0.1", () => {
+  const { port: at } = server.address() as { port: number };
+  console.log(`${address}=http://127.0.0.1:${at}/api/v1/eth1/sign/${address}`);
+});

@@ -1,0 +1,121 @@
+import { readFile } from "node:fs/promises";
+import { Keystore } from "ox";
+import type { LocalAccount } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { z } from "zod";
+import type { Hex } from "../../core/index.ts";
+import { httpSigner, signerAccount } from "../../core/l1/index.ts";
+
+/** Where an account's signatures come from: a private key, an encrypted file of it, or a signing service. */
+export interface KeySource {
+  readonly key?: Hex | undefined;
+  /** A Web3 Secret Storage file, version 3. */
+  readonly keystore?: string | undefined;
+  /** The file with the keystore's password; `-` is standard input. */
+  readonly passwordFile?: string | undefined;
+  readonly signer?: { readonly address: Hex; readonly url: string } | undefined;
+}
+
+/** A keystore that cannot be opened. Its message names the file, and never the password. */
+export class KeystoreError extends Error {
+  override readonly name = "KeystoreError";
+  readonly code = "keystore_invalid";
+}
+
+/** The account of a key source; undefined for an empty one. Rejects with {@link KeystoreError}. */
+export async function accountOf({ key, keystore, passwordFile, signer }: KeySource): Promise<LocalAccount | undefined> {
+  if (signer !== undefined) return signerAccount(httpSigner(signer.address, signer.url));
+  if (keystore !== undefined) return privateKeyToAccount(await decrypted(keystore, passwordFile ?? "-"));
+  return key === undefined ? undefined : privateKeyToAccount(key);
+}
+
+const hex = (bytes?: number) =>
+  z.string().regex(new RegExp(`^[0-9a-f]${bytes === undefined ? "+" : `{${2 * bytes}}`}$`, "i"));
+/** Bounds keep a hostile file from taking all memory or time. */
+const file = z.object({
+  version: z.literal(3),
+  id: z.string().default(""),
+  crypto: z.intersection(
+    z.object({
+      cipher: z.literal("aes-128-ctr"),
+      ciphertext: hex(32),
+      cipherparams: z.object({ iv: hex(16) }),
+      mac: hex(32),
+    }),
+    z.discriminatedUnion("kdf", [
+      z.object({
+        kdf: z.literal("scrypt"),
+        kdfparams: z.object({
+          dklen: z.literal(32),
+          n: z
+            .int()
+            .min(2)
+            .max(1 << 20),
+          p: z.int().min(1).max(16),
+          r: z.int().min(1).max(16),
+          salt: hex(),
+        }),
+      }),
+      z.object({
+        kdf: z.literal("pbkdf2"),
+        kdfparams: z.object({
+          c: z.int().min(1).max(10_000_000),
+          dklen: z.literal(32),
+          prf: z.literal("hmac-sha256"),
+          salt: hex(),
+        }),
+      }),
+    ]),
+  ),
+});
+
+async function decrypted(path: string, passwordFile: string): Promise<Hex> {
+  const text = await readFile(path, "utf8").catch(() => {
+    throw new KeystoreError(`The keystore ${path} cannot be read. Check the path and who may read it.`);
+  });
+  const parsed = file.safeParse(jsonOf(text));
+  if (!parsed.success) {
+    const place = parsed.error.issues[0]?.path.join(".") || "the file";
+    throw new KeystoreError(`${path} is no keystore of version 3 (Web3 Secret Storage): ${place} is wrong.`);
+  }
+  const keystore = parsed.data as unknown as Keystore.Keystore;
+  const password = await passwordOf(passwordFile, path);
+  const derived = await Keystore.toKeyAsync(keystore, { password });
+  try {
+    return Keystore.decrypt(keystore, derived) as Hex;
+  } catch {
+    throw new KeystoreError(`The password does not open the keystore ${path}. Give the password it was made with.`);
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Standard input is read once; its password opens every keystore of the process. */
+let standardInput: Promise<string> | undefined;
+
+async function passwordOf(passwordFile: string, keystore: string): Promise<string> {
+  standardInput ??= passwordFile === "-" ? readStandardInput() : undefined;
+  const reading = passwordFile === "-" ? standardInput : readFile(passwordFile, "utf8");
+  const text = await reading?.catch(() => {
+    throw new KeystoreError(`The password file ${passwordFile} of ${keystore} cannot be read.`);
+  });
+  const password = (text ?? "").replace(/\r?\n$/, "");
+  if (password === "")
+    throw new KeystoreError(`There is no password for the keystore ${keystore}. Give its file, or standard input.`);
+  return password;
+}
+
+async function readStandardInput(): Promise<string> {
+  let text = "";
+  for await (const chunk of process.stdin.setEncoding("utf8")) {
+    text += chunk;
+    if (text.length > 1_024) throw new KeystoreError("Standard input contains more than a password.");
+  }
+  return text;
+}

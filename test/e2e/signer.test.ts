@@ -1,0 +1,292 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createPrivateKey } from "node:crypto";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { secp256k1 } from "@noble/curves/secp256k1";
+import {
+  createPublicClient,
+  createTestClient,
+  type Hex,
+  hexToBytes,
+  http,
+  keccak256,
+  type TransactionSerializable,
+  toHex,
+} from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openEngine } from "../../core/index.ts";
+import { httpSigner, signerAccount } from "../../core/l1/index.ts";
+import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { deploySettlement } from "../../scripts/deploy/settlement.ts";
+import { ADMIN, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { startChain } from "../../scripts/sandbox/chain.ts";
+import { accountOf } from "../../server/process/account.ts";
+import { cleanEnvironment } from "../cli/cli.ts";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+const CHAIN_ID = 31_337n;
+const KEY = toHex(OPERATOR.getHdKey().privateKey ?? new Uint8Array());
+const OWN = privateKeyToAccount(KEY);
+const TO = `0x${"5e".repeat(20)}` as const;
+
+/** Published with the format, by https://ethereum.org/developers/docs/data-structures-and-encoding/web3-secret-storage. */
+const PASSWORD = "testpassword";
+const SECRET = "0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d";
+const PBKDF2 = {
+  crypto: {
+    cipher: "aes-128-ctr",
+    cipherparams: { iv: "6087dab2f9fdbbfaddc31a909735c1e6" },
+    ciphertext: "5318b4d5bcd28de64ee5559e671353e16f075ecae9f99c7a79a38af5f869aa46",
+    kdf: "pbkdf2",
+    kdfparams: {
+      c: 262_144,
+      dklen: 32,
+      prf: "hmac-sha256",
+      salt: "ae3cd4e7013836a3df6bd7241b12db061dbe2c6785853cce422d148a624ce0bd",
+    },
+    mac: "517ead924a9d0dc3124507e3393d175ce3ff7c1e96529c6c555ce9e51205e9b2",
+  },
+  id: "3198bc9c-6672-5ab3-d995-4942343ae5b6",
+  version: 3,
+};
+const SCRYPT = {
+  ...PBKDF2,
+  crypto: {
+    cipher: "aes-128-ctr",
+    cipherparams: { iv: "83dbcc02d8ccb40e466191a123791e0e" },
+    ciphertext: "d172bf743a674da9cdad04534d56926ef8358534d458fffccd4e6ad2fbde479c",
+    kdf: "scrypt",
+    kdfparams: {
+      dklen: 32,
+      n: 262_144,
+      p: 8,
+      r: 1,
+      salt: "ab0c7876052600dd703518d6fc3fe8984592145b591fc8fb5c6d43190334ba19",
+    },
+    mac: "2103ac29920d71da29f15d75b4a16dbe95cfd7ff8faea1056c33131d846e3097",
+  },
+};
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "mintmark-signer-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function written(name: string, content: unknown): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
+  return path;
+}
+
+describe("a keystore", () => {
+  test.each([
+    ["pbkdf2", PBKDF2],
+    ["scrypt", SCRYPT],
+  ])("of the format's own example with %s opens by its password", async (name, content) => {
+    const keystore = await written(`${name}.json`, content);
+    const passwordFile = await written("password", `${PASSWORD}\n`);
+    const account = await accountOf({ keystore, passwordFile });
+    expect(account?.address).toBe(privateKeyToAccount(SECRET).address);
+  });
+
+  test("that cannot be opened is refused in words, without its password", async () => {
+    const keystore = await written("good.json", PBKDF2);
+    const wrong = await written("wrong", "not the password");
+    const good = await written("password", PASSWORD);
+    const hungry = { ...PBKDF2, crypto: { ...SCRYPT.crypto, kdfparams: { ...SCRYPT.crypto.kdfparams, n: 2 ** 30 } } };
+    const cases = [
+      [{ keystore, passwordFile: wrong }, /password does not open the keystore .*good\.json/],
+      [{ keystore: join(folder, "none.json"), passwordFile: good }, /none\.json cannot be read/],
+      [{ keystore: await written("text.json", "{"), passwordFile: good }, /no keystore of version 3/],
+      [{ keystore: await written("hungry.json", hungry), passwordFile: good }, /crypto\.kdfparams\.n is wrong/],
+      [{ keystore, passwordFile: await written("empty", "\n") }, /no password for the keystore/],
+    ] as const;
+    for (const [source, reason] of cases) {
+      const error = await accountOf(source).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: "keystore_invalid", message: expect.stringMatching(reason) });
+      expect(String(error)).not.toContain("not the password");
+    }
+  });
+});
+
+describe("a signer", () => {
+  const sign = (message: Hex) => secp256k1.sign(hexToBytes(keccak256(message)), hexToBytes(KEY));
+  const high = (message: Hex) => {
+    const { r, s } = sign(message);
+    return new secp256k1.Signature(r, secp256k1.CURVE.n - s);
+  };
+  const base = {
+    chainId: 31_337,
+    nonce: 7,
+    to: TO,
+    value: 1n,
+    gas: 21_000n,
+    maxFeePerGas: 9n,
+    maxPriorityFeePerGas: 1n,
+  };
+  const blobs = { ...base, blobVersionedHashes: [`0x01${"ab".repeat(31)}`], maxFeePerBlobGas: 3n, sidecars: false };
+  const transactions = [
+    { ...base, type: "eip1559" },
+    { ...blobs, type: "eip4844" },
+  ] as unknown as TransactionSerializable[];
+  const settlement = { chainId: CHAIN_ID, contract: TO };
+  const message = { vaultId: 1n, withdrawnBefore: 0n, quantity: 4n, recipient: TO, deadline: 9n };
+  const typedData = withdrawalTypedData(settlement, message);
+
+  test.each([
+    ["64 bytes", (data: Hex) => `0x${sign(data).toCompactHex()}`],
+    ["65 bytes", (data: Hex) => `0x${sign(data).toCompactHex()}1b`],
+    ["a high s, as a KMS may", (data: Hex) => `0x${high(data).toCompactHex()}`],
+  ])("that answers %s signs as the key itself does", async (_, answer) => {
+    const account = signerAccount({ address: OWN.address, sign: async (data) => answer(data) as Hex });
+    for (const transaction of transactions) {
+      expect(await account.signTransaction(transaction)).toBe(await OWN.signTransaction(transaction));
+    }
+    expect(await account.signTypedData(typedData)).toBe(await OWN.signTypedData(typedData));
+    expect(await account.signMessage({ message: "hello" })).toBe(await OWN.signMessage({ message: "hello" }));
+  });
+
+  test.each([
+    ["of another key", ADMIN.address, (data: Hex) => `0x${sign(data).toCompactHex()}`, /is of another key/],
+    ["that is none", OWN.address, () => "0x1234", /no signature of 64 or 65 bytes/],
+  ])("whose signature is one %s is refused", async (_, address, answer, reason) => {
+    const account = signerAccount({ address, sign: async (data) => answer(data) as Hex });
+    await expect(account.signTypedData(typedData)).rejects.toMatchObject({
+      code: "signer_failed",
+      message: expect.stringMatching(reason),
+    });
+  });
+
+  test("that cannot be reached says where it was looked for", async () => {
+    const account = signerAccount(httpSigner(OWN.address, "http://127.0.0.1:1/api/v1/eth1/sign/key"));
+    const said = expect.stringMatching(/signing service at http:\/\/127\.0\.0\.1:1 cannot be reached/);
+    await expect(account.signTypedData(typedData)).rejects.toMatchObject({ code: "signer_failed", message: said });
+  });
+});
+
+describe("the signing service of the examples", () => {
+  let rpcUrl: string;
+  let contract: Hex;
+  let signer: string;
+  let service: ChildProcess;
+  let pem: string;
+  const stack = new AsyncDisposableStack();
+  const spawned = (args: readonly string[], env: Record<string, string> = {}) => {
+    const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", ...args], {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: cleanEnvironment(env),
+    });
+    stack.defer(() => void child.kill("SIGKILL"));
+    return child;
+  };
+  /** The first line that a process prints of this form; everything that it has printed, by `said`. */
+  const said = new Map<ChildProcess, string>();
+  const printed = (child: ChildProcess, pattern: RegExp) =>
+    new Promise<string>((resolve, reject) => {
+      const read = (chunk: Buffer) => {
+        said.set(child, `${said.get(child) ?? ""}${chunk}`);
+        const [, found] = pattern.exec(said.get(child) ?? "") ?? [];
+        if (found !== undefined) resolve(found);
+      };
+      child.stdout?.on("data", read);
+      child.stderr?.on("data", read);
+      child.once("exit", () => reject(new Error(said.get(child))));
+    });
+
+  beforeAll(async () => {
+    const chain = await startChain("local", 0);
+    stack.defer(() => chain.stop());
+    ({ rpcUrl } = chain);
+    const transport = http(rpcUrl);
+    const client = createPublicClient({ transport, pollingInterval: 20 });
+    const by = { account: ADMIN, client, transport, chainId: Number(CHAIN_ID) };
+    const [admin, guardian, operator] = [ADMIN.address, GUARDIAN.address, OPERATOR.address];
+    const terms = { committee: [admin], threshold: 1, changeDelay: 60n, maturity: 1n };
+    contract = (await deploySettlement(by, { admin, guardian, operator, ...terms })).address.toLowerCase() as Hex;
+    const [x, y] = [OWN.publicKey.slice(4, 68), OWN.publicKey.slice(68)].map((hex) => base64(`0x${hex}`));
+    const jwk = { kty: "EC", crv: "secp256k1", d: base64(KEY), x, y };
+    const key = createPrivateKey({ key: jwk as never, format: "jwk" });
+    pem = await written("key.pem", String(key.export({ type: "pkcs8", format: "pem" })));
+    service = spawned(["examples/signing-service.ts", pem, "0", contract]);
+    signer = await printed(service, /^(0x\S+=http:\S+)$/m);
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const base64 = (hex: string) => Buffer.from(hex.slice(2), "hex").toString("base64url");
+
+  test("signs no transaction to another contract, and says so", async () => {
+    const [address = "", url = ""] = signer.split("=");
+    const account = signerAccount(httpSigner(address as Hex, url));
+    const transaction = { to: TO, chainId: 31_337, nonce: 0, gas: 1n, maxFeePerGas: 1n, type: "eip1559" } as const;
+    await expect(account.signTransaction(transaction)).rejects.toMatchObject({
+      code: "signer_failed",
+      message: expect.stringContaining("answered 403: this key signs no transaction to 0x5e"),
+    });
+  });
+
+  test("signs the operator's commits, so that the server has no key", async () => {
+    const store = join(folder, "store");
+    const settlement = { chainId: CHAIN_ID, contract, engineVersion: 5 };
+    const engine = await openEngine({ store, settlement, environment: "sandbox", createIfMissing: true });
+    const { applicationId } = await engine.applications.create({ name: "Game" });
+    const { secret } = await engine.keys.issue(applicationId);
+    const asset = { standard: "erc20", contractAddress: TO, name: "Gold", symbol: "GLD" } as const;
+    const { assetId } = await engine.assets.add(asset);
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId);
+    await engine.assets.enable(applicationId, assetId);
+    await engine.close();
+    const server = spawned(["server/main.ts"], {
+      MINTMARK_STORE: store,
+      MINTMARK_ENVIRONMENT: "sandbox",
+      MINTMARK_CHAIN_ID: `${CHAIN_ID}`,
+      MINTMARK_CONTRACT: contract,
+      MINTMARK_RPC_URL: rpcUrl,
+      MINTMARK_OPERATOR_SIGNER: signer,
+      MINTMARK_MEMBERS: `${ADMIN.address}=http://127.0.0.1:1`,
+      MINTMARK_THRESHOLD: "1",
+      MINTMARK_SEAL_SECONDS: "1",
+      MINTMARK_SETTLE_SECONDS: "1",
+      MINTMARK_CONFIRMATIONS: "0",
+      MINTMARK_PORT: "0",
+    });
+    const url = await printed(server, /Server listening at (http:[^"\s]+)/);
+    const mints = [{ assetId, amount: "5", dataAvailabilityMode: "zk-rollup" }];
+    const mint = async () => {
+      const headers = { "x-api-key": secret, "content-type": "application/json" };
+      const body = JSON.stringify({ users: [{ ownerAddress: ADMIN.address, mints }] });
+      expect((await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body })).status).toBe(200);
+    };
+    // Without its signer the server mints, commits nothing, and says so.
+    service.kill("SIGKILL");
+    await mint();
+    const readiness = async () => JSON.stringify(await (await fetch(`${url}/readyz`)).json());
+    await expect
+      .poll(readiness, { timeout: 30_000, interval: 250 })
+      .toMatch(/checks\/commit.{0,80}The signer of an account refused or did not answer; start it/);
+    // Only the log has the address of the service.
+    expect(said.get(server)).toMatch(/signing service at http:\/\/127\.0\.0\.1:\d+ cannot be reached/);
+    const { port } = new URL(signer.slice(signer.indexOf("=") + 1));
+    spawned(["examples/signing-service.ts", pem, port, contract]);
+    const read = async () => (await (await fetch(`${url}/public/v1/batches/zk-rollup-0`)).json()) as { l1TxHash: Hex };
+    await expect.poll(async () => (await read()).l1TxHash, { timeout: 60_000, interval: 250 }).toMatch(/^0x/);
+    const client = createTestClient({ mode: "anvil", transport: http(rpcUrl) });
+    const { l1TxHash } = await read();
+    const sent = (await client.request({ method: "eth_getTransactionByHash", params: [l1TxHash] } as never)) as {
+      readonly from: Hex;
+    };
+    expect(sent.from).toBe(OWN.address.toLowerCase());
+    // The log tells each step at info level.
+    for (const step of ["sealed", "committed"]) {
+      await expect.poll(() => said.get(server), { timeout: 20_000 }).toMatch(new RegExp(`"level":30[^\\n]*${step}`));
+    }
+    expect(said.get(server)).not.toContain(KEY.slice(2));
+    server.kill("SIGTERM");
+    expect(await once(server, "exit")).toEqual([0, null]);
+  });
+});
