@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { blobsSection } from "./blobs.ts";
 import { clusterSection } from "./cluster.ts";
 import { engineSection } from "./engine.ts";
 import { findingSection } from "./finding.ts";
@@ -20,6 +21,7 @@ const SECTIONS: readonly Section[] = [
   keccakSection,
   treesSection,
   engineSection,
+  blobsSection,
   findingSection,
   clusterSection,
   takeoverSection,
