@@ -249,6 +249,36 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await context.close();
   });
 
+  test("a viewer sees names and images of tokens on demand, and nothing of them runs", async () => {
+    const { engine, description } = sandbox;
+    const { applicationId, apiKey } = description;
+    const ownerAddress = `0x${"ad".repeat(20)}` as const;
+    const { assetId } = await engine.assets.add({
+      ...{ standard: "erc721", contractAddress: ownerAddress, name: `${HOSTILE} faces`, symbol: "ART", applicationId },
+    });
+    await engine.operator.recordRegistered(assetId, { minterLocked: true });
+    const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    const metadata = { name: HOSTILE, image: `data:image/png;base64,${pixel}` };
+    const mint = { assetId, amount: 1, dataAvailabilityMode: "validium" } as const;
+    const mints = [
+      { ...mint, tokenId: "1", metadata },
+      { ...mint, tokenId: "2" },
+    ];
+    await engine.mint(await engine.keys.authenticate(apiKey), { users: [{ ownerAddress, mints }] });
+    const { page, problems } = await signedIn("viewer");
+    await open(page, "Vaults");
+    await page.getByLabel("Owner").fill(ownerAddress);
+    await page.getByRole("button", { name: "Find" }).click();
+    const rows = page.getByRole("row").filter({ hasText: "faces" });
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await page.locator("main img").count()).toBe(0);
+    await page.getByRole("button", { name: "Show names and images" }).click();
+    await rows.getByRole("img", { name: HOSTILE }).waitFor();
+    expect(await page.locator("main script, main [onerror]").count()).toBe(0);
+    // A browser names the token without metadata in its console.
+    expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
   test("the operator sees the way to L1 and its gas, and looks into an application that it creates and suspends", async () => {
     const { page, problems } = await signedIn("operator");
     await open(page, "Operations");

@@ -125,10 +125,44 @@ function Choice({
   );
 }
 
-const VAULTS: readonly Column<Vault>[] = [
+/** What a token's issuer says of it. Anybody could have written it. */
+interface Metadata {
+  readonly name?: unknown;
+  readonly image?: unknown;
+}
+
+function readMetadata(assetId: string, tokenId: string): Promise<Metadata> {
+  return call<Metadata>("GET", `/public/v1/metadata/${assetId}/${tokenId}`);
+}
+
+/** The name and the image of a token; nothing for a token without metadata. */
+function Named({ assetId, tokenId }: { assetId: string; tokenId: string }) {
+  const { value } = useLoad(() => readMetadata(assetId, tokenId), `${assetId} ${tokenId}`);
+  const name = typeof value?.name === "string" ? value.name : `Token ${tokenId}`;
+  const image = typeof value?.image === "string" && /^(?:https:|data:image\/)/.test(value.image) ? value.image : null;
+  return (
+    <>
+      {value && <bdi>{` ${name}`}</bdi>}
+      {image && (
+        <img class="token" src={image} alt={name} width={64} height={64} loading="lazy" referrerpolicy="no-referrer" />
+      )}
+    </>
+  );
+}
+
+const vaultColumns = (assets: readonly Asset[], isNamed: boolean): readonly Column<Vault>[] => [
   ["Vault", ({ vaultId }) => <a href={`/explorer#/vaults/${vaultId}`}>{vaultId}</a>],
   ["Status", ({ status }) => <Status of={status} />],
-  ["Token", ({ tokenId }) => tokenId ?? "fungible"],
+  ["Asset", ({ assetId }) => <bdi>{assets.find((asset) => asset.assetId === assetId)?.name ?? "–"}</bdi>],
+  [
+    "Token",
+    ({ assetId, tokenId }) => (
+      <>
+        {tokenId ?? "fungible"}
+        {isNamed && tokenId !== null && <Named key={`${assetId} ${tokenId}`} assetId={assetId} tokenId={tokenId} />}
+      </>
+    ),
+  ],
   ["Amount", wholeTokens, "number"],
   ["Left", (vault) => wholeTokens({ ...vault, amount: vault.availableBalance }), "number"],
   ["Owner", ({ ownerAddress }) => <Id of={ownerAddress} />],
@@ -137,6 +171,8 @@ const VAULTS: readonly Column<Vault>[] = [
 
 export function Vaults() {
   const [owner, setOwner] = useState("");
+  const [isNamed, setNamed] = useState(false);
+  const assets = useLoad(() => call<Listed<Asset>>("GET", "/api/v1/assets?limit=100"), "assets");
   return (
     <>
       <Title>Vaults</Title>
@@ -145,7 +181,17 @@ export function Vaults() {
           <input name="owner" placeholder="0x…" pattern="0x[0-9a-fA-F]{40}" autocomplete="off" />
         </Field>
       </Form>
-      <List label="Vaults" path={`/api/v1/vaults${owner && `?ownerAddress=${owner}`}`} columns={VAULTS} />
+      <p class="quiet">
+        <button type="button" aria-pressed={isNamed} onClick={() => setNamed(!isNamed)}>
+          Show names and images
+        </button>{" "}
+        The hosts of the images then learn your address.
+      </p>
+      <List
+        label="Vaults"
+        path={`/api/v1/vaults${owner && `?ownerAddress=${owner}`}`}
+        columns={vaultColumns(assets.value?.data ?? [], isNamed)}
+      />
     </>
   );
 }
