@@ -50,7 +50,7 @@ export function SignIn({
         {[several.opened.member, ...several.opened.others].map((member) => (
           <p key={member.memberId}>
             <button type="button" disabled={busy} onClick={() => void chosen(several, member)}>
-              {`${member.applicationName ?? "The operator"}, as ${member.name} (${member.role})`}
+              <bdi>{member.applicationName ?? "The operator"}</bdi>, as <bdi>{member.name}</bdi> ({member.role})
             </button>
           </p>
         ))}
