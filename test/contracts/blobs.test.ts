@@ -13,7 +13,13 @@ import {
 import { privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { packedAssets } from "../../core/l1/arguments.ts";
-import { BLOB_BYTES, blobContent, encodeBlobBatch, manifestHash } from "../../core/protocol/blob-batch.ts";
+import {
+  BLOB_BYTES,
+  BLOB_ELEMENTS,
+  blobContent,
+  encodeBlobBatch,
+  manifestHash,
+} from "../../core/protocol/blob-batch.ts";
 import { nextHistory, stateLeaf } from "../../core/protocol/commitment.ts";
 import { ELEMENT_BYTES } from "../../core/protocol/elements.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
@@ -22,6 +28,7 @@ import {
   type Consenting,
   commitBlobs,
   commitRollup,
+  commitValidium,
   consentOf,
   entry,
   proofOf,
@@ -32,6 +39,8 @@ import { type Deployment, MATURITY, openChain, SCHEME, STANDARD, type TestAsset 
 import { batchArgs, listed, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
+/** Of a head: form, asset index and owner stand before the place of its continuation. */
+const HEAD_CONTINUATION = 1 + 1 + 20;
 const text = (characters: string) => new TextEncoder().encode(characters);
 let d: Deployment;
 let owner: Address;
@@ -107,6 +116,16 @@ describe("a commit by blobs", () => {
     const harness = await old.viem.deployContract("ProofHarness");
     await old.viem.assertions.revertWithCustomError(harness.read.committedBlobs(), harness, "NoPointEvaluation");
   });
+
+  it("is refused with more blobs than six, where a chain lets a transaction carry them", async () => {
+    const prague = await network.create({ network: "local", override: { hardfork: "prague" } });
+    const harness = await prague.viem.deployContract("ProofHarness");
+    const data = encodeFunctionData({ abi: harness.abi, functionName: "committedBlobs" });
+    const chain = { publicClient: await prague.viem.getPublicClient(), state: harness };
+    await sendBlobs(chain, new Uint8Array(6 * BLOB_ELEMENTS * ELEMENT_BYTES), data);
+    const seven = sendBlobs(chain, new Uint8Array(7 * BLOB_ELEMENTS * ELEMENT_BYTES), data);
+    await prague.viem.assertions.revertWithCustomErrorWithArgs(seven, harness, "BlobCountInvalid", [7n]);
+  }, 120_000);
 
   describe("of a token with an issuer", () => {
     const issuer = privateKeyToAccount(keccak256(toHex("issuer")));
@@ -306,6 +325,20 @@ describe("nobody is paid", () => {
     await withdraw(request(long, 1));
   });
 
+  it("by a continuation behind the last element", async () => {
+    const slots = [card(String(2n ** 200n))];
+    const honest = encodeBlobBatch(slots);
+    const elements = honest.elements.slice();
+    elements.set([BLOB_ELEMENTS >> 8, BLOB_ELEMENTS & 0xff], HEAD_CONTINUATION);
+    const batch = await commitBlobs(d, slots, { batch: { elements } });
+    await mature();
+    if (batch.blobs === undefined) throw new Error("a batch of blobs");
+    const { siblings, ...asked } = request({ ...batch, blobs: { ...batch.blobs, ...honest } }, 0);
+    const words = openingWords(batch.blobs, [0, 1]).slice(0, -1);
+    expect(words).toHaveLength(siblings.length - 1);
+    await refused({ ...asked, siblings: [...words, numberToHex(BLOB_ELEMENTS, { size: 32 })] });
+  });
+
   it("by a path that is too short, too long, or of the other kind", async () => {
     const batch = await commitBlobs(d, [coins(1n), coins(2n)]);
     const tree = await commitRollup(d, [coins(1n), coins(2n)]);
@@ -321,6 +354,8 @@ describe("nobody is paid", () => {
     }
     await refused({ ...request(batch, 1), siblings: request(tree, 1).siblings });
     await refused({ ...request(tree, 1), siblings: whole });
+    const validium = await commitValidium(d, [coins(1n), coins(2n)]);
+    await refused({ ...request(validium, 1), siblings: whole });
     await withdraw(request(batch, 1));
   });
 
