@@ -155,6 +155,13 @@ describe("validium commits", () => {
       await write(attestation(ORDER - HIGH_S, 1n - parity));
     });
 
+    it("that counts one signature twice, by an entry of form 2 in the length of two", async () => {
+      const [a = "", b = "", ...others] = await parts([0, 1]);
+      const double = `02${a.slice(2)}${"00".repeat(44)}`;
+      const attestation = join([double, b, ...others]);
+      await refuses(attestation, "AttestationMalformed", [BigInt(size(attestation))]);
+    });
+
     it("with a signature of zeros", async () => {
       const [a = "", b = "", , ...others] = await parts();
       await refuses(join([a, b, `01${"00".repeat(64)}`, ...others]), "CommitteeMismatch", [0n]);
