@@ -48,7 +48,7 @@ interface LeadOptions {
   readonly leaseMs: number;
 }
 
-/** One server's lead. Statements run one after another, so a prolonged lease shows that appends get through. */
+/** One server's lead. Statements run one after another. */
 export class PostgresLead implements Leadership {
   readonly #options: LeadOptions;
   readonly #lost = new AbortController();
@@ -58,6 +58,8 @@ export class PostgresLead implements Leadership {
   #appending: Promise<unknown> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
   #answeredAt = performance.now();
+  /** When the append that is under way began; infinite while there is none. */
+  #appendingSince = Number.POSITIVE_INFINITY;
 
   constructor(options: LeadOptions, head: Head) {
     this.#options = options;
@@ -77,8 +79,10 @@ export class PostgresLead implements Leadership {
     return this.#lost.signal;
   }
 
+  /** A database with a full disk refuses entries, and still prolongs the lease. */
   get available(): boolean {
-    return !this.lost.aborted && performance.now() - this.#answeredAt < this.#options.leaseMs;
+    const since = Math.min(this.#answeredAt, this.#appendingSince);
+    return !this.lost.aborted && performance.now() - since < this.#options.leaseMs;
   }
 
   /** Prolongs the lease from now. */
@@ -154,6 +158,7 @@ export class PostgresLead implements Leadership {
     const next = { epoch: this.epoch, length: length + entries.length, hash };
     this.#next = next;
     const values = [shard, this.epoch, length, this.#head.hash, hashes, bodies, hash, leaseMs, single];
+    this.#appendingSince = performance.now();
     for (let isRepeated = false; ; isRepeated = true) {
       this.lost.throwIfAborted();
       try {
@@ -168,6 +173,7 @@ export class PostgresLead implements Leadership {
       }
       if (isRepeated) await pause(RETRY_MS);
     }
+    this.#appendingSince = Number.POSITIVE_INFINITY;
     this.#answeredAt = performance.now();
     this.#head = next;
     this.#beatIn(SETTLED_MS);

@@ -80,6 +80,29 @@ test("a takeover needs no right to end the sessions of the old leader's role", a
   expect(await texts(two.read(0))).toEqual(["a", "b"]);
 });
 
+test("a leader says that a database with a full disk takes nothing, though it still prolongs its lease", async () => {
+  const shard = newShard();
+  const { primary } = database;
+  await using one = await open(shard);
+  const lead = await one.lead(server("one"), 1_000);
+  await one.append(0, bytes("a"));
+  await primary.query(
+    `create function refuse() returns trigger language plpgsql as
+      $$ begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$`,
+  );
+  await primary.query(
+    `create trigger refuse before insert on mintmark_journal
+      for each row when (new.shard = '${shard}') execute function refuse()`,
+  );
+  const appended = one.append(1, bytes("b"));
+  await expect.poll(() => lead?.available, { timeout: 10_000 }).toBe(false);
+  expect(lead?.lost.aborted).toBe(false);
+  await primary.query("drop function refuse cascade");
+  await appended;
+  expect(lead?.available).toBe(true);
+  expect(await texts(one.read(0))).toEqual(["a", "b"]);
+});
+
 test("a server behind a slow line catches up, with large entries too", async () => {
   const shard = newShard();
   await using one = await open(shard);
