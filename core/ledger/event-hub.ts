@@ -74,8 +74,8 @@ export interface EngineEvents {
   readonly batchFinalized: Batch;
   /** A reorganisation took the batch back from settled to submitted. */
   readonly batchReverted: Batch;
-  /** A key was revoked, or an application suspended or resumed. */
-  readonly access: { readonly applicationId: Uuid };
+  /** A key was revoked, a session ended, or an application suspended or resumed. null: the operator's session. */
+  readonly access: { readonly applicationId: Uuid | null };
   /** A webhook was created, deleted, disabled, enabled, or got a new secret. */
   readonly webhook: { readonly webhookId: Uuid };
   /** A withdrawal was accepted or changed its status. */

@@ -111,7 +111,8 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   }
   if ("webhookIndex" in entry) {
     const webhook = ledger.webhooks.get(entry.webhookIndex);
-    return named(webhook?.webhookId, webhook?.url);
+    // Some receivers put a secret into the path.
+    return named(webhook?.webhookId, webhook && new URL(webhook.url).origin);
   }
   if ("keyIndex" in entry && entry.keyIndex !== null) {
     const key = ledger.keys.get(entry.keyIndex);

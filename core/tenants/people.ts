@@ -90,6 +90,7 @@ export function peopleOf(context: EngineContext): People {
         requireManager(ledger, member.applicationIndex);
         takeKey(ledger, group, member);
         const { time } = ledger.record(group, { kind: "memberRemoved", memberIndex: member.memberIndex });
+        tellAccess(ledger, group, member);
         return putView(ledger, group, { ...member, link: null, sessions: [], removedAt: time });
       }, wait),
     link: (memberId, wait) =>
@@ -150,6 +151,7 @@ export function peopleOf(context: EngineContext): People {
           const sessions = member?.sessions.filter((each) => each.sessionHash !== sessionHash) ?? [];
           if (member === undefined || sessions.length === member.sessions.length) return;
           ledger.record(group, { kind: "sessionEnded", memberIndex, sessionHash });
+          tellAccess(ledger, group, member);
           ledger.putMember(group, { ...member, sessions });
         }, wait),
       );
@@ -246,6 +248,12 @@ function giveKey(
 function takeKey(ledger: Ledger, group: Group, { keyIndex }: MemberRecord): void {
   const key = keyIndex === null ? undefined : ledger.keys.latest(keyIndex);
   if (key !== undefined) putRevoked(ledger, group, key);
+}
+
+/** Ends open streams of ended sessions, when that is durable. */
+function tellAccess(ledger: Ledger, group: Group, { applicationIndex }: MemberRecord): void {
+  const application = applicationIndex === null ? undefined : ledger.applications.latest(applicationIndex);
+  group.onDurable(() => ledger.emit("access", { applicationId: application?.applicationId ?? null }));
 }
 
 function giveLink(ledger: Ledger, group: Group, member: MemberRecord): Invitation {

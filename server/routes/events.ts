@@ -90,7 +90,8 @@ function stream(service: Service, principal: Principal, after: number, request: 
     const events = eventStream({
       open: (signal) => engine.events.stream(applicationId, { after, follow: true, signal }),
       allowed: () => authenticate(request, service),
-      onAccess: (changed) => engine.events.on("access", (event) => event.applicationId === applicationId && changed()),
+      onAccess: (changed) =>
+        engine.events.on("access", (event) => (event.applicationId ?? applicationId) === applicationId && changed()),
       ...{ heartbeatMs, stopping, closed },
     });
     // Proxies that buffer responses would delay events.

@@ -108,6 +108,28 @@ describe("the stream of events", () => {
     expect(await rest).toEqual([]);
   });
 
+  test.each([
+    ["is removed", null, (memberId: string) => world.engine.people.remove(memberId)],
+    ["signs out", null, (_: string, token: string) => world.engine.people.signOut(token)],
+    ["signs out", "application", (_: string, token: string) => world.engine.people.signOut(token)],
+  ])("ends in order when a member who reads it %s, of %s", async (_, team, happens) => {
+    await start();
+    const { people } = world.engine;
+    const applicationId = team === null ? null : world.applicationId;
+    const { link } = await people.invite({ applicationId, role: team === null ? "operator" : "viewer", name: "Ada" });
+    const { token, member } = await people.signIn({ link: link ?? "" });
+    const client = await EventStreamClient.open(`${address}/api/v1/events`, {
+      ...STREAM,
+      "mintmark-console": "1",
+      "mintmark-application": world.applicationId,
+      cookie: `mintmark_session=${token}`,
+    });
+    await client.take(FIRST);
+    const rest = client.rest();
+    await happens(member.memberId, token);
+    expect(await rest).toEqual([]);
+  });
+
   test("ends when its credentials expire", async () => {
     await start({ heartbeatMs: 10 });
     const key = await world.newKey(["read"], { expiresAt: Date.now() + 400 });

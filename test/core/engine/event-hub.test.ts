@@ -8,7 +8,7 @@ const withdrawal = (applicationId: string) => ({ applicationId }) as EngineEvent
 describe("the hub of events", () => {
   it("publishes them in the order of emission, though some are read first and one fails", async () => {
     const hub = new EventHub();
-    const told: string[] = [];
+    const told: (string | null)[] = [];
     hub.on("withdrawal", ({ applicationId }) => told.push(applicationId));
     hub.on("access", ({ applicationId }) => told.push(applicationId));
     const reads = [1, 2, 3].map(() => Promise.withResolvers<EngineEvents["withdrawal"]>());

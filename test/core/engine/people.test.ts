@@ -220,7 +220,8 @@ describe("the audit log", () => {
     const principal = await engine.people.principal(session);
     const twice = requestOf(tenant.users[0], mintOf(assets.erc721, 1), mintOf(assets.erc721, 2));
     await inName("mint", () => engine.mint(principal, twice));
-    await inName("webhooks", () => engine.webhooks.create(applicationId, { url: "https://example.com/" }));
+    const url = "https://example.com/services/its-secret?token=another";
+    await inName("webhooks", () => engine.webhooks.create(applicationId, { url }));
     await inName("members", () => engine.people.invite({ applicationId, role: "viewer", name: "Bob" }));
     // What a program does with its key, and what fails, is no act.
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)));
@@ -228,13 +229,14 @@ describe("the audit log", () => {
     const log = await all(engine.people.audit(applicationId, { limit: 2 }));
     expect(log.map(({ action, memberName, count, detail }) => [action, memberName, count, detail])).toEqual([
       ["memberInvited", "Ada", 1, "Bob: viewer"],
-      ["webhookCreated", "Ada", 1, "https://example.com/"],
+      ["webhookCreated", "Ada", 1, "https://example.com"],
       ["mint", "Ada", 2, null],
       ["keyIssued", "Ada", 1, "shop"],
       ["sessionOpened", "Ada", 1, "Ada"],
     ]);
     expect(log[3]?.subject).toBe(key.keyId);
-    expect(JSON.stringify(log)).not.toContain(secret.slice(-64));
+    for (const hidden of [secret.slice(-64), "its-secret", "another"])
+      expect(JSON.stringify(log)).not.toContain(hidden);
     expect(await all(engine.people.audit(null))).toEqual([]);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
