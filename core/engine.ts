@@ -114,6 +114,7 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
     await ledger.writer.close();
     await events.told();
     await ledger.sealingThread.close();
+    await ledger.blobs.close();
     await ledger.store.close();
   };
   return () => {

@@ -16,6 +16,11 @@ export type Mode = "validium" | "zk-rollup";
 /** Both modes. */
 export const MODES = ["validium", "zk-rollup"] as const satisfies readonly Mode[];
 
+/** The places of a batch's data: with a committee, in calldata, or in blobs. The value on L1 is the position here. */
+export const BATCH_KINDS = ["validium", "calldata", "blobs"] as const;
+/** A kind of batch. Those of `zk-rollup` are in calldata or in blobs. */
+export type BatchKind = (typeof BATCH_KINDS)[number];
+
 /** The token standards. */
 export type Standard = "erc20" | "erc721" | "erc1155";
 /** All token standards. */
@@ -196,13 +201,15 @@ export interface Batch {
   readonly batchId: string;
   readonly mode: Mode;
   readonly batchNumber: number;
+  /** Where its data are. An empty open batch has no kind yet: `zk-rollup` then shows calldata. */
+  readonly kind: BatchKind;
   readonly vaultCount: number;
   /** Number of its mint entries; several can add up in one vault. */
   readonly mintCount: number;
   readonly status: "open" | "sealed" | "submitted" | "settled" | "finalized";
   /** The assets of the batch, ascending by chain and asset type; none while it is open. */
   readonly assets: readonly { readonly chainId: bigint; readonly assetType: Hash }[];
-  /** Root of its vault tree. */
+  /** Root of its vault tree; for blobs, the hash of count, manifest and versioned hashes. */
   readonly content: Hash | null;
   /**
    * The assets that L1 leaves out because their issuer's consent is missing, by position in `assets`, with the reason;
@@ -264,13 +271,15 @@ export function batchIdOf(mode: Mode, batchNumber: number): string {
 export interface Limits {
   readonly usersPerRequest: number;
   readonly mintsPerRequest: number;
-  /** Most vaults of a batch, 1 to 2^20, by mode. */
+  /** Most vaults of a batch, 1 to 2^20, by mode; {@link blobElements} bounds a batch in blobs. */
   readonly batchVaults: Readonly<Record<Mode, number>>;
   /** Most bytes of a validium batch's encoded data. The committee's members accept no more. */
   readonly validiumBytes: number;
-  /** Most bytes of a rollup batch's encoded data; the transaction must stay below 128 KB. */
+  /** Most bytes of encoded data of a rollup batch in calldata; the transaction must stay below 128 KB. */
   readonly rollupBytes: number;
-  /** Most gas for committing a rollup batch, by an upper bound that also holds after slots become void. */
+  /** Most field elements of a batch in blobs, 1 to 24,576; a blob has 4,096. A usual vault takes one. */
+  readonly blobElements: number;
+  /** Most gas for committing a rollup batch in calldata, by an upper bound that also holds after slots become void. */
   readonly rollupGas: number;
   /**
    * Most vaults that L1 has not committed; mints beyond it are refused with `backpressure`. null, the default, for no

@@ -55,9 +55,14 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
       await requireCopy(store, journal, how);
       return copied;
     },
-    verify: async (how = {}) => verifyStore(context.ledger.store, context.ledger.settlement, how),
+    verify: async (how = {}) => {
+      const { store, settlement, blobs } = context.ledger;
+      return verifyStore(store, settlement, how, (blob) => blobs.kzg.commitment(blob));
+    },
     clockFault: () => context.ledger.journalClock.fault(context.ledger.head.time),
     reachedTime: () => context.ledger.journalClock.reached(),
+    placeInBlobs: (chainId, takesBlobs) => context.ledger.blobs.place(chainId, takesBlobs),
+    rollupKind: () => context.ledger.blobs.usual,
     addMirror: async (mirror, wait) => addMirror(context.ledger, mirror, wait?.signal),
     portals: () => portals(context.ledger),
     portal: (chainId) => portalOf(context.ledger, chainId),
@@ -168,6 +173,14 @@ export interface Operator {
    * time for which nothing ran. Use it for things that must not expire too early.
    */
   reachedTime(): number;
+  /**
+   * From the next mint on, rollup vaults of this chain's tokens go into blobs, or no longer. They do if the settlement
+   * chain and the token's chain both take them, and the minting blob fits; default: no chain does. Each batch keeps the
+   * kind that it opened with.
+   */
+  placeInBlobs(chainId: bigint, takesBlobs: boolean): void;
+  /** The kind of rollup batch that the usual vaults of the settlement chain's tokens go into. */
+  rollupKind(): "calldata" | "blobs";
   /** Adds a mirror: accepts withdrawals on its chain. Rejects with `store_mismatch` for a chain's second mirror. */
   addMirror(mirror: PortalIdentity, wait?: WaitOptions): Promise<void>;
   /** The contracts that pay withdrawals, by chain: the settlement contract, then the mirrors. */

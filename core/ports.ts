@@ -90,7 +90,7 @@ export interface ClaimedBatch {
 export interface SealedBatch extends ClaimedBatch {
   /** The batch's manifest: the assets of its vaults, ascending. */
   readonly assets: readonly AssetId[];
-  /** Root of the vault tree. */
+  /** Root of the vault tree, or the content of a batch in blobs. */
   readonly content: Hash;
 }
 
@@ -205,6 +205,8 @@ export interface L1Reader {
   blockNumber(): Promise<bigint>;
   /** Newest final block. */
   finalizedBlockNumber(): Promise<bigint>;
+  /** Whether contracts of this chain can open elements of blobs: it has the precompile 0x0a (EIP-4844). */
+  opensBlobs(): Promise<boolean>;
   /** The current block of this number, or the newest; null when the chain has none. */
   block(at: bigint | "latest"): Promise<L1Block | null>;
   /** As of a block, by default the newest. */
@@ -327,6 +329,8 @@ export interface L1Committer {
    * Sends nothing.
    */
   checkRollup(batch: Pick<SealedBatch, "data">): Promise<string | null>;
+  /** Whether this account can commit batches in blobs: the chain has blob fees and 0x0a, and native code runs here. */
+  takesBlobs(): Promise<boolean>;
   /** Most gas of one transaction on this chain now. */
   transactionGas(): Promise<bigint>;
   /**

@@ -3,19 +3,20 @@ import type { StoredVault } from "../columns/vault-columns.ts";
 import { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell, tellSealed } from "../events/event-log.ts";
-import { readBatchVaults, tokenHashOf } from "../ledger/batch-vaults.ts";
+import { derivedBatch, readBatchVaults, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
 import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
 import type { ClaimedBatch } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
-import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { decodeBatch } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
+import { decodeBlobBatch, isBlobBatchData } from "../protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { itemRecords, itemsOf } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
-import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
+import type { DerivedBatch } from "../sealing/derive-batch.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
@@ -52,6 +53,7 @@ interface Incoming {
   readonly vaults: VaultList;
   readonly columns: VaultColumns;
   readonly derived: DerivedBatch;
+  readonly inBlobs: boolean;
 }
 
 /**
@@ -73,9 +75,10 @@ export async function adoptHistory(
   return ledger.writer.alone(async (group) => {
     if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
     const dropped = await droppedBatches(ledger, adopted);
-    const incoming = adopted.flatMap(({ batches }) =>
-      batches.map((batch) => incomingBatch(ledger, batch, dropped, holderOf)),
-    );
+    const incoming: Incoming[] = [];
+    for (const { batches } of adopted) {
+      for (const batch of batches) incoming.push(await incomingBatch(ledger, batch, dropped, holderOf));
+    }
     const lost = await lostOf(ledger, dropped, incoming);
     const pending = await pendingOf(ledger, lost);
     const unbound = await unboundBy(
@@ -89,6 +92,8 @@ export async function adoptHistory(
         ledger.histories.latest(mode).first(Math.min(first, ledger.histories.latest(mode).count)),
       ]),
     );
+    const places = [...incoming.keys()].filter((i) => incoming[i]?.inBlobs);
+    const inBlobs = places.length === 0 ? null : places;
     const batches = incoming.map(({ entry, vaults, derived }) => {
       const tree = trees.get(entry.mode);
       if (tree === undefined) throw new Error("a batch of no mode");
@@ -96,7 +101,8 @@ export async function adoptHistory(
       return { ...entry, stateRoot: bytesToHex(tree.root()) };
     });
     const firsts = adopted.map(({ mode, first: batchNumber }) => ({ mode, batchNumber }));
-    const { sequence, time } = ledger.record(group, { kind: "historyAdopted", firsts, failure: LOST, batches, lost });
+    const entry = { kind: "historyAdopted", firsts, failure: LOST, batches, lost, inBlobs } as const;
+    const { sequence, time } = ledger.record(group, entry);
     group.operations.push({ type: "del", key: keys.DIVERGENCE_KEY });
     ledger.divergence = null;
     for (const batch of dropped.toReversed()) drop(ledger, group, batch);
@@ -130,18 +136,20 @@ async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]
 }
 
 /** A batch's vaults. A vault that this store has in the same slot keeps its user; the others get one by owner. */
-function incomingBatch(
+async function incomingBatch(
   ledger: Ledger,
   batch: ClaimedBatch,
   dropped: readonly Dropped[],
   holderOf: (owner: Address) => Holder,
-): Incoming {
+): Promise<Incoming> {
   const { mode, batchNumber, batchRoot, dataHash, data } = batch;
+  const inBlobs = isBlobBatchData(data);
   const here = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber)?.vaults;
   const assetIndexOf = assetIndices(ledger);
   const now = ledger.now();
   const voids: VoidRun[] = [];
-  const vaults = decodeBatchData(data).map((entry, slot): StoredVault => {
+  const { slots } = inBlobs ? decodeBlobBatch(data) : decodeBatch(data);
+  const vaults = slots.map((entry, slot): StoredVault => {
     const own = here !== undefined && slot < here.count ? here.at(slot) : null;
     if (entry === null) {
       voids.push({ firstSlot: slot, count: 1, failure: VOID });
@@ -157,7 +165,7 @@ function incomingBatch(
   });
   const columns = new VaultColumns();
   for (const vault of vaults) push(ledger, columns, vault);
-  const derived = deriveBatch(batch, columns, (index) => ledger.assetAt(index), voids);
+  const derived = await derivedBatch(ledger, { mode, batchNumber, inBlobs }, columns, voids);
   if (derived.batchRoot !== batchRoot || derived.dataHash !== dataHash) {
     const name = batchIdOf(mode, batchNumber);
     throw new MintmarkError("l1_failed", `The data of ${name} do not make the root that L1 has of it.`);
@@ -165,7 +173,7 @@ function incomingBatch(
   const chunks = Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) =>
     bytesToHex(encodeChunk(vaults.slice(chunk * CHUNK_VAULTS, (chunk + 1) * CHUNK_VAULTS))),
   );
-  return { entry: { mode, batchNumber, chunks, voids, batchRoot, dataHash }, vaults, columns, derived };
+  return { entry: { mode, batchNumber, chunks, voids, batchRoot, dataHash }, vaults, columns, derived, inBlobs };
 }
 
 function push(ledger: Ledger, columns: VaultColumns, vault: StoredVault): void {
@@ -360,14 +368,12 @@ function tellLost(
 function putAdopted(
   ledger: Ledger,
   group: Group,
-  { vaults, columns, derived }: Incoming,
+  { vaults, columns, derived, inBlobs }: Incoming,
   entry: AdoptedEntry,
   time: number,
 ): void {
   const { mode, batchNumber, chunks, voids, batchRoot, dataHash, stateRoot } = entry;
-  const before = batchNumber === 0 ? undefined : ledger.batches[mode].latest(batchNumber - 1);
-  const firstOrdinal = before === undefined ? 0 : ledger.refs.firstOrdinalOf(mode, batchNumber - 1) + before.vaultCount;
-  ledger.refs.setFirstOrdinal(mode, batchNumber, firstOrdinal);
+  beginAt(ledger, mode, batchNumber);
   for (const [i, chunk] of chunks.entries()) group.put(keys.chunkKey(mode, batchNumber, i), hexToBytes(chunk));
   group.put(keys.batchDataKey(mode, batchNumber), derived.data);
   group.put(keys.pageRootsKey(mode, batchNumber), derived.pageRoots);
@@ -389,6 +395,7 @@ function putAdopted(
     ...times,
     finalizedAt: null,
     leftOut: null,
+    inBlobs,
   } as const;
   ledger.putBatch(group, record);
   if (voids.length > 0)
@@ -405,11 +412,19 @@ function putAdopted(
 
 /** The mode goes on after L1's batches. */
 function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
-  const before = batchNumber === 0 ? undefined : ledger.batches[mode].latest(batchNumber - 1);
-  const firstOrdinal = before === undefined ? 0 : ledger.refs.firstOrdinalOf(mode, batchNumber - 1) + before.vaultCount;
+  const firstOrdinal = beginAt(ledger, mode, batchNumber);
   const open = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, ledger.limits, ledger.isForeign);
   ledger.unsealed.replace(open);
-  ledger.refs.setFirstOrdinal(mode, batchNumber, firstOrdinal);
+}
+
+/** Places a batch behind the one before it. Returns the ordinal of its first vault. */
+function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): number {
+  const before = batches[mode].latest(batchNumber - 1);
+  const vaults = before?.vaultCount ?? 0;
+  const firstOrdinal = before === undefined ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
+  const vaultsBefore = before === undefined ? 0 : refs.vaultsBefore(mode, batchNumber - 1) + vaults;
+  refs.set(mode, batchNumber, firstOrdinal, vaultsBefore);
+  return firstOrdinal;
 }
 
 /** L1's batches of a mode, from the first one that differs from the store's or is missing there. */

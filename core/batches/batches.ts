@@ -15,9 +15,10 @@ import { batchDataKey } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
 
 export function batchView(record: BatchRecord): Batch {
-  const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, ...facts } = record;
+  const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, inBlobs, ...facts } = record;
   return {
     ...facts,
+    kind: kindOf(record.mode, inBlobs),
     vaultCount: slotCountOf(record),
     assets: record.assets ?? [],
     batchId: batchIdOf(record.mode, record.batchNumber),
@@ -46,15 +47,18 @@ export function sealedCount(ledger: Ledger, mode: Mode): number {
   return count;
 }
 
-/** The open batch of a mode; empty before the first mint. */
+/** The open batch of a mode, of two the first; empty before the first mint. */
 export function openBatch(ledger: Ledger, mode: Mode): Batch {
   const batches = ledger.batches[mode];
   const newest = batches.get(batches.count - 1);
-  // Earlier batches without a seal are closed.
-  if (newest?.status === "open") return batchView(newest);
+  if (newest?.status === "open") {
+    // Other batches without a seal are closed.
+    const first = batches.get(ledger.unsealed.open(mode).batchNumber);
+    return batchView(first?.status === "open" ? first : newest);
+  }
   const number = batches.count;
   const openedAt = number === 0 ? ledger.durableHead.time : (ledger.batches[mode].get(number - 1)?.sealedAt ?? 0);
-  const empty = { mode, batchNumber: number, vaultCount: 0, mintCount: 0, since: openedAt };
+  const empty = { mode, batchNumber: number, vaultCount: 0, mintCount: 0, since: openedAt, inBlobs: false };
   return batchView(openBatchRecord(empty));
 }
 
@@ -102,15 +106,18 @@ export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest
 /** Uncommitted vaults in the readers' view, with void slots and open batches. */
 export function uncommittedVaults(ledger: Ledger): number {
   return MODES.reduce((sum, mode) => {
-    const newest = ledger.batches[mode].count - 1;
-    const vaults = ledger.batches[mode].get(newest)?.vaultCount ?? 0;
-    return sum + ledger.refs.firstOrdinalOf(mode, Math.max(0, newest)) + vaults - committedVaults(ledger, mode, "get");
+    const { count } = ledger.batches[mode];
+    // The first of two open batches: how many vaults are before the second one is known only when both are closed.
+    const first = Math.min(Math.max(0, count - 1), ledger.unsealed.open(mode).batchNumber);
+    let vaults = ledger.refs.vaultsBefore(mode, first);
+    for (let number = first; number < count; number++) vaults += ledger.batches[mode].get(number)?.vaultCount ?? 0;
+    return sum + vaults - committedVaults(ledger, mode, "get");
   }, 0);
 }
 
 /** Vaults of the committed batches. */
 function committedVaults(ledger: Ledger, mode: Mode, view: "get" | "latest"): number {
-  return ledger.refs.firstOrdinalOf(mode, committedCount(ledger, mode, view));
+  return ledger.refs.vaultsBefore(mode, committedCount(ledger, mode, view));
 }
 
 /** Throws `backpressure` when that many more vaults would exceed the limit. */
@@ -118,8 +125,12 @@ export function requireRoom(ledger: Ledger, vaults: number): void {
   const most = ledger.limits.uncommittedVaults;
   if (most === null) return;
   const waiting = MODES.reduce((sum, mode) => {
-    const { firstOrdinal, vaultCount } = ledger.unsealed.open(mode);
-    return sum + firstOrdinal + vaultCount - committedVaults(ledger, mode, "latest");
+    const opened = ledger.unsealed.opened(mode);
+    const before = ledger.refs.vaultsBefore(mode, ledger.unsealed.open(mode).batchNumber);
+    return opened.reduce(
+      (all, { vaultCount }) => all + vaultCount,
+      sum + before - committedVaults(ledger, mode, "latest"),
+    );
   }, 0);
   if (waiting + vaults > most) throw new MintmarkError("backpressure");
 }
@@ -153,13 +164,14 @@ export function batchesOf(context: EngineContext): Batches {
     async getSealed(mode, batchNumber) {
       const { ledger } = context;
       const batch = findBatch(ledger, requireMode(mode), batchNumber);
-      const { assets, content, batchRoot, dataHash } = batch;
+      const { assets, content, batchRoot, dataHash, inBlobs } = batch;
       if (assets === null || content === null || batchRoot === null || dataHash === null) {
         throw new MintmarkError("proof_not_ready", "The batch is still open.");
       }
       const data = await ledger.store.get(batchDataKey(mode, batchNumber));
       if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
-      const roots = { batchRoot: rootOf(kindOf(mode), manifestRoot(assets), content), rootOnL1: batchRoot };
+      const whole = rootOf(kindOf(mode, inBlobs), manifestRoot(assets), content);
+      const roots = { batchRoot: whole, rootOnL1: batchRoot };
       return { mode, batchNumber, vaultCount: slotCountOf(batch), assets, content, ...roots, dataHash, data };
     },
     state() {
@@ -185,7 +197,10 @@ export interface Batches {
   get(mode: Mode, batchNumber: number): Promise<Batch>;
   /** Newest first; both modes when none is named. */
   list(filter?: BatchFilter): List<Batch>;
-  /** The batch that takes the mode's mints; empty before the first. */
+  /**
+   * The batch that takes the mode's mints; empty before the first. While a rollup batch in calldata and one in blobs are
+   * open, it is the one with the lower number. Both close together.
+   */
   getOpen(mode: Mode): Batch;
   /**
    * A sealed batch with its public data. Rejects with `batch_not_found`, and with `proof_not_ready` for an open one.

@@ -1,10 +1,9 @@
 import { MintmarkError } from "../errors.ts";
-import { readBatchVaults } from "../ledger/batch-vaults.ts";
+import { derivedBatch, readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch, Hash, Mode } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
-import { deriveBatch } from "../sealing/derive-batch.ts";
 import { leftOutFailure, leftOutPlaces } from "../sealing/left-out.ts";
 import { addedRuns, mergedRuns } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
@@ -25,7 +24,7 @@ export function setLeftOut(
   batch: BatchRecord,
   assets: readonly LeftOutAsset[],
 ): BatchRecord {
-  const { mode, batchNumber, assets: named, content, dataHash } = batch;
+  const { mode, batchNumber, assets: named, content, dataHash, inBlobs } = batch;
   if (named === null || content === null || dataHash === null)
     throw new MintmarkError("proof_not_ready", "The batch is still open.");
   const leftOut = assets.length === 0 ? null : assets;
@@ -33,7 +32,7 @@ export function setLeftOut(
   const resealed = putRoots(ledger, group, {
     ...batch,
     leftOut,
-    batchRoot: batchRoot(kindOf(mode), manifest, content),
+    batchRoot: batchRoot(kindOf(mode, inBlobs), manifest, content),
   });
   const roots = { batchRoot: resealed.batchRoot as Hash, dataHash, stateRoot: resealed.stateRoot };
   ledger.record(group, { kind: "assetsLeftOut", mode, batchNumber, assets, ...roots });
@@ -101,7 +100,7 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
     added.map((run) => ({ ...run, voidedAt: time, leftOut: true })),
   );
   ledger.putVoids(group, mode, batchNumber, runs);
-  const { tokens } = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), runs);
+  const { tokens } = await derivedBatch(ledger, batch, vaults, runs);
   group.put(batchTokensKey(mode, batchNumber), tokens);
   await failSlots(ledger, group, batch, vaults, added, pending);
 }

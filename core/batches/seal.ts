@@ -1,7 +1,9 @@
 import { tellSealed } from "../events/event-log.ts";
+import { derivedBatch } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
-import type { Batch, Mode } from "../model.ts";
+import { MAX_ROLLUP_VAULTS } from "../ledger/options.ts";
+import { type Batch, batchIdOf, type Mode } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { itemRecords } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
@@ -11,29 +13,58 @@ import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 import { batchView } from "./batches.ts";
 
-/** Opens the mode's next batch. No mint reaches the old one any more. */
-export function closeOpenBatch(ledger: Ledger, mode: Mode): OpenBatch {
-  const closed = ledger.unsealed.open(mode);
-  const firstOrdinal = closed.firstOrdinal + closed.vaultCount;
-  ledger.setOpen(
-    new OpenBatch(mode, closed.batchNumber + 1, ledger.now(), firstOrdinal, ledger.limits, ledger.isForeign),
-  );
+/** Opens the mode's next batch. Returns the batches before it, which no mint reaches any more. */
+export function closeOpenBatches(ledger: Ledger, mode: Mode): readonly OpenBatch[] {
+  const { refs, limits, isForeign, unsealed } = ledger;
+  const closed = unsealed.opened(mode);
+  let { batchNumber, firstOrdinal } = unsealed.open(mode);
+  let vaultsBefore = refs.vaultsBefore(mode, batchNumber);
+  for (const batch of closed) {
+    refs.set(mode, batch.batchNumber, batch.firstOrdinal, vaultsBefore);
+    vaultsBefore += batch.vaultCount;
+    firstOrdinal = batch.firstOrdinal + batch.vaultCount;
+    batchNumber = batch.batchNumber + 1;
+  }
+  ledger.setOpen(new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign), vaultsBefore);
   return closed;
 }
 
-/** Closes the mode's open batch unless it is empty, and waits for its seal. An abort after the close has no effect. */
+/** The open batch for a new vault of this kind. The first vault of a batch decides the batch's kind. */
+export function openBatchFor(ledger: Ledger, mode: Mode, inBlobs: boolean): OpenBatch {
+  const open = ledger.unsealed.open(mode);
+  if (open.vaultCount === 0) open.inBlobs = inBlobs;
+  if (open.inBlobs === inBlobs) return open;
+  return ledger.unsealed.beside(mode) ?? openBeside(ledger, open, inBlobs);
+}
+
+/** Opens a batch of the other kind behind an open one. */
+export function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatch {
+  const { mode, batchNumber } = open;
+  const firstOrdinal = open.firstOrdinal + MAX_ROLLUP_VAULTS;
+  const { limits, isForeign } = ledger;
+  const beside = new OpenBatch(mode, batchNumber + 1, ledger.now(), firstOrdinal, limits, isForeign, true);
+  beside.inBlobs = inBlobs;
+  ledger.setOpen(beside, ledger.refs.vaultsBefore(mode, batchNumber));
+  return beside;
+}
+
+/**
+ * Closes the mode's open batches unless there are no vaults, and waits for their seals. Returns the newest. An abort
+ * after the close has no effect.
+ */
 export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSignal): Promise<Batch | null> {
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await ledger.writer.alone(async (group) => {
     ledger.requireOneHistory();
     const isEmpty = ledger.unsealed.open(mode).vaultCount === 0;
-    return { sealed: isEmpty ? null : sealClosed(ledger, group, closeOpenBatch(ledger, mode)) };
+    const closed = isEmpty ? [] : closeOpenBatches(ledger, mode);
+    return { sealed: Promise.all(closed.map((batch) => sealClosed(ledger, group, batch))) };
   }, signal);
-  const record = await sealed;
-  return record === null ? null : batchView(record);
+  const newest = (await sealed).at(-1);
+  return newest === undefined ? null : batchView(newest);
 }
 
-/** Smaller batches are sealed at once: that takes a millisecond or less. */
+/** Smaller batches in a tree are sealed at once: that takes a millisecond or less. */
 const OFF_LOOP_VAULTS = 1_024;
 
 /**
@@ -41,13 +72,13 @@ const OFF_LOOP_VAULTS = 1_024;
  * Until then its record is that of an open batch, so the next opening goes on with it after a crash.
  */
 export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {
-  if (closed.vaultCount < OFF_LOOP_VAULTS && !ledger.sealings[closed.mode].has(closed.batchNumber - 1)) {
-    return sealBatch(
-      ledger,
-      group,
-      closed,
-      deriveBatch(closed, closed.vaults, (index) => ledger.assetAt(index)),
-    );
+  if (
+    !closed.inBlobs &&
+    closed.vaultCount < OFF_LOOP_VAULTS &&
+    !ledger.sealings[closed.mode].has(closed.batchNumber - 1)
+  ) {
+    const derived = deriveBatch(closed, closed.vaults, (index) => ledger.assetAt(index));
+    if ("content" in derived) return sealBatch(ledger, group, closed, derived);
   }
   closed.flush(group);
   ledger.putBatch(group, openBatchRecord(closed));
@@ -59,7 +90,7 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
   const { mode, batchNumber } = closed;
   const sealings = ledger.sealings[mode];
   const before = sealings.get(batchNumber - 1);
-  const derived = ledger.sealingThread.derive(closed, closed.vaults, (index) => ledger.assetAt(index));
+  const derived = derivedBatch(ledger, closed, closed.vaults);
   const sealed = Promise.allSettled([derived, before]).then(([outcome]) =>
     ledger.writer.run({
       weight: 1,
@@ -67,7 +98,10 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
       isOwed: true,
       keys: () => [],
       apply(group) {
-        if (outcome.status === "rejected") throw outcome.reason;
+        // No code: the engine must stop, since later batches cannot be sealed before this one.
+        if (outcome.status === "rejected") {
+          throw new Error(`${batchIdOf(mode, batchNumber)} cannot be derived`, { cause: outcome.reason });
+        }
         return sealBatch(ledger, group, closed, outcome.value);
       },
     }),

@@ -2,13 +2,12 @@ import { amountOf } from "../columns/amount-words.ts";
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
-import { readBatchVaults } from "../ledger/batch-vaults.ts";
+import { derivedBatch, readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Batch, batchIdOf, type Hash, MAX_BATCH_VAULTS, type Mode, type VaultId } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
-import { deriveBatch } from "../sealing/derive-batch.ts";
 import { addedRuns, mergedRuns, runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
@@ -39,7 +38,7 @@ export async function voidSlots(
     if (added.length === 0) return batch;
     const vaults = await readBatchVaults(ledger, batch);
     const pending = await pendingIn(ledger, mode, batchNumber, added);
-    const resealed = reseal(ledger, group, batch, vaults, known, added);
+    const resealed = await reseal(ledger, group, batch, vaults, known, added);
     await failSlots(ledger, group, resealed, vaults, added, pending);
     return resealed;
   }, signal);
@@ -62,16 +61,16 @@ export async function failSlots(
 }
 
 /** Journals the batch without these slots, and writes its records and the later state roots. */
-function reseal(
+async function reseal(
   ledger: Ledger,
   group: Group,
   batch: BatchRecord,
   vaults: VaultColumns,
   known: readonly VoidedRun[],
   added: readonly VoidRun[],
-): BatchRecord {
+): Promise<BatchRecord> {
   const { mode, batchNumber } = batch;
-  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), mergedRuns<VoidRun>(known, added));
+  const derived = await derivedBatch(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
   // Any transaction that was sent carried the old batch.
   const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null, leftOut: null };

@@ -12,7 +12,7 @@ import type {
   ProvenVault,
   SealedBatch,
 } from "../ports.ts";
-import { blobsIn, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
+import { BLOB_BYTES, blobsIn, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { packedAssets, packedConsents, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
@@ -39,6 +39,9 @@ const BLOB_COMMIT_GAS = 160_000n;
 const BLOB_COMMIT_GAS_PER_ASSET = 6_000n;
 /** The contract's refusal of a commit whose transaction has no blobs. */
 const NO_BLOBS = "BlobCountInvalid(0)";
+
+/** A contract of each OP Stack chain. Blocks there have blob fields, but no blobs. */
+const OP_STACK = "0x4200000000000000000000000000000000000015";
 
 export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme">;
 
@@ -86,6 +89,20 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     });
     const bound = BLOB_COMMIT_GAS + BigInt(assets.length) * BLOB_COMMIT_GAS_PER_ASSET;
     return this.#commit(batch, call, async () => bound, options, blobs);
+  }
+
+  async takesBlobs(): Promise<boolean> {
+    const { client } = this.connection;
+    const kzg = this.#kzg;
+    if (kzg === undefined || !(await this.opensBlobs())) return false;
+    const [block, rollup] = await askL1("asking for blob fees", () =>
+      Promise.all([client.getBlock(), client.getCode({ address: OP_STACK })]),
+    );
+    if (block.excessBlobGas === undefined || block.excessBlobGas === null || rollup !== undefined) return false;
+    return kzg.commitment(new Uint8Array(BLOB_BYTES)).then(
+      () => true,
+      () => false,
+    );
   }
 
   async checkRollup({ data }: Pick<SealedBatch, "data">): Promise<string | null> {

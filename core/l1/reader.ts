@@ -59,6 +59,11 @@ const WALLET_ABI = parseAbi(["function isValidSignature(bytes32 hash, bytes sign
 /** The answer of `isValidSignature` to a valid signature. */
 const SIGNATURE_TAKEN = "0x1626ba7e";
 
+/** The precompile of EIP-4844, and an opening that it accepts: of an element of a blob of zeros. */
+const POINT_EVALUATION = "0x000000000000000000000000000000000000000a";
+const INFINITY: Hex = `0xc0${"00".repeat(47)}`;
+const ZERO_OPENING = concat([versionedHash(INFINITY), zeroHash, zeroHash, INFINITY, INFINITY]);
+
 /** Registrations per call: an answer has at most 24,576 bytes (EIP-170), 288 for each. */
 const ASSETS_PER_CALL = 84;
 
@@ -93,6 +98,14 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     this.connection = connection;
     this.settlement = connection.settlement;
     this.logs = new LogReader(connection.client, connection.settlement.contract);
+  }
+
+  async opensBlobs(): Promise<boolean> {
+    const { client } = this.connection;
+    const { data = "0x" } = await askL1("asking for the precompile 0x0a", () =>
+      client.call({ to: POINT_EVALUATION, data: ZERO_OPENING }),
+    );
+    return size(data) === 64;
   }
 
   blockNumber(): Promise<bigint> {

@@ -2,6 +2,7 @@ import { type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
+import { type BatchPlace, type DerivedBatch, type DerivedVoid, withContent } from "../sealing/derive-batch.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunksOf, endOf } from "../store/store-keys.ts";
 import { decodeIntoColumns } from "../store/vault-chunk.ts";
@@ -18,6 +19,17 @@ export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<V
   }
   requireCount(batch, vaults.count);
   return vaults;
+}
+
+/** Derives the records of a closed batch, off the event loop. */
+export async function derivedBatch(
+  ledger: Ledger,
+  batch: BatchPlace,
+  vaults: VaultColumns,
+  voids: readonly DerivedVoid[] = [],
+): Promise<DerivedBatch> {
+  const derived = await ledger.sealingThread.derive(batch, vaults, (index) => ledger.assetAt(index), voids);
+  return "content" in derived ? derived : withContent(derived, ledger.blobs.kzg);
 }
 
 /** The stored chunks of a batch's vaults, in slot order. */

@@ -66,6 +66,7 @@ import { Followers } from "./followers.ts";
 import { JournalClock, type JournalClockOptions } from "./journal-clock.ts";
 import { type OpenBatch, openBatchRecord, UnsealedBatches } from "./open-batch.ts";
 import type { EngineOptions } from "./options.ts";
+import { RollupBlobs } from "./rollup-blobs.ts";
 import { StateHistories } from "./state-histories.ts";
 import { TokenSumsCache } from "./token-sums-cache.ts";
 import { UserCache } from "./user-cache.ts";
@@ -140,6 +141,7 @@ export class Ledger {
   readonly unsealed = new UnsealedBatches();
   readonly refs = new VaultRefs();
   readonly sealingThread = new SealingThread();
+  readonly blobs: RollupBlobs;
   /** Batches that are closed and not yet sealed on disk, by number. */
   readonly sealings: Readonly<Record<Mode, Map<number, Promise<BatchRecord>>>> = {
     validium: new Map(),
@@ -198,6 +200,7 @@ export class Ledger {
     this.journalClock = new JournalClock(this.#clocks, 0);
     this.verifySignature = options.verifySignature;
     this.receiptSigner = options.receiptSigner;
+    this.blobs = new RollupBlobs(options, (index) => this.assetAt(index).chainId);
     this.emit = emit;
     this.writer = new Writer(
       store,
@@ -221,10 +224,10 @@ export class Ledger {
     if (this.awaitsComparison) throw new MintmarkError("l1_not_compared");
   }
 
-  /** Replaces a mode's open batch, which is closed then. */
-  setOpen(batch: OpenBatch): void {
+  /** Takes mints into a batch from now on. Closes the mode's open ones, unless it goes beside the first. */
+  setOpen(batch: OpenBatch, vaultsBefore: number): void {
     this.unsealed.setOpen(batch);
-    this.refs.setFirstOrdinal(batch.mode, batch.batchNumber, batch.firstOrdinal);
+    this.refs.set(batch.mode, batch.batchNumber, batch.firstOrdinal, vaultsBefore);
   }
 
   /** Checks the clock against the journal from here on. The head has just been read. */
@@ -381,7 +384,7 @@ export class Ledger {
 
   /** Adds each changed thing once, however many transitions of the group change it. */
   #finish(group: Group): void {
-    for (const mode of MODES) this.#flushOpen(group, this.unsealed.open(mode));
+    for (const mode of MODES) for (const open of this.unsealed.opened(mode)) this.#flushOpen(group, open);
     for (const index of this.applications.flush(group)) group.onDurable(() => this.followers.wake(index));
     for (const table of [this.keys, this.assets, this.collections, this.webhooks, this.members, this.auditCounts])
       table.flush(group);

@@ -1,9 +1,10 @@
-import { addsUp, widthOfSum, widthOfWords } from "../columns/amount-words.ts";
+import { addsUp, amountOf, widthOfSum, widthOfWords } from "../columns/amount-words.ts";
 import { type Holder, type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import type { Limits, Mode, Standard } from "../model.ts";
 import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound } from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
 import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
+import { elementCount } from "../protocol/elements.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
@@ -18,13 +19,17 @@ const ASSETS = 2 ** 21;
 /** Tells the vaults of a user and an asset apart: the number of a short decimal blob, or the blob's bytes as text. */
 type BlobKey = number | string;
 
-/** The open batch of a mode, with its vaults in memory, in the writer's view. */
+/** An open batch of a mode, with its vaults in memory, in the writer's view. */
 export class OpenBatch {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly openedAt: number;
-  /** Vaults in all earlier batches of the mode. */
+  /** The place of the first vault among those of its mode, for the index of tokens. */
   readonly firstOrdinal: number;
+  /** Whether it is the second open batch of its mode. */
+  readonly isBeside: boolean;
+  /** Whether its data go into blobs. The first vault decides. */
+  inBlobs = false;
   readonly vaults = new VaultColumns();
   mintCount = 0;
   readonly #limits: Limits;
@@ -39,6 +44,8 @@ export class OpenBatch {
   #lastDirty = -1;
   /** The inputs of the batch's gas bound; its bytes are an upper bound of the encoded data. */
   #content: BatchContent = { vaults: 0, runs: 0, assets: 0, bytes: BATCH_DATA_BASE_BYTES, blobBytes: 0 };
+  /** Field elements of a batch in blobs. */
+  #elements = 0;
 
   constructor(
     mode: Mode,
@@ -47,6 +54,7 @@ export class OpenBatch {
     firstOrdinal: number,
     limits: Limits,
     isForeign: (assetIndex: number) => boolean,
+    isBeside = false,
   ) {
     this.mode = mode;
     this.batchNumber = batchNumber;
@@ -54,6 +62,7 @@ export class OpenBatch {
     this.firstOrdinal = firstOrdinal;
     this.#limits = limits;
     this.#isForeign = isForeign;
+    this.isBeside = isBeside;
   }
 
   get vaultCount(): number {
@@ -74,20 +83,21 @@ export class OpenBatch {
     const slot = ofHolder?.get(blobKeyOf(vault));
     if (slot === undefined) return -1;
     const { amountHigh, amountLow } = this.vaults;
-    const fits = addsUp(amountHigh[slot] as number, amountLow[slot] as number, vault.amountHigh, vault.amountLow);
-    return fits && this.#canWiden(slot, widthOfSum(amountHigh[slot] as number, amountLow[slot] as number, vault))
-      ? slot
-      : -1;
+    const [high, low] = [amountHigh[slot] as number, amountLow[slot] as number];
+    if (!addsUp(high, low, vault.amountHigh, vault.amountLow)) return -1;
+    const fits = this.inBlobs ? this.#hasElements(slot, vault) : this.#canWiden(slot, widthOfSum(high, low, vault));
+    return fits ? slot : -1;
   }
 
   /** Whether one commit still carries the batch with one more vault. The first vault always fits. */
   fits(vault: NewVault): boolean {
     const count = this.vaults.count;
     if (count === 0) return true;
-    if (count >= this.#limits.batchVaults[this.mode]) return false;
+    if (!this.inBlobs && count >= this.#limits.batchVaults[this.mode]) return false;
     if (this.#foreignItems.size > 0 && this.#hasAllIds(vault)) return false;
     const content = this.#contentWith(vault);
-    return content.assets <= MAX_BATCH_ASSETS && this.#carries(content);
+    if (content.assets > MAX_BATCH_ASSETS) return false;
+    return this.inBlobs ? this.#elements + elementsOf(vault) <= this.#limits.blobElements : this.#carries(content);
   }
 
   /** Puts a new vault into the next slot. Returns the slot. */
@@ -105,7 +115,9 @@ export class OpenBatch {
     const { vaults } = this;
     // The new amount may need more bytes than the batch counted.
     const width = this.#widthAt(slot);
+    if (this.inBlobs) this.#elements -= this.#elementsAt(slot);
     vaults.grow(slot, high, low, now);
+    if (this.inBlobs) this.#elements += this.#elementsAt(slot);
     const wider = this.#widthAt(slot);
     if (wider !== width) this.#content = this.#widened(slot, width, wider);
     this.mintCount++;
@@ -170,6 +182,25 @@ export class OpenBatch {
     return items !== undefined && items.size >= MAX_FOREIGN_IDS && !items.has(blobKeyOf(vault));
   }
 
+  /** Whether the batch's blobs still hold a slot's vault with a larger amount. */
+  #hasElements(slot: number, more: NewVault): boolean {
+    const amount = this.#amountAt(slot) + amountOf(more.amountHigh, more.amountLow);
+    const elements = elementCount(amount, this.#blobAt(slot));
+    return elements > 0 && this.#elements - this.#elementsAt(slot) + elements <= this.#limits.blobElements;
+  }
+
+  #elementsAt(slot: number): number {
+    return elementCount(this.#amountAt(slot), this.#blobAt(slot));
+  }
+
+  #amountAt(slot: number): bigint {
+    return amountOf(this.vaults.amountHigh[slot] as number, this.vaults.amountLow[slot] as number);
+  }
+
+  #blobAt(slot: number): Uint8Array {
+    return this.vaults.blobs.subarray(this.vaults.blobStart(slot), this.vaults.blobEnd[slot]);
+  }
+
   /** Whether one commit can carry this content. */
   #carries(content: BatchContent): boolean {
     const { validiumBytes, rollupBytes, rollupGas } = this.#limits;
@@ -225,6 +256,7 @@ export class OpenBatch {
 
   #account(vault: NewVault): void {
     this.#content = this.#contentWith(vault);
+    if (this.inBlobs) this.#elements += elementsOf(vault);
     if (vault.assetIndex === this.#lastAsset) return;
     this.#lastAsset = vault.assetIndex;
     this.#assets.add(vault.assetIndex);
@@ -244,9 +276,16 @@ function blobKeyOf({ blobs, start, end }: NewVault): BlobKey {
   return short >= 0 ? short : Buffer.from(blobs.buffer, blobs.byteOffset + start, end - start).toString("latin1");
 }
 
+/** The field elements of a vault in a blob; 0 when no form holds it. The usual ones need no big numbers. */
+export function elementsOf({ amountHigh, amountLow, blobs, start, end }: NewVault): number {
+  const isOne = amountHigh === 0 && amountLow === 1;
+  if (start === end || (isOne && shortDecimalIn(blobs, start, end) >= 0)) return 1;
+  return elementCount(amountOf(amountHigh, amountLow), blobs.subarray(start, end));
+}
+
 /** The record of an open batch. */
 export function openBatchRecord(
-  open: Pick<OpenBatch, "mode" | "batchNumber" | "vaultCount" | "mintCount" | "since">,
+  open: Pick<OpenBatch, "mode" | "batchNumber" | "vaultCount" | "mintCount" | "since" | "inBlobs">,
 ): BatchRecord {
   return {
     mode: open.mode,
@@ -269,31 +308,59 @@ export function openBatchRecord(
     settledAt: null,
     finalizedAt: null,
     leftOut: null,
+    inBlobs: open.inBlobs,
   };
 }
 
-/** The batches whose vaults are in memory: the open one of each mode, and closed ones that may not be on disk yet. */
+/**
+ * The batches whose vaults are in memory: the open ones of each mode, and closed ones that may not be on disk yet.
+ *
+ * Rollup vaults that blobs cannot hold need calldata. So a mode has up to two open batches with consecutive numbers, of
+ * one kind each: the first vault decides the kind of the first one, and the second one opens with the first vault that
+ * does not belong there. They close together. So no order of mints makes batches smaller than one kind alone would be,
+ * whoever sends them; at most each batch is followed by one of the other kind.
+ */
 export class UnsealedBatches {
   readonly #open = new Map<Mode, OpenBatch>();
+  readonly #beside = new Map<Mode, OpenBatch>();
   /** By number. */
   readonly #closed: Readonly<Record<Mode, Map<number, OpenBatch>>> = { validium: new Map(), "zk-rollup": new Map() };
 
+  /** The first open batch. */
   open(mode: Mode): OpenBatch {
     const open = this.#open.get(mode);
     if (open === undefined) throw new Error(`the open batch of ${mode} is not loaded`);
     return open;
   }
 
-  /** Replaces a mode's open batch, which is closed then. */
-  setOpen(batch: OpenBatch): void {
-    const before = this.#open.get(batch.mode);
-    if (before !== undefined) this.#closed[batch.mode].set(before.batchNumber, before);
-    this.#open.set(batch.mode, batch);
+  /** The second open batch, if there is one. */
+  beside(mode: Mode): OpenBatch | undefined {
+    return this.#beside.get(mode);
   }
 
-  /** Replaces a mode's open batch and all closed ones, because L1's history lacks them. */
+  /** The open batches of a mode, by number. */
+  opened(mode: Mode): readonly OpenBatch[] {
+    const beside = this.#beside.get(mode);
+    return beside === undefined ? [this.open(mode)] : [this.open(mode), beside];
+  }
+
+  /** Replaces a mode's open batches, which are closed then. A batch that goes beside the first closes none. */
+  setOpen(batch: OpenBatch): void {
+    const { mode } = batch;
+    if (batch.isBeside) {
+      this.#beside.set(mode, batch);
+      return;
+    }
+    if (this.#open.has(mode))
+      for (const before of this.opened(mode)) this.#closed[mode].set(before.batchNumber, before);
+    this.#beside.delete(mode);
+    this.#open.set(mode, batch);
+  }
+
+  /** Replaces a mode's open batches and all closed ones, because L1's history lacks them. */
   replace(batch: OpenBatch): void {
     this.#closed[batch.mode].clear();
+    this.#beside.delete(batch.mode);
     this.#open.set(batch.mode, batch);
   }
 
@@ -304,7 +371,7 @@ export class UnsealedBatches {
 
   /** The batch of a place, if its vaults are in memory. */
   at({ mode, batchNumber }: VaultPlace): OpenBatch | undefined {
-    const open = this.open(mode);
-    return open.batchNumber === batchNumber ? open : this.#closed[mode].get(batchNumber);
+    for (const open of this.opened(mode)) if (open.batchNumber === batchNumber) return open;
+    return this.#closed[mode].get(batchNumber);
   }
 }

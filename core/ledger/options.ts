@@ -1,6 +1,8 @@
+import type { Kzg } from "../kzg/kzg.ts";
 import type { Environment, Limits } from "../model.ts";
 import { MAX_BATCH_VAULTS } from "../model.ts";
 import type { Clock, L1Reader, Settlement } from "../ports.ts";
+import { MAX_BLOB_VAULTS } from "../protocol/blob-batch.ts";
 import { requireInteger } from "../protocol/bounds.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import type { Database, Journal, Store } from "../store/ports.ts";
@@ -34,6 +36,8 @@ export interface EngineOptions {
   readonly limits?: Partial<Limits>;
   /** Signs receipts for mints. Without it there are no receipts. */
   readonly receiptSigner?: ReceiptSigner;
+  /** Commits to blobs and proves vaults in them. Default: a thread of the engine's own, started at the first blob. */
+  readonly kzg?: Kzg;
   /** Checks wallet contracts' signatures (ERC-1271) on a chain. Without it only plain accounts can sign withdrawals. */
   readonly verifySignature?: (
     chainId: bigint,
@@ -46,7 +50,7 @@ const MAX_TRANSACTION_GAS = 16_777_216;
 /** Nodes refuse transactions above this many bytes. */
 const MAX_TRANSACTION_BYTES = 131_072;
 /** Most vaults of a rollup batch that the settlement contract takes, whatever their gas. */
-const MAX_ROLLUP_VAULTS = 1 << 15;
+export const MAX_ROLLUP_VAULTS = 1 << 15;
 /** Signature, fees and calldata around a batch's data. */
 const TRANSACTION_OVERHEAD = 1_024;
 
@@ -57,6 +61,7 @@ export const DEFAULT_LIMITS: Limits = {
   batchVaults: { validium: 65_536, "zk-rollup": 4_096 },
   validiumBytes: 64 * 1024 * 1024,
   rollupBytes: 126_976,
+  blobElements: MAX_BLOB_VAULTS,
   rollupGas: 16_000_000,
   uncommittedVaults: null,
 };
@@ -70,6 +75,7 @@ export function readLimits(limits: Partial<Limits> = {}): Limits {
   requireInteger("batchVaults.zk-rollup", read.batchVaults["zk-rollup"], 1, MAX_ROLLUP_VAULTS);
   requireInteger("validiumBytes", read.validiumBytes, 1_024, 512 * 1024 * 1024);
   requireInteger("rollupBytes", read.rollupBytes, 1_024, MAX_TRANSACTION_BYTES - TRANSACTION_OVERHEAD);
+  requireInteger("blobElements", read.blobElements, 1, MAX_BLOB_VAULTS);
   requireInteger("rollupGas", read.rollupGas, 500_000, MAX_TRANSACTION_GAS);
   if (read.uncommittedVaults !== null) {
     // Below this, the largest request would always be refused.

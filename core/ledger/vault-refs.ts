@@ -7,24 +7,33 @@ export const FIRST_PENDING = 0xfff0_0000;
 
 /**
  * A vault in the token index takes 4 bytes instead of an id: its position among all vaults of its mode, and the mode.
- * From 1 to below {@link FIRST_PENDING}.
+ * From 1 to below {@link FIRST_PENDING}. A batch that opens beside another leaves room for all vaults of that one; what
+ * stays unused is lost until the next opening, as if the batch had been full.
  */
 export class VaultRefs {
-  /** By batch number: vaults in the mode's earlier batches. */
+  /** By batch number: the ordinal of the first vault. */
   readonly #firstOrdinals: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
+  /** By batch number: vaults in the mode's earlier batches. Of a batch beside an open one once both are closed. */
+  readonly #vaultsBefore: Readonly<Record<Mode, number[]>> = { validium: [], "zk-rollup": [] };
 
-  /** Vaults in all earlier batches of the mode. */
   firstOrdinalOf(mode: Mode, batchNumber: number): number {
     return this.#firstOrdinals[mode][batchNumber] ?? 0;
   }
 
-  setFirstOrdinal(mode: Mode, batchNumber: number, firstOrdinal: number): void {
+  /** Vaults in all earlier batches of the mode. */
+  vaultsBefore(mode: Mode, batchNumber: number): number {
+    return this.#vaultsBefore[mode][batchNumber] ?? 0;
+  }
+
+  set(mode: Mode, batchNumber: number, firstOrdinal: number, vaultsBefore: number): void {
     this.#firstOrdinals[mode][batchNumber] = firstOrdinal;
+    this.#vaultsBefore[mode][batchNumber] = vaultsBefore;
   }
 
   /** Drops the batches of a mode from this one on. */
   truncate(mode: Mode, batchNumber: number): void {
-    this.#firstOrdinals[mode].length = Math.min(this.#firstOrdinals[mode].length, batchNumber);
+    for (const list of [this.#firstOrdinals[mode], this.#vaultsBefore[mode]])
+      list.length = Math.min(list.length, batchNumber);
   }
 
   refOf({ mode, firstOrdinal }: Pick<OpenBatch, "mode" | "firstOrdinal">, slot: number): number {

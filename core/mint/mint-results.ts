@@ -18,7 +18,7 @@ import {
 import type { MintReceipt, ReceiptSigner } from "../protocol/receipt.ts";
 import { receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
-import { type MintEntry, type PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
+import { BLOBS_BIT, type MintEntry, type PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { fastTokenIdOf } from "../tokens/token-id.ts";
 import { findMint } from "../vaults/transaction-range.ts";
 import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
@@ -114,6 +114,7 @@ function placedMint(columns: MintColumns, placed: PlacedColumns, entry: number):
     assetIndex: columns.assetIndex[entry] as number,
     mode: MODES[columns.mode[entry] as number] ?? "validium",
     batchNumber: placed.batchNumber[entry] as number,
+    inBlobs: ((placed.bits[entry] as number) & BLOBS_BIT) !== 0,
     slot: placed.slot[entry] as number,
     amountBefore: amountOf(placed.beforeHigh[entry] as number, placed.beforeLow[entry] as number),
     age: placed.age[entry] as number,

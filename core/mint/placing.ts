@@ -1,4 +1,4 @@
-import { closeOpenBatch } from "../batches/seal.ts";
+import { closeOpenBatches, openBatchFor } from "../batches/seal.ts";
 import type { MintColumns } from "../columns/mint-columns.ts";
 import type { NewVault } from "../columns/vault-columns.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -44,7 +44,8 @@ export class Placing {
     const ledger = this.#ledger;
     const mode = MODES[modeNumber] ?? "validium";
     const standard = ledger.standards[vault.assetIndex] ?? "erc20";
-    let open = ledger.unsealed.open(mode);
+    const inBlobs = mode === "zk-rollup" && ledger.blobs.takes(vault);
+    let open = openBatchFor(ledger, mode, inBlobs);
     const slot = standard === "erc721" ? -1 : open.growing(user, vault);
     if (slot >= 0) {
       this.placed.existing(entry, open, slot, time);
@@ -52,8 +53,8 @@ export class Placing {
       return;
     }
     if (!open.fits(vault)) {
-      this.closed.push(closeOpenBatch(ledger, mode));
-      open = ledger.unsealed.open(mode);
+      this.closed.push(...closeOpenBatches(ledger, mode));
+      open = openBatchFor(ledger, mode, inBlobs);
     }
     const added = open.add(user, vault, standard, time, this.#tokens.hashes[entry] as number);
     this.placed.added(entry, open, added);

@@ -1,14 +1,15 @@
 import { sealLater } from "../batches/seal.ts";
 import { MintmarkError } from "../errors.ts";
-import { chunkRecords, readBatchVaults, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
+import { chunkRecords, derivedBatch, readBatchVaults, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
+import { MAX_ROLLUP_VAULTS } from "../ledger/options.ts";
 import type { Hash, Mode } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
-import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
+import type { DerivedBatch } from "../sealing/derive-batch.ts";
 import { leftOutPlaces } from "../sealing/left-out.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
@@ -38,7 +39,11 @@ export async function loadBatches(ledger: Ledger, mode: Mode, seals: boolean): P
   await loadUnsealed(ledger, mode, unsealed, seals);
 }
 
-/** The newest batch without a seal takes mints. Earlier ones were closed and are sealed now. */
+/**
+ * The newest batch without a seal takes mints, and the one before it if that is of the other kind. Earlier ones were
+ * closed and are sealed now. The last two of different kinds may have been closed one after the other; then the first
+ * takes mints again, which changes nothing that was recorded.
+ */
 async function loadUnsealed(
   ledger: Ledger,
   mode: Mode,
@@ -46,29 +51,36 @@ async function loadUnsealed(
   seals: boolean,
 ): Promise<void> {
   const sealed = ledger.histories.latest(mode).count;
-  let firstOrdinal = vaultsBefore(ledger, mode, sealed);
+  let before = vaultsBefore(ledger, mode, sealed);
   if (unsealed.length === 0) {
-    ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, firstOrdinal, ledger.limits, ledger.isForeign));
+    ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
   }
   const closed: OpenBatch[] = [];
+  const [first, newest] = unsealed.slice(-2);
   for (const record of unsealed) {
-    const batch = await loadUnsealedBatch(ledger, record, firstOrdinal);
-    ledger.setOpen(batch);
+    const isBeside = record === newest && record.inBlobs !== first?.inBlobs;
+    const batch = await loadUnsealedBatch(ledger, record, before, isBeside);
+    ledger.refs.set(mode, record.batchNumber, batch.firstOrdinal, before);
+    before += batch.vaultCount;
+    if (record === newest || record === first) continue;
     closed.push(batch);
-    firstOrdinal += batch.vaultCount;
   }
-  if (seals) for (const batch of closed.slice(0, -1)) void sealLater(ledger, batch);
+  if (seals) for (const batch of closed) void sealLater(ledger, batch);
 }
 
-async function loadUnsealedBatch(ledger: Ledger, record: BatchRecord, firstOrdinal: number): Promise<OpenBatch> {
-  const open = new OpenBatch(
-    record.mode,
-    record.batchNumber,
-    record.openedAt,
-    firstOrdinal,
-    ledger.limits,
-    ledger.isForeign,
-  );
+/** An unsealed batch with its vaults, which takes mints until another is loaded. */
+async function loadUnsealedBatch(
+  ledger: Ledger,
+  record: BatchRecord,
+  before: number,
+  isBeside: boolean,
+): Promise<OpenBatch> {
+  const { mode, batchNumber, openedAt, inBlobs } = record;
+  const { limits, isForeign, refs } = ledger;
+  const firstOrdinal = isBeside ? refs.firstOrdinalOf(mode, batchNumber - 1) + MAX_ROLLUP_VAULTS : before;
+  const open = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
+  open.inBlobs = inBlobs;
+  ledger.setOpen(open, before);
   for await (const chunk of chunkRecords(ledger, record)) {
     const first = open.vaultCount;
     open.load(chunk, ledger.standards, (vault) => tokenHashOf(ledger, vault));
@@ -90,7 +102,7 @@ function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
 
 /** The root of a batch with this content, without the assets that L1 leaves out. */
 function rootOf(batch: BatchRecord, { assets, content }: DerivedBatch): Hash {
-  return batchRoot(kindOf(batch.mode), manifestRoot(assets, leftOutPlaces(batch)), content);
+  return batchRoot(kindOf(batch.mode, batch.inBlobs), manifestRoot(assets, leftOutPlaces(batch)), content);
 }
 
 /**
@@ -101,7 +113,7 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
   const vaults = await readBatchVaults(ledger, batch);
   const voids = ledger.voids[mode].latest(batchNumber);
-  const derived = deriveBatch(batch, vaults, (index) => ledger.assetAt(index), voids);
+  const derived = await derivedBatch(ledger, batch, vaults, voids);
   const [data, pageRoots, tokens] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),
     pageRootsKey(mode, batchNumber),

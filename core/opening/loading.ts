@@ -70,7 +70,7 @@ function sealedBatches(ledger: Ledger, mode: Mode): BatchRecord[] {
   const sealed: BatchRecord[] = [];
   let firstOrdinal = 0;
   for (const batch of ledger.batches[mode].values()) {
-    ledger.refs.setFirstOrdinal(mode, batch.batchNumber, firstOrdinal);
+    ledger.refs.set(mode, batch.batchNumber, firstOrdinal, firstOrdinal);
     if (batch.status === "open") break;
     sealed.push(batch);
     firstOrdinal += batch.vaultCount;

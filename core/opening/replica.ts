@@ -2,6 +2,7 @@ import { VaultColumns } from "../columns/vault-columns.ts";
 import { tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
+import { MAX_ROLLUP_VAULTS } from "../ledger/options.ts";
 import { MODES, type Mode } from "../model.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
@@ -102,13 +103,31 @@ export class Replica {
     } else if (before?.batchRoot !== record.batchRoot) ledger.histories.load(mode, this.#historyOf(mode));
   }
 
-  /** Places a batch that mints have just opened behind the one before it. */
-  #begin({ mode, batchNumber, openedAt }: BatchRecord): void {
-    const { refs, batches, limits, unsealed } = this.#ledger;
-    if (unsealed.open(mode).batchNumber === batchNumber) return;
-    const before = batches[mode].get(batchNumber - 1)?.vaultCount ?? 0;
-    const firstOrdinal = batchNumber === 0 ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + before;
-    this.#ledger.setOpen(new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, this.#ledger.isForeign));
+  /**
+   * Places a batch that mints have just opened behind the one before it, or beside it: of another kind, and the one
+   * before it takes mints. A standby need not know whether it still does.
+   */
+  #begin({ mode, batchNumber, openedAt, inBlobs }: BatchRecord): void {
+    const { refs, batches, limits, unsealed, isForeign } = this.#ledger;
+    const open = unsealed.open(mode);
+    if (open.batchNumber === batchNumber) {
+      open.inBlobs = inBlobs;
+      return;
+    }
+    // Those before it have all their vaults now, unless this one is beside the last of them.
+    for (let number = open.batchNumber; number < batchNumber; number++) {
+      const first = refs.firstOrdinalOf(mode, number);
+      const before = refs.vaultsBefore(mode, number);
+      const vaults = batches[mode].get(number)?.vaultCount ?? 0;
+      const isBeside = number + 1 === batchNumber && number === open.batchNumber && open.inBlobs !== inBlobs;
+      const known = number + 1 < batchNumber ? refs.firstOrdinalOf(mode, number + 1) : 0;
+      refs.set(mode, number + 1, known || first + (isBeside ? MAX_ROLLUP_VAULTS : vaults), before + vaults);
+    }
+    const isBeside = batchNumber === open.batchNumber + 1 && open.inBlobs !== inBlobs;
+    const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber);
+    const begun = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
+    begun.inBlobs = inBlobs;
+    this.#ledger.setOpen(begun, refs.vaultsBefore(mode, batchNumber));
   }
 
   /** The state tree over all sealed batches, for when slots of one became void. */

@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Hash } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import { ASSET_ENTRY_BYTES, BatchDataError, type VaultEntry } from "./batch-data.ts";
-import type { DecodedBatch, DecodeOptions } from "./batch-decoder.ts";
+import { type DecodedBatch, type DecodeOptions, decodeBatchData } from "./batch-decoder.ts";
 import { requireInteger } from "./bounds.ts";
 import { ELEMENT_BYTES, elementCount, ownerOf, readElements, writeElements } from "./elements.ts";
 import { keccak256 } from "./hash.ts";
@@ -158,6 +158,11 @@ export function decodeBlobBatch(data: Uint8Array, { maxSlots, standardOf }: Deco
     }
   }
   return { slots: blobSlots(batch, standardOf), assets: batch.assets };
+}
+
+/** The slots of a batch whose data the reader trusts, in calldata, blobs or with a committee. Throws `BatchDataError`. */
+export function trustedSlots(data: Uint8Array): readonly (VaultEntry | null)[] {
+  return isBlobBatchData(data) ? decodeBlobBatch(data).slots : decodeBatchData(data);
 }
 
 /** The blobs of a batch, as views. */

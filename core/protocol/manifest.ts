@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { Hash, Mode } from "../model.ts";
+import { BATCH_KINDS, type BatchKind, type Hash, type Mode } from "../model.ts";
 import type { AssetId, AssetPath } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { foldPath, hashMessages, keccak256 } from "./hash.ts";
@@ -11,18 +11,14 @@ export const MAX_BATCH_ASSETS = 255;
 /** Height of the tallest manifest. */
 const MAX_MANIFEST_HEIGHT = 8;
 
-/** The places of a batch's data. The value on L1 is the position in this list. */
-export const BATCH_KINDS = ["validium", "calldata", "blobs"] as const;
-/** A kind of batch. */
-export type BatchKind = (typeof BATCH_KINDS)[number];
-
 const BATCH_ROOT_PREFIX = 0x06;
 const MANIFEST_LEAF_PREFIX = 0x07;
 /** Prefix 1, chain id 8, asset type 32. */
 const MANIFEST_LEAF_BYTES = 41;
 
-/** The kind of batches of a mode. */
-export function kindOf(mode: Mode): BatchKind {
+/** The kind of a batch. */
+export function kindOf(mode: Mode, inBlobs = false): BatchKind {
+  if (inBlobs) return "blobs";
   return mode === "validium" ? "validium" : "calldata";
 }
 

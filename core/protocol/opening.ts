@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import type { Hash } from "../model.ts";
+import type { Hash, Hex } from "../model.ts";
 import type { AssetPath, VaultContent } from "../ports.ts";
 import { BLOB_ELEMENTS, type BlobBatch, blobContent, manifestHash } from "./blob-batch.ts";
 import { requireInteger } from "./bounds.ts";
@@ -77,6 +77,8 @@ export function openedProof(
  */
 export function openedRoot({ vault, vaultCount, siblings, assetPath }: OpenedVault): {
   readonly root: Hash;
+  /** The vault's elements, which the proof opens. */
+  readonly elements: readonly Hex[];
   readonly opens: () => boolean;
 } {
   const { mode, slot } = unpackVaultId(vault.vaultId);
@@ -97,7 +99,8 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: OpenedVau
   requireInteger("slot", slot, 0, vaultCount - 1);
   const first = count === 1 ? 0 : Number(siblings.at(-1));
   if (count > 1) requireInteger("place of a continuation", first, vaultCount, MAX_PLACE);
-  const elements = encodeElements(content, first);
+  const packed = encodeElements(content, first);
+  const elements = Array.from({ length: count }, (_, i) => bytesToHex(hashAt(packed, i)));
   const points = packHashes(siblings.slice(1 + blobs, 1 + blobs + count * OPENING_WORDS));
   const opensAt = (i: number) => {
     const place = i === 0 ? slot : first + i - 1;
@@ -105,11 +108,11 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: OpenedVau
     const hash = hashes[Math.floor(place / BLOB_ELEMENTS)];
     const opening = {
       index: place % BLOB_ELEMENTS,
-      element: bytesToHex(hashAt(elements, i)),
+      element: elements[i] as Hex,
       commitment: bytesToHex(points.subarray(at, at + POINT_BYTES)),
       proof: bytesToHex(points.subarray(at + POINT_BYTES, at + 2 * POINT_BYTES)),
     };
     return hash !== undefined && verifyOpening(hash, opening);
   };
-  return { root, opens: () => Array.from({ length: count }, (_, i) => i).every(opensAt) };
+  return { root, elements, opens: () => Array.from({ length: count }, (_, i) => i).every(opensAt) };
 }

@@ -1,10 +1,21 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
+import type { Kzg } from "../kzg/kzg.ts";
 import type { BlobScheme, Hash, Mode, Standard } from "../model.ts";
 import type { AssetId } from "../ports.ts";
+import type { VaultEntry } from "../protocol/batch-data.ts";
 import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
+import {
+  blobBatchData,
+  blobContent,
+  blobsIn,
+  encodeBlobBatch,
+  manifestHash,
+  readBlobBatchData,
+} from "../protocol/blob-batch.ts";
 import { keccak256 } from "../protocol/hash.ts";
-import { bytesToHex, HASH_BYTES } from "../protocol/hex.ts";
+import { bytesToHex, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
+import { versionedHash } from "../protocol/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { type BatchTokens, encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { VoidRun } from "../store/records.ts";
@@ -15,17 +26,32 @@ import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-r
 /** The encoding's aim for a batch's data. */
 const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
 
-/** The records of a sealed batch that follow from its vaults alone. */
-export interface DerivedBatch {
+/** A batch to derive. */
+export interface BatchPlace {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  /** Default false. */
+  readonly inBlobs?: boolean;
+}
+
+/** Void slots of a batch. Those of left-out assets keep their vaults in the data. */
+export type DerivedVoid = VoidRun & { readonly leftOut?: boolean };
+
+/** The records of a sealed batch that any thread derives from its vaults. */
+export interface DerivedRecords {
   readonly data: Uint8Array;
-  /** As {@link BatchTree.pageRoots}. */
-  readonly pageRoots: Uint8Array;
   /** As {@link encodeBatchTokens}. */
   readonly tokens: Uint8Array;
   readonly items: BatchItems;
   /** The batch's manifest. */
   readonly assets: readonly AssetId[];
-  /** Root of the vault tree. */
+}
+
+/** All records of a sealed batch. */
+export interface DerivedBatch extends DerivedRecords {
+  /** As {@link BatchTree.pageRoots}; for blobs, the commitments one behind the other. */
+  readonly pageRoots: Uint8Array;
+  /** Root of the vault tree, or the content of a batch in blobs. */
   readonly content: Hash;
   readonly batchRoot: Hash;
   readonly dataHash: Hash;
@@ -39,16 +65,37 @@ export interface DerivedAsset extends AssetId {
 
 /**
  * Encodes a batch, hashes its tree and lists its tokens, straight from columns and without void slots. Pure, so it runs
- * on any thread.
+ * on any thread. {@link withContent} completes a batch in blobs.
  */
 export function deriveBatch(
-  { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
+  batch: BatchPlace & { readonly inBlobs?: false },
   vaults: VaultColumns,
   assetAt: (assetIndex: number) => DerivedAsset,
-  voids: readonly (VoidRun & { readonly leftOut?: boolean })[] = [],
-): DerivedBatch {
+  voids?: readonly DerivedVoid[],
+): DerivedBatch;
+export function deriveBatch(
+  batch: BatchPlace,
+  vaults: VaultColumns,
+  assetAt: (assetIndex: number) => DerivedAsset,
+  voids?: readonly DerivedVoid[],
+): DerivedBatch | DerivedRecords;
+export function deriveBatch(
+  { mode, batchNumber, inBlobs = false }: BatchPlace,
+  vaults: VaultColumns,
+  assetAt: (assetIndex: number) => DerivedAsset,
+  voids: readonly DerivedVoid[] = [],
+): DerivedBatch | DerivedRecords {
   const zero = zeroRuns(voids);
   const mask = voidMask(zero, vaults.count);
+  const held = voidMask(voids, vaults.count);
+  const tokens = encodeBatchTokens(tokensOf(vaults, assetAt, held));
+  const items = itemsOf({ mode, batchNumber }, vaults, assetAt, held);
+  if (inBlobs) {
+    const batch = encodeBlobBatch(
+      Array.from({ length: vaults.count }, (_, slot) => entryOf(vaults, slot, assetAt, mask)),
+    );
+    return { data: blobBatchData(batch), tokens, items, assets: batch.assets };
+  }
   const alone = mask !== null && vaults.count === 1;
   const columns = encoderColumns(vaults, assetAt, mask);
   const data = alone
@@ -60,18 +107,40 @@ export function deriveBatch(
   clearVoidLeaves(leaves, zero);
   const tree = new BatchTree(leaves);
   const { assets } = columns;
-  const held = voidMask(voids, vaults.count);
   const content = bytesToHex(tree.root);
   return {
     data,
     pageRoots: tree.pageRoots(),
-    tokens: encodeBatchTokens(tokensOf(vaults, assetAt, held)),
-    items: itemsOf({ mode, batchNumber }, vaults, assetAt, held),
+    tokens,
+    items,
     assets,
     content,
     batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),
     dataHash: bytesToHex(keccak256(data)),
   };
+}
+
+/** Completes a batch in blobs: commits to them, about 50 ms each. */
+export async function withContent(derived: DerivedRecords, kzg: Pick<Kzg, "commitment">): Promise<DerivedBatch> {
+  const batch = readBlobBatchData(derived.data);
+  const { assets, vaultCount } = batch;
+  const commitments = await Promise.all(blobsIn(batch).map((blob) => kzg.commitment(blob)));
+  const content = blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
+  const roots = { content, batchRoot: batchRoot("blobs", manifestRoot(assets), content), dataHash: content };
+  return { ...derived, ...roots, pageRoots: Buffer.concat(commitments.map((commitment) => hexToBytes(commitment))) };
+}
+
+/** A slot's vault; null when the slot is void. */
+function entryOf(
+  vaults: VaultColumns,
+  slot: number,
+  assetAt: (assetIndex: number) => AssetId,
+  voids: Uint8Array | null,
+): VaultEntry | null {
+  if (voids?.[slot] === 1) return null;
+  const { owner, amount, blob, assetIndex } = vaults.at(slot);
+  const { chainId, assetType } = assetAt(assetIndex);
+  return { chainId, assetType, owner, amount, blob };
 }
 
 /** The ERC-721 tokens of a batch in slot order, without void slots. */

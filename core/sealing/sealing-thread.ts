@@ -1,19 +1,28 @@
 import { Worker } from "node:worker_threads";
 import { VaultColumns, type VaultParts } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Mode } from "../model.ts";
-import { type DerivedAsset, type DerivedBatch, deriveBatch } from "./derive-batch.ts";
+import {
+  type BatchPlace,
+  type DerivedAsset,
+  type DerivedBatch,
+  type DerivedRecords,
+  type DerivedVoid,
+  deriveBatch,
+} from "./derive-batch.ts";
 
 /** A batch that waits for the thread. */
 export interface DerivingJob {
-  readonly batch: { readonly mode: Mode; readonly batchNumber: number };
+  readonly batch: BatchPlace;
   readonly vaults: VaultParts;
   readonly assets: ReadonlyMap<number, DerivedAsset>;
+  readonly voids: readonly DerivedVoid[];
 }
+
+type Derived = DerivedBatch | DerivedRecords;
 
 interface Waiting {
   readonly job: DerivingJob;
-  readonly resolve: (derived: DerivedBatch) => void;
+  readonly resolve: (derived: Derived) => void;
   readonly reject: (reason: unknown) => void;
 }
 
@@ -42,12 +51,26 @@ export class SealingThread {
 
   /** The derived records of a closed batch. Rejects with `engine_closed` when the engine closes first. */
   derive(
-    batch: DerivingJob["batch"],
+    batch: BatchPlace & { readonly inBlobs?: false },
     vaults: VaultColumns,
     assetAt: (index: number) => DerivedAsset,
-  ): Promise<DerivedBatch> {
+    voids?: readonly DerivedVoid[],
+  ): Promise<DerivedBatch>;
+  derive(
+    batch: BatchPlace,
+    vaults: VaultColumns,
+    assetAt: (index: number) => DerivedAsset,
+    voids?: readonly DerivedVoid[],
+  ): Promise<Derived>;
+  derive(
+    batch: BatchPlace,
+    vaults: VaultColumns,
+    assetAt: (index: number) => DerivedAsset,
+    voids: readonly DerivedVoid[] = [],
+  ): Promise<Derived> {
     const assets = new Map(vaults.assetIndices().map((index) => [index, assetAt(index)]));
-    const job = { batch: { mode: batch.mode, batchNumber: batch.batchNumber }, vaults: vaults.parts(), assets };
+    const { mode, batchNumber, inBlobs = false } = batch;
+    const job = { batch: { mode, batchNumber, inBlobs }, vaults: vaults.parts(), assets, voids };
     return new Promise((resolve, reject) => {
       const waiting = { job, resolve, reject };
       const worker = this.#started();
@@ -81,7 +104,7 @@ export class SealingThread {
     if (this.#worker !== null || this.#broken) return this.#worker;
     try {
       const worker = new Worker(this.#script, { name: "mintmark-sealing" });
-      worker.on("message", (derived: DerivedBatch) => this.#answered(derived));
+      worker.on("message", (derived: Derived) => this.#answered(derived));
       worker.on("error", () => this.#died());
       worker.on("exit", () => this.#died());
       worker.unref();
@@ -92,7 +115,7 @@ export class SealingThread {
     return this.#worker;
   }
 
-  #answered(derived: DerivedBatch): void {
+  #answered(derived: Derived): void {
     this.#waiting.shift()?.resolve(derived);
     if (this.#waiting.length === 0) this.#worker?.unref();
     this.#letOn();
@@ -112,9 +135,9 @@ export class SealingThread {
   }
 }
 
-function deriveHere({ job: { batch, vaults, assets }, resolve, reject }: Waiting): void {
+function deriveHere({ job: { batch, vaults, assets, voids }, resolve, reject }: Waiting): void {
   try {
-    resolve(deriveBatch(batch, VaultColumns.of(vaults), (index) => assets.get(index) as DerivedAsset));
+    resolve(deriveBatch(batch, VaultColumns.of(vaults), (index) => assets.get(index) as DerivedAsset, voids));
   } catch (error) {
     reject(error);
   }

@@ -1,10 +1,11 @@
-import { type BatchSource, deriveBatch, isBatch } from "../archive/index.ts";
+import { type BatchSource, deriveBatch, derivingOptions, isBatch } from "../archive/index.ts";
 import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
 import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { ClaimedBatch, L1Event, L1Reader } from "../ports.ts";
+import { isBlobBatchData } from "../protocol/blob-batch.ts";
 import { countOf } from "../protocol/commitment.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { SecondLook } from "./second-look.ts";
@@ -59,7 +60,8 @@ export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
       signal?.throwIfAborted();
       const data = await dataOf(commit, options);
       // The store learns from L1's events which assets L1 left out.
-      batches.push({ ...commit, batchRoot: deriveBatch(mode, commit.batchNumber, data).batchRoot, data });
+      const { leftOut: _, ...whole } = derivingOptions(commit);
+      batches.push({ ...commit, batchRoot: deriveBatch(mode, commit.batchNumber, data, whole).batchRoot, data });
     }
     isOther ||= batches.length > 0;
     adopted.push({ mode, first, batches });
@@ -84,7 +86,8 @@ async function isOurs(engine: SettlementPort, commit: Commit): Promise<boolean> 
   try {
     const own = await engine.batches.getSealed(mode, batchNumber);
     if (leftOut.some((place) => place >= own.assets.length)) return false;
-    const root = batchRoot(kindOf(mode), manifestRoot(own.assets, leftOut), own.content);
+    const kind = kindOf(mode, isBlobBatchData(own.data));
+    const root = batchRoot(kind, manifestRoot(own.assets, leftOut), own.content);
     return root === commit.batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();
   } catch (error) {
     const isMissing = error instanceof MintmarkError && ["batch_not_found", "proof_not_ready"].includes(error.code);
@@ -95,7 +98,7 @@ async function isOurs(engine: SettlementPort, commit: Commit): Promise<boolean> 
 
 /** A batch's data, from L1 or from a source. */
 async function dataOf(commit: Commit, { l1, sources, signal }: AdoptOptions): Promise<Uint8Array> {
-  const { mode, batchNumber, leftOut = [] } = commit;
+  const { mode, batchNumber } = commit;
   const onL1: BatchSource = {
     name: "L1",
     batchData: async () => (mode === ("zk-rollup" satisfies Mode) ? l1.rollupData(commit.txHash) : null),
@@ -105,7 +108,8 @@ async function dataOf(commit: Commit, { l1, sources, signal }: AdoptOptions): Pr
     signal?.throwIfAborted();
     try {
       const data = await source.batchData(mode, batchNumber, signal);
-      if (data !== null && isBatch(deriveBatch(mode, batchNumber, data, { leftOut }), commit)) return data;
+      // The engine commits to the blobs itself, and compares.
+      if (data !== null && isBatch(deriveBatch(mode, batchNumber, data, derivingOptions(commit)), commit)) return data;
     } catch (error) {
       signal?.throwIfAborted();
       cause = error;

@@ -128,6 +128,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     }
     // Only now, because a store keeps its mirror for ever.
     await engine.operator.addMirror(mirror.settlement);
+    engine.operator.placeInBlobs(chainId, await mirror.opensBlobs());
     const preflight = new Preflight(engine, mirror, steadyClock(this.#options));
     return { mirror, exits: new Exits(engine, mirror, this.#options), preflight };
   }

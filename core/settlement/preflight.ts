@@ -3,7 +3,7 @@ import type { SettlementPort } from "../operator.ts";
 import type { Clock, L1Reader, L1Registration, L1Tokens, SealedBatch, TokenMint } from "../ports.ts";
 import { MAX_REFUSAL } from "../progress/refusals.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
-import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { trustedSlots } from "../protocol/blob-batch.ts";
 import { MAX_FOREIGN_IDS, tokenIdOf } from "../protocol/blob.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
@@ -218,7 +218,7 @@ export class Preflight {
   /** By asset type; tokens of this chain. */
   #entriesByAsset(data: Uint8Array): ReadonlyMap<string, readonly Placed[]> {
     const byType = new Map<string, Placed[]>();
-    for (const [slot, entry] of decodeBatchData(data).entries()) {
+    for (const [slot, entry] of trustedSlots(data).entries()) {
       if (entry === null || !this.#isHere(entry)) continue;
       const entries = byType.get(entry.assetType) ?? [];
       entries.push({ ...entry, slot });

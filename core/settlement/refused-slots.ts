@@ -3,8 +3,8 @@ import type { SettlementPort } from "../operator.ts";
 import type { L1Committer, L1Reader, SealedBatch } from "../ports.ts";
 import { readColumns } from "../protocol/batch-columns.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
-import { decodeBatchData } from "../protocol/batch-decoder.ts";
 import { encodeBatchData } from "../protocol/batch-encoder.ts";
+import { isBlobBatchData, trustedSlots } from "../protocol/blob-batch.ts";
 import { contentGas, contentOf } from "../protocol/commit-gas.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 
@@ -66,7 +66,7 @@ export class RefusedSlots {
     const { mode, data } = batch;
     const standards = new Map<string, Standard | null>();
     const unregistered = new Map<string, Pick<VaultEntry, "chainId" | "assetType">>();
-    const entries = decodeBatchData(data);
+    const entries = trustedSlots(data);
     const slots = mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, VoidSlots>();
     for (const [firstSlot, entry] of entries.entries()) {
       if (entry === null) continue;
@@ -77,7 +77,8 @@ export class RefusedSlots {
       const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
       if (failure !== null) slots.set(firstSlot, { firstSlot, count: 1, failure });
     }
-    if (mode === "zk-rollup" && slots.size === 0) {
+    // A commit by blobs takes the same gas for any vaults.
+    if (mode === "zk-rollup" && !isBlobBatchData(data) && slots.size === 0) {
       for (const slot of await this.#beyondGas(batch, entries)) slots.set(slot.firstSlot, slot);
     }
     const inOrder = [...slots.values()].sort((a, b) => a.firstSlot - b.firstSlot);

@@ -7,6 +7,7 @@ import { Consents } from "./consents.ts";
 import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
+import { type RollupData, RollupDataChoice } from "./rollup-data.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 import { Sealing, type SealingPolicy } from "./seal.ts";
 
@@ -20,6 +21,8 @@ export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly sealing?: SealingPolicy;
   /** The tokens' issuers; default none. L1 leaves the assets of all other issuers out of each batch. */
   readonly issuers?: readonly IssuerClient[];
+  /** Where the data of rollup batches go; default `auto`: into blobs where {@link L1Committer.takesBlobs} says so. */
+  readonly rollupData?: RollupData;
   /** Milliseconds that a batch waits for its issuers; default 30 000. */
   readonly consentMs?: number;
   /** Called when an issuer gives a new reason not to consent. */
@@ -48,6 +51,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
   readonly consents: Consents;
   protected readonly passes;
   readonly #engine: SettlementPort;
+  readonly #rollupData: RollupDataChoice;
   #compared = false;
   /** Only an operator can mend a difference between engine and L1, so it is thrown once. */
   #toldOfDivergence = false;
@@ -58,6 +62,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
     this.#engine = engine;
     const exits = new Exits(engine, l1, options);
     const due = new Sealing(engine, sealing, clock);
+    this.#rollupData = new RollupDataChoice(engine, l1, options.rollupData ?? "auto");
     const preflight = new Preflight(engine, l1, steadyClock(options));
     const refused = new RefusedSlots(engine, l1);
     const looks = [preflight, ...mirrors];
@@ -76,7 +81,11 @@ export class Settler extends Rounds<Round, SettlerWork> {
           if (!isOne) await engine.operator.compareState(await l1.state());
           return 0;
         }),
-      seal: () => this.#ifAgreed(() => due.sealDue()),
+      seal: () =>
+        this.#ifAgreed(async () => {
+          await this.#rollupData.make();
+          return due.sealDue();
+        }),
       assets: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => (await preflight.lookAtAssets(signal)) + (await preflight.lookAtFinal(signal))),
       consents: (signal?: AbortSignal) => this.#ifAgreed(() => consents.gather(signal)),
@@ -113,6 +122,14 @@ export class Settler extends Rounds<Round, SettlerWork> {
     const withdrawn = await attempts.of(() => withdraw(signal));
     attempts.end();
     return { sealed, committed, withdrawn };
+  }
+
+  /**
+   * Decides where the data of rollup batches go, which otherwise the first round does. Rejects with `kzg_unavailable`
+   * when `rollupData` asks for blobs that cannot be sent, and with `l1_failed`.
+   */
+  async chooseRollupData(): Promise<void> {
+    await this.#rollupData.make();
   }
 
   /** Like {@link Rounds.run}. Asks no issuer after it has resolved. */

@@ -181,6 +181,8 @@ const KINDS = {
         }),
       ),
     },
+    /** Places in `batches` of those in blobs; null for none. */
+    { inBlobs: later(nullable(listOf(varint)), null) },
   ],
   webhookCreated: [
     30,

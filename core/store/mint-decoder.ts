@@ -3,6 +3,8 @@ import type { ByteReader } from "./binary.ts";
 import { uuidText } from "./layout.ts";
 import {
   AMOUNT_BIT,
+  BESIDE_BIT,
+  BLOBS_BIT,
   EXISTING_BIT,
   type MintEntry,
   type MintHeader,
@@ -11,6 +13,7 @@ import {
   type OpenPlace,
   type PlacedMint,
   REFERENCES,
+  TWO_ON_BIT,
 } from "./mint-entry.ts";
 
 /** The inverse of `encodeMint`. */
@@ -19,8 +22,8 @@ export function decodeMint(from: ByteReader): MintEntry {
   const mints: PlacedMint[] = [];
   for (let i = 0; i < entries.count; i++) {
     entries.next();
-    const { assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob } = entries;
-    mints.push({ assetIndex, mode, batchNumber, slot, amountBefore, age, amount, blob });
+    const { assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob } = entries;
+    mints.push({ assetIndex, mode, batchNumber, inBlobs, slot, amountBefore, age, amount, blob });
   }
   const references = new Map(from.ended ? [] : REFERENCES.read(from));
   return { kind: "mint", ...entries.header, mints, references };
@@ -49,6 +52,7 @@ export class MintEntries implements PlacedMint {
   assetIndex = 0;
   mode: Mode = "validium";
   batchNumber = 0;
+  inBlobs = false;
   slot = 0;
   amountBefore = 0n;
   age = 0;
@@ -76,12 +80,14 @@ export class MintEntries implements PlacedMint {
     this.mode = flags & MODE_BIT ? "zk-rollup" : "validium";
     const place = this.#next[this.mode];
     if (flags & NEXT_BATCH_BIT) {
-      place.batchNumber++;
+      place.batchNumber += flags & TWO_ON_BIT ? 2 : 1;
       place.slot = 0;
     }
     const existing = (flags & EXISTING_BIT) !== 0;
-    this.batchNumber = place.batchNumber;
-    this.slot = existing ? from.varint() : place.slot++;
+    const isBeside = (flags & BESIDE_BIT) !== 0;
+    this.batchNumber = place.batchNumber + (isBeside ? 1 : 0);
+    this.inBlobs = (flags & BLOBS_BIT) !== 0;
+    this.slot = existing || isBeside ? from.varint() : place.slot++;
     this.amountBefore = existing ? from.bigVarint() : 0n;
     this.age = existing ? from.varint() : 0;
     this.amount = flags & AMOUNT_BIT ? from.bigVarint() : 1n;

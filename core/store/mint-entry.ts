@@ -5,7 +5,7 @@ import { packVaultId } from "../protocol/vault.ts";
 import type { ByteWriter } from "./binary.ts";
 import { listOf, pairOf, text, uuidBytes, varint } from "./layout.ts";
 
-/** A mode's open batch before the request: the number of the batch and its next free slot. */
+/** A mode's open batch before the request, the first of two: its number and its next free slot. */
 export interface OpenPlace {
   readonly batchNumber: number;
   readonly slot: number;
@@ -16,6 +16,8 @@ export interface PlacedMint {
   readonly assetIndex: number;
   readonly mode: Mode;
   readonly batchNumber: number;
+  /** Whether the batch is in blobs. */
+  readonly inBlobs: boolean;
   readonly slot: number;
   /** The vault's amount before this entry; 0 for a new vault. */
   readonly amountBefore: bigint;
@@ -50,6 +52,8 @@ export interface MintEntry extends MintHeader {
 /** The places of a request's entries, one typed array a property: {@link PlacedMint} without an object each. */
 export class PlacedColumns {
   readonly batchNumber: Uint32Array;
+  /** {@link BLOBS_BIT} and {@link BESIDE_BIT} of the entry's flags. */
+  readonly bits: Uint8Array;
   readonly slot: Uint32Array;
   /** The vault's amount before; both words 0 for a new vault. */
   readonly beforeHigh: Uint32Array;
@@ -58,6 +62,7 @@ export class PlacedColumns {
 
   constructor(count: number) {
     this.batchNumber = new Uint32Array(count);
+    this.bits = new Uint8Array(count);
     this.slot = new Uint32Array(count);
     this.beforeHigh = new Uint32Array(count);
     this.beforeLow = new Uint32Array(count);
@@ -65,24 +70,28 @@ export class PlacedColumns {
   }
 
   /** Adds an entry that created a vault. */
-  added(entry: number, { batchNumber }: { readonly batchNumber: number }, slot: number): void {
+  added(entry: number, { batchNumber, inBlobs, isBeside }: PlacedIn, slot: number): void {
     this.batchNumber[entry] = batchNumber;
     this.slot[entry] = slot;
+    if (inBlobs || isBeside) this.bits[entry] = (inBlobs ? BLOBS_BIT : 0) | (isBeside ? BESIDE_BIT : 0);
   }
 
   /** Adds an entry for an existing vault, before its amount changes. */
-  existing(
-    entry: number,
-    { batchNumber, vaults }: { readonly batchNumber: number; readonly vaults: VaultColumns },
-    slot: number,
-    time: number,
-  ): void {
-    this.batchNumber[entry] = batchNumber;
-    this.slot[entry] = slot;
+  existing(entry: number, batch: PlacedIn & { readonly vaults: VaultColumns }, slot: number, time: number): void {
+    const { vaults } = batch;
+    this.added(entry, batch, slot);
     this.beforeHigh[entry] = vaults.amountHigh[slot] as number;
     this.beforeLow[entry] = vaults.amountLow[slot] as number;
     this.age[entry] = time - (vaults.createdAt[slot] as number);
   }
+}
+
+/** An open batch as entries name it. */
+interface PlacedIn {
+  readonly batchNumber: number;
+  readonly inBlobs: boolean;
+  /** Whether it is the second of its mode's two open batches. */
+  readonly isBeside: boolean;
 }
 
 export function vaultIdOf(mint: PlacedMint): VaultId {
@@ -96,16 +105,21 @@ export const MODE_BIT = 1;
 export const NEXT_BATCH_BIT = 2;
 export const EXISTING_BIT = 4;
 export const AMOUNT_BIT = 8;
+export const BESIDE_BIT = 16;
+export const TWO_ON_BIT = 32;
+export const BLOBS_BIT = 64;
 
 /**
- * The content of a mint's journal entry. New vaults have consecutive slots, so only existing vaults are named:
+ * The content of a mint's journal entry. New vaults of a mode's first open batch have consecutive slots, so only
+ * existing vaults and those of the second one are named:
  *
  * ```
  * mint       = applicationIndex keyIndex firstSequence mintId:16 open open idempotent:1 [ key:32 digest:32 ]
  *              userCount userCount*( userIndex count ) 1*entry [ referenceCount referenceCount*( entry text ) ]
  * open       = batchNumber slot                       ; validium, then zk-rollup
- * entry      = assetIndex flags:1 [ slot amountBefore age ] [ amount ] blobLength:1 blob
+ * entry      = assetIndex flags:1 [ slot ] [ amountBefore age ] [ amount ] blobLength:1 blob
  * flags      = 1 mode · 2 the mode's next batch starts here · 4 an existing vault · 8 amount follows, else 1
+ *            · 16 in the second open batch · 32 beside 2: two batches on · 64 the batch is in blobs
  * ```
  *
  * Numbers without a size are varints. References, if any, are at the end.
@@ -113,25 +127,28 @@ export const AMOUNT_BIT = 8;
 export function encodeMint(to: ByteWriter, header: MintHeader, columns: MintColumns, placed: PlacedColumns): void {
   encodeHeader(to, header);
   const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
-  const { batchNumber, slot, beforeHigh, beforeLow, age } = placed;
+  const { batchNumber, bits, slot, beforeHigh, beforeLow, age } = placed;
   const batches = MODES.map((name) => header.openPlaces[name].batchNumber);
   let start = 0;
   for (let entry = 0; entry < count; entry++) {
     const bit = mode[entry] as number;
-    const batch = batchNumber[entry] as number;
+    const own = bits[entry] as number;
+    const batch = (batchNumber[entry] as number) - (own & BESIDE_BIT ? 1 : 0);
     const before = beforeHigh[entry] !== 0 || beforeLow[entry] !== 0;
     const one = amountHigh[entry] === 0 && amountLow[entry] === 1;
-    const nextBatch = batch !== batches[bit];
+    const on = batch - (batches[bit] as number);
     batches[bit] = batch;
     to.varint(assetIndex[entry] as number);
     to.u8(
       (bit === 0 ? 0 : MODE_BIT) |
-        (nextBatch ? NEXT_BATCH_BIT : 0) |
+        (on > 0 ? NEXT_BATCH_BIT : 0) |
         (before ? EXISTING_BIT : 0) |
-        (one ? 0 : AMOUNT_BIT),
+        (one ? 0 : AMOUNT_BIT) |
+        (on > 1 ? TWO_ON_BIT : 0) |
+        own,
     );
+    if (before || (own & BESIDE_BIT) !== 0) to.varint(slot[entry] as number);
     if (before) {
-      to.varint(slot[entry] as number);
       to.varintWords(beforeHigh[entry] as number, beforeLow[entry] as number);
       to.varint(age[entry] as number);
     }

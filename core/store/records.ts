@@ -232,12 +232,14 @@ export const batchRecord = grownLayout(
     finalizedAt: nullable(time),
   },
   {
-    /** Root of the vault tree. */
+    /** Root of the vault tree, or the content of a batch in blobs. */
     content: later(nullable(hash), null),
     /** The batch's manifest; null while the batch is open. */
     assets: later(nullable(listOf(layout({ chainId: bigVarint, assetType: hash }))), null),
     /** The assets that L1 leaves out, or will when it takes the batch; null for none. */
     leftOut: later(nullable(listOf(leftOutAsset)), null),
+    /** Whether it is a rollup batch in blobs. */
+    inBlobs: later(flag, false),
   },
 );
 export type BatchRecord = ValueOf<typeof batchRecord>;

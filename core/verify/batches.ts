@@ -1,11 +1,14 @@
-import { type Hash, MODES, type Mode } from "../model.ts";
+import { type Hash, type Hex, MODES, type Mode } from "../model.ts";
 import type { AssetId } from "../ports.ts";
+import type { VaultEntry } from "../protocol/batch-data.ts";
 import { decodeBatch } from "../protocol/batch-decoder.ts";
 import { encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
+import { blobBatchData, blobContent, blobsIn, encodeBlobBatch, manifestHash } from "../protocol/blob-batch.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { versionedHash } from "../protocol/kzg.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import { packVaultId, vaultLeaves } from "../protocol/vault.ts";
@@ -20,6 +23,8 @@ import { batchExpected, type Expected, expectedRecord } from "./records.ts";
 
 /** The journal's claims about a batch. */
 export type Roots = Pick<BatchRecord, "batchRoot" | "dataHash" | "stateRoot">;
+/** The commitment to a blob. */
+export type Commit = (blob: Uint8Array) => Promise<Hex>;
 type AssetAt = (assetIndex: number) => AssetRecord | undefined;
 type Place = Pick<BatchRecord, "mode" | "batchNumber">;
 
@@ -62,12 +67,14 @@ export class ReferenceBatches {
   readonly #isReplaced: (place: Place) => boolean;
   readonly #events: ReferenceEvents;
   readonly #assetAt: AssetAt;
+  readonly #commit: Commit;
   readonly #tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer;
 
   /**
    * @param voidings - by {@link batchName}: number of journal entries that make slots of the batch void
    * @param isReplaced - whether L1's batch will replace this one
    * @param tokensOf - the record of a batch's tokens; null for a void slot
+   * @param commit - the commitment to a blob
    */
   constructor(
     report: (problem: string) => void,
@@ -76,6 +83,7 @@ export class ReferenceBatches {
     events: ReferenceEvents,
     assetAt: AssetAt,
     tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer,
+    commit: Commit,
   ) {
     this.#report = report;
     this.#coming = new Map(voidings);
@@ -83,6 +91,7 @@ export class ReferenceBatches {
     this.#events = events;
     this.#assetAt = assetAt;
     this.#tokensOf = tokensOf;
+    this.#commit = commit;
   }
 
   count(mode: Mode): number {
@@ -94,13 +103,13 @@ export class ReferenceBatches {
   }
 
   /** Seals a batch with these vaults. Returns the final records and the roots. */
-  seal(entry: EntryOf<"batchSealed">, vaults: readonly StoredVault[], time: number) {
+  async seal(entry: EntryOf<"batchSealed">, vaults: readonly StoredVault[], time: number, inBlobs: boolean) {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
     const none = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
     const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null };
     const openedAt = vaults[0]?.createdAt ?? time;
-    const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount };
-    const { data, pageRoots, leaf, assets, content, ...derived } = this.#derive(entry, vaults);
+    const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount, inBlobs };
+    const { data, pageRoots, leaf, assets, content, ...derived } = await this.#derive(facts, vaults);
     this.#leaves[mode].push(leaf);
     this.#trees[mode].append(leaf);
     const roots: Roots = { ...derived, stateRoot: bytesToHex(this.#trees[mode].root) };
@@ -119,12 +128,13 @@ export class ReferenceBatches {
     vaults: readonly StoredVault[],
     voids: readonly VoidRun[],
     time: number,
+    inBlobs: boolean,
   ) {
     if (voids.length > 0) {
       const since = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
       this.#voids.set(batchName(entry), since);
     }
-    return this.seal({ kind: "batchSealed", ...entry }, vaults, time);
+    return this.seal({ kind: "batchSealed", ...entry }, vaults, time, inBlobs);
   }
 
   /** Drops a mode's batches from `first` on. Returns their vaults, null for a void slot, and all of them. */
@@ -142,14 +152,14 @@ export class ReferenceBatches {
   }
 
   /** Makes slots void. Returns their vaults, the final records, and the new roots. */
-  voidSlots(entry: EntryOf<"slotsVoided">, time: number) {
+  async voidSlots(entry: EntryOf<"slotsVoided">, time: number) {
     const { mode, batchNumber } = entry;
     const batch = this.at(entry);
     if (batch === undefined || batch.status === "settled" || batch.status === "finalized") return null;
     const failed = this.#fail(entry, time, false);
     if (failed === null) return null;
     const { vaults, voided, told } = failed;
-    const { data, pageRoots, leaf, ...derived } = this.#derive(entry, vaults);
+    const { data, pageRoots, leaf, ...derived } = await this.#derive(batch, vaults);
     this.#leaves[mode][batchNumber] = leaf;
     this.#records[mode][batchNumber] = { ...batch, ...derived, ...UNSENT };
     this.#rebuildTree(mode, batchNumber);
@@ -164,9 +174,9 @@ export class ReferenceBatches {
     const places = leftOut.map(({ asset }) => asset);
     const ascend = places.every((place, i) => place > (places[i - 1] ?? -1) && place < (batch?.assets?.length ?? 0));
     if (batch === undefined || !ascend || batch.status === "settled" || batch.status === "finalized") return null;
-    const { vaultCount, dataHash, content, assets } = batch;
+    const { vaultCount, dataHash, content, assets, inBlobs } = batch;
     if (assets === null || content === null || dataHash === null) return null;
-    const batchRoot = rootOf(kindOf(mode), manifestRoot(assets, places), content);
+    const batchRoot = rootOf(kindOf(mode, inBlobs), manifestRoot(assets, places), content);
     this.#leaves[mode][batchNumber] = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
     this.#records[mode][batchNumber] = { ...batch, batchRoot, leftOut: leftOut.length === 0 ? null : leftOut };
     this.#rebuildTree(mode, batchNumber);
@@ -174,7 +184,7 @@ export class ReferenceBatches {
   }
 
   /** Makes the slots of left-out assets void for good. Returns their vaults and the final records. */
-  leaveOut(entry: EntryOf<"slotsLeftOut">, time: number) {
+  async leaveOut(entry: EntryOf<"slotsLeftOut">, time: number) {
     const batch = this.at(entry);
     const failureOf = ({ assetIndex }: StoredVault) => {
       const { chainId, assetType } = this.#assetAt(assetIndex) ?? NO_ASSET;
@@ -190,7 +200,7 @@ export class ReferenceBatches {
     const failed = this.#fail(entry, time, true);
     if (failed === null) return null;
     const { vaults, voided, told } = failed;
-    const { data, pageRoots } = this.#derive(entry, vaults);
+    const { data, pageRoots } = await this.#derive(batch, vaults);
     return { voided, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)] };
   }
 
@@ -271,7 +281,7 @@ export class ReferenceBatches {
     return [...records.map(batchExpected), ...voids];
   }
 
-  #derive({ mode, batchNumber }: Place, vaults: readonly StoredVault[]) {
+  async #derive({ mode, batchNumber, inBlobs }: Place & Pick<BatchRecord, "inBlobs">, vaults: readonly StoredVault[]) {
     const runs = this.#voids.get(batchName({ mode, batchNumber })) ?? [];
     const zero = runs.filter(({ leftOut }) => !leftOut);
     const contents = withoutVoids(vaults, zero).map((vault, slot) => {
@@ -280,6 +290,7 @@ export class ReferenceBatches {
       const { owner, amount, blob } = vault;
       return { vaultId: packVaultId({ mode, batchNumber, slot }), chainId, owner, assetType, amount, blob };
     });
+    if (inBlobs) return this.#deriveBlobs(batchNumber, contents);
     // The root of one void slot is zero, which the contract refuses. Such a batch has two (docs/protocol.md 4).
     const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
     const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
@@ -289,6 +300,18 @@ export class ReferenceBatches {
     const batchRoot = rootOf(kindOf(mode), manifestRoot(assets), content);
     const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: slots.length, dataHash, batchRoot }));
     return { data, pageRoots: tree.pageRoots(), leaf, assets, content, batchRoot, dataHash };
+  }
+
+  async #deriveBlobs(batchNumber: number, slots: readonly (VaultEntry | null)[]) {
+    const batch = encodeBlobBatch(slots);
+    const { vaultCount, assets } = batch;
+    const commitments: Hex[] = [];
+    for (const blob of blobsIn(batch)) commitments.push(await this.#commit(blob));
+    const content = blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
+    const roots = { batchRoot: rootOf("blobs", manifestRoot(assets), content), dataHash: content };
+    const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, ...roots }));
+    const pageRoots = Buffer.concat(commitments.map((commitment) => hexToBytes(commitment)));
+    return { data: blobBatchData(batch), pageRoots, leaf, assets, content, ...roots };
   }
 
   /** The records of a batch's slots; none before the last of them became void. */

@@ -17,7 +17,7 @@ import {
 } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../store/vault-chunk.ts";
-import { batchName, ReferenceBatches, type Roots, withoutVoids } from "./batches.ts";
+import { batchName, type Commit, ReferenceBatches, type Roots, withoutVoids } from "./batches.ts";
 import { ReferenceClaims } from "./claims.ts";
 import { ReferenceEvents } from "./events.ts";
 import { ReferenceMarks } from "./marks.ts";
@@ -88,8 +88,14 @@ export class Reference {
   /**
    * @param seed - the store's own, for hashes of tokens
    * @param foreseen - of the same journal
+   * @param commit - the commitment to a blob
    */
-  constructor(report: (problem: string) => void, seed: Uint8Array, { voidings, adoptions, keysForgotten }: Foreseen) {
+  constructor(
+    report: (problem: string) => void,
+    seed: Uint8Array,
+    { voidings, adoptions, keysForgotten }: Foreseen,
+    commit: Commit,
+  ) {
     this.#report = report;
     this.#keysForgotten = keysForgotten;
     this.#adoptions = [...adoptions];
@@ -102,9 +108,8 @@ export class Reference {
     this.#tokens = tokens;
     this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
     const isReplaced = (place: Pick<BatchRecord, "mode" | "batchNumber">) => this.#isReplaced(place);
-    this.#batches = new ReferenceBatches(report, voidings, isReplaced, this.#events, assetAt, (vaults) =>
-      tokens.recordOf(vaults),
-    );
+    const tokensOf = (vaults: readonly (StoredVault | null)[]) => tokens.recordOf(vaults);
+    this.#batches = new ReferenceBatches(report, voidings, isReplaced, this.#events, assetAt, tokensOf, commit);
   }
 
   get vaults(): number {
@@ -125,11 +130,12 @@ export class Reference {
   }
 
   /** Applies the next entry; returns the records that are final now. */
-  apply({ sequence, time, entry }: Journaled): Expected[] {
+  async apply({ sequence, time, entry }: Journaled): Promise<Expected[]> {
     if (time < this.#head.time) this.#report(`journal entry ${sequence} is older than the one before`);
     this.entries++;
     this.#head = { ...this.#head, journalLength: sequence + 1, time };
-    const expected = entry.kind === "mint" ? this.#mint(entry, sequence, time) : this.#apply(entry, sequence, time);
+    const expected =
+      entry.kind === "mint" ? this.#mint(entry, sequence, time) : await this.#apply(entry, sequence, time);
     for (const { key } of expected) this.#count(key[0] ?? 0);
     return expected;
   }
@@ -194,7 +200,7 @@ export class Reference {
     this.#counts.set(prefix, (this.#counts.get(prefix) ?? 0) + 1);
   }
 
-  #apply(entry: Entry, sequence: number, time: number): Expected[] {
+  #apply(entry: Entry, sequence: number, time: number): Expected[] | Promise<Expected[]> {
     switch (entry.kind) {
       case "genesis":
       case "mirrorAdded":
@@ -269,14 +275,14 @@ export class Reference {
     return expected;
   }
 
-  #seal(entry: EntryOf<"batchSealed">, time: number): Expected[] {
+  async #seal(entry: EntryOf<"batchSealed">, time: number): Promise<Expected[]> {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
-    const { vaults, mintCount: mints } = this.#vaults.take(mode, batchNumber);
+    const { vaults, mintCount: mints, inBlobs } = this.#vaults.take(mode, batchNumber);
     this.#assetsOf.set(
       batchName(entry),
       Uint32Array.from(vaults, ({ assetIndex }) => assetIndex),
     );
-    const { roots, expected } = this.#batches.seal(entry, vaults, time);
+    const { roots, expected } = await this.#batches.seal(entry, vaults, time, inBlobs);
     const same = batchNumber === this.sealed[mode] && vaultCount === vaults.length && mintCount === mints;
     if (!same || !sameRoots(entry, roots)) {
       this.#report(`${batchName(entry)} was sealed with other vaults or another root than its mints give`);
@@ -301,8 +307,8 @@ export class Reference {
   }
 
   /** L1's batches replace batches of the journal. */
-  #adopt(entry: EntryOf<"historyAdopted">, sequence: number, time: number): Expected[] {
-    const { firsts, batches, lost, failure } = entry;
+  async #adopt(entry: EntryOf<"historyAdopted">, sequence: number, time: number): Promise<Expected[]> {
+    const { firsts, batches, lost, failure, inBlobs } = entry;
     this.#adoptions.shift();
     this.#divergence = null;
     const dropped = firsts.flatMap(({ mode, batchNumber: first }) => [
@@ -324,7 +330,9 @@ export class Reference {
       const value = encodeRecord(lostRecord, { ...each, upTo: sequence, failure, since: time });
       expected.push({ key: keys.lostKey(each.mode, each.batchNumber, sequence), value, name: "lost mints" });
     }
-    for (const batch of batches) expected.push(...this.#adoptBatch(batch, time));
+    for (const [i, batch] of batches.entries()) {
+      expected.push(...(await this.#adoptBatch(batch, time, inBlobs?.includes(i) ?? false)));
+    }
     for (const { mode, batchNumber } of firsts) {
       this.sealed[mode] = batchNumber + batches.filter((batch) => batch.mode === mode).length;
     }
@@ -334,7 +342,11 @@ export class Reference {
     return [...expected, ...settled];
   }
 
-  #adoptBatch(batch: EntryOf<"historyAdopted">["batches"][number], time: number): Expected[] {
+  async #adoptBatch(
+    batch: EntryOf<"historyAdopted">["batches"][number],
+    time: number,
+    inBlobs: boolean,
+  ): Promise<Expected[]> {
     const { mode, batchNumber, chunks, voids } = batch;
     const vaults = chunks.flatMap((chunk) => decodeChunk(hexToBytes(chunk)));
     this.#assetsOf.set(
@@ -342,7 +354,7 @@ export class Reference {
       Uint32Array.from(vaults, ({ assetIndex }) => assetIndex),
     );
     const counts = { vaultCount: vaults.length, mintCount: vaults.length };
-    const { roots, expected } = this.#batches.adopt({ ...batch, ...counts }, vaults, voids, time);
+    const { roots, expected } = await this.#batches.adopt({ ...batch, ...counts }, vaults, voids, time, inBlobs);
     if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with a wrong root`);
     const held = withoutVoids(vaults, voids);
     this.#countAll({ mode, batchNumber }, held, 1n);
@@ -389,14 +401,14 @@ export class Reference {
     }
   }
 
-  #leaveOut(entry: EntryOf<"slotsLeftOut">, time: number): Expected[] {
-    const left = this.#batches.leaveOut(entry, time);
+  async #leaveOut(entry: EntryOf<"slotsLeftOut">, time: number): Promise<Expected[]> {
+    const left = await this.#batches.leaveOut(entry, time);
     if (left === null) this.#report(`slots of ${batchName(entry)} are left out that L1's history does not leave out`);
     return left === null ? [] : [...left.expected, ...this.#release(entry, left.voided, time)];
   }
 
-  #void(entry: EntryOf<"slotsVoided">, time: number): Expected[] {
-    const resealed = this.#batches.voidSlots(entry, time);
+  async #void(entry: EntryOf<"slotsVoided">, time: number): Promise<Expected[]> {
+    const resealed = await this.#batches.voidSlots(entry, time);
     if (resealed === null || !sameRoots(entry, resealed.roots)) {
       this.#report(`slots of ${batchName(entry)} became void that could not, or with a wrong root`);
     }

@@ -1,4 +1,5 @@
 import { MintmarkError } from "../errors.ts";
+import { type Kzg, KzgThread } from "../kzg/kzg.ts";
 import { newSecrets, readSeed, requireFormat } from "../store/genesis.ts";
 import { decodeEntry, readJournal } from "../store/journal.ts";
 import { LevelStore } from "../store/level-store.ts";
@@ -38,6 +39,7 @@ export async function restoreStore(
   options: RestoreOptions = {},
 ): Promise<number> {
   const target = await LevelStore.of(store, true);
+  const kzg = new KzgThread();
   try {
     for await (const _ of target.entries({ limit: 1 })) {
       throw new MintmarkError("store_mismatch", "The new store already holds records; give an empty one.");
@@ -51,20 +53,27 @@ export async function restoreStore(
       await records.put([{ type: "put", key: journalKey(sequence++), value: entry }]);
     }
     await records.flush();
-    return await derive(target, records, options);
+    return await derive(target, records, kzg, options);
   } finally {
+    await kzg.close();
     await target.close();
   }
 }
 
-async function derive(store: Store, records: Records, { signal, onProgress }: RestoreOptions): Promise<number> {
+async function derive(
+  store: Store,
+  records: Records,
+  kzg: Kzg,
+  { signal, onProgress }: RestoreOptions,
+): Promise<number> {
   const report = (problem: string): never => {
     throw new MintmarkError("store_corrupt", `The journal gives no store: ${problem}.`);
   };
-  const reference = new Reference(report, await readSeed(store), await foreseen(store));
+  const commit = (blob: Uint8Array) => kzg.commitment(blob);
+  const reference = new Reference(report, await readSeed(store), await foreseen(store), commit);
   for await (const journaled of readJournal(store)) {
     signal?.throwIfAborted();
-    await records.put(reference.apply(journaled).map(asPut));
+    await records.put((await reference.apply(journaled)).map(asPut));
     const suspects = reference.suspects();
     if (suspects.length > 0) await records.flush();
     for (const suspect of suspects) await requireDifferent(store, reference, suspect, report);

@@ -12,6 +12,8 @@ import type { ReferenceTokens } from "./tokens.ts";
 interface Growing {
   readonly vaults: StoredVault[];
   mintCount: number;
+  /** Whether it is in blobs, as its first mint says. */
+  readonly inBlobs: boolean;
 }
 
 /** The part of the reference that puts mints into the vaults of unsealed batches. */
@@ -35,7 +37,7 @@ export class ReferenceVaults {
 
   /** Adds one mint to its vault by the rules of docs/protocol.md 3. */
   place(mint: PlacedMint, applicationIndex: number, userIndex: number, time: number): Expected[] {
-    const { assetIndex, amount, blob, mode, batchNumber, slot } = mint;
+    const { assetIndex, amount, blob, mode, batchNumber, inBlobs, slot } = mint;
     const asset = this.#tenants.asset(assetIndex);
     const user = this.#tenants.owner(userIndex);
     if (asset === undefined || user?.applicationIndex !== applicationIndex) {
@@ -44,7 +46,8 @@ export class ReferenceVaults {
     }
     this.mints++;
     this.#tenants.countSupply(assetIndex, amount);
-    const batch = this.#batch(mode, batchNumber);
+    const batch = this.#batch(mode, batchNumber, inBlobs);
+    if (batch.inBlobs !== inBlobs) this.#report(`vault ${vaultIdOf(mint)} is in a batch of another kind`);
     const vault = batch.vaults[slot];
     batch.mintCount++;
     if (mint.amountBefore === 0n) {
@@ -94,16 +97,16 @@ export class ReferenceVaults {
     return MODES.flatMap((mode) => [...this.#growing[mode]].flatMap(([number, batch]) => open(mode, number, batch)));
   }
 
-  #batch(mode: Mode, batchNumber: number): Growing {
+  #batch(mode: Mode, batchNumber: number, inBlobs = false): Growing {
     const known = this.#growing[mode].get(batchNumber);
     if (known !== undefined) return known;
-    const first = { vaults: [], mintCount: 0 };
+    const first = { vaults: [], mintCount: 0, inBlobs };
     this.#growing[mode].set(batchNumber, first);
     return first;
   }
 }
 
-function open(mode: Mode, batchNumber: number, { vaults, mintCount }: Growing): Expected[] {
+function open(mode: Mode, batchNumber: number, { vaults, mintCount, inBlobs }: Growing): Expected[] {
   const none = {
     assets: null,
     content: null,
@@ -116,6 +119,6 @@ function open(mode: Mode, batchNumber: number, { vaults, mintCount }: Growing): 
   const onL1 = { committedAt: null, l1Sequence: null };
   const notYet = { sealedAt: null, submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null };
   const openedAt = vaults[0]?.createdAt ?? 0;
-  const facts = { mode, batchNumber, status: "open" as const, vaultCount: vaults.length, mintCount, openedAt };
+  const facts = { mode, batchNumber, status: "open" as const, vaultCount: vaults.length, mintCount, openedAt, inBlobs };
   return [batchExpected({ ...facts, ...none, ...onL1, ...notYet }), ...chunksExpected(mode, batchNumber, vaults)];
 }

@@ -7,7 +7,7 @@ import { readJournal, readJournalKinds } from "../store/journal.ts";
 import type { Store, StoreReader } from "../store/ports.ts";
 import { chunkKey, endOf, keyString, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
-import { batchName } from "./batches.ts";
+import { batchName, type Commit } from "./batches.ts";
 import type { Expected } from "./records.ts";
 import { type Foreseen, Reference } from "./reference.ts";
 import type { Suspect } from "./tokens.ts";
@@ -18,22 +18,25 @@ const PROGRESS_EVERY = 1024;
 /**
  * Derives every record from the journal by {@link Reference} and compares it with the store's, byte for byte. Then
  * looks for records without a journal entry. Works on a snapshot, so the engine can continue.
+ *
+ * @param commit - the commitment to a blob
  */
 export async function verifyStore(
   opened: Store,
   settlement: Settlement,
   { signal, onProgress }: VerifyOptions,
+  commit: Commit,
 ): Promise<VerifyReport> {
   return opened.frozen(async (store) => {
     const problems: string[] = [];
     const report = (problem: string): void => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
-    const reference = new Reference(report, await readSeed(store), await foreseen(store));
+    const reference = new Reference(report, await readSeed(store), await foreseen(store), commit);
     try {
       for await (const journaled of readJournal(store)) {
         signal?.throwIfAborted();
-        await compare(store, reference.apply(journaled), report);
+        await compare(store, await reference.apply(journaled), report);
         for (const suspect of reference.suspects()) await requireDifferent(store, reference, suspect, report);
         if (reference.entries % PROGRESS_EVERY === 0) onProgress?.(reference.entries);
       }

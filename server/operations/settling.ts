@@ -7,6 +7,7 @@ import { SourceHistory } from "../../core/mirror/index.ts";
 import {
   type ConsentStanding,
   MirrorSettler,
+  type RollupData,
   Settler,
   type SettlerOptions,
   type SettlerWork,
@@ -27,6 +28,8 @@ export interface SettlingOptions {
   readonly issuers?: readonly IssuerClient[];
   /** Milliseconds that a batch waits for its issuers. */
   readonly consentMs?: number;
+  /** Where the data of rollup batches go; default `auto`. */
+  readonly rollupData?: RollupData;
   /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
   /** Milliseconds from the first mint of an open batch to its seal. */
@@ -104,11 +107,12 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
     far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
   }
-  const { issuers = [], consentMs, onIssuerRefusal } = options;
-  const consents = { issuers, ...(consentMs && { consentMs }), ...(onIssuerRefusal && { onIssuerRefusal }) };
+  const { issuers = [], consentMs, onIssuerRefusal, rollupData = "auto" } = options;
+  const consents = { issuers, rollupData, ...(consentMs && { consentMs }), ...(onIssuerRefusal && { onIssuerRefusal }) };
   const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError, ...consents };
   const { committee, settler } = settlerOver(options, { engine, l1, fromBlock, mirrors: far, ...paced });
   await committee.requireInForce();
+  await settler.chooseRollupData();
   const stopping = new AbortController();
   const settling = [settler, ...far].map((each) => each.run(stopping.signal));
   stack.defer(async () => {

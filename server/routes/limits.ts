@@ -21,6 +21,7 @@ export function limitsOf({
     streamsPerKey: streams.perKey,
     idempotencyKeyCharacters: MAX_IDEMPOTENCY_KEY,
     heldBytesPerKey: memory.limits.perCaller,
+    rollupData: engine.operator.rollupKind(),
     rateLimit,
   };
 }

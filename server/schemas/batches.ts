@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { BATCH_KINDS } from "../../core/index.ts";
 import { batchId, mode, outAddress, outDecimal, outHash, outTime, page, pageOf, responseComponent } from "./common.ts";
 
 const BATCH_STATUSES = ["open", "sealed", "submitted", "settled", "finalized"] as const;
@@ -9,6 +10,10 @@ export const batch = responseComponent(
     batchId: z.string(),
     mode,
     batchNumber: z.int(),
+    kind: z.enum(BATCH_KINDS).meta({
+      description:
+        "Where the batch's data are: with the committee (`validium`), in a transaction's calldata, or in blobs, which Ethereum's nodes keep for about 18 days.",
+    }),
     vaultCount: z.int(),
     status: z.enum(BATCH_STATUSES),
     assets: z
@@ -18,7 +23,9 @@ export const batch = responseComponent(
       description:
         "Assets that L1 leaves out of the batch because their issuer's consent is missing, with the reason. Their mints fail when the commit is final.",
     }),
-    content: outHash.nullable().meta({ description: "Root of the tree of the batch's vaults." }),
+    content: outHash.nullable().meta({
+      description: "Root of the tree of the batch's vaults; of a batch in blobs, the hash of its count, manifest and blobs.",
+    }),
     batchRoot: outHash.nullable().meta({ description: "The root over the content and the manifest." }),
     dataHash: outHash.nullable(),
     stateRoot: outHash.nullable().meta({ description: "Root of the mode's state tree after this batch." }),

@@ -29,6 +29,10 @@ export const limits = responseComponent(
     heldBytesPerKey: z.int().meta({
       description: "Bytes of request bodies and unread responses that the server holds for one key at once.",
     }),
+    rollupData: z.enum(["calldata", "blobs"]).meta({
+      description:
+        "Where vaults of `zk-rollup` go from now on. Those that blobs cannot hold go into calldata all the same; each batch names its kind.",
+    }),
     rateLimit: quota.meta({
       description:
         "Per API key. A request costs the largest of: one unit; one for each mint entry; one for each KiB of a body above 16 KiB; one for each 4 KiB of a JSON response; one for each MiB of a batch's data.",

@@ -155,6 +155,18 @@ const variables = z.object({
     .transform(BigInt)
     .optional()
     .describe("Most wei ever offered for a unit of gas; default no limit."),
+  MINTMARK_MAX_FEE_PER_BLOB_GAS: z
+    .string()
+    .regex(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
+    .transform(BigInt)
+    .optional()
+    .describe("Most wei ever offered for a unit of blob gas; default no limit."),
+  MINTMARK_ROLLUP_DATA: z
+    .enum(ROLLUP_DATA)
+    .default("auto")
+    .describe(
+      "Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, blobs where the settlement chain takes them. Those that blobs cannot hold always go into calldata. With `blobs` the server does not start where it cannot send them.",
+    ),
   MINTMARK_REPLACE_SECONDS: count(1, 86_400)
     .default(60)
     .describe("Time after which an unmined transaction is sent again at a higher fee."),

@@ -91,14 +91,16 @@ describe("the events of an application", () => {
       expect(await eventsOf(again, tenant.applicationId)).toEqual(told);
       await again.close();
       const store = await LevelStore.open(folder, true);
-      const reference = new Reference(() => {}, new Uint8Array(32), {
-        voidings: new Map(),
-        adoptions: [],
-        keysForgotten: 0,
-      });
+      const foreseen = { voidings: new Map(), adoptions: [], keysForgotten: 0 };
+      const reference = new Reference(
+        () => {},
+        new Uint8Array(32),
+        foreseen,
+        () => Promise.reject(),
+      );
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {
-        for (const { key, value } of reference.apply(journaled))
+        for (const { key, value } of await reference.apply(journaled))
           replayed.set(key.toString("hex"), value.toString("hex"));
       }
       const range = { gte: Buffer.from([PREFIX.applicationEvent]), lt: Buffer.from([PREFIX.applicationEvent + 1]) };

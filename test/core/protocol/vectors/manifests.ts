@@ -1,7 +1,7 @@
+import { BATCH_KINDS } from "../../../../core/model.ts";
 import type { AssetId } from "../../../../core/ports.ts";
 import { assetsHash, consentDigest } from "../../../../core/protocol/consent.ts";
 import {
-  BATCH_KINDS,
   batchRoot,
   compareAssets,
   manifestLeaf,

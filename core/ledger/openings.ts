@@ -1,0 +1,95 @@
+import { MintmarkError } from "../errors.ts";
+import type { Kzg } from "../kzg/kzg.ts";
+import type { Hash, Hex } from "../model.ts";
+import type { VaultContent } from "../ports.ts";
+import { BLOB_ELEMENTS, blobContent, blobsIn, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
+import { bytesToHex } from "../protocol/hex.ts";
+import { type Opening, POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
+import { elementPlaces, type OpenedVault, openedProof, openedRoot } from "../protocol/opening.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
+import { Recent } from "../recent.ts";
+
+/** Openings kept in memory, 0.5 KB each. */
+const KEPT = 10_000;
+/** Openings that may wait; each takes a core for some 40 ms. */
+const MAX_WAITING = 256;
+
+/** The records of a sealed batch in blobs. */
+export interface BlobRecords {
+  readonly data: Uint8Array;
+  /** Of its blobs, one behind the other. */
+  readonly commitments: Uint8Array;
+  readonly leftOut: readonly number[];
+}
+
+/** The content that a batch's records lead to. */
+export function contentIn({ data, commitments }: BlobRecords): Hash {
+  const { vaultCount, assets } = readBlobBatchData(data);
+  return blobContent(vaultCount, manifestHash(assets), pointsIn(commitments).map(versionedHash));
+}
+
+function pointsIn(commitments: Uint8Array): Hex[] {
+  return Array.from({ length: commitments.length / POINT_BYTES }, (_, i) =>
+    bytesToHex(commitments.subarray(i * POINT_BYTES, (i + 1) * POINT_BYTES)),
+  );
+}
+
+/**
+ * Opens elements of batches in blobs. One at a time, so that commitments to new blobs wait for one opening at most; and
+ * in turns of one vault each, so that nobody waits for all of another's. A commitment binds its blob, so what is kept
+ * stays right.
+ */
+export class Openings {
+  readonly #kzg: Kzg;
+  /** By commitment and place in the blob. */
+  readonly #kept = new Recent<Hex, number, Opening>(KEPT);
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  constructor(kzg: Kzg) {
+    this.#kzg = kzg;
+  }
+
+  /**
+   * The proof of a vault, which leads to `batchRoot`. Rejects with `backpressure` when too many wait, and with
+   * `store_corrupt` when the records do not hold the vault.
+   */
+  async prove({ data, commitments, leftOut }: BlobRecords, vault: VaultContent, batchRoot: Hash): Promise<OpenedVault> {
+    const batch = readBlobBatchData(data);
+    const blobs = blobsIn(batch);
+    const points = pointsIn(commitments);
+    const openings: Opening[] = [];
+    for (const place of elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault)) {
+      const blob = Math.floor(place / BLOB_ELEMENTS);
+      openings.push(await this.#open(blobs[blob] as Uint8Array, points[blob] as Hex, place % BLOB_ELEMENTS));
+    }
+    const proof = openedProof({ ...batch, versionedHashes: points.map(versionedHash), leftOut }, vault, openings);
+    // The pairing would take 0.1 s of the event loop. The native code has made the proof for these elements.
+    const { root, elements } = openedRoot(proof);
+    const isVault = elements.every((element, i) => element === openings[i]?.element);
+    if (root !== batchRoot || !isVault)
+      throw new MintmarkError("store_corrupt", `vault ${vault.vaultId} is not in its blobs`);
+    return proof;
+  }
+
+  async #open(blob: Uint8Array, commitment: Hex, index: number): Promise<Opening> {
+    const known = this.#kept.get(commitment, index);
+    if (known !== undefined) return known;
+    if (this.#waiting >= MAX_WAITING)
+      throw new MintmarkError("backpressure", "Too many vaults in blobs are being proven.");
+    this.#waiting++;
+    const opened = this.#last.then(() => this.#kept.get(commitment, index) ?? this.#ask(blob, commitment, index));
+    this.#last = opened.catch(() => {});
+    try {
+      return await opened;
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #ask(blob: Uint8Array, commitment: Hex, index: number): Promise<Opening> {
+    const [opening] = await this.#kzg.openings(blob, commitment, [index]);
+    this.#kept.set(commitment, index, opening as Opening);
+    return opening as Opening;
+  }
+}

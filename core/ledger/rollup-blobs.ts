@@ -1,0 +1,45 @@
+import type { NewVault } from "../columns/vault-columns.ts";
+import { type Kzg, KzgThread } from "../kzg/kzg.ts";
+import { elementsOf } from "./open-batch.ts";
+import { Openings } from "./openings.ts";
+import type { EngineOptions } from "./options.ts";
+
+/** Which rollup vaults go into blobs, and what commits to the blobs. */
+export class RollupBlobs {
+  readonly kzg: Kzg;
+  readonly openings: Openings;
+  readonly #own: KzgThread | null;
+  readonly #home: bigint;
+  readonly #chainOf: (assetIndex: number) => bigint;
+  readonly #chains = new Set<bigint>();
+
+  constructor({ kzg, settlement }: Pick<EngineOptions, "kzg" | "settlement">, chainOf: (assetIndex: number) => bigint) {
+    this.#own = kzg === undefined ? new KzgThread() : null;
+    this.kzg = kzg ?? (this.#own as KzgThread);
+    this.openings = new Openings(this.kzg);
+    this.#home = settlement.chainId;
+    this.#chainOf = chainOf;
+  }
+
+  /** From the next mint on, vaults of a chain's tokens go into blobs, or no longer. */
+  place(chainId: bigint, takesBlobs: boolean): void {
+    if (takesBlobs) this.#chains.add(chainId);
+    else this.#chains.delete(chainId);
+  }
+
+  /** The kind of rollup batch that the usual vaults of the settlement chain's tokens go into. */
+  get usual(): "calldata" | "blobs" {
+    return this.#chains.has(this.#home) ? "blobs" : "calldata";
+  }
+
+  /** Whether a new vault goes into blobs: settlement contract and token are on chains that take them, and it fits. */
+  takes(vault: NewVault): boolean {
+    if (!this.#chains.has(this.#home)) return false;
+    return this.#chains.has(this.#chainOf(vault.assetIndex)) && elementsOf(vault) > 0;
+  }
+
+  /** Ends the thread that nobody else owns. */
+  async close(): Promise<void> {
+    await this.#own?.close();
+  }
+}
