@@ -4,6 +4,7 @@ import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { ClusterNode, ClusterRole } from "../core/cluster/index.ts";
 import { type Engine, type L1Reader, MintmarkError, openEngine, type Settlement } from "../core/index.ts";
+import { type Kzg, KzgThread } from "../core/kzg/kzg.ts";
 import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import { readJwks } from "./access/access-token.ts";
 import { buildServer } from "./app.ts";
@@ -48,7 +49,9 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
   void stopped.then(() => listening || process.exit(0));
   const isStandby = shift?.role === "standby";
   // A standby only reads L1.
-  const { chains, home, committer, operator, mirrors } = chainsOf(config, !isStandby);
+  const kzg = new KzgThread();
+  await using _kzg = { [Symbol.asyncDispose]: () => kzg.close() };
+  const { chains, home, committer, operator, mirrors } = chainsOf(config, kzg, !isStandby);
   const l1 = home && (await soon(home.connect()));
   let started = home === undefined;
   // Ends last. A request that a node does not answer would keep the process for minutes.
@@ -91,6 +94,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
       threshold: config.MINTMARK_THRESHOLD,
       issuers: remoteIssuers(config.MINTMARK_ISSUERS, operator, engine),
       consentMs: config.MINTMARK_CONSENT_SECONDS * 1000,
+      rollupData: config.MINTMARK_ROLLUP_DATA,
       fromBlock: config.MINTMARK_FROM_BLOCK,
       sealAfterMs: {
         validium: config.MINTMARK_SEAL_SECONDS * 1000,
@@ -282,9 +286,9 @@ function feesOf(config: Config) {
 }
 
 /** The chains of these settings, the settlement chain first; without the operator's key if they are only read. */
-function chainsOf({ operator: account, ...keyless }: Ready, isOperated = true) {
+function chainsOf({ operator: account, ...keyless }: Ready, kzg?: Kzg, isOperated = true) {
   const config = isOperated && account !== undefined ? { ...keyless, operator: account } : keyless;
-  const { reader, committer, operator } = settlementChain(config);
+  const { reader, committer, operator } = settlementChain(config, kzg);
   const home = committer ?? reader;
   // The state's own committee signs for mirrors without one.
   const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
@@ -296,7 +300,7 @@ function chainsOf({ operator: account, ...keyless }: Ready, isOperated = true) {
 }
 
 /** The configured settlement chain, if any, checked against the store on connection. With a key it also commits. */
-function settlementChain(config: Ready) {
+function settlementChain(config: Ready, kzg?: Kzg) {
   if (config.MINTMARK_RPC_URL === undefined) return {};
   const settlement = { chainId: config.MINTMARK_CHAIN_ID, contract: config.MINTMARK_CONTRACT };
   const options = {
@@ -311,8 +315,13 @@ function settlementChain(config: Ready) {
   const fees = {
     ...feesOf(config),
     ...(config.MINTMARK_MAX_FEE_PER_GAS !== undefined && { maxFeePerGas: config.MINTMARK_MAX_FEE_PER_GAS }),
+    ...(config.MINTMARK_MAX_FEE_PER_BLOB_GAS !== undefined && {
+      maxFeePerBlobGas: config.MINTMARK_MAX_FEE_PER_BLOB_GAS,
+    }),
   };
-  const committer = new Chain(settlement, () => connectL1({ ...options, ...fees, account: operator }));
+  const committer = new Chain(settlement, () =>
+    connectL1({ ...options, ...fees, ...(kzg && { kzg }), account: operator }),
+  );
   return { operator, committer };
 }
 

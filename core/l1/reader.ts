@@ -1,4 +1,13 @@
-import { BlockNotFoundError, decodeFunctionData, parseAbi, size, TransactionNotFoundError, zeroAddress } from "viem";
+import {
+  BlockNotFoundError,
+  concat,
+  decodeFunctionData,
+  parseAbi,
+  size,
+  TransactionNotFoundError,
+  zeroAddress,
+  zeroHash,
+} from "viem";
 import { MintmarkError } from "../errors.ts";
 import {
   type Address,
@@ -26,6 +35,7 @@ import type {
   TokenMint,
 } from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import { versionedHash } from "../protocol/kzg.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { MODE_VALUE, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";

@@ -32,7 +32,7 @@ export interface MirrorContract
   extends Portal,
     L1Owner,
     L1Voider,
-    Pick<L1Reader, "registration" | "registrations" | "token" | "supplyCap" | "verifyVault"> {
+    Pick<L1Reader, "opensBlobs" | "registration" | "registrations" | "token" | "supplyCap" | "verifyVault"> {
   readonly source: MirrorIdentity;
   /** The newest accepted state commitment of the source. */
   commitment(): Promise<Hash>;

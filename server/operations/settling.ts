@@ -108,7 +108,12 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
   }
   const { issuers = [], consentMs, onIssuerRefusal, rollupData = "auto" } = options;
-  const consents = { issuers, rollupData, ...(consentMs && { consentMs }), ...(onIssuerRefusal && { onIssuerRefusal }) };
+  const consents = {
+    issuers,
+    rollupData,
+    ...(consentMs && { consentMs }),
+    ...(onIssuerRefusal && { onIssuerRefusal }),
+  };
   const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError, ...consents };
   const { committee, settler } = settlerOver(options, { engine, l1, fromBlock, mirrors: far, ...paced });
   await committee.requireInForce();

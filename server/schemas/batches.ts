@@ -24,7 +24,8 @@ export const batch = responseComponent(
         "Assets that L1 leaves out of the batch because their issuer's consent is missing, with the reason. Their mints fail when the commit is final.",
     }),
     content: outHash.nullable().meta({
-      description: "Root of the tree of the batch's vaults; of a batch in blobs, the hash of its count, manifest and blobs.",
+      description:
+        "Root of the tree of the batch's vaults; of a batch in blobs, the hash of its count, manifest and blobs.",
     }),
     batchRoot: outHash.nullable().meta({ description: "The root over the content and the manifest." }),
     dataHash: outHash.nullable(),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { DEFAULT_LIMITS, type Hex } from "../../core/index.ts";
+import { ROLLUP_DATA } from "../../core/settlement/index.ts";
 import { ISSUER } from "../access/access-token.ts";
 import { DEFAULT_MEMORY_LIMITS } from "../access/held-bytes.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS } from "../access/owner-relay.ts";
@@ -163,7 +164,7 @@ const variables = z.object({
     .describe("Most wei ever offered for a unit of blob gas; default no limit."),
   MINTMARK_ROLLUP_DATA: z
     .enum(ROLLUP_DATA)
-    .default("auto")
+    .default("calldata")
     .describe(
       "Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, blobs where the settlement chain takes them. Those that blobs cannot hold always go into calldata. With `blobs` the server does not start where it cannot send them.",
     ),

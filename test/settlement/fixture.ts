@@ -23,7 +23,7 @@ import {
   type VaultId,
 } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
-import type { FeeOptions } from "../../core/l1/connection.ts";
+import type { CommitterOptions } from "../../core/l1/committer.ts";
 import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import {
@@ -78,7 +78,7 @@ export async function createChain(config: Partial<SettlementConfig> = {}) {
 export type Chain = Awaited<ReturnType<typeof createChain>>;
 
 /** The operator's connection; `request` stands between it and the chain, so that a test can break it. */
-export function connectOperator(chain: Chain, request: Request = chain.request, fees: FeeOptions = {}) {
+export function connectOperator(chain: Chain, request: Request = chain.request, fees: CommitterOptions = {}) {
   return connectL1({
     rpc: custom({ request }, { retryCount: 3, retryDelay: 1 }),
     contract: chain.settlement.address,
@@ -93,7 +93,7 @@ export interface WorldOptions {
   /** Each member as the collector sees it; default as it is. */
   readonly member?: (member: CommitteeMember, index: number) => MemberClient;
   readonly request?: (chain: Chain) => Request;
-  readonly fees?: FeeOptions;
+  readonly fees?: CommitterOptions;
   readonly verifySignature?: NonNullable<EngineOptions["verifySignature"]>;
 }
 
@@ -155,7 +155,7 @@ export async function pointOn(l1: Pick<L1Reader, "state">): Promise<HistoryPoint
 }
 
 export function newSettler(
-  parts: Pick<SettlerOptions, "engine" | "l1" | "committee" | "clock" | "lagMs" | "mirrors" | "issuers" | "consentMs">,
+  parts: Omit<SettlerOptions, "fromBlock" | "sealing">,
   chain: Chain,
 ): Settler {
   return new Settler({ lagMs: 0, ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });

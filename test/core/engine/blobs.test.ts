@@ -1,12 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import {
-  type Database,
-  type Engine,
-  type EngineOptions,
-  LevelJournal,
-  restoreStore,
-  type Uuid,
-} from "../../../core/index.ts";
+import { type Engine, type EngineOptions, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
 import { KzgThread } from "../../../core/kzg/kzg.ts";
 import { decodeBlobBatch } from "../../../core/protocol/blob-batch.ts";
 import { verifyVaultInState, verifyVaultProof } from "../../../core/protocol/proof.ts";
@@ -26,8 +19,7 @@ async function blobFixture(options: Partial<EngineOptions> = {}) {
   engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
   const user = tenant.users[0];
   const mint = (...mints: ReturnType<typeof mintOf>[]) => engine.mint(tenant.principal, requestOf(user, ...mints));
-  const again = (store: Database) => openTest(store, { kzg, clock: clock.read, ...options });
-  return { ...made, drawn, mint, again, reopen: () => again(database), user };
+  return { ...made, drawn, mint, reopen: () => openTest(database, { kzg, clock: clock.read, ...options }) };
 }
 
 /** A vault that one field element holds. */
@@ -42,39 +34,101 @@ function placesOf({ vaults }: { readonly vaults: readonly { readonly vaultId: bi
   });
 }
 
+/** Mints as the application that the store has. */
+async function minterOn(engine: Engine) {
+  const [application] = (await engine.applications.list()).data;
+  const applicationId = application?.applicationId as Uuid;
+  const principal = await engine.keys.authenticate((await engine.keys.issue(applicationId)).secret);
+  const [user] = (await engine.users.list(applicationId)).data;
+  return (...mints: ReturnType<typeof mintOf>[]) => engine.mint(principal, requestOf(user, ...mints));
+}
+
 async function requireSound(engine: Engine): Promise<void> {
   expect((await engine.operator.verify()).problems).toEqual([]);
 }
 
 describe("rollup batches in blobs", () => {
   it("take what fits, while a calldata batch beside them takes the rest", async () => {
-    const { engine, mint, assets, drawn, reopen } = await blobFixture();
+    const { engine, mint, assets, drawn, reopen, clock } = await blobFixture();
     const placed: string[] = [];
-    for (let id = 1; id <= 4; id++) {
-      placed.push(...placesOf(await mint(short(assets.erc721, id), long(drawn, id))));
-    }
+    for (let id = 1; id <= 4; id++) placed.push(...placesOf(await mint(short(assets.erc721, id), long(drawn, id))));
     expect(placed).toEqual(["0/0", "1/0", "0/1", "1/1", "0/2", "1/2", "0/3", "1/3"]);
     expect(engine.batches.getOpen(MODE)).toMatchObject({ batchNumber: 0, kind: "blobs", vaultCount: 4 });
     expect(await engine.batches.get(MODE, 1)).toMatchObject({ status: "open", kind: "calldata", vaultCount: 4 });
     expect(engine.batches.uncommittedVaults()).toBe(8);
     await requireSound(engine);
+    await using backup = await LevelJournal.open(memory());
+    await engine.operator.backup(backup);
     await engine.close();
 
-    // Both go on after a restart, and know their tokens.
-    await using opened = await reopen();
-    const { users, principal } = { users: (await blobFixture()).tenant.users, principal: null };
-    expect([users.length, principal]).toEqual([4, null]);
-    opened.operator.placeInBlobs(SETTLEMENT.chainId, true);
-    expect(opened.batches.uncommittedVaults()).toBe(8);
-    await requireSound(opened);
-    const newest = await opened.operator.seal(MODE);
-    expect(newest).toMatchObject({ batchNumber: 1, kind: "calldata", status: "sealed", vaultCount: 4 });
-    expect(await opened.batches.get(MODE, 0)).toMatchObject({ kind: "blobs", status: "sealed" });
-    const { data, content, dataHash } = await opened.batches.getSealed(MODE, 0);
-    expect(decodeBlobBatch(data).slots).toHaveLength(4);
-    expect(content).toBe(dataHash);
-    await requireSound(opened);
+    // Both go on after a restart, and after a restore, and know their tokens.
+    const target = memory();
+    await restoreStore(backup, target);
+    for (const open of [reopen, () => openTest(target, { kzg, clock: clock.read })]) {
+      await using opened = await open();
+      opened.operator.placeInBlobs(SETTLEMENT.chainId, true);
+      const again = await minterOn(opened);
+      expect(placesOf(await again(long(drawn, 5), short(assets.erc721, 5)))).toEqual(["1/4", "0/4"]);
+      for (const known of [short(assets.erc721, 4), long(drawn, 4), long(drawn, 5)])
+        expect((await refusal(again(known))).code).toBe("token_already_minted");
+      expect(opened.batches.uncommittedVaults()).toBe(10);
+      const newest = await opened.operator.seal(MODE);
+      expect(newest).toMatchObject({ batchNumber: 1, kind: "calldata", status: "sealed", vaultCount: 5 });
+      expect(await opened.batches.get(MODE, 0)).toMatchObject({ kind: "blobs", status: "sealed" });
+      const { data, content, dataHash } = await opened.batches.getSealed(MODE, 0);
+      expect(decodeBlobBatch(data).slots).toHaveLength(5);
+      expect(content).toBe(dataHash);
+      expect(placesOf(await again(long(drawn, 6), short(assets.erc721, 6)))).toEqual(["2/0", "3/0"]);
+      expect((await refusal(again(long(drawn, 5)))).code).toBe("token_already_minted");
+      expect(opened.batches.uncommittedVaults()).toBe(12);
+      await requireSound(opened);
+    }
+  });
+
+  it("close by their elements, and no order of kinds closes them sooner", async () => {
+    const { engine, mint, assets, drawn } = await blobFixture({ limits: { blobElements: 6 } });
+    // An id of 80 bits or more takes two elements.
+    const wide = (id: number) => mintOf(assets.erc721, `${10 ** 14}${10 ** 14}${id}`, 1, MODE);
+    const entries = [1, 2, 3, 4].flatMap((id) => [wide(id), long(drawn, id)]);
+    expect(placesOf(await mint(...entries))).toEqual(["0/0", "1/0", "0/1", "1/1", "0/2", "1/2", "2/0", "3/0"]);
+    for (const [number, kind] of ["blobs", "calldata"].entries()) {
+      await expect.poll(async () => (await engine.batches.get(MODE, number)).status).toBe("sealed");
+      expect(await engine.batches.get(MODE, number)).toMatchObject({ kind, vaultCount: 3 });
+    }
+    await requireSound(engine);
+    await engine.close();
+  });
+
+  it("hold amounts that grow out of an element, or begin another vault", async () => {
+    const { engine, mint, assets } = await blobFixture({ limits: { blobElements: 5 } });
+    const grow = (amount: string) => mint(mintOf(assets.erc1155, 7, amount, MODE));
+    expect(placesOf(await grow("5"))).toEqual(["0/0"]);
+    // 2^40 units no longer fit one element; then the batch has two, later three of its five.
+    expect(placesOf(await grow(String(2 ** 40)))).toEqual(["0/0"]);
+    for (const id of [1, 2, 3]) await mint(short(assets.erc721, id));
+    expect(placesOf(await grow("1"))).toEqual(["0/0"]);
+    expect(placesOf(await mint(short(assets.erc721, 4)))).toEqual(["1/0"]);
+    await engine.operator.seal(MODE);
+    const { slots } = decodeBlobBatch((await engine.batches.getSealed(MODE, 0)).data);
+    expect(slots[0]?.amount).toBe(BigInt(2 ** 40 + 6));
+    await requireSound(engine);
+    await engine.close();
+  });
+
+  it("are proven by openings of the vault's own elements, which stay right when a slot becomes void", async () => {
+    const { engine, mint, assets } = await blobFixture();
+    await mint(short(assets.erc721, 1), short(assets.erc721, 2), mintOf(assets.erc20, "", 9, MODE));
+    await engine.operator.seal(MODE);
+    const vaultId = packVaultId({ mode: MODE, batchNumber: 0, slot: 2 });
+    const before = await engine.proofs.vaultState(vaultId);
+    expect(verifyVaultInState(SETTLEMENT, before.commitment, before.proof, before.path)).toBe(true);
+    const gone = { firstSlot: 0, count: 1, failure: "L1 refuses it" };
+    const sealed = await engine.operator.voidSlots(MODE, 0, [gone]);
+    expect(sealed).toMatchObject({ kind: "blobs", vaultCount: 3 });
+    const after = await engine.proofs.vault(vaultId);
+    expect(verifyVaultProof(after.batchRoot, after)).toBe(true);
+    expect(verifyVaultProof(after.batchRoot, before.proof)).toBe(false);
+    await requireSound(engine);
+    await engine.close();
   });
 });
-
-void [LevelJournal, restoreStore, memory, refusal, verifyVaultInState, verifyVaultProof, packVaultId];
