@@ -22,8 +22,8 @@ import {
   type Uuid,
   type VaultId,
 } from "../../core/index.ts";
-import { connectL1 } from "../../core/l1/connect.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
+import { connectL1 } from "../../core/l1/connect.ts";
 import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import {
@@ -154,10 +154,7 @@ export async function pointOn(l1: Pick<L1Reader, "state">): Promise<HistoryPoint
   return { history, sequence: BigInt(countValidium + countRollup) };
 }
 
-export function newSettler(
-  parts: Omit<SettlerOptions, "fromBlock" | "sealing">,
-  chain: Chain,
-): Settler {
+export function newSettler(parts: Omit<SettlerOptions, "fromBlock" | "sealing">, chain: Chain): Settler {
   return new Settler({ lagMs: 0, ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });
 }
 
