@@ -16,6 +16,7 @@ export { type Engine, openEngine } from "./engine.ts";
 export * from "./errors.ts";
 export type { EventOptions, Events } from "./events/event-log.ts";
 export type { Deliveries, IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./events/webhooks.ts";
+export { type Kzg, KzgThread, type ProofForm } from "./kzg/kzg.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";

@@ -3,8 +3,15 @@ import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { ClusterNode, ClusterRole } from "../core/cluster/index.ts";
-import { type Engine, type L1Reader, MintmarkError, openEngine, type Settlement } from "../core/index.ts";
-import { type Kzg, KzgThread } from "../core/kzg/kzg.ts";
+import {
+  type Engine,
+  type Kzg,
+  KzgThread,
+  type L1Reader,
+  MintmarkError,
+  openEngine,
+  type Settlement,
+} from "../core/index.ts";
 import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import { readJwks } from "./access/access-token.ts";
 import { buildServer } from "./app.ts";
