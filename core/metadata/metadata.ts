@@ -283,7 +283,11 @@ export function metadataOf(context: EngineContext): Metadata {
       );
       if (of === undefined) throw new MintmarkError("asset_not_found");
       const tokenId = tokenIdOf(of.standard, of.blobScheme, blob);
-      if (tokenId === null) return servedContract(of.assetId);
+      if (tokenId === null) {
+        const { json, final } = await servedContract(of.assetId);
+        const { decimals, quantum } = of;
+        return { json: JSON.stringify({ ...JSON.parse(json), decimals, quantum: `${quantum}` }), final };
+      }
       return served(of.assetId, tokenId).catch((error: unknown) => {
         if (error instanceof MintmarkError && error.code === "metadata_not_found") return servedContract(of.assetId);
         throw error;

@@ -11,4 +11,5 @@ export { keccak256 } from "./hash.ts";
 export { bytesToHex, hexToBytes } from "./hex.ts";
 export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
 export { type VaultProof, verifyVaultProof } from "./proof.ts";
+export { decimalAmount } from "./quantized.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

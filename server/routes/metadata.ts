@@ -149,6 +149,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     ...served,
     path: "/public/v1/vaults/{vaultId}/metadata",
     summary: "The metadata of the token in a vault, or of its contract if it has none",
+    description: "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
     params: vaultParams,
     errors: ["vault_not_found", "vault_void", "proof_not_ready", "asset_not_found"],
     async handle({ service: { engine }, params, request, reply }) {

@@ -321,5 +321,14 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     expect(await tab.locator("img").first().getAttribute("referrerpolicy")).toBe("no-referrer");
     expect(await axeFaults(tab)).toEqual([]);
     expect(problems).toEqual([]);
+    // Of an ERC-20 the page says how many tokens the units are.
+    const gems = sandbox.description.assets.find(({ standard }) => standard === "erc20")?.assetId ?? "";
+    const mints = [{ assetId: gems, amountDecimal: "12.5", dataAvailabilityMode: "zk-rollup" as const }];
+    const { vaults } = await mint(client, { users: [{ userId, mints }] });
+    const read = () =>
+      answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vaults[0]?.vaultId ?? "" } } }));
+    await until("the ERC-20 in a sealed batch", read, ({ status }) => status !== "accepted");
+    const { tab: later } = await signIn([stub()]);
+    await later.getByText(/: 12\.5 \w+$/).waitFor();
   });
 });

@@ -124,7 +124,7 @@ describe("the metadata of a token", () => {
     expect((await at(0)).body).toMatchObject({ code: "proof_not_ready" });
     await world.engine.operator.seal("zk-rollup");
     expect((await at(0)).body).toEqual(SEVEN);
-    expect((await at(1)).body).toEqual({ name: "Token erc20", symbol: "ERC20" });
+    expect((await at(1)).body).toEqual({ name: "Token erc20", symbol: "ERC20", decimals: 0, quantum: "1" });
     expect((await at(2)).body).toMatchObject({ name: "Card", symbol: "CARD" });
   });
 

@@ -1,3 +1,4 @@
+import { decimalAmount, type VaultContent } from "../../../core/protocol/verifier.ts";
 import { readMetadata } from "./api.ts";
 import { button, code, el } from "./dom.ts";
 import type { Column } from "./vaults.ts";
@@ -18,6 +19,12 @@ function picture(source: string, name: string, width: string): HTMLElement {
   return el("img", { src: source, alt: name, width, referrerpolicy: "no-referrer" });
 }
 
+/** An amount of an ERC-20 as its owner's wallet shows it; null for other tokens. */
+function wholeTokens(amount: bigint, { symbol, decimals, quantum }: Readonly<Record<string, unknown>>): string | null {
+  if (typeof decimals !== "number" || typeof quantum !== "string") return null;
+  return `${decimalAmount(amount, { decimals, quantum: BigInt(quantum) })} ${symbol}`;
+}
+
 /** A column with each token's name and small image, and the button that fetches images from their hosts. */
 export function tokenColumn(): { readonly column: Column; readonly fetchImages: HTMLElement } {
   const waiting: (() => void)[] = [];
@@ -28,20 +35,21 @@ export function tokenColumn(): { readonly column: Column; readonly fetchImages: 
     fetchImages.hidden = true;
   });
   fetchImages.hidden = true;
-  async function describe(vaultId: bigint, place: HTMLElement): Promise<void> {
-    const { name, image } = (await readMetadata(vaultId)) ?? {};
-    const title = typeof name === "string" ? name : "";
-    place.append(el("span", {}, title));
+  async function describe({ vaultId, amount }: VaultContent, place: HTMLElement): Promise<void> {
+    const metadata = (await readMetadata(vaultId)) ?? {};
+    const { name, image } = metadata;
+    const texts = [name, wholeTokens(amount, metadata)].filter((text) => typeof text === "string");
+    place.append(el("span", {}, texts.join(": ")));
     if (typeof image !== "string" || !/^(?:https|data):/.test(image)) return;
     const show = () => place.prepend(picture(image, "", "40"));
     if (isAsked || image.startsWith("data:")) return show();
     waiting.push(show);
     fetchImages.hidden = false;
   }
-  const cell: Column["cell"] = ({ vaultId }) => {
+  const cell: Column["cell"] = (vault) => {
     const place = el("span", { class: "named" });
     // The vault is listed without it too.
-    void describe(vaultId, place).catch(() => {});
+    void describe(vault, place).catch(() => {});
     return place;
   };
   return { column: { name: "Name", cell }, fetchImages };
