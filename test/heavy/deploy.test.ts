@@ -154,4 +154,4 @@ test("the steps of the Dockerfile make a package whose server runs", async () =>
   }
   const said = execFileSync(join(app, "node_modules/.bin/mintmark"), ["server", "--help"], { env, encoding: "utf8" });
   expect(said).toContain("--journal");
-}, 1_200_000);
+}, 3_600_000);
