@@ -84,21 +84,33 @@ async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> 
     skip_empty_lines: true,
     trim: true,
   });
+  const cut: { at?: UnreadableRow } = {};
+  const short = shortLines(source, (row) => {
+    cut.at = new UnreadableRow(row, TOO_LONG);
+  });
   // The parser also reports a failure of the file, where its records are read.
-  const feeding = pipeline(shortLines(source), parser).catch(() => {});
+  const feeding = pipeline(short, parser).catch(() => {});
   try {
     for await (const { record, info } of parser as AsyncIterable<CsvRecord>) yield csvRow(record, info.lines);
   } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    throw new UnreadableRow(lineOf(error), meaningOf(error));
+    const fault = error instanceof CsvError ? new UnreadableRow(lineOf(error), meaningOf(error)) : error;
+    // What the parser says of a row that was cut is no fault of the file.
+    if (cut.at === undefined || !(fault instanceof UnreadableRow) || fault.row < cut.at.row) throw fault;
   } finally {
     parser.destroy();
     await feeding;
   }
+  if (cut.at !== undefined) throw cut.at;
 }
 
-/** Passes pieces on. The parser's own limit counts no empty fields: a line of commas would fill the memory. */
-async function* shortLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/**
+ * Passes pieces on, up to a long line. The parser's own limit counts no empty fields: a line of commas would fill the
+ * memory. It ends there, instead of failing, so that the parser still tells of the rows before.
+ */
+async function* shortLines(
+  source: AsyncIterable<Uint8Array>,
+  onLong: (line: number) => void,
+): AsyncGenerator<Uint8Array> {
   let line = 1;
   let length = 0;
   for await (const piece of source) {
@@ -106,7 +118,11 @@ async function* shortLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
       const found = piece.indexOf(NEWLINE, start);
       const end = found === -1 ? piece.length : found;
       length += end - start;
-      if (length > MAX_ROW_BYTES) throw new UnreadableRow(line, TOO_LONG);
+      if (length > MAX_ROW_BYTES) {
+        onLong(line);
+        yield piece.subarray(0, start);
+        return;
+      }
       if (found !== -1) {
         line++;
         length = 0;
