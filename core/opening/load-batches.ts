@@ -56,14 +56,14 @@ async function loadUnsealed(
     ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
   }
   const closed: OpenBatch[] = [];
-  const [first, newest] = unsealed.slice(-2);
+  const [beforeNewest, newest] = [unsealed.at(-2), unsealed.at(-1)];
+  const areTwo = beforeNewest !== undefined && beforeNewest.inBlobs !== newest?.inBlobs;
   for (const record of unsealed) {
-    const isBeside = record === newest && record.inBlobs !== first?.inBlobs;
+    const isBeside = areTwo && record === newest;
     const batch = await loadUnsealedBatch(ledger, record, before, isBeside);
     ledger.refs.set(mode, record.batchNumber, batch.firstOrdinal, before);
     before += batch.vaultCount;
-    if (record === newest || record === first) continue;
-    closed.push(batch);
+    if (record !== newest && !(areTwo && record === beforeNewest)) closed.push(batch);
   }
   if (seals) for (const batch of closed) void sealLater(ledger, batch);
 }
