@@ -56,9 +56,10 @@ const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : 
  * library has no native code for this platform, or another setup.
  *
  * @example
+ * // One thread for the engine and the chain. Whoever opens it closes it, after both.
  * const kzg = new KzgThread();
- * const commitment = await kzg.commitment(blob);
- * await kzg.close();
+ * const engine = await openEngine({ store, settlement, kzg });
+ * const l1 = await connectL1({ rpc, contract, account, finality, kzg });
  */
 export class KzgThread implements Kzg {
   #started: Promise<Worker> | null = null;
