@@ -1,7 +1,7 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { contentIn } from "../ledger/openings.ts";
+import { type BlobRecords, contentIn } from "../ledger/openings.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { AssetId, BatchHeader, VaultContent } from "../ports.ts";
@@ -11,6 +11,7 @@ import { countOf, type StateCounts } from "../protocol/commitment.ts";
 import type { BatchProof, StateConsistencyProof } from "../protocol/consistency.ts";
 import { proveBatch, proveConsistency, verifyStateConsistency } from "../protocol/consistency.ts";
 import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
+import type { BlobProof } from "../protocol/kzg.ts";
 import { manifestLeaves, manifestPath } from "../protocol/manifest.ts";
 import { multiproofSiblings } from "../protocol/multiproof.ts";
 import type { BatchVaultProof, EngineState, VaultMultiproof, VaultStateProof } from "../protocol/proof.ts";
@@ -70,15 +71,25 @@ async function openedVault(ledger: Ledger, place: VaultPlace): Promise<BatchVaul
   const { vault: stored } = (await readVaults(ledger, [place]))[0] as LocatedVault;
   const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
   requireNotLeftOut(record, vault);
-  const [data, commitments] = await ledger.store.getMany([
-    batchDataKey(mode, batchNumber),
-    pageRootsKey(mode, batchNumber),
-  ]);
+  const opened = await ledger.blobs.openings.prove(await blobRecords(ledger, record), vault, batchRoot);
+  return { ...opened, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header: headerOf(record) };
+}
+
+async function blobRecords(ledger: Ledger, record: BatchRecord): Promise<BlobRecords> {
+  const { mode, batchNumber } = record;
+  const keys = [batchDataKey(mode, batchNumber), pageRootsKey(mode, batchNumber)];
+  const [data, commitments] = await ledger.store.getMany(keys);
   if (data === undefined || commitments === undefined) throw corruptBatch(mode, batchNumber, "blobs");
   const records = { data, commitments, leftOut: leftOutPlaces(record) };
   if (contentIn(records) !== record.content) throw stale(ledger, record, "blobs");
-  const opened = await ledger.blobs.openings.prove(records, vault, batchRoot);
-  return { ...opened, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header: headerOf(record) };
+  return records;
+}
+
+/** The proofs of a sealed batch's blobs; none of a batch of another kind. Throws `batch_not_found`, `proof_not_ready`. */
+export async function blobProofs(ledger: Ledger, mode: Mode, batchNumber: number): Promise<readonly BlobProof[]> {
+  const record = findBatch(ledger, mode, batchNumber);
+  requireSealed(record);
+  return record.inBlobs ? ledger.blobs.openings.proveBlobs(await blobRecords(ledger, record)) : [];
 }
 
 /** A batch's records do not fit its root: it is being sealed anew, or they are damaged. */

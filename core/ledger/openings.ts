@@ -4,7 +4,7 @@ import type { Hash, Hex } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { BLOB_ELEMENTS, blobContent, blobsIn, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { bytesToHex } from "../protocol/hex.ts";
-import { type Opening, POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
+import { type BlobProof, type Opening, POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
 import { elementPlaces, type OpenedVault, openedProof, openedRoot } from "../protocol/opening.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { Recent } from "../recent.ts";
@@ -43,6 +43,8 @@ export class Openings {
   readonly #kzg: Kzg;
   /** By commitment and place in the blob. */
   readonly #kept = new Recent<Hex, number, Opening>(KEPT);
+  /** Proofs of whole blobs, by commitment. */
+  readonly #blobs = new Recent<Hex, "blob", BlobProof>(KEPT);
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
@@ -72,24 +74,39 @@ export class Openings {
     return proof;
   }
 
-  async #open(blob: Uint8Array, commitment: Hex, index: number): Promise<Opening> {
-    const known = this.#kept.get(commitment, index);
+  /** The proof of each blob of a batch. Rejects with `backpressure` when too many wait. */
+  async proveBlobs({ data, commitments }: Pick<BlobRecords, "data" | "commitments">): Promise<readonly BlobProof[]> {
+    const proofs: BlobProof[] = [];
+    const points = pointsIn(commitments);
+    for (const [i, blob] of blobsIn(readBlobBatchData(data)).entries()) {
+      const commitment = points[i] as Hex;
+      const prove = async () => ({ commitment, proof: (await this.#kzg.proofs(blob, commitment, "blob"))[0] as Hex });
+      proofs.push(await this.#inTurn(this.#blobs, commitment, "blob", prove));
+    }
+    return proofs;
+  }
+
+  #open(blob: Uint8Array, commitment: Hex, index: number): Promise<Opening> {
+    const open = async () => (await this.#kzg.openings(blob, commitment, [index]))[0] as Opening;
+    return this.#inTurn(this.#kept, commitment, index, open);
+  }
+
+  async #inTurn<K, T>(kept: Recent<Hex, K, T>, commitment: Hex, key: K, prove: () => Promise<T>): Promise<T> {
+    const known = kept.get(commitment, key);
     if (known !== undefined) return known;
     if (this.#waiting >= MAX_WAITING)
       throw new MintmarkError("backpressure", "Too many vaults in blobs are being proven.");
     this.#waiting++;
-    const opened = this.#last.then(() => this.#kept.get(commitment, index) ?? this.#ask(blob, commitment, index));
-    this.#last = opened.catch(() => {});
+    const proven = this.#last.then(async () => {
+      const proof = kept.get(commitment, key) ?? (await prove());
+      kept.set(commitment, key, proof);
+      return proof;
+    });
+    this.#last = proven.catch(() => {});
     try {
-      return await opened;
+      return await proven;
     } finally {
       this.#waiting--;
     }
-  }
-
-  async #ask(blob: Uint8Array, commitment: Hex, index: number): Promise<Opening> {
-    const [opening] = await this.#kzg.openings(blob, commitment, [index]);
-    this.#kept.set(commitment, index, opening as Opening);
-    return opening as Opening;
   }
 }

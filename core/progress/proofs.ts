@@ -2,6 +2,7 @@ import {
   type BatchMultiproof,
   type BatchTransition,
   batchProof,
+  blobProofs,
   consistencyProof,
   headerOf,
   type StateExtension,
@@ -14,6 +15,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Mode, VaultId } from "../model.ts";
 import type { BatchHeader } from "../ports.ts";
 import type { StateCounts } from "../protocol/commitment.ts";
+import type { BlobProof } from "../protocol/kzg.ts";
 import type { BatchVaultProof, VaultStateProof } from "../protocol/proof.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
@@ -43,6 +45,7 @@ export function proofsOf(context: EngineContext): Proofs {
     exit: async (vaultId) => exitProof(context.ledger, vaultId),
     vaults: async (vaultIds) => vaultMultiproof(context.ledger, vaultIds),
     vaultState: async (vaultId, at) => vaultStateProof(context.ledger, vaultId, at),
+    blobs: async (mode, batchNumber) => blobProofs(context.ledger, requireMode(mode), batchNumber),
     batch: async (mode, batchNumber) => batchProof(context.ledger, requireMode(mode), batchNumber),
     consistency: async (older, newer) => consistencyProof(context.ledger, older, newer),
   };
@@ -75,6 +78,11 @@ export interface Proofs {
   vaults(vaultIds: readonly VaultId[]): Promise<BatchMultiproof>;
   /** @param at - batches of each mode that the commitment covers; default all sealed ones */
   vaultState(vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof>;
+  /**
+   * The proof of each blob of a batch, in order, by which JavaScript alone checks the batch's data (`verifyBlob`). Empty
+   * for a batch without blobs. The native code makes a proof in about 50 ms, and the engine keeps it.
+   */
+  blobs(mode: Mode, batchNumber: number): Promise<readonly BlobProof[]>;
   /** Shows that the batch was appended to the batches before it. Does not show that L1 accepted it. */
   batch(mode: Mode, batchNumber: number): Promise<BatchTransition>;
   /**

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { MintmarkError, MODES, type Mode } from "../../core/index.ts";
 import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
-import { batch, batchPage, batchParams, batchQuery, state } from "../schemas/batches.ts";
+import { batch, batchPage, batchParams, batchQuery, blobProofs, state } from "../schemas/batches.ts";
 import type { Service } from "../service.ts";
 import { batchToWire, pageToWire, stateToWire } from "../wire/wire.ts";
 
@@ -59,6 +59,19 @@ const data = {
   },
 } as const;
 
+const blobs = {
+  method: "GET",
+  tag: "Batches",
+  summary: "The proofs of a sealed batch's blobs, by which a browser checks its data",
+  params: batchParams,
+  success: { status: 200, description: "EIP-4844's proof of each blob.", schemas: [blobProofs] },
+  errors: ["backpressure", "batch_not_found", "kzg_unavailable", "proof_not_ready"],
+  async handle({ service: { engine }, params }: Input<"params", typeof batchParams>) {
+    const { mode, batchNumber } = batchOf(params.batchId);
+    return { data: await engine.proofs.blobs(mode, batchNumber) };
+  },
+} as const;
+
 const stateRead = {
   method: "GET",
   tag: "State",
@@ -73,9 +86,11 @@ export const batchEndpoints: readonly Endpoint[] = [
   endpoint({ ...list, path: "/api/v1/batches", access: "read" }),
   endpoint({ ...one, path: "/api/v1/batches/{batchId}", access: "read" }),
   endpoint({ ...data, path: "/api/v1/batches/{batchId}/data", access: "read" }),
+  endpoint({ ...blobs, path: "/api/v1/batches/{batchId}/blobs", access: "read" }),
   endpoint({ ...list, path: "/public/v1/batches", access: "public" }),
   endpoint({ ...one, path: "/public/v1/batches/{batchId}", access: "public" }),
   endpoint({ ...data, path: "/public/v1/batches/{batchId}/data", access: "public" }),
+  endpoint({ ...blobs, path: "/public/v1/batches/{batchId}/blobs", access: "public" }),
 ];
 
 export const stateEndpoints: readonly Endpoint[] = [

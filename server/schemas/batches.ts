@@ -38,6 +38,18 @@ export const batch = responseComponent(
   }),
 );
 
+/** 48 bytes: a compressed point. */
+const outPoint = z.string().regex(/^0x[0-9a-f]{96}$/);
+
+export const blobProofs = responseComponent(
+  "BlobProofs",
+  z.strictObject({
+    data: z
+      .array(z.strictObject({ commitment: outPoint, proof: outPoint }))
+      .meta({ description: "KZG commitment and proof of each blob, in order; empty for a batch without blobs." }),
+  }),
+);
+
 export const batchPage = responseComponent("BatchPage", pageOf(batch));
 export const batchQuery = z.strictObject({ mode: mode.optional(), ...page });
 export const batchParams = z.strictObject({ batchId });

@@ -1,4 +1,4 @@
-import type { BatchHeader, Hash, Hex, Mode, VaultProof } from "../../../core/protocol/verifier.ts";
+import type { BatchHeader, BlobProof, Hash, Hex, Mode, VaultProof } from "../../../core/protocol/verifier.ts";
 
 /** The operator's public API (/openapi.json) as used by this page. The page checks everything. */
 export interface Roots {
@@ -21,6 +21,7 @@ export interface Batch {
   readonly batchId: string;
   readonly mode: Mode;
   readonly batchNumber: number;
+  readonly kind: "validium" | "calldata" | "blobs";
   readonly vaultCount: number;
   readonly status: string;
   /** Assets that L1 has left out: their vaults pay nobody. */
@@ -98,6 +99,13 @@ export async function readBatches(cursor: string | null): Promise<{ data: Batch[
 export async function readBatchData(batchId: string): Promise<Uint8Array> {
   const response = await request(`/public/v1/batches/${encodeURIComponent(batchId)}/data`);
   return new Uint8Array(await response.arrayBuffer());
+}
+
+/** The proof of each blob of a batch. */
+export async function readBlobProofs(batchId: string): Promise<readonly BlobProof[]> {
+  return (
+    await read<{ readonly data: readonly BlobProof[] }>(`/public/v1/batches/${encodeURIComponent(batchId)}/blobs`)
+  ).data;
 }
 
 /** A vault's proof, with numbers in the core's types. */

@@ -1,17 +1,24 @@
 import {
   BatchTree,
   batchHeaderHash,
+  blobContent,
+  blobSlots,
+  blobsIn,
   bytesToHex,
   decodeBatch,
+  isBlobBatchData,
   keccak256,
-  kindOf,
+  manifestHash,
   manifestRoot,
   placeVaults,
+  readBlobBatchData,
   batchRoot as rootOf,
   type VaultContent,
   vaultLeaves,
+  verifyBlob,
+  versionedHash,
 } from "../../../core/protocol/verifier.ts";
-import { type Batch, readBatch, readBatchData } from "./api.ts";
+import { type Batch, readBatch, readBatchData, readBlobProofs } from "./api.ts";
 import { type Check, checkList } from "./checks.ts";
 import { button, code, el, facts, fill } from "./dom.ts";
 import { counted, moment } from "./format.ts";
@@ -23,8 +30,15 @@ const AT_ONCE = 20_000;
 
 /** The vaults of a sealed batch, from its public data, without void slots. */
 export async function vaultsOf({ batchId, mode, batchNumber }: Batch): Promise<readonly VaultContent[]> {
-  const slots = placeVaults(decodeBatch(await readBatchData(batchId)).slots, mode, batchNumber);
+  const slots = placeVaults(decoded(await readBatchData(batchId)).slots, mode, batchNumber);
   return slots.filter((vault) => vault !== null);
+}
+
+/** The data names its kind itself. */
+function decoded(data: Uint8Array): ReturnType<typeof decodeBatch> {
+  if (!isBlobBatchData(data)) return decodeBatch(data);
+  const batch = readBlobBatchData(data);
+  return { slots: blobSlots(batch), assets: batch.assets };
 }
 
 /** One batch, recomputed from its data. */
@@ -58,7 +72,7 @@ export async function batchView(batchId: string): Promise<Node[]> {
 
 async function recomputed(batch: Batch): Promise<Node[]> {
   const data = await readBatchData(batch.batchId);
-  const { slots: entries, assets } = decodeBatch(data);
+  const { slots: entries, assets } = decoded(data);
   const slots = placeVaults(entries, batch.mode, batch.batchNumber);
   return [
     checkList(batchChecks(batch, data, assets, slots), {
@@ -77,11 +91,21 @@ function batchChecks(
   assets: Parameters<typeof manifestRoot>[0],
   slots: readonly (VaultContent | null)[],
 ): Check[] {
-  const { batchRoot, dataHash, vaultCount, committedAt, l1Sequence, mode, batchNumber, leftOut } = batch;
+  const { batchRoot, dataHash, vaultCount, committedAt, l1Sequence, mode, batchNumber, kind, leftOut } = batch;
   const isLeftOut = ({ chainId, assetType }: (typeof assets)[number]) =>
     leftOut.some((out) => out.chainId === `${chainId}` && out.assetType === assetType);
   const places = assets.flatMap((asset, place) => (isLeftOut(asset) ? [place] : []));
-  return [
+  const inBlobs = [
+    {
+      claim: "Each blob has its KZG proof, and their hashes, the count and the manifest give the batch's data hash.",
+      test: () => blobsAre(batch, data),
+    },
+    {
+      claim: "That hash and the manifest of the assets give the batch's root.",
+      test: async () => same(rootOf("blobs", manifestRoot(assets, places), dataHash ?? "0x"), batchRoot),
+    },
+  ];
+  const inTree: readonly Check[] = [
     {
       claim: "The data hashes to the batch's data hash.",
       test: async () => same(bytesToHex(keccak256(data)), dataHash),
@@ -91,12 +115,15 @@ function batchChecks(
       async test() {
         const started = performance.now();
         const content = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
-        const root = rootOf(kindOf(mode), manifestRoot(assets, places), content);
+        const root = rootOf(kind, manifestRoot(assets, places), content);
         const time = Math.max(1, Math.round(performance.now() - started));
         const [outcome] = same(root, batchRoot);
         return [outcome, `${counted(slots.length, "leaf", "leaves")} hashed here in ${time} ms: ${root}`];
       },
     },
+  ];
+  return [
+    ...(isBlobBatchData(data) ? inBlobs : inTree),
     {
       claim: "L1 keeps the hash of this root, count, time and sequence.",
       async test() {
@@ -112,6 +139,26 @@ function batchChecks(
       },
     },
   ];
+}
+
+/** Whether the data's blobs are those that the batch's data hash names. JavaScript alone checks the proofs. */
+async function blobsAre({ batchId, dataHash }: Batch, data: Uint8Array): Promise<readonly ["holds" | "fails", string]> {
+  const started = performance.now();
+  const batch = readBlobBatchData(data);
+  const blobs = blobsIn(batch);
+  const proofs = await readBlobProofs(batchId);
+  const hashes = proofs.map(({ commitment }) => versionedHash(commitment));
+  if (proofs.length !== blobs.length)
+    return ["fails", `${counted(blobs.length, "blob")}, but ${counted(proofs.length, "proof")}`];
+  for (const [i, proof] of proofs.entries()) {
+    const [hash, blob] = [hashes[i], blobs[i]];
+    if (!hash || !blob || !verifyBlob(hash, blob, proof))
+      return ["fails", `blob ${i} is not the one that its proof names`];
+  }
+  const content = blobContent(batch.vaultCount, manifestHash(batch.assets), hashes);
+  const [outcome] = same(content, dataHash);
+  const time = Math.round(performance.now() - started);
+  return [outcome, `${counted(blobs.length, "blob")} checked here in ${time} ms: ${content}`];
 }
 
 function same(computed: string, claimed: string | null): readonly ["holds" | "fails", string] {

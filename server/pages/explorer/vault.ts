@@ -92,9 +92,12 @@ function vaultChecks(proof: Proof): Check[] {
       },
     },
     {
-      claim: "The leaf's path leads to the batch root.",
+      claim: "The proof leads from the vault to the batch root.",
       async test() {
-        const steps = siblings.length === 0 ? "the only leaf is the root" : counted(siblings.length, "sibling");
+        const steps =
+          siblings.length === 0
+            ? "the only leaf is the root"
+            : counted(siblings.length, "word of 32 bytes", "words of 32 bytes");
         return [verifyVaultProof(batchRoot, proof) ? "holds" : "fails", `${steps}: ${batchRoot}`];
       },
     },
