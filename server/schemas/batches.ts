@@ -39,7 +39,10 @@ export const batch = responseComponent(
 );
 
 /** 48 bytes: a compressed point. */
-const outPoint = z.string().regex(/^0x[0-9a-f]{96}$/);
+const outPoint = z
+  .string()
+  .regex(/^0x[0-9a-f]{96}$/)
+  .meta({ examples: [`0xc0${"00".repeat(47)}`] });
 
 export const blobProofs = responseComponent(
   "BlobProofs",

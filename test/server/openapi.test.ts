@@ -103,7 +103,6 @@ describe("the OpenAPI document", () => {
       "store_missing",
       "store_locked",
       "batch_committed",
-      "kzg_unavailable",
       "mint_consented",
       "signer_failed",
       "store_mismatch",
