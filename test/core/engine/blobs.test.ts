@@ -1,7 +1,14 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { type Engine, type EngineOptions, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
 import { KzgThread } from "../../../core/kzg/kzg.ts";
-import { decodeBlobBatch } from "../../../core/protocol/blob-batch.ts";
+import {
+  blobContent,
+  blobsIn,
+  decodeBlobBatch,
+  manifestHash,
+  readBlobBatchData,
+} from "../../../core/protocol/blob-batch.ts";
+import { verifyBlob, versionedHash } from "../../../core/protocol/kzg.ts";
 import { verifyVaultInState, verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { packVaultId, unpackVaultId } from "../../../core/protocol/vault.ts";
 import { fixture, knownAsset, memory, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
@@ -128,6 +135,17 @@ describe("rollup batches in blobs", () => {
     const after = await engine.proofs.vault(vaultId);
     expect(verifyVaultProof(after.batchRoot, after)).toBe(true);
     expect(verifyVaultProof(after.batchRoot, before.proof)).toBe(false);
+    // The whole batch, in JavaScript alone.
+    const { data, content } = await engine.batches.getSealed(MODE, 0);
+    const batch = readBlobBatchData(data);
+    const blobs = blobsIn(batch);
+    const shown = await engine.proofs.blobs(MODE, 0);
+    const hashes = shown.map(({ commitment }) => versionedHash(commitment));
+    expect(shown.map((proof, i) => verifyBlob(hashes[i] ?? "0x", blobs[i] as Uint8Array, proof))).toEqual([true]);
+    expect(blobContent(batch.vaultCount, manifestHash(batch.assets), hashes)).toBe(content);
+    await mint(mintOf(assets.erc20, "", 9, "validium"));
+    await engine.operator.seal("validium");
+    expect(await engine.proofs.blobs("validium", 0)).toEqual([]);
     await requireSound(engine);
     await engine.close();
   });
