@@ -3,7 +3,7 @@ import type { StoredVault } from "../columns/vault-columns.ts";
 import { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell, tellSealed } from "../events/event-log.ts";
-import { derivedBatch, readBatchVaults, tokenHashOf } from "../ledger/batch-vaults.ts";
+import { derivedAgain, readBatchVaults, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
 import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
@@ -165,7 +165,7 @@ async function incomingBatch(
   });
   const columns = new VaultColumns();
   for (const vault of vaults) push(ledger, columns, vault);
-  const derived = await derivedBatch(ledger, { mode, batchNumber, inBlobs }, columns, voids);
+  const derived = await derivedAgain(ledger, { mode, batchNumber, inBlobs }, columns, voids);
   if (derived.batchRoot !== batchRoot || derived.dataHash !== dataHash) {
     const name = batchIdOf(mode, batchNumber);
     throw new MintmarkError("l1_failed", `The data of ${name} do not make the root that L1 has of it.`);

@@ -2,7 +2,7 @@ import { amountOf } from "../columns/amount-words.ts";
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
-import { derivedBatch, readBatchVaults } from "../ledger/batch-vaults.ts";
+import { derivedAgain, readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Batch, batchIdOf, type Hash, MAX_BATCH_VAULTS, type Mode, type VaultId } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
@@ -70,7 +70,7 @@ async function reseal(
   added: readonly VoidRun[],
 ): Promise<BatchRecord> {
   const { mode, batchNumber } = batch;
-  const derived = await derivedBatch(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
+  const derived = await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
   // Any transaction that was sent carried the old batch.
   const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null, leftOut: null };

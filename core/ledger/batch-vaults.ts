@@ -2,7 +2,13 @@ import { type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
-import { type BatchPlace, type DerivedBatch, type DerivedVoid, withContent } from "../sealing/derive-batch.ts";
+import {
+  type BatchPlace,
+  type DerivedBatch,
+  type DerivedVoid,
+  deriveBatch,
+  withContent,
+} from "../sealing/derive-batch.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunksOf, endOf } from "../store/store-keys.ts";
 import { decodeIntoColumns } from "../store/vault-chunk.ts";
@@ -19,6 +25,18 @@ export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<V
   }
   requireCount(batch, vaults.count);
   return vaults;
+}
+
+/** Derives the records of a batch again. Only a batch in blobs takes long, and goes to the thread. */
+export async function derivedAgain(
+  ledger: Ledger,
+  { mode, batchNumber, inBlobs = false }: BatchPlace,
+  vaults: VaultColumns,
+  voids: readonly DerivedVoid[] = [],
+): Promise<DerivedBatch> {
+  const batch = { mode, batchNumber };
+  if (inBlobs) return derivedBatch(ledger, { ...batch, inBlobs }, vaults, voids);
+  return deriveBatch(batch, vaults, (index) => ledger.assetAt(index), voids);
 }
 
 /** Derives the records of a closed batch, off the event loop. */

@@ -1,6 +1,6 @@
 import { sealLater } from "../batches/seal.ts";
 import { MintmarkError } from "../errors.ts";
-import { chunkRecords, derivedBatch, readBatchVaults, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
+import { chunkRecords, derivedAgain, readBatchVaults, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
 import { MAX_ROLLUP_VAULTS } from "../ledger/options.ts";
@@ -113,7 +113,7 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
   const vaults = await readBatchVaults(ledger, batch);
   const voids = ledger.voids[mode].latest(batchNumber);
-  const derived = await derivedBatch(ledger, batch, vaults, voids);
+  const derived = await derivedAgain(ledger, batch, vaults, voids);
   const [data, pageRoots, tokens] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),
     pageRootsKey(mode, batchNumber),
