@@ -19,13 +19,20 @@ export function addLocal(program: Command): void {
     "a local chain, contracts, an engine, a demo application and the HTTP server, fresh at each start, until Ctrl-C",
     ["sandbox", "sandbox --port 4000"],
     sandboxSettings,
-    async ({ MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort }) => {
+    async (settings) => {
+      const { MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort } = settings;
       requireClone();
       const [{ startSandbox }, { screen }] = await Promise.all([
         import("../sandbox/sandbox.ts"),
         import("../sandbox/screen.ts"),
       ]);
-      const sandbox = await startSandbox({ folder, port, chainPort, ...told });
+      const sandbox = await startSandbox({
+        folder,
+        port,
+        chainPort,
+        rollupData: settings.MINTMARK_ROLLUP_DATA,
+        ...told,
+      });
       process.stdout.write(screen(sandbox.description));
       await stopSignal();
       note("stopping");

@@ -3,6 +3,8 @@ import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 
 type Address = `0x${string}`;
 
+/** EIP-4844. */
+const GAS_PER_BLOB = 131_072n;
 const ERC1155 = parseAbi(["function balanceOf(address owner, uint256 id) view returns (uint256)"]);
 
 /** The demo's own reads of L1, without the engine. */
@@ -15,8 +17,12 @@ export function chainReader(rpcUrl: string, contract: Address) {
     },
     stateCommitment: (): Promise<Hex> =>
       client.readContract({ abi: stateCommitmentAbi, address: contract, functionName: "stateCommitment" }),
-    async gasUsed(hash: Hex): Promise<bigint> {
-      return (await client.getTransactionReceipt({ hash })).gasUsed;
+    /** From the receipt. The local chain's receipts leave the blob gas out: there it follows from the blobs. */
+    async gasOf(hash: Hex): Promise<{ readonly gas: bigint; readonly blobGas: bigint }> {
+      const { gasUsed: gas, blobGasUsed, type } = await client.getTransactionReceipt({ hash });
+      if (blobGasUsed !== undefined || type !== "eip4844") return { gas, blobGas: blobGasUsed ?? 0n };
+      const { blobVersionedHashes = [] } = await client.getTransaction({ hash });
+      return { gas, blobGas: BigInt(blobVersionedHashes.length) * GAS_PER_BLOB };
     },
     async chainId(): Promise<bigint> {
       return BigInt(await client.getChainId());

@@ -50,15 +50,18 @@ async function runningSandbox(folder: string): Promise<SandboxDescription | null
 }
 
 function table({ mints, vaults, batches, withdrawals, gasPerWithdrawal }: DemoResult): string {
-  const { validium, "zk-rollup": rollup } = batches;
+  const { validium, blobs, calldata } = batches;
+  const kinds = [validium, blobs, calldata];
+  const counts = kinds.map((kind) => kind.batches);
   const rows = [
-    ["", "validium", "zk-rollup", "both"],
-    ["mints", validium.mints, rollup.mints, mints],
-    ["vaults", "", "", vaults],
-    ["batches", validium.batches, rollup.batches, validium.batches + rollup.batches],
-    ["gas per mint", validium.gasPerMint, rollup.gasPerMint, ""],
-    ["withdrawals", "", "", withdrawals],
-    ["gas per withdrawal", "", "", gasPerWithdrawal],
+    ["", "validium", "blobs", "calldata", "all"],
+    ["mints", ...kinds.map((kind) => kind.mints), mints],
+    ["vaults", "", "", "", vaults],
+    ["batches", ...counts, counts.reduce((sum, count) => sum + count, 0)],
+    ["gas per mint", ...kinds.map((kind) => kind.gasPerMint), ""],
+    ["blob gas per mint", ...kinds.map((kind) => kind.blobGasPerMint), ""],
+    ["withdrawals", ...kinds.map((kind) => kind.withdrawals), withdrawals],
+    ["gas per withdrawal", "", "", "", gasPerWithdrawal],
   ];
   return rows
     .map(([name, ...cells]) => `${String(name).padEnd(20)}${cells.map((cell) => String(cell).padStart(12)).join("")}`)

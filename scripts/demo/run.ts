@@ -17,6 +17,9 @@ import { until } from "./until.ts";
 
 const MODES = ["validium", "zk-rollup"] as const;
 type Mode = (typeof MODES)[number];
+/** Where a batch's data go: to the committee, into blobs, or into calldata. */
+const KINDS = ["validium", "blobs", "calldata"] as const;
+export type Kind = (typeof KINDS)[number];
 type Standard = "erc20" | "erc721" | "erc1155";
 
 export interface Check {
@@ -29,16 +32,26 @@ export interface Check {
 export interface DemoResult {
   readonly mints: number;
   readonly vaults: number;
-  readonly batches: Readonly<
-    Record<Mode, { readonly batches: number; readonly mints: number; readonly gasPerMint: number }>
-  >;
+  readonly batches: Readonly<Record<Kind, KindResult>>;
   readonly withdrawals: number;
   readonly gasPerWithdrawal: number;
   readonly checks: readonly Check[];
 }
 
+export interface KindResult {
+  readonly batches: number;
+  readonly mints: number;
+  /** Gas of execution, and of blobs. */
+  readonly gasPerMint: number;
+  readonly blobGasPerMint: number;
+  /** Vaults of this kind that were withdrawn. */
+  readonly withdrawals: number;
+}
+
 /** New ids in every run, so the demo can be repeated on one sandbox. */
 const MINTS_PER_USER_AND_STANDARD = 10;
+/** More than the 61 bytes of text that blobs hold of a vault. */
+const DESCRIPTION = "a potion from the demo, described in more letters than a blob holds";
 
 /** Does the main job once, over HTTP and L1 only, and reports the results. `say` gets one line at a time. */
 export async function runDemo(sandbox: SandboxDescription, say: (line: string) => void): Promise<DemoResult> {
@@ -59,11 +72,13 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
 
   say("2. Batches are sealed, signed by the committee (validium), and committed to L1");
   const settled = await until("every mint settled", () => mintTransactions(client, minted.mintId), allSettled);
-  const batches = await gasByMode(settled, chain);
-  for (const mode of MODES) {
-    say(
-      `  ${mode}: ${batches[mode].batches} batch(es), ${batches[mode].mints} mints, ${batches[mode].gasPerMint} gas a mint`,
-    );
+  const kinds = await kindsOf(client, settled);
+  const costs = await costsByKind(settled, kinds, chain);
+  for (const kind of KINDS) {
+    const { batches: count, mints: mine, gasPerMint, blobGasPerMint } = costs[kind];
+    const name = kind === "validium" ? kind : `zk-rollup in ${kind}`;
+    const blobGas = blobGasPerMint === 0 ? "" : `, ${blobGasPerMint} blob gas`;
+    say(`  ${name}: ${count} batch(es), ${mine} mints, ${gasPerMint} gas a mint${blobGas}`);
   }
 
   say("3. State roots: the engine's, and L1's own");
@@ -74,6 +89,7 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
 
   say("4. Owners withdraw one token of each standard; each signs, and the token appears on L1 by itself");
   const chosen = (["erc20", "erc721", "erc1155"] as const).map((standard) => choose(sandbox, minted.vaults, standard));
+  const paidFrom = chosen.map(({ vault }) => kinds.get(vault.batchId));
   const before = await Promise.all(chosen.map((choice) => held(chain, choice)));
   const requested: Withdrawal[] = [];
   for (const choice of chosen) requested.push(await requestWithdrawal(client, sandbox, chain, choice));
@@ -86,25 +102,37 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
     check(`${choice.asset.symbol} that ${choice.user.name} gained on L1`, gained, choice.gain);
   }
   const gasPerWithdrawal = await averageGas(done, chain);
+  const withdrawalsOf = (kind: Kind) => paidFrom.filter((from) => from === kind).length;
+  const batches = byKind((kind) => ({ ...costs[kind], withdrawals: withdrawalsOf(kind) }));
   return { mints, vaults: minted.vaults.length, batches, withdrawals: done.length, gasPerWithdrawal, checks };
 }
 
 function mintRequest({ users, assets }: SandboxDescription): MintRequest {
   const base = Date.now() * 100;
-  const entry = (standard: Standard, tokenId: number | null, amount: number, mode: Mode) => ({
+  const entry = (
+    standard: Standard,
+    token: { tokenId?: string; mintingBlob?: string },
+    amount: number,
+    mode: Mode,
+  ) => ({
     assetId: assets.find((asset) => asset.standard === standard)?.assetId ?? "",
-    ...(tokenId !== null && { tokenId: String(tokenId) }),
+    ...token,
     amount,
     dataAvailabilityMode: mode,
   });
+  const numbered = (id: number) => ({ tokenId: String(id) });
+  /** A text too long for a field element of a blob, so a rollup vault of it goes into calldata. */
+  const described = (id: number) => ({ mintingBlob: Buffer.from(`{${id}}:{${DESCRIPTION}}`).toString("hex") });
   let next = base;
   return {
     users: users.map(({ userId }) => ({
       userId,
       mints: MODES.flatMap((mode) => [
-        entry("erc20", null, 250, mode),
-        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, () => entry("erc721", next++, 1, mode)),
-        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, (_, id) => entry("erc1155", id + 1, 5, mode)),
+        entry("erc20", {}, 250, mode),
+        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, () => entry("erc721", numbered(next++), 1, mode)),
+        ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, (_, id) =>
+          entry("erc1155", mode === "validium" ? numbered(id + 1) : described(id + 1), 5, mode),
+        ),
       ]),
     })),
   };
@@ -126,20 +154,43 @@ function everySettled(all: readonly Withdrawal[]): boolean {
   return all.every(({ status }) => status === "settled" || status === "finalized" || status === "failed");
 }
 
-async function gasByMode(transactions: readonly Transaction[], chain: ChainReader): Promise<DemoResult["batches"]> {
-  const ofMode = async (mode: Mode) => {
-    const mine = transactions.filter(({ dataAvailabilityMode }) => dataAvailabilityMode === mode);
-    const hashes = new Set(mine.map(({ l1TxHash }) => l1TxHash).filter((hash) => hash !== null));
-    let gas = 0n;
-    for (const hash of hashes) gas += await chain.gasUsed(hash);
-    return { batches: hashes.size, mints: mine.length, gasPerMint: Math.round(Number(gas) / mine.length) };
-  };
-  return { validium: await ofMode("validium"), "zk-rollup": await ofMode("zk-rollup") };
+function byKind<T>(of: (kind: Kind) => T): Record<Kind, T> {
+  return { validium: of("validium"), blobs: of("blobs"), calldata: of("calldata") };
 }
 
-/** A vault of this mint to withdraw from: another user for each standard, both modes among them. */
+/** The kind of each batch that holds one of the mints. */
+async function kindsOf(client: MintmarkClient, mints: readonly Transaction[]): Promise<ReadonlyMap<string, Kind>> {
+  const kinds = new Map<string, Kind>();
+  for (const batchId of new Set(mints.map((one) => one.batchId))) {
+    const { kind } = await answer(client.GET("/public/v1/batches/{batchId}", { params: { path: { batchId } } }));
+    kinds.set(batchId, kind);
+  }
+  return kinds;
+}
+
+async function costsByKind(mints: readonly Transaction[], kinds: ReadonlyMap<string, Kind>, chain: ChainReader) {
+  const costs = byKind(() => ({ batches: 0, mints: 0, gas: 0n, blobGas: 0n }));
+  const read = new Set<string>();
+  for (const { batchId, l1TxHash } of mints) {
+    const cost = costs[kinds.get(batchId) ?? "calldata"];
+    cost.mints++;
+    if (l1TxHash === null || read.has(l1TxHash)) continue;
+    read.add(l1TxHash);
+    const { gas, blobGas } = await chain.gasOf(l1TxHash);
+    cost.batches++;
+    cost.gas += gas;
+    cost.blobGas += blobGas;
+  }
+  const perMint = (amount: bigint, count: number) => (count === 0 ? 0 : Math.round(Number(amount) / count));
+  return byKind((kind) => {
+    const { batches, mints: count, gas, blobGas } = costs[kind];
+    return { batches, mints: count, gasPerMint: perMint(gas, count), blobGasPerMint: perMint(blobGas, count) };
+  });
+}
+
+/** A vault of this mint to withdraw from: another user for each standard, and one vault of each kind. */
 function choose({ users, assets }: SandboxDescription, vaults: readonly Vault[], standard: Standard) {
-  const plan = { erc20: [0, "validium", 100n], erc721: [1, "zk-rollup", 1n], erc1155: [2, "validium", 3n] } as const;
+  const plan = { erc20: [0, "validium", 100n], erc721: [1, "zk-rollup", 1n], erc1155: [2, "zk-rollup", 3n] } as const;
   const [index, mode, quantity] = plan[standard];
   const asset = assets.find((known) => known.standard === standard);
   const user = users[index];
@@ -197,6 +248,6 @@ function withdrawals(client: MintmarkClient, requested: readonly Withdrawal[]): 
 async function averageGas(done: readonly Withdrawal[], chain: ChainReader): Promise<number> {
   const hashes = new Set(done.map(({ l1TxHash }) => l1TxHash).filter((hash) => hash !== null));
   let gas = 0n;
-  for (const hash of hashes) gas += await chain.gasUsed(hash);
+  for (const hash of hashes) gas += (await chain.gasOf(hash)).gas;
   return Math.round(Number(gas) / done.length);
 }

@@ -5,8 +5,9 @@ import { Level } from "level";
 import { createPublicClient, http } from "viem";
 import { pause } from "../../core/backoff.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
-import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index.ts";
+import { type Asset, type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
+import type { RollupData } from "../../core/settlement/index.ts";
 import { buildServer } from "../../server/app.ts";
 import { ProgressLog } from "../../server/operations/progress-log.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "../../server/operations/settler-claim.ts";
@@ -28,6 +29,8 @@ export interface SandboxOptions {
   /** Wanted ports on 127.0.0.1, or the next free ones. 0: any. */
   readonly port: number;
   readonly chainPort: number;
+  /** Where the data of rollup batches go; default `auto`, which is blobs. */
+  readonly rollupData?: RollupData;
   readonly onProgress?: (step: string) => void;
   readonly onError?: (error: unknown) => void;
 }
@@ -41,6 +44,8 @@ export interface SandboxDescription {
   readonly fromBlock: number;
   /** The engine's folder, for the operator's commands. */
   readonly store: string;
+  /** Where rollup batches go: those that do not fit into blobs go into calldata. */
+  readonly rollupData: "blobs" | "calldata";
   readonly apiKey: string;
   /** Links that sign in to the console once: as an admin of the application, and as the operator. */
   readonly consoleLinks: { readonly team: string; readonly operator: string };
@@ -84,10 +89,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const deployment = await deployTo(chain.rpcUrl, folder, onProgress);
 
   onProgress("opening the engine");
+  const kzg = new KzgThread();
+  stack.defer(() => kzg.close());
   const l1 = await connectL1({
     rpc: chain.rpcUrl,
     contract: deployment.settlement.address,
     account: OPERATOR,
+    kzg,
     finality: { confirmations: 2n },
     pollingMs: 100,
   });
@@ -95,6 +103,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     store: resolve(folder, "engine"),
     createIfMissing: true,
     settlement: l1.settlement,
+    kzg,
     environment: "sandbox",
     receiptSigner: OPERATOR,
     verifySignature: signatureChecks([l1]),
@@ -115,6 +124,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
     sealAfterMs: { validium: 1_500, "zk-rollup": 1_500 },
     intervalMs: 500,
+    rollupData: options.rollupData ?? "auto",
     onError: options.onError ?? (() => {}),
   });
   stack.use(settling);
@@ -146,6 +156,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     contract: deployment.settlement.address,
     fromBlock: Number(deployment.settlement.deployedAtBlock),
     store: resolve(folder, "engine"),
+    rollupData: engine.operator.rollupKind(),
     ...facts,
     pid: process.pid,
   };

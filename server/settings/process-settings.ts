@@ -140,7 +140,14 @@ export const chainSettings = z.object({
 });
 
 const MINTMARK_SANDBOX = z.string().min(1).default(".mintmark/sandbox").describe("Folder of the sandbox.");
-export const sandboxSettings = z.object({ MINTMARK_PORT, ...chainSettings.shape, MINTMARK_SANDBOX });
+export const sandboxSettings = z.object({
+  MINTMARK_PORT,
+  ...chainSettings.shape,
+  MINTMARK_SANDBOX,
+  MINTMARK_ROLLUP_DATA: SETTINGS.MINTMARK_ROLLUP_DATA.unwrap()
+    .default("auto")
+    .describe("Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, which is `blobs` in the sandbox."),
+});
 export const demoSettings = z.object({ MINTMARK_SANDBOX });
 export const clusterSettings = demoSettings;
 

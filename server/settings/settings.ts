@@ -166,7 +166,7 @@ const variables = z.object({
     .enum(ROLLUP_DATA)
     .default("calldata")
     .describe(
-      "Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, blobs where the settlement chain takes them. Those that blobs cannot hold always go into calldata. With `blobs` the server does not start where it cannot send them.",
+      "Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, blobs where the settlement chain takes them. Those that blobs cannot hold always go into calldata. With `blobs` the server does not start where it cannot send them. Transactions with blobs and those without take turns, since nodes hold only one kind of an account.",
     ),
   MINTMARK_REPLACE_SECONDS: count(1, 86_400)
     .default(60)

@@ -88,7 +88,11 @@ describe("the sandbox, as a process", () => {
       expect(checks.length).toBeGreaterThanOrEqual(7);
       expect(mints).toBe(126);
       expect(withdrawals).toBe(3);
-      expect(batches["zk-rollup"].mints + batches.validium.mints).toBe(mints);
+      const { validium, blobs, calldata } = batches;
+      expect([validium.mints, blobs.mints, calldata.mints]).toEqual([63, 33, 30]);
+      expect([validium, blobs, calldata].map((kind) => kind.withdrawals)).toEqual([1, 1, 1]);
+      expect([validium.blobGasPerMint, calldata.blobGasPerMint]).toEqual([0, 0]);
+      expect(blobs.blobGasPerMint).toBe(Math.round((131_072 * blobs.batches) / blobs.mints));
     }
   });
 
