@@ -1,6 +1,6 @@
 /**
  * An owner leaves with an exit kit: no engine, no server and no operator, only L1 and the owner's key.
- * Shows how the kit of a zk-rollup vault is made from L1 alone, kept as a file, and used.
+ * Shows how the kit of a zk-rollup vault in calldata is made from L1 alone, kept as a file, and used.
  *
  *   MINTMARK_RPC_URL=… MINTMARK_CONTRACT=0x… OWNER_KEY=0x… node examples/exit.ts <vaultId>
  */

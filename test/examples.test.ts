@@ -89,7 +89,9 @@ describe("the examples, run as their reader runs them", () => {
   describe("against the sandbox", () => {
     let sandbox: Sandbox;
     beforeAll(async () => {
-      sandbox = await startSandbox({ folder: join(folder, "sandbox"), port: 0, chainPort: 0 });
+      // The local chain has no beacon node, so exit.ts reads from L1 alone only what is in calldata.
+      const options = { folder: join(folder, "sandbox"), port: 0, chainPort: 0, rollupData: "calldata" } as const;
+      sandbox = await startSandbox(options);
     });
     afterAll(() => sandbox.stop());
 
