@@ -4,16 +4,16 @@
  * `Sign` with `MessageType: "DIGEST"` and `SigningAlgorithm: "ECDSA_SHA_256"`, whose answer has the same form.
  *
  *   openssl ecparam -name secp256k1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out key.pem
- *   node examples/signing-service.ts key.pem 9000 0x<StateCommitment>
+ *   node examples/signing-service.ts key.pem 9000 <chain id> 0x<StateCommitment>
  */
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { secp256k1 } from "@noble/curves/secp256k1";
-import { bytesToHex, type Hex, hexToBytes, keccak256, parseTransaction } from "viem";
+import { bytesToHex, domainSeparator, type Hex, hexToBytes, isHex, keccak256, parseTransaction } from "viem";
 import { publicKeyToAddress } from "viem/accounts";
 
-const [pem = "key.pem", port = "9000", contract = "0x"] = process.argv.slice(2);
+const [pem = "key.pem", port = "9000", chainId = "31337", contract = "0x"] = process.argv.slice(2);
 const { d = "" } = createPrivateKey(readFileSync(pem)).export({ format: "jwk" });
 const key = Buffer.from(d, "base64url");
 const address = publicKeyToAddress(bytesToHex(secp256k1.getPublicKey(key, false)));
@@ -23,24 +23,42 @@ function signDigest(digest: Uint8Array): Uint8Array {
   return secp256k1.sign(digest, key).toDERRawBytes();
 }
 
-/** Why a message is not signed; null when it is. Typed data begins with 0x1901, any other message is a transaction. */
+/** The first bytes of all typed data (EIP-712) that this contract and its members understand. */
+const domain = { name: "Mintmark", version: "1", chainId: Number(chainId), verifyingContract: contract as Hex };
+const typedData = `0x1901${domainSeparator({ domain }).slice(2)}`;
+
+/** Why a message is not signed; null when it is. */
 function refusal(message: Hex): string | null {
-  if (message.startsWith("0x1901")) return null;
-  const { to } = parseTransaction(message as `0x02${string}`);
+  if (message.startsWith("0x1901")) {
+    return message.startsWith(typedData) ? null : "this key signs typed data of one contract only";
+  }
+  if (!/^0x0[23]/.test(message)) return "this key signs transactions of the types 2 and 3 only";
+  const transaction = parseTransaction(message as `0x02${string}`);
+  if (transaction.chainId !== domain.chainId) return `this key signs no transaction on chain ${transaction.chainId}`;
+  if ((transaction.value ?? 0n) !== 0n) return "this key sends no ether";
   // The operator uses up a nonce by a transaction to itself.
-  return [contract, address].some((each) => each.toLowerCase() === to?.toLowerCase())
+  return [contract, address].some((each) => each.toLowerCase() === transaction.to?.toLowerCase())
     ? null
-    : `this key signs no transaction to ${to}`;
+    : `this key signs no transaction to ${transaction.to}`;
 }
+
+/** Most characters of a request: six blobs, in hexadecimal, with their proofs. */
+const MAX_REQUEST = 2_000_000;
 
 const server = createServer(async (request, response) => {
   const answer = (status: number, text: string) =>
     response.writeHead(status, { "content-type": "text/plain" }).end(text);
   try {
     if (request.url !== `/api/v1/eth1/sign/${address}`) return answer(404, `this service has the key of ${address}`);
+    // A page in a browser on this machine could ask too, but not with this type.
+    if (request.headers["content-type"] !== "application/json") return answer(415, "send application/json");
     let body = "";
-    for await (const chunk of request) body += chunk;
-    const { data } = JSON.parse(body) as { data: Hex };
+    for await (const chunk of request) {
+      body += chunk;
+      if (body.length > MAX_REQUEST) return answer(413, "the request is too long");
+    }
+    const { data } = JSON.parse(body) as { data: unknown };
+    if (!isHex(data)) return answer(400, "data is no hexadecimal text");
     const reason = refusal(data);
     if (reason !== null) return answer(403, reason);
     const signature = secp256k1.Signature.fromDER(signDigest(hexToBytes(keccak256(data))));

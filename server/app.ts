@@ -384,7 +384,7 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => {
   return { method, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) };
 });
 
-const PAGES = /^\/(?:(?:explorer|docs|claim|guide)(?:\/.*)?|console(?:\/(?!v1\/).*)?)?$/;
+const PAGES = /^\/(?:(?:explorer|docs|claim|exit|guide)(?:\/.*)?|console(?:\/(?!v1\/).*)?)?$/;
 
 /** Methods of the routes on this path. */
 function methodsOf(path: string): string[] {

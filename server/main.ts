@@ -263,10 +263,12 @@ function ended({ ended }: Engine): Promise<null> {
 const MIB = 1024 * 1024;
 
 /**
- * The settings that must never be in a log. Of the RPC's address all but the host, because it often contains the key.
+ * The settings that must never be in a log. Of the addresses of nodes and the signer all but the host,
+ * because it often contains a key.
  */
 function secretsOf({
   MINTMARK_OPERATOR_KEY,
+  MINTMARK_OPERATOR_SIGNER,
   MINTMARK_RECEIPT_KEY,
   MINTMARK_TOKEN_SECRET,
   MINTMARK_RPC_URL,
@@ -277,7 +279,7 @@ function secretsOf({
   const hex = [MINTMARK_TOKEN_SECRET, ...MINTMARK_JOURNAL_KEYS].map((key) => key && Buffer.from(key).toString("hex"));
   const password = MINTMARK_JOURNAL && new URL(MINTMARK_JOURNAL).password;
   const keys = [MINTMARK_OPERATOR_KEY, MINTMARK_RECEIPT_KEY, password, ...hex];
-  const nodes = [MINTMARK_RPC_URL, ...MINTMARK_MIRRORS.map(({ rpcUrl }) => rpcUrl)];
+  const nodes = [MINTMARK_RPC_URL, MINTMARK_OPERATOR_SIGNER?.url, ...MINTMARK_MIRRORS.map(({ rpcUrl }) => rpcUrl)];
   const secrets = [...keys, ...nodes.flatMap((url) => (url === undefined ? [] : beyondHost(url)))];
   return secrets.filter((text) => text !== undefined).filter(({ length }) => length >= 8);
 }

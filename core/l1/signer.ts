@@ -75,10 +75,11 @@ interface Signed {
 }
 
 /** Asks the signer, and finds the parity with which the signature is the account's. */
-async function signed({ address, sign }: Signer, message: Hex): Promise<Signed> {
+async function signed(signer: Signer, message: Hex): Promise<Signed> {
+  const { address } = signer;
   let signature: Hex;
   try {
-    signature = await sign(message);
+    signature = await signer.sign(message);
   } catch (error) {
     if (error instanceof MintmarkError) throw error;
     throw failed(address, error instanceof Error ? error.message : String(error), error);
@@ -108,6 +109,20 @@ function joined({ r, s, yParity }: Signed): Hex {
 /** Longest answer of a signing service, in characters. */
 const MAX_ANSWER = 1_024;
 
+/** The first characters of an answer, on one line and without control characters. Reads no more than it needs. */
+async function beginning({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body ?? []) {
+    text += decoder.decode(chunk.subarray(0, MAX_ANSWER), { stream: true });
+    if (text.length >= MAX_ANSWER) break;
+  }
+  return text
+    .slice(0, MAX_ANSWER)
+    .replaceAll(/\p{Cc}+/gu, " ")
+    .trim();
+}
+
 /**
  * A signer behind HTTP, as Web3Signer's `POST /api/v1/eth1/sign/{identifier}`: it gets `{"data": "0x…"}` and answers the
  * signature over the data's keccak256 hash. Whoever reaches the service can sign, so keep it private.
@@ -131,7 +146,7 @@ export function httpSigner(address: Address, url: string, timeoutMs = 10_000): S
         const what = isLate ? `did not answer within ${timeoutMs / 1000} seconds` : "cannot be reached";
         throw failed(address, `the signing service at ${new URL(url).origin} ${what}; start it, or mend the setting`);
       });
-      const text = (await response.text()).slice(0, MAX_ANSWER).trim();
+      const text = await beginning(response);
       if (response.ok) return text.replaceAll('"', "") as Hex;
       throw failed(address, `the signing service answered ${response.status}: ${text.slice(0, 200) || "no reason"}`);
     },

@@ -74,6 +74,8 @@ export class TokenBuckets {
   giveBack(caller: string, units: number): void {
     const bucket = this.#refilled(caller, this.quota.units / this.quota.windowSeconds);
     bucket.units = Math.min(this.quota.units, bucket.units + units);
+    // A full bucket is as none. Kept, it could push out one that is not full.
+    if (bucket.units === this.quota.units) this.#buckets.delete(caller);
   }
 
   /** Takes units and sets the IETF RateLimit fields. Throws `rate_limited` with Retry-After when too few are left. */

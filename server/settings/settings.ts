@@ -216,7 +216,7 @@ const variables = z.object({
   MINTMARK_OWNER_RELAY_VAULTS: count(0, 999_999_999)
     .default(DEFAULT_OWNER_RELAY_VAULTS)
     .describe(
-      "Vaults a day that each owner who signs in to the explorer may withdraw at the operator's cost; 0 turns it off, and owners pay themselves.",
+      "Vaults a day that each owner who signs in to the explorer may withdraw at the operator's cost; 0 turns it off, and owners pay themselves. The count starts anew with the server, and API keys are not bound by it.",
     ),
   MINTMARK_WEBHOOK_REACH: z
     .enum(["public", "public-and-loopback"])

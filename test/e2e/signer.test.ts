@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createPrivateKey } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { secp256k1 } from "@noble/curves/secp256k1";
@@ -98,11 +100,13 @@ describe("a keystore", () => {
     const wrong = await written("wrong", "not the password");
     const good = await written("password", PASSWORD);
     const hungry = { ...PBKDF2, crypto: { ...SCRYPT.crypto, kdfparams: { ...SCRYPT.crypto.kdfparams, n: 2 ** 30 } } };
+    const odd = { ...PBKDF2, crypto: { ...SCRYPT.crypto, kdfparams: { ...SCRYPT.crypto.kdfparams, n: 3 } } };
     const cases = [
       [{ keystore, passwordFile: wrong }, /password does not open the keystore .*good\.json/],
       [{ keystore: join(folder, "none.json"), passwordFile: good }, /none\.json cannot be read/],
       [{ keystore: await written("text.json", "{"), passwordFile: good }, /no keystore of version 3/],
       [{ keystore: await written("hungry.json", hungry), passwordFile: good }, /crypto\.kdfparams\.n is wrong/],
+      [{ keystore: await written("odd.json", odd), passwordFile: good }, /crypto\.kdfparams is wrong/],
       [{ keystore, passwordFile: await written("empty", "\n") }, /no password for the keystore/],
     ] as const;
     for (const [source, reason] of cases) {
@@ -161,6 +165,40 @@ describe("a signer", () => {
     });
   });
 
+  test("can be an object of a class", async () => {
+    class Vault {
+      readonly address = OWN.address;
+      readonly #sign = (data: Hex) => `0x${sign(data).toCompactHex()}` as const;
+      async sign(data: Hex) {
+        return this.#sign(data);
+      }
+    }
+    expect(await signerAccount(new Vault()).signTypedData(typedData)).toBe(await OWN.signTypedData(typedData));
+  });
+
+  test("whose answer never ends is read no further than a signature is long, and shown on one line", async () => {
+    const part = Buffer.from(`no\n\u001b[31m${"x".repeat(65_536)}`);
+    let sent = 0;
+    const endless = createServer((_, response) => {
+      response.writeHead(403);
+      const more = () => {
+        while (!response.destroyed && response.write(part)) sent += part.length;
+      };
+      response.on("drain", more);
+      more();
+    });
+    await once(endless.listen(0, "127.0.0.1"), "listening");
+    const { port } = endless.address() as AddressInfo;
+    const account = signerAccount(httpSigner(OWN.address, `http://127.0.0.1:${port}/`));
+    await expect(account.signTypedData(typedData)).rejects.toMatchObject({
+      code: "signer_failed",
+      message: expect.stringMatching(/answered 403: no \[31mx{100,200}\.$/),
+    });
+    expect(sent).toBeLessThan(32 * 2 ** 20);
+    endless.closeAllConnections();
+    endless.close();
+  });
+
   test("that cannot be reached says where it was looked for", async () => {
     const account = signerAccount(httpSigner(OWN.address, "http://127.0.0.1:1/api/v1/eth1/sign/key"));
     const said = expect.stringMatching(/signing service at http:\/\/127\.0\.0\.1:1 cannot be reached/);
@@ -212,7 +250,7 @@ describe("the signing service of the examples", () => {
     const jwk = { kty: "EC", crv: "secp256k1", d: base64(KEY), x, y };
     const key = createPrivateKey({ key: jwk as never, format: "jwk" });
     pem = await written("key.pem", String(key.export({ type: "pkcs8", format: "pem" })));
-    service = spawned(["examples/signing-service.ts", pem, "0", contract]);
+    service = spawned(["examples/signing-service.ts", pem, "0", `${CHAIN_ID}`, contract]);
     signer = await printed(service, /^(0x\S+=http:\S+)$/m);
   });
   afterAll(() => stack.disposeAsync());
@@ -227,6 +265,36 @@ describe("the signing service of the examples", () => {
       code: "signer_failed",
       message: expect.stringContaining("answered 403: this key signs no transaction to 0x5e"),
     });
+  });
+
+  test("signs nothing for another chain, no ether, no foreign typed data, and nothing for a page", async () => {
+    const [address = "", url = ""] = signer.split("=");
+    const account = signerAccount(httpSigner(address as Hex, url));
+    const transaction = {
+      to: contract,
+      chainId: 31_337,
+      nonce: 0,
+      gas: 1n,
+      maxFeePerGas: 1n,
+      type: "eip1559",
+    } as const;
+    const refused = (message: string) => ({ code: "signer_failed", message: expect.stringContaining(message) });
+    await expect(account.signTransaction({ ...transaction, chainId: 999 })).rejects.toMatchObject(
+      refused("no transaction on chain 999"),
+    );
+    await expect(account.signTransaction({ ...transaction, value: 1n })).rejects.toMatchObject(
+      refused("this key sends no ether"),
+    );
+    const types = { Permit: [{ name: "spender", type: "address" }] } as const;
+    const message = { spender: TO } as const;
+    const domain = { name: "Mintmark", version: "1", chainId: 31_337, verifyingContract: TO } as const;
+    const permit = { domain, types, primaryType: "Permit", message } as const;
+    await expect(account.signTypedData(permit)).rejects.toMatchObject(refused("typed data of one contract only"));
+    const own = { ...permit, domain: { ...domain, verifyingContract: contract } } as const;
+    expect(await account.signTypedData(own)).toMatch(/^0x[0-9a-f]{130}$/);
+    const body = JSON.stringify({ data: "0x02" });
+    const page = { method: "POST", headers: { "content-type": "text/plain" }, body };
+    expect((await fetch(url, page)).status).toBe(415);
   });
 
   test("signs the operator's commits, so that the server has no key", async () => {
@@ -272,7 +340,7 @@ describe("the signing service of the examples", () => {
     // Only the log has the address of the service.
     expect(said.get(server)).toMatch(/signing service at http:\/\/127\.0\.0\.1:\d+ cannot be reached/);
     const { port } = new URL(signer.slice(signer.indexOf("=") + 1));
-    spawned(["examples/signing-service.ts", pem, port, contract]);
+    spawned(["examples/signing-service.ts", pem, port, `${CHAIN_ID}`, contract]);
     const read = async () => (await (await fetch(`${url}/public/v1/batches/zk-rollup-0`)).json()) as { l1TxHash: Hex };
     await expect.poll(async () => (await read()).l1TxHash, { timeout: 60_000, interval: 250 }).toMatch(/^0x/);
     const client = createTestClient({ mode: "anvil", transport: http(rpcUrl) });

@@ -72,6 +72,13 @@ describe("settings", () => {
     for (const line of lines) expect(line).toContain("EIP-55");
   });
 
+  test("services are whole URLs without credentials, which no request would carry", () => {
+    for (const url of ["http://name:word@member.example", "http://[bad"]) {
+      const lines = problems({ ...REQUIRED, MINTMARK_MEMBERS: `0x${"11".repeat(20)}=${url}` });
+      expect(lines.filter((line) => line.includes("without a user name or password"))).toHaveLength(1);
+    }
+  });
+
   test("that are unknown are likely typing errors", () => {
     const misspelt = { ...REQUIRED, MINTMARK_PROT: "1", MINTMARK_NOTHING_LIKE_IT: "1" };
     expect(problems(misspelt)).toEqual([

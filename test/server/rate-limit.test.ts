@@ -23,6 +23,16 @@ describe("token buckets", () => {
     expect(buckets.take("a", 0).remaining).toBe(5);
   });
 
+  test("callers who take nothing push nobody out who has spent", () => {
+    const buckets = new TokenBuckets("owner-relay", { units: 10, windowSeconds: 10 }, () => 0);
+    buckets.take("spent", 10);
+    for (let i = 0; i < 10_001; i++) {
+      buckets.take(`other ${i}`, 10);
+      buckets.giveBack(`other ${i}`, 10);
+    }
+    expect(buckets.take("spent", 1).granted).toBe(false);
+  });
+
   test("no more is ever granted than the burst and what refilled since", () => {
     const demand = fc.record({ cost: fc.nat(60), pause: fc.nat(3000) });
     fc.assert(
