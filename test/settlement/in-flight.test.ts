@@ -237,7 +237,8 @@ describe("several commits under way", () => {
   test("are each offered more once they are the next, when the fee rises in the middle", async () => {
     world = await createWorld();
     const { chain, engine, committee } = world;
-    const l1 = await connectOperator(chain, chain.request, { replaceAfterMs: 250 });
+    // Long enough that a slow machine mines the first one before it is offered again.
+    const l1 = await connectOperator(chain, chain.request, { replaceAfterMs: 600 });
     const offers = new Map<string, number>();
     engine.events.on("batchSubmitted", ({ batchId }) => offers.set(batchId, (offers.get(batchId) ?? 0) + 1));
     await sealMany(world, 4);
