@@ -24,9 +24,14 @@ export function kindOf(mode: Mode, inBlobs = false): BatchKind {
 
 /** `keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32))`. Throws `validation_failed` for a malformed hash. */
 export function batchRoot(kind: BatchKind, manifestRoot: Hash, content: Hash): Hash {
+  return rootOfKind(BATCH_KINDS.indexOf(kind), manifestRoot, content);
+}
+
+/** {@link batchRoot} by the kind's number. */
+export function rootOfKind(kind: number, manifestRoot: Hash, content: Hash): Hash {
   const preimage = new Uint8Array(66);
   preimage[0] = BATCH_ROOT_PREFIX;
-  preimage[1] = BATCH_KINDS.indexOf(kind);
+  preimage[1] = kind;
   writeHex(manifestRoot, HASH_BYTES, preimage, 2);
   writeHex(content, HASH_BYTES, preimage, 34);
   return bytesToHex(keccak256(preimage));

@@ -5,6 +5,7 @@ import { blobElementVectors } from "./blob-elements.ts";
 import { manifestVectors } from "./manifests.ts";
 import { attestationVectors, typedDataVectors } from "./signatures.ts";
 import { commitmentVectors, stateTreeVectors } from "./state-trees.ts";
+import { transferVectors } from "./transfers.ts";
 import { vaultProofVectors } from "./vault-proofs.ts";
 
 /**
@@ -26,6 +27,7 @@ export async function vectorFiles(): Promise<ReadonlyMap<string, string>> {
     "typed-data.json": typedDataVectors(),
     "manifests.json": manifestVectors(),
     "attestations.json": await attestationVectors(),
+    "transfers.json": await transferVectors(),
   };
   return new Map(Object.entries(contents).map(([name, content]) => [name, toJson(content)]));
 }

@@ -1,0 +1,175 @@
+import { recoverAddress, zeroAddress } from "viem";
+import type { Address, Hash, Hex, Standard, VaultId } from "../model.ts";
+import { type Transfer, TransferPart } from "./transfers.ts";
+
+/** A vault as transfers see it, minted or made by a transfer. */
+export interface TransferableVault {
+  readonly vaultId: VaultId;
+  readonly owner: Address;
+  /** Units at first, before any withdrawal. */
+  readonly amount: bigint;
+  /** Units withdrawn so far; 1 for a voided ERC-721. */
+  readonly withdrawn: bigint;
+  readonly standard: Standard;
+  readonly assetType: Hash;
+  /** Whether the asset is registered as transferable on the state's chain, since before the mint's batch. */
+  readonly transferable: boolean;
+  /** Of the batch that made the vault: its place among the commits of both modes. */
+  readonly sequence: bigint;
+}
+
+/** A session as L1 keeps it. Times are seconds; `revokedAt` 0 means never. */
+export interface TransferSession {
+  readonly authorizedAt: bigint;
+  readonly until: bigint;
+  readonly revokedAt: bigint;
+  /** Most units of one transfer. */
+  readonly limit: bigint;
+  /** The only asset; zero for every asset. */
+  readonly assetType: Hash;
+}
+
+/** The powers that a record can rest on. They are facts of L1, and of the record itself. */
+export interface TransferPowers {
+  /** Whose signature the record has; null for none, or an invalid one. */
+  readonly signer: Address | null;
+  /** The session of the vault's owner with the signer's key, if L1 knows one. */
+  readonly session: TransferSession | null;
+  /** When the vault's owner approved the group's digest; 0 for never. */
+  readonly approvedAt: bigint;
+}
+
+/** A record of a transfer batch that L1 has committed. */
+export interface CommittedRecord {
+  readonly transfer: Transfer;
+  readonly deadline: bigint;
+  /** Of its batch. */
+  readonly committedAt: bigint;
+  readonly sequence: bigint;
+}
+
+/** Why a record moves nothing. */
+export const TRANSFER_FAULTS = {
+  other_vault: "The record spends another vault.",
+  too_early: "The record is not behind the batch that made its vault.",
+  expired: "The batch came after the deadline.",
+  not_transferable: "The asset is not transferable.",
+  exhausted: "Nothing is left in the vault.",
+  amount: "The amount is not below the rest of the vault, or the token has no parts.",
+  not_authorized: "Neither the owner, nor a session in force, nor an approval covers the record.",
+} as const;
+/** A key of {@link TRANSFER_FAULTS}. */
+export type TransferFault = keyof typeof TRANSFER_FAULTS;
+
+/**
+ * The fault of a committed record over a vault, or null when the record moves it. Exactly the contract's rule. The answer
+ * never changes from a fault to null, and from null to a fault only when the vault is voided as a duplicate.
+ *
+ * @example
+ * const fault = transferFault(vault, record, { signer, session: null, approvedAt: 0n });
+ */
+export function transferFault(
+  vault: TransferableVault,
+  record: CommittedRecord,
+  powers: TransferPowers,
+): TransferFault | null {
+  const { transfer, deadline, committedAt, sequence } = record;
+  const rest = vault.amount - vault.withdrawn;
+  if (transfer.vaultId !== vault.vaultId) return "other_vault";
+  if (sequence <= vault.sequence) return "too_early";
+  if (committedAt > deadline) return "expired";
+  if (!vault.transferable) return "not_transferable";
+  if (rest <= 0n) return "exhausted";
+  if (transfer.amount !== 0n && (vault.standard === "erc721" || transfer.amount >= rest)) return "amount";
+  return isAuthorized(vault, transfer, committedAt, powers) ? null : "not_authorized";
+}
+
+/** Whether a record moves a vault; see {@link transferFault}. */
+export function validRecord(vault: TransferableVault, record: CommittedRecord, powers: TransferPowers): boolean {
+  return transferFault(vault, record, powers) === null;
+}
+
+/** The vault that a part of a valid record makes. A redemption's payee is the zero address, and so nobody. */
+export function transferredVault(
+  vault: TransferableVault,
+  { transfer, sequence }: Pick<CommittedRecord, "transfer" | "sequence">,
+  { outId, part }: { readonly outId: VaultId; readonly part: TransferPart },
+): TransferableVault {
+  const rest = vault.amount - vault.withdrawn;
+  const paid = transfer.amount === 0n ? rest : transfer.amount;
+  const [owner, amount] = part === TransferPart.payee ? [transfer.to, paid] : [vault.owner, rest - paid];
+  return { ...vault, vaultId: outId, owner, amount, withdrawn: 0n, sequence };
+}
+
+/** A record on the way from a mint to a tip. */
+export interface TransferHop extends CommittedRecord, TransferPowers {
+  readonly outId: VaultId;
+  readonly part: TransferPart;
+  /** Units withdrawn so far of the vault that this hop makes. */
+  readonly withdrawn: bigint;
+}
+
+/**
+ * The vault at the end of a chain of records, or the first fault and the number of valid hops before it.
+ *
+ * @example
+ * const { vault, fault } = followTransfers(minted, hops);
+ */
+export function followTransfers(
+  origin: TransferableVault,
+  hops: readonly TransferHop[],
+): { readonly vault: TransferableVault; readonly hops: number; readonly fault: TransferFault | null } {
+  let vault = origin;
+  for (const [i, hop] of hops.entries()) {
+    const fault = transferFault(vault, hop, hop);
+    if (fault !== null) return { vault, hops: i, fault };
+    vault = { ...transferredVault(vault, hop, hop), withdrawn: hop.withdrawn };
+  }
+  return { vault, hops: hops.length, fault: null };
+}
+
+/**
+ * The account whose signature a record has, as the contract's `ecrecover` sees it: 65 bytes `r ‖ s ‖ v`, v 27 or 28, a low
+ * s. Null for any other signature.
+ */
+export async function transferSigner(digest: Hash, signature: Hex): Promise<Address | null> {
+  if (!SIGNATURE.test(signature) || BigInt(`0x${signature.slice(66, 130)}`) > MAX_S) return null;
+  const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
+  return signer === null ? null : (signer.toLowerCase() as Address);
+}
+
+/** v is 27 or 28, because the precompile takes no other. */
+const SIGNATURE = /^0x[0-9a-f]{128}1[bc]$/;
+const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+
+function isAuthorized(
+  vault: TransferableVault,
+  transfer: Transfer,
+  committedAt: bigint,
+  { signer, session, approvedAt }: TransferPowers,
+): boolean {
+  const owner = vault.owner.toLowerCase();
+  if (owner === zeroAddress) return false;
+  if (signer?.toLowerCase() === owner) return true;
+  // Strictly later: what is approved in the second of a commit must not make that commit's record valid.
+  if (approvedAt !== 0n && approvedAt < committedAt) return true;
+  return signer !== null && session !== null && sessionCovers(session, vault, transfer, committedAt);
+}
+
+function sessionCovers(
+  session: TransferSession,
+  vault: TransferableVault,
+  transfer: Transfer,
+  committedAt: bigint,
+): boolean {
+  // A whole rest counts with the full amount, because the rest can shrink and an invalid record must stay invalid.
+  const units = transfer.amount === 0n ? vault.amount : transfer.amount;
+  return (
+    session.authorizedAt !== 0n &&
+    session.authorizedAt < committedAt &&
+    committedAt <= session.until &&
+    (session.revokedAt === 0n || committedAt <= session.revokedAt) &&
+    units <= session.limit &&
+    (BigInt(session.assetType) === 0n || BigInt(session.assetType) === BigInt(vault.assetType))
+  );
+}

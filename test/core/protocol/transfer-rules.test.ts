@@ -1,0 +1,176 @@
+import fc from "fast-check";
+import { zeroAddress } from "viem";
+import { describe, expect, it } from "vitest";
+import {
+  type CommittedRecord,
+  followTransfers,
+  type TransferableVault,
+  type TransferFault,
+  type TransferPowers,
+  type TransferSession,
+  transferFault,
+  transferredVault,
+  validRecord,
+} from "../../../core/protocol/transfer-rules.ts";
+import { derivedAddress, derivedHash } from "./vectors/derive.ts";
+
+const OWNER = derivedAddress("owner");
+const KEY = derivedAddress("key");
+const ANY_ASSET = `0x${"00".repeat(32)}` as const;
+const VAULT: TransferableVault = {
+  vaultId: 1n,
+  owner: OWNER,
+  amount: 100n,
+  withdrawn: 40n,
+  standard: "erc20",
+  assetType: derivedHash("asset"),
+  transferable: true,
+  sequence: 10n,
+};
+const RECORD: CommittedRecord = {
+  transfer: { vaultId: 1n, amount: 0n, to: derivedAddress("friend") },
+  deadline: 1000n,
+  committedAt: 1000n,
+  sequence: 11n,
+};
+const BY_OWNER: TransferPowers = { signer: OWNER, session: null, approvedAt: 0n };
+const SESSION: TransferSession = {
+  authorizedAt: 999n,
+  until: 1000n,
+  revokedAt: 0n,
+  limit: 100n,
+  assetType: ANY_ASSET,
+};
+const bySession = (change: Partial<TransferSession> = {}): TransferPowers => ({
+  signer: KEY,
+  session: { ...SESSION, ...change },
+  approvedAt: 0n,
+});
+const units = (amount: bigint): CommittedRecord => ({ ...RECORD, transfer: { ...RECORD.transfer, amount } });
+
+describe("a record", () => {
+  it("moves a vault that its owner signed away", () => {
+    expect(transferFault(VAULT, RECORD, BY_OWNER)).toBeNull();
+    expect(transferFault(VAULT, units(59n), BY_OWNER)).toBeNull();
+  });
+
+  it.each<[TransferFault, string, Partial<TransferableVault>, CommittedRecord, TransferPowers]>([
+    ["other_vault", "of another vault", { vaultId: 2n }, RECORD, BY_OWNER],
+    ["too_early", "in the vault's own batch", { sequence: 11n }, RECORD, BY_OWNER],
+    ["too_early", "before the vault's batch", { sequence: 12n }, RECORD, BY_OWNER],
+    ["expired", "after the deadline", {}, { ...RECORD, committedAt: 1001n }, BY_OWNER],
+    ["not_transferable", "of another kind of asset", { transferable: false }, RECORD, BY_OWNER],
+    ["exhausted", "of an empty vault", { withdrawn: 100n }, RECORD, BY_OWNER],
+    ["amount", "of the whole rest by its number", {}, units(60n), BY_OWNER],
+    ["amount", "of a part of an ERC-721", { standard: "erc721", amount: 1n, withdrawn: 0n }, units(1n), BY_OWNER],
+    ["not_authorized", "of nobody's vault", { owner: zeroAddress }, RECORD, { ...BY_OWNER, signer: zeroAddress }],
+    ["not_authorized", "without a signer", {}, RECORD, { ...BY_OWNER, signer: null }],
+    ["not_authorized", "of another signer", {}, RECORD, { ...BY_OWNER, signer: KEY }],
+    ["not_authorized", "approved in the commit's second", {}, RECORD, { ...BY_OWNER, signer: null, approvedAt: 1000n }],
+    ["not_authorized", "of a session that begins in that second", {}, RECORD, bySession({ authorizedAt: 1000n })],
+    ["not_authorized", "of a session that never began", {}, RECORD, bySession({ authorizedAt: 0n })],
+    ["not_authorized", "of an expired session", {}, RECORD, bySession({ until: 999n })],
+    ["not_authorized", "of a revoked session", {}, RECORD, bySession({ revokedAt: 999n })],
+    ["not_authorized", "above a session's limit", {}, units(51n), bySession({ limit: 50n })],
+    ["not_authorized", "of a whole vault above the limit", {}, RECORD, bySession({ limit: 99n })],
+    ["not_authorized", "of an asset outside the session", {}, RECORD, bySession({ assetType: derivedHash("other") })],
+  ])("has the fault %s: %s", (fault, _, change, record, powers) => {
+    expect(transferFault({ ...VAULT, ...change }, record, powers)).toBe(fault);
+    expect(validRecord({ ...VAULT, ...change }, record, powers)).toBe(false);
+  });
+
+  it("moves a vault by an earlier approval, or by a session in force", () => {
+    expect(validRecord(VAULT, RECORD, { signer: null, session: null, approvedAt: 999n })).toBe(true);
+    expect(validRecord(VAULT, RECORD, bySession())).toBe(true);
+    expect(validRecord(VAULT, RECORD, bySession({ revokedAt: 1000n, assetType: VAULT.assetType }))).toBe(true);
+    expect(validRecord(VAULT, units(50n), bySession({ limit: 50n }))).toBe(true);
+  });
+
+  it("that moves nothing never moves anything later, whatever happens on L1", () => {
+    const few = fc.bigInt({ min: 0n, max: 6n });
+    const states = fc.record({
+      amount: fc.bigInt({ min: 1n, max: 6n }),
+      withdrawn: few,
+      recordAmount: few,
+      committedAt: few,
+      deadline: few,
+      signer: fc.constantFrom(OWNER, KEY, null),
+      approvedAt: few,
+      session: fc.record({ authorizedAt: few, until: few, revokedAt: few, limit: few }),
+      // What the chain does after the commit, at its time or later.
+      more: few,
+      later: fc.record({ authorize: fc.boolean(), approve: fc.boolean(), revoke: fc.boolean(), delay: few }),
+    });
+    fc.assert(
+      fc.property(states, (s) => {
+        const vault = { ...VAULT, amount: s.amount, withdrawn: s.withdrawn > s.amount ? s.amount : s.withdrawn };
+        const record = { ...units(s.recordAmount), committedAt: s.committedAt, deadline: s.deadline };
+        // L1 knows nothing of the future: what is there at the commit was there at its time or before.
+        const known = (time: bigint) => (time > s.committedAt ? 0n : time);
+        const session = {
+          ...s.session,
+          authorizedAt: known(s.session.authorizedAt),
+          revokedAt: known(s.session.revokedAt),
+          assetType: ANY_ASSET,
+        };
+        const before: TransferPowers = { signer: s.signer, session, approvedAt: known(s.approvedAt) };
+        const now = s.committedAt + s.later.delay;
+        const once = (present: bigint, happens: boolean) => (present === 0n && happens ? now : present);
+        const isOpen = session.authorizedAt === 0n && session.revokedAt === 0n;
+        const after: TransferPowers = {
+          signer: s.signer,
+          approvedAt: once(before.approvedAt, s.later.approve),
+          session: {
+            ...session,
+            authorizedAt: once(session.authorizedAt, s.later.authorize && isOpen),
+            revokedAt: once(session.revokedAt, s.later.revoke),
+          },
+        };
+        const valid = validRecord(vault, record, before);
+        const withdrawn = vault.withdrawn + (s.more > vault.amount - vault.withdrawn ? 0n : s.more);
+        // The contract lets nobody withdraw from a vault that a valid record moved.
+        const next = valid ? vault : { ...vault, withdrawn };
+        expect(validRecord(next, record, after)).toBe(valid);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+describe("a chain of records", () => {
+  const part = (outId: bigint, which: 0 | 1) => ({ outId, part: which });
+
+  it("splits a vault into exactly what was left", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 59n }), (amount) => {
+        const parts = ([0, 1] as const).map((which) => transferredVault(VAULT, units(amount), part(7n, which)));
+        expect(parts.reduce((sum, made) => sum + made.amount, 0n)).toBe(60n);
+        expect(parts.map(({ owner }) => owner)).toEqual([RECORD.transfer.to, OWNER]);
+        expect(parts.every(({ sequence, withdrawn }) => sequence === 11n && withdrawn === 0n)).toBe(true);
+      }),
+    );
+  });
+
+  it("is followed to its tip, or to its first fault", () => {
+    const friend = RECORD.transfer.to;
+    const first = { ...units(20n), ...BY_OWNER, ...part(2n, 0), withdrawn: 5n };
+    const second = {
+      ...RECORD,
+      sequence: 12n,
+      transfer: { vaultId: 2n, amount: 0n, to: KEY },
+      ...BY_OWNER,
+      signer: friend,
+      ...part(3n, 0),
+      withdrawn: 0n,
+    };
+    const tip = followTransfers(VAULT, [first, second]);
+    expect(tip).toMatchObject({ hops: 2, fault: null, vault: { vaultId: 3n, owner: KEY, amount: 15n, withdrawn: 0n } });
+    expect(followTransfers(VAULT, [first, { ...second, signer: OWNER }])).toMatchObject({
+      hops: 1,
+      fault: "not_authorized",
+      vault: { vaultId: 2n, owner: friend },
+    });
+    expect(followTransfers(VAULT, [second])).toMatchObject({ hops: 0, fault: "other_vault" });
+    expect(followTransfers(VAULT, [])).toEqual({ vault: VAULT, hops: 0, fault: null });
+  });
+});

@@ -1,0 +1,222 @@
+import fc from "fast-check";
+import { type Hex, hashTypedData, zeroAddress } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import { describe, expect, it } from "vitest";
+import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
+import {
+  decodeTransferData,
+  encodeTransferData,
+  MAX_TRANSFER_SLOTS,
+  TransferDataError,
+  type TransferGroup,
+  transferLeaves,
+  transferOutputs,
+} from "../../../core/protocol/transfer-data.ts";
+import { transferSigner } from "../../../core/protocol/transfer-rules.ts";
+import {
+  isRedemption,
+  sessionTypedData,
+  transferBatchDigest,
+  transfersDigest,
+  transfersTypedData,
+} from "../../../core/protocol/transfers.ts";
+import { validiumBatchDigest } from "../../../core/protocol/typed-data.ts";
+import { packVaultId } from "../../../core/protocol/vault.ts";
+import { naiveDecode, naiveDigest, naiveEncode, naiveLeaves } from "../naive/naive-transfers.ts";
+import { readVectors } from "./vector-file.ts";
+import { derivedAddress, derivedHash, SETTLEMENT } from "./vectors/derive.ts";
+import { ONE, tooManySlots } from "./vectors/transfers.ts";
+
+const invalid = expect.objectContaining({ code: "validation_failed" });
+const anyId = fc
+  .record({
+    mode: fc.constantFrom("validium", "zk-rollup"),
+    batchNumber: fc.oneof(fc.integer({ min: 0, max: 2 }), fc.constant(2 ** 32 - 1)),
+    slot: fc.oneof(fc.integer({ min: 0, max: 3 }), fc.constant(2 ** 20 - 1)),
+  })
+  .map((place) => packVaultId(place as Parameters<typeof packVaultId>[0]));
+const anyAddress = fc.oneof(fc.uint8Array({ minLength: 20, maxLength: 20 }).map(bytesToHex), fc.constant(zeroAddress));
+const anyTransfer = fc.record({
+  vaultId: anyId,
+  amount: fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: (1n << 64n) - 1n })),
+  to: anyAddress,
+});
+const anyGroup: fc.Arbitrary<TransferGroup> = fc.record({
+  transfers: fc.array(anyTransfer, { minLength: 1, maxLength: 5 }),
+  deadline: fc.bigInt({ min: 0n, max: (1n << 40n) - 1n }),
+  signature: fc.oneof(fc.constant<Hex>("0x"), fc.uint8Array({ minLength: 65, maxLength: 65 }).map(bytesToHex)),
+});
+const anyGroups = fc.array(anyGroup, { minLength: 1, maxLength: 4 });
+const isDistinct = (groups: readonly TransferGroup[]) => {
+  const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
+  return new Set(ids).size === ids.length;
+};
+const verdict = (data: Uint8Array) => {
+  try {
+    return decodeTransferData(data);
+  } catch (error) {
+    if (error instanceof TransferDataError) return null;
+    throw error;
+  }
+};
+
+describe("transfer data", () => {
+  it("is what the page says, and is read back", () => {
+    fc.assert(
+      fc.property(anyGroups.filter(isDistinct), (groups) => {
+        const data = encodeTransferData(groups);
+        expect(bytesToHex(data)).toBe(naiveEncode(groups));
+        expect(decodeTransferData(data)).toEqual(groups);
+        expect(naiveDecode(bytesToHex(data))).toEqual(groups);
+      }),
+    );
+  });
+
+  it("that is damaged is read or refused as the page says", () => {
+    const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 3 });
+    const cut = fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: -3, max: 3 }));
+    fc.assert(
+      fc.property(anyGroups, damage, cut, (groups, bytes, length) => {
+        const honest = hexToBytes(naiveEncode(groups));
+        const data = new Uint8Array(Math.max(0, honest.length + length));
+        data.set(honest.subarray(0, data.length));
+        for (const [at, value] of bytes) data[at % Math.max(1, data.length)] = value;
+        expect(verdict(data)).toEqual(naiveDecode(bytesToHex(data)));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("has the leaves that the page says, two for each split", () => {
+    fc.assert(
+      fc.property(anyGroups, fc.integer({ min: 0, max: 2 ** 32 - 1 }), (groups, batchNumber) => {
+        const leaves = naiveLeaves(groups, batchNumber);
+        expect(bytesToHex(transferLeaves(groups, batchNumber))).toBe(`0x${leaves.map((l) => l.slice(2)).join("")}`);
+        const outputs = transferOutputs(groups, batchNumber);
+        expect(outputs.map(({ outId }) => outId)).toEqual(
+          outputs.map((_, slot) => packVaultId({ mode: "zk-rollup", batchNumber, slot })),
+        );
+        for (const [slot, output] of outputs.entries()) {
+          if (output.part === 1) expect(outputs[slot - 1]).toMatchObject({ part: 0, transfer: output.transfer });
+        }
+      }),
+    );
+  });
+
+  const { vectors, refused } = readVectors<{
+    vectors: readonly { name: string; data: Hex; leaves?: readonly Hex[] }[];
+    refused: readonly { name: string; reason: string; data: Hex }[];
+  }>("transfers.json");
+
+  it.each(vectors)("of the vectors is canonical: $name", ({ data }) => {
+    const groups = decodeTransferData(hexToBytes(data));
+    expect(bytesToHex(encodeTransferData(groups))).toBe(data);
+    expect(naiveDecode(data)).toEqual(groups);
+  });
+
+  it.each(refused)("refuses $name", ({ reason, data }) => {
+    expect(() => decodeTransferData(hexToBytes(data))).toThrow(expect.objectContaining({ reason }));
+    expect(naiveDecode(data)).toBeNull();
+  });
+
+  it.each(["", ONE])("refuses too many slots, with amount '%s'", (amount) => {
+    const data = tooManySlots(amount);
+    expect(() => decodeTransferData(hexToBytes(data))).toThrow(expect.objectContaining({ reason: "too_many_slots" }));
+    expect(naiveDecode(data)).toBeNull();
+  });
+
+  it("can hold the most slots", () => {
+    const transfers = (from: number) =>
+      Array.from({ length: 1024 }, (_, i) => ({ vaultId: BigInt(from + i), amount: 0n, to: derivedAddress("many") }));
+    const groups = Array.from(
+      { length: MAX_TRANSFER_SLOTS / 1024 },
+      (_, i) => ({ transfers: transfers(1024 * i), deadline: 1n, signature: "0x" }) as const,
+    );
+    expect(decodeTransferData(encodeTransferData(groups)).length).toBe(groups.length);
+  });
+
+  it("is not written for values out of bounds", () => {
+    const transfer = { vaultId: 1n, amount: 0n, to: derivedAddress("to") };
+    const group: TransferGroup = { transfers: [transfer], deadline: 1n, signature: "0x" };
+    const wrong: readonly TransferGroup[] = [
+      { ...group, transfers: [] },
+      { ...group, transfers: [{ ...transfer, vaultId: 1n << 52n }] },
+      { ...group, transfers: [{ ...transfer, amount: 1n << 64n }] },
+      { ...group, transfers: [{ ...transfer, to: "0x12" }] },
+      { ...group, deadline: 1n << 40n },
+      { ...group, signature: "0x12" },
+    ];
+    for (const bad of wrong) expect(() => encodeTransferData([bad])).toThrow(invalid);
+    expect(() => encodeTransferData([])).toThrow(expect.objectContaining({ reason: "no_group" }));
+    expect(() => encodeTransferData([group, group])).toThrow(expect.objectContaining({ reason: "spent_twice" }));
+  });
+});
+
+describe("the messages of transfers", () => {
+  const transfer = { vaultId: 1n, amount: 0n, to: derivedAddress("to") };
+
+  it("have the digests that viem makes of their types", () => {
+    const bounded = anyGroup.filter(
+      (group) => isDistinct([group]) && group.transfers.every(({ amount }) => amount < 1n << 63n),
+    );
+    fc.assert(
+      fc.property(bounded, (group) => {
+        expect(transfersDigest(SETTLEMENT, group)).toBe(naiveDigest(SETTLEMENT, group));
+      }),
+    );
+  });
+
+  it("are refused when no batch could hold them", () => {
+    const wrong = [
+      { transfers: [], deadline: 1n },
+      { transfers: [transfer, transfer], deadline: 1n },
+      { transfers: Array.from({ length: 1025 }, (_, i) => ({ ...transfer, vaultId: BigInt(i) })), deadline: 1n },
+      { transfers: [{ ...transfer, amount: 1n << 63n }], deadline: 1n },
+      { transfers: [{ ...transfer, amount: -1n }], deadline: 1n },
+      { transfers: [{ ...transfer, vaultId: 1n << 60n }], deadline: 1n },
+      { transfers: [transfer], deadline: 1n << 40n },
+    ];
+    for (const message of wrong) expect(() => transfersTypedData(SETTLEMENT, message)).toThrow(invalid);
+    const session = { key: transfer.to, until: 1n, limit: 1n, assetType: derivedHash("asset") };
+    expect(() => sessionTypedData(SETTLEMENT, { ...session, limit: 0n })).toThrow(invalid);
+    expect(() => sessionTypedData(SETTLEMENT, { ...session, until: 1n << 64n })).toThrow(invalid);
+  });
+
+  it("of a member count for no validium batch", () => {
+    const batch = {
+      history: derivedHash("h"),
+      batchNumber: 1,
+      batchRoot: derivedHash("r"),
+      vaultCount: 1,
+      dataHash: derivedHash("d"),
+      epoch: 0n,
+    };
+    expect(transferBatchDigest(SETTLEMENT, batch)).not.toBe(validiumBatchDigest(SETTLEMENT, batch));
+  });
+
+  it("tell a redemption from a gift", () => {
+    expect(isRedemption({ to: zeroAddress })).toBe(true);
+    expect(isRedemption(transfer)).toBe(false);
+  });
+
+  it("are signed as the contract's ecrecover sees it", async () => {
+    const owner = privateKeyToAccount(derivedHash("an owner"));
+    const typedData = transfersTypedData(SETTLEMENT, { transfers: [transfer], deadline: 1n });
+    const digest = hashTypedData(typedData);
+    const signature = await owner.signTypedData(typedData);
+    expect(await transferSigner(digest, signature)).toBe(owner.address.toLowerCase());
+    const v = Number(`0x${signature.slice(130)}`);
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+    const high = (order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, "0");
+    const spoiled: readonly Hex[] = [
+      "0x",
+      signature.slice(0, -2) as Hex,
+      `${signature}00`,
+      `${signature.slice(0, 130)}0${v - 27}` as Hex,
+      `${signature.slice(0, 66)}${high}${(55 - v).toString(16)}` as Hex,
+      `0x${"00".repeat(64)}1b`,
+    ];
+    for (const bad of spoiled) expect(await transferSigner(digest, bad)).toBeNull();
+    expect(await transferSigner(derivedHash("another"), signature)).not.toBe(owner.address.toLowerCase());
+  });
+});
