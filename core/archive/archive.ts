@@ -7,7 +7,8 @@ import { stateLeaf } from "../protocol/commitment.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import type { Database } from "../store/ports.ts";
 import { ArchiveReads } from "./archive-reads.ts";
-import { type DerivedBatch, deriveBatch, derivingOptions, hasBlobs, isBatch, vaultsOf } from "./derive.ts";
+import { checkedBatch } from "./committed-data.ts";
+import { type DerivedBatch, deriveBatch, derivingOptions, vaultsOf } from "./derive.ts";
 import {
   BYTES,
   batchKey,
@@ -217,13 +218,8 @@ export class Archive extends ArchiveReads {
 
   /** The writes for a batch's data, after checking it. */
   async #dataEntries(commit: Commit, data: Uint8Array): Promise<ReadonlyMap<string, string>> {
-    const { mode, batchNumber } = commit;
-    const batch = deriveBatch(mode, batchNumber, data, derivingOptions(commit));
-    const hashes = commit.blobs?.versionedHashes;
-    if (!isBatch(batch, commit) || (hashes !== undefined && !(await hasBlobs(data, hashes, this.kzg)))) {
-      throw new MintmarkError("validation_failed", `the data does not match batch ${mode}-${batchNumber} on L1`);
-    }
-    return (await this.indexing(mode, batchNumber, batch, commit)).puts;
+    const batch = await checkedBatch(commit, data, this.kzg);
+    return (await this.indexing(commit.mode, commit.batchNumber, batch, commit)).puts;
   }
 
   async #write(

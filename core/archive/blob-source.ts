@@ -1,14 +1,10 @@
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { MintmarkError } from "../errors.ts";
-import type { Kzg } from "../kzg/kzg.ts";
-import type { Hash, Mode } from "../model.ts";
-import type { L1Reader } from "../ports.ts";
-import { BLOB_BYTES, blobBatchData } from "../protocol/blob-batch.ts";
+import type { Hash } from "../model.ts";
+import { BLOB_BYTES } from "../protocol/blob-batch.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { versionedHash } from "../protocol/kzg.ts";
-import { type BatchSource, readBody } from "./batch-source.ts";
-import type { Commit } from "./records.ts";
+import { readBody } from "./batch-source.ts";
 
 /** Which blobs a commit has, and where the beacon chain keeps them. */
 export interface BlobPlace {
@@ -127,52 +123,4 @@ export class BlobFolder implements BlobSource {
       await file?.close();
     }
   }
-}
-
-/** What {@link batchesFrom} needs besides the sources. */
-export interface BlobReading {
-  /** L1's record of a batch. */
-  commit(mode: Mode, batchNumber: number): Promise<Pick<Commit, "blockNumber" | "vaultCount" | "blobs"> | null>;
-  readonly kzg: Kzg;
-  readonly l1: Pick<L1Reader, "block">;
-}
-
-/**
- * Sources of blobs as sources of batches, in order. Each adds the blobs that it has to those of the sources before it,
- * and gives the batch once all of its blobs are there.
- */
-export function batchesFrom(sources: readonly BlobSource[], reading: BlobReading): readonly BatchSource[] {
-  const { kzg, l1 } = reading;
-  let current = "";
-  const found = new Map<Hash, Uint8Array>();
-  return sources.map((source) => ({
-    name: source.name,
-    async batchData(mode, batchNumber, signal) {
-      const commit = await reading.commit(mode, batchNumber);
-      if (commit === null || commit.blobs === undefined) return null;
-      if (current !== `${mode}-${batchNumber}`) found.clear();
-      current = `${mode}-${batchNumber}`;
-      const { assets, versionedHashes } = commit.blobs;
-      const wanted = new Set(versionedHashes.filter((hash) => !found.has(hash)));
-      const place = { beaconBlock: await beaconBlockOf(commit.blockNumber, l1), versionedHashes: [...wanted] };
-      for (const blob of await source.blobs(place, signal)) {
-        if (wanted.size === 0) break;
-        const hash = versionedHash(await kzg.commitment(blob));
-        if (wanted.delete(hash)) found.set(hash, blob);
-      }
-      if (wanted.size > 0) return null;
-      const elements = new Uint8Array(versionedHashes.length * BLOB_BYTES);
-      for (const [i, hash] of versionedHashes.entries()) elements.set(found.get(hash) as Uint8Array, i * BLOB_BYTES);
-      return blobBatchData({ vaultCount: commit.vaultCount, assets, elements });
-    },
-  }));
-}
-
-/** The next block names the beacon block of this one. */
-async function beaconBlockOf(blockNumber: bigint, l1: Pick<L1Reader, "block">): Promise<Hash> {
-  const root = (await l1.block(blockNumber + 1n))?.parentBeaconBlockRoot;
-  if (root !== undefined && BigInt(root) !== 0n) return root;
-  const block = await l1.block(blockNumber);
-  if (block === null) throw new MintmarkError("l1_failed", `the node has no block ${blockNumber}`);
-  return block.hash;
 }

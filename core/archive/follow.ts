@@ -2,8 +2,7 @@ import { blockRanges, eventsUpTo, overlapping, requireBlock } from "../blocks.ts
 import { MintmarkError } from "../errors.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
 import type { Archive } from "./archive.ts";
-import type { BatchSource } from "./batch-source.ts";
-import { type BlobReading, type BlobSource, batchesFrom } from "./blob-source.ts";
+import { CommittedData, type DataSources } from "./committed-data.ts";
 
 /** The part of L1 that an archive follows. */
 export type FollowedChain = Pick<L1Reader, "block" | "events" | "finalizedBlockNumber" | "rollupData">;
@@ -16,22 +15,16 @@ export interface Progress {
 }
 
 /** Options of {@link follow}. */
-export interface FollowOptions {
+export interface FollowOptions extends DataSources {
   readonly archive: Archive;
   readonly l1: FollowedChain;
   /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
   /** Default: the newest final block. Other blocks can be replaced; then the archive must be rebuilt. */
   readonly toBlock?: bigint;
-  /** Sources of the blobs of rollup batches, asked before {@link FollowOptions.sources}. */
-  readonly blobs?: readonly BlobSource[];
-  /** Sources of validium data, and of rollup data that the chain does not give, in this order. */
-  readonly sources?: readonly BatchSource[];
-  /** Total milliseconds that one source may spend without giving data; default 120,000. */
-  readonly wasteMs?: number;
   readonly onProgress?: (progress: Progress) => void;
   /** Called when a source fails or gives other data. The next source follows. */
-  readonly onFault?: (source: BatchSource, batchId: string, error: unknown) => void;
+  readonly onFault?: (source: { readonly name: string }, batchId: string, error: unknown) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -62,52 +55,28 @@ export async function follow(options: FollowOptions): Promise<void> {
   await supplyMissing(options);
 }
 
-/** The batch data of a commit; null when the chain does not give it. Then the chain and the sources are asked later. */
+/** The calldata of a commit; null when the chain does not give it. Then the chain and the sources are asked later. */
 async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array | null> {
-  if (event.type !== "batchCommitted" || event.mode !== "zk-rollup") return null;
+  if (event.type !== "batchCommitted" || event.mode !== "zk-rollup" || event.blobs !== undefined) return null;
   return l1.rollupData(event.txHash);
 }
 
-/** Asks for missing data. A source may be malicious and stall: one that has used up its time is skipped this run. */
+/** Asks for missing data. The next run retries, with new patience for each source. */
 async function supplyMissing(options: FollowOptions): Promise<void> {
-  const { archive, blobs = [], onFault, wasteMs = 120_000, signal } = options;
-  const sources = [chainOf(options), ...batchesFrom(blobs, readingOf(options)), ...(options.sources ?? [])];
-  const left = new Map(sources.map((source) => [source, wasteMs]));
+  const { archive, l1, onFault, signal } = options;
+  const committed = new CommittedData(l1, archive.kzg, options);
   for (const { mode, batchNumber } of await archive.missing()) {
-    for (const source of sources) {
-      const patience = left.get(source) ?? 0;
-      if (patience <= 0) continue;
-      signal?.throwIfAborted();
-      const began = performance.now();
-      const late = AbortSignal.timeout(Math.ceil(patience));
-      try {
-        const data = await source.batchData(mode, batchNumber, signal ? AbortSignal.any([late, signal]) : late);
-        if (data !== null) {
-          await archive.supply(mode, batchNumber, data);
-          break;
-        }
-      } catch (error) {
-        signal?.throwIfAborted();
-        onFault?.(source, `${mode}-${batchNumber}`, error);
-      }
-      left.set(source, late.aborted ? 0 : patience - (performance.now() - began));
-    }
+    const commit = await archive.commit(mode, batchNumber);
+    if (commit === null) continue;
+    await committed.find(
+      commit,
+      (data) => archive.supply(mode, batchNumber, data),
+      (source, error) => {
+        if (error !== null) onFault?.(source, `${mode}-${batchNumber}`, error);
+      },
+      signal,
+    );
   }
-}
-
-function readingOf({ archive, l1 }: FollowOptions): BlobReading {
-  return { commit: (mode, batchNumber) => archive.commit(mode, batchNumber), kzg: archive.kzg, l1 };
-}
-
-/** L1 as a source of rollup batches. A node can lack a transaction that another node reported, or have dropped it. */
-function chainOf({ archive, l1 }: FollowOptions): BatchSource {
-  return {
-    name: "L1",
-    async batchData(mode, batchNumber) {
-      const commit = mode === "zk-rollup" ? await archive.commit(mode, batchNumber) : null;
-      return commit === null ? null : l1.rollupData(commit.txHash);
-    },
-  };
 }
 
 /** The followed block must still exist: an archive takes only final blocks. */

@@ -9,9 +9,8 @@ import { OpenBatch } from "../ledger/open-batch.ts";
 import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
 import type { ClaimedBatch } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
-import { decodeBatch } from "../protocol/batch-decoder.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
-import { decodeBlobBatch, isBlobBatchData } from "../protocol/blob-batch.ts";
+import { isBlobBatchData, trustedSlots } from "../protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { itemRecords, itemsOf } from "../sealing/batch-items.ts";
@@ -148,8 +147,7 @@ async function incomingBatch(
   const assetIndexOf = assetIndices(ledger);
   const now = ledger.now();
   const voids: VoidRun[] = [];
-  const { slots } = inBlobs ? decodeBlobBatch(data) : decodeBatch(data);
-  const vaults = slots.map((entry, slot): StoredVault => {
+  const vaults = trustedSlots(data).map((entry, slot): StoredVault => {
     const own = here !== undefined && slot < here.count ? here.at(slot) : null;
     if (entry === null) {
       voids.push({ firstSlot: slot, count: 1, failure: VOID });

@@ -1,22 +1,14 @@
-import type { BatchSource } from "../archive/batch-source.ts";
-import { type BlobSource, batchesFrom } from "../archive/blob-source.ts";
-import {
-  committedProof,
-  type DerivedBatch,
-  deriveBatch,
-  derivingOptions,
-  hasBlobs,
-  isBatch,
-} from "../archive/derive.ts";
+import { CommittedData, type DataSources } from "../archive/committed-data.ts";
+import { committedProof } from "../archive/derive.ts";
 import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import { type Kzg, KzgThread } from "../kzg/kzg.ts";
-import type { VaultId } from "../model.ts";
+import { type Kzg, withKzg } from "../kzg/kzg.ts";
+import { batchIdOf, type VaultId } from "../model.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import type { BatchVaultProof } from "../protocol/proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
-import { type ExitKit, requireWholeKit } from "./kit.ts";
+import { type ExitKit, requireFittingParts } from "./kit.ts";
 
 /** The chain that checks a new exit kit. */
 export type KitChain = Pick<L1Reader, "settlement" | "registration" | "maturity" | "verifyVault">;
@@ -53,20 +45,16 @@ export async function exportExitKit(
     assetPath,
     maturesAt: standard === "erc721" ? header.committedAt + (await l1.maturity()) : null,
   };
-  requireWholeKit(kit);
+  requireFittingParts(kit);
   await l1.verifyVault(kit);
   return kit;
 }
 
 /** Options of {@link proveFromL1}. */
-export interface ProveFromL1Options {
+export interface ProveFromL1Options extends DataSources {
   readonly l1: Pick<L1Reader, "block" | "blockNumber" | "events" | "rollupData">;
   /** The deployment block of the settlement contract, or any block before the batch's commit. */
   readonly fromBlock: bigint;
-  /** Sources of the blobs of a rollup batch, asked before {@link ProveFromL1Options.sources}. */
-  readonly blobs?: readonly BlobSource[];
-  /** Sources of the data of a validium batch, or of one in blobs, in this order. */
-  readonly sources?: readonly BatchSource[];
   /** Checks and opens blobs. Default: a thread of its own. */
   readonly kzg?: Kzg;
   readonly signal?: AbortSignal;
@@ -83,59 +71,21 @@ export interface ProveFromL1Options {
  */
 export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options): Promise<BatchVaultProof> {
   const commit = await findCommit(vaultId, options);
-  if (options.kzg !== undefined) return proofFrom(commit, vaultId, options, options.kzg);
-  const own = new KzgThread();
-  try {
-    return await proofFrom(commit, vaultId, options, own);
-  } finally {
-    await own.close();
-  }
-}
-
-async function proofFrom(
-  commit: CommitEvent,
-  vaultId: VaultId,
-  options: ProveFromL1Options,
-  kzg: Kzg,
-): Promise<BatchVaultProof> {
-  const { mode, batchNumber } = commit;
-  const faults: string[] = [];
-  for (const [name, read] of readersOf(commit, options, kzg)) {
-    try {
-      const data = await read();
-      const batch = data === null ? null : deriveBatch(mode, batchNumber, data, derivingOptions(commit));
-      if (batch !== null && data !== null && (await isCommitted(batch, data, commit, kzg))) {
-        return await committedProof(batch, vaultId, commit, kzg);
-      }
-      faults.push(`${name}: ${batch === null ? "does not have it" : "gave other data"}`);
-    } catch (error) {
-      if (options.signal?.aborted) throw error;
-      if (error instanceof MintmarkError && error.code === "vault_not_found") throw error;
-      faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
-  const asked = faults.length === 0 ? "name a member or the engine's server as a source" : faults.join("; ");
-  throw new MintmarkError("proof_not_ready", `No source gave the data of ${mode}-${batchNumber}: ${asked}.`);
+  return withKzg(options.kzg, async (kzg) => {
+    const faults: string[] = [];
+    const onFault = ({ name }: { readonly name: string }, error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      faults.push(`${name}: ${error === null ? "does not have it" : why}`);
+    };
+    const found = await new CommittedData(options.l1, kzg, options).batch(commit, onFault, options.signal);
+    if (found !== null) return committedProof(found.batch, vaultId, commit, kzg);
+    const asked = faults.length === 0 ? "name a member or the engine's server as a source" : faults.join("; ");
+    const batchId = batchIdOf(commit.mode, commit.batchNumber);
+    throw new MintmarkError("proof_not_ready", `No source gave the data of ${batchId}: ${asked}.`);
+  });
 }
 
 type CommitEvent = L1Event & { readonly type: "batchCommitted" };
-
-async function isCommitted(batch: DerivedBatch, data: Uint8Array, commit: CommitEvent, kzg: Kzg): Promise<boolean> {
-  const { blobs } = commit;
-  return isBatch(batch, commit) && (blobs === undefined || hasBlobs(data, blobs.versionedHashes, kzg));
-}
-
-/** The sources of a batch's data, by name, in order. */
-function readersOf(commit: CommitEvent, { l1, blobs = [], sources = [], signal }: ProveFromL1Options, kzg: Kzg) {
-  const { mode, batchNumber, txHash } = commit;
-  const inCalldata = mode === "zk-rollup" && commit.blobs === undefined;
-  const onL1 = inCalldata ? [["L1", () => l1.rollupData(txHash)] as const] : [];
-  const inBlobs = batchesFrom(blobs, { commit: async () => commit, kzg, l1 });
-  const elsewhere = [...inBlobs, ...sources].map(
-    (source) => [source.name, () => source.batchData(mode, batchNumber, signal)] as const,
-  );
-  return [...onL1, ...elsewhere];
-}
 
 async function findCommit(vaultId: VaultId, { l1, fromBlock, signal }: ProveFromL1Options): Promise<CommitEvent> {
   const { mode, batchNumber } = unpackVaultId(vaultId);

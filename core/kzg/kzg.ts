@@ -155,6 +155,17 @@ export class KzgThread implements Kzg {
   }
 }
 
+/** Runs the work with the given {@link Kzg}, or with a thread of its own, which is closed afterwards. */
+export async function withKzg<T>(given: Kzg | undefined, work: (kzg: Kzg) => Promise<T>): Promise<T> {
+  if (given !== undefined) return work(given);
+  const own = new KzgThread();
+  try {
+    return await work(own);
+  } finally {
+    await own.close();
+  }
+}
+
 function checked(blob: Uint8Array): Uint8Array {
   if (blob.length !== BLOB_BYTES) {
     throw new MintmarkError("validation_failed", `a blob has ${BLOB_BYTES} bytes, not ${blob.length}`);

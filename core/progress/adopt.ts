@@ -4,7 +4,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { findUser } from "../ledger/users.ts";
 import { type Address, batchIdOf, type Uuid } from "../model.ts";
-import { decodeBatchData } from "../protocol/batch-decoder.ts";
+import { trustedSlots } from "../protocol/blob-batch.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { createApplication } from "../tenants/applications.ts";
@@ -51,7 +51,7 @@ function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlyS
   const owners = new Set<Address>();
   const assetIndexOf = assetIndices(ledger);
   for (const { mode, batchNumber, data } of adopted.flatMap(({ batches }) => batches)) {
-    for (const vault of decodeBatchData(data)) {
+    for (const vault of trustedSlots(data)) {
       if (vault !== null) assetIndexOf(vault);
       const owner = (vault?.owner ?? ledger.settlement.contract).toLowerCase() as Address;
       if (BigInt(owner) === 0n) {

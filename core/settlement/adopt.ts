@@ -1,8 +1,9 @@
-import { type BatchSource, deriveBatch, derivingOptions, isBatch } from "../archive/index.ts";
+import { CommittedData, type DataSources } from "../archive/index.ts";
 import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
 import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import { batchIdOf, MODES, type Mode } from "../model.ts";
+import { type Kzg, withKzg } from "../kzg/kzg.ts";
+import { batchIdOf, MODES } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { ClaimedBatch, L1Event, L1Reader } from "../ports.ts";
 import { isBlobBatchData } from "../protocol/blob-batch.ts";
@@ -11,17 +12,14 @@ import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { SecondLook } from "./second-look.ts";
 import { takeBackReorganised } from "./watch.ts";
 
-/** Sources of L1's history. */
-export interface AdoptOptions {
+/** Sources of L1's history. Data counts only if it makes L1's root. */
+export interface AdoptOptions extends DataSources {
   readonly engine: SettlementPort;
   readonly l1: L1Reader;
   /** Block of the settlement contract's deployment. */
   readonly fromBlock: bigint;
-  /**
-   * Asked in this order for data that L1's node lacks: members of the committee. Data counts only if it makes L1's
-   * root.
-   */
-  readonly sources: readonly BatchSource[];
+  /** Checks blobs. Default: a thread of its own, which the first blob starts. */
+  readonly kzg?: Kzg;
   readonly signal?: AbortSignal;
 }
 
@@ -36,7 +34,11 @@ type Commit = L1Event & { readonly type: "batchCommitted" };
  * @example
  * const { batches, lostVaults } = await adoptFromL1({ engine, l1, fromBlock, sources });
  */
-export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
+export function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
+  return withKzg(options.kzg, (kzg) => adopt(options, new CommittedData(options.l1, kzg, options)));
+}
+
+async function adopt(options: AdoptOptions, committed: CommittedData): Promise<Adopted> {
   const { engine, l1, signal } = options;
   if (engine.operator.divergence() === null)
     throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
@@ -58,10 +60,10 @@ export async function adoptFromL1(options: AdoptOptions): Promise<Adopted> {
     const batches: ClaimedBatch[] = [];
     for (const commit of there.slice(first)) {
       signal?.throwIfAborted();
-      const data = await dataOf(commit, options);
+      const { data, batch } = await batchOf(commit, committed, signal);
+      const kind = kindOf(mode, commit.blobs !== undefined);
       // The store learns from L1's events which assets L1 left out.
-      const { leftOut: _, ...whole } = derivingOptions(commit);
-      batches.push({ ...commit, batchRoot: deriveBatch(mode, commit.batchNumber, data, whole).batchRoot, data });
+      batches.push({ ...commit, batchRoot: batchRoot(kind, manifestRoot(batch.assets), batch.content), data });
     }
     isOther ||= batches.length > 0;
     adopted.push({ mode, first, batches });
@@ -96,24 +98,14 @@ async function isOurs(engine: SettlementPort, commit: Commit): Promise<boolean> 
   }
 }
 
-/** A batch's data, from L1 or from a source. */
-async function dataOf(commit: Commit, { l1, sources, signal }: AdoptOptions): Promise<Uint8Array> {
-  const { mode, batchNumber } = commit;
-  const onL1: BatchSource = {
-    name: "L1",
-    batchData: async () => (mode === ("zk-rollup" satisfies Mode) ? l1.rollupData(commit.txHash) : null),
-  };
+/** A batch with its data, from L1 or from a source. */
+async function batchOf(commit: Commit, committed: CommittedData, signal: AbortSignal | undefined) {
   let cause: unknown;
-  for (const source of [onL1, ...sources]) {
-    signal?.throwIfAborted();
-    try {
-      const data = await source.batchData(mode, batchNumber, signal);
-      // The engine commits to the blobs itself, and compares.
-      if (data !== null && isBatch(deriveBatch(mode, batchNumber, data, derivingOptions(commit)), commit)) return data;
-    } catch (error) {
-      signal?.throwIfAborted();
-      cause = error;
-    }
-  }
-  throw new MintmarkError("l1_failed", `Nobody gives the data of ${batchIdOf(mode, batchNumber)}.`, { cause });
+  const onFault = (_: unknown, error: unknown) => {
+    cause = error ?? cause;
+  };
+  const found = await committed.batch(commit, onFault, signal);
+  if (found !== null) return found;
+  const batchId = batchIdOf(commit.mode, commit.batchNumber);
+  throw new MintmarkError("l1_failed", `Nobody gives the data of ${batchId}.`, { cause });
 }

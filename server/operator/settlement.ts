@@ -1,6 +1,7 @@
+import { isAbsolute } from "node:path";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
-import { HttpBatchSource } from "../../core/archive/index.ts";
+import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/index.ts";
 import { type Asset, type Engine, type Hex, MintmarkError } from "../../core/index.ts";
 import { connectL1, readL1 } from "../../core/l1/index.ts";
 import { adoptFromL1 } from "../../core/settlement/index.ts";
@@ -23,6 +24,10 @@ const blocks = z
   .string()
   .regex(/^\d{1,18}$/, "Give a whole number of blocks.")
   .transform(BigInt);
+const addresses = z
+  .array(z.url({ protocol: /^https?$/ }))
+  .max(255)
+  .default([]);
 /** Options for reading a chain. */
 const followed = z.strictObject({
   rpc,
@@ -86,17 +91,27 @@ export const SETTLEMENT_OPERATIONS = {
     summary: "replace this store's history by L1's, after two servers ran on copies of one store",
     examples: ["--from-block 19000000 --rpc https://rpc.example --peers https://member.example"],
     input: followed.extend({
-      peers: z
-        .array(z.url({ protocol: /^https?$/ }))
-        .max(255)
-        .default([])
-        .meta({ description: "sources of validium data, separated by commas", env: "MINTMARK_PEERS" }),
+      peers: addresses.meta({
+        description: "sources of the data of validium batches and of those in blobs, separated by commas",
+        env: "MINTMARK_PEERS",
+      }),
+      beacons: addresses.meta({
+        description: "beacon nodes, asked before them for blobs, separated by commas",
+        env: "MINTMARK_BEACONS",
+      }),
+      blobs: z
+        .string()
+        .refine(isAbsolute, "Give the folder's whole path.")
+        .optional()
+        .meta({ description: "folder of blobs, asked first", env: "MINTMARK_BLOBS", isPath: true }),
     }),
-    async run(engine, { rpc, fromBlock, confirmations, peers }, { signal }) {
+    async run(engine, { rpc, fromBlock, confirmations, peers, beacons, blobs: folder }, { signal }) {
       const finality = confirmations === undefined ? "finalized" : { confirmations };
       const l1 = await readL1({ ...engine.settlement, rpc, finality });
       const sources = peers.map((peer) => new HttpBatchSource(peer));
-      return await adoptFromL1({ engine, l1, fromBlock, sources, signal });
+      const folders = folder === undefined ? [] : [new BlobFolder(folder)];
+      const blobs = [...folders, ...beacons.map((url) => new BeaconNode(url))];
+      return await adoptFromL1({ engine, l1, fromBlock, blobs, sources, signal });
     },
   }),
   "batches.commit": operation({

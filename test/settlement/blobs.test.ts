@@ -1,15 +1,20 @@
-import { erc721Abi } from "viem";
+import { MemoryLevel } from "memory-level";
+import { custom, erc721Abi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { exportExitKit } from "../../core/exit/index.ts";
-import type { VaultId } from "../../core/index.ts";
+import type { BatchSource } from "../../core/archive/batch-source.ts";
+import { exitWithKit, exitWithKits, exportExitKit } from "../../core/exit/index.ts";
+import { openEngine, type VaultId } from "../../core/index.ts";
 import { KzgThread } from "../../core/kzg/kzg.ts";
+import { connectL1 } from "../../core/l1/connect.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
+import { adoptFromL1 } from "../../core/settlement/index.ts";
 import {
   at,
   createWorld,
   MATURITY,
   mine,
   mint,
+  newSettler,
   passSeconds,
   requestList,
   requestWithdrawal,
@@ -70,10 +75,25 @@ describe("a rollup in blobs", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  test("pays the owner alone by an exit kit", async () => {
-    const { engine, l1 } = world;
-    const kit = await exportExitKit(await engine.proofs.exit(vaults.potions as VaultId), l1);
-    expect(kit.vault.vaultId).toBe(vaults.potions);
+  test("pays the owner alone by exit kits, in part, and two vaults in one transaction", async () => {
+    const { engine, chain, users, l1 } = world;
+    const { owner } = at(users, 0);
+    const rpc = custom({ request: chain.request });
+    const own = await connectL1({ rpc, contract: chain.settlement.address, account: owner, pollingMs: 5 });
+    const account = owner.address;
+    const kitOf = async (vaultId: VaultId) => exportExitKit(await engine.proofs.exit(vaultId), l1);
+    const [points, potions] = [await kitOf(vaults.points as VaultId), await kitOf(vaults.potions as VaultId)];
+    const part = await exitWithKit({ kit: points, l1: own, account, quantity: 100n });
+    expect(part).toMatchObject({ withdrawnBefore: 200n, heldBefore: 200_000n, held: 300_000n });
+    const other = { ...potions, siblings: points.siblings };
+    await expect(exitWithKit({ kit: other, l1: own, account })).rejects.toMatchObject({ code: "validation_failed" });
+    const exits = await exitWithKits({ kits: [points, potions], l1: own, account });
+    expect(exits.map(({ refusal, plan }) => [refusal, plan?.quantity])).toEqual([
+      [null, 200n],
+      [null, 3n],
+    ]);
+    expect(new Set(exits.map(({ txHash }) => txHash)).size).toBe(1);
+    expect(await l1.withdrawn(vaults.potions as VaultId, "erc1155")).toBe(3n);
   });
 
   test("is sealed anew without a refused slot, before L1 has it", async () => {
@@ -108,5 +128,51 @@ describe("a rollup in blobs", () => {
     expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
     expect(await transactionStatus(world, vault)).toBe("settled");
     expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("is adopted by a diverged store from the first peer whose blobs are L1's, of several that lie", async () => {
+    const { settler, engine, engineStore, l1, chain, committee } = world;
+    const bytes = { keyEncoding: "view", valueEncoding: "view" } as const;
+    const store = new MemoryLevel<Uint8Array, Uint8Array>(bytes);
+    for await (const [key, value] of engineStore.iterator(bytes)) await store.put(key, value, bytes);
+    const loser = await openEngine({ store, settlement: l1.settlement, environment: "sandbox", kzg });
+    const settling = newSettler({ engine: loser, l1, committee }, chain);
+    await settling.chooseRollupData();
+    const vault = await mint(world, "erc721", MODE, "201");
+    await mint({ ...world, engine: loser }, "erc721", MODE, "202");
+    await settler.round();
+    await expect(settling.round()).rejects.toMatchObject({ code: "history_diverged" });
+    await mine(chain, 30);
+
+    const asked: string[] = [];
+    const peer = (name: string, change: (data: Uint8Array) => Uint8Array): BatchSource => ({
+      name,
+      async batchData(mode, batchNumber) {
+        asked.push(name);
+        // A buffer of the store: a liar changes its own copy.
+        return change(Uint8Array.from((await engine.batches.getSealed(mode, batchNumber)).data));
+      },
+    });
+    // The frame alone makes L1's root: only the commitments tell that an owner, an order or a blob is another.
+    const firstOwner = (data: Uint8Array) => data.length - 131_072 + 2;
+    const liars = [
+      peer("another owner", (data) => data.fill(0xbb, firstOwner(data), firstOwner(data) + 20)),
+      peer("out of the field", (data) => data.fill(0xff, firstOwner(data) - 2, firstOwner(data) + 30)),
+      peer("one blob more", (data) => Buffer.concat([data, data.subarray(-131_072)])),
+      peer("too short", (data) => data.subarray(0, -1)),
+    ];
+    const fromBlock = chain.settlement.deployedAtBlock;
+    const options = { engine: loser, l1, fromBlock, kzg };
+    await expect(adoptFromL1({ ...options, sources: liars })).rejects.toMatchObject({ code: "l1_failed" });
+    expect(loser.operator.divergence()).not.toBeNull();
+    asked.length = 0;
+    const honest = peer("honest", (data) => data);
+    expect(await adoptFromL1({ ...options, sources: [...liars, honest] })).toEqual({ batches: 1, lostVaults: 1 });
+    expect(asked).toEqual([...liars, honest].map(({ name }) => name));
+    expect((await loser.operator.verify()).problems).toEqual([]);
+    await settling.round();
+    expect(await l1.state()).toEqual({ ...loser.batches.state(), history: loser.operator.history() });
+    expect((await loser.proofs.vault(vault)).vault).toEqual((await engine.proofs.vault(vault)).vault);
+    await loser.close();
   });
 });
