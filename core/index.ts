@@ -3,7 +3,7 @@
 export type { WaitOptions } from "./abort.ts";
 export type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
 export type { Batches, BatchFilter } from "./batches/batches.ts";
-export type { BatchMultiproof, BatchTransition, StateExtension } from "./batches/proofs.ts";
+export type { BatchMultiproof, BatchTransition, ProofOptions, StateExtension } from "./batches/proofs.ts";
 export {
   type Claim,
   type Claims,

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./access/access-token.ts";
-import { Account, KEY_UNIT, PUBLIC_UNIT } from "./access/account.ts";
+import { Account, KEY_PRICES, PUBLIC_PRICES } from "./access/account.ts";
 import { authenticate, authenticateOwner, countFailure, countFailures } from "./access/authentication.ts";
 import { authenticateMember } from "./access/console-session.ts";
 import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/held-bytes.ts";
@@ -317,8 +317,8 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       const caller = principal?.keyId ?? signedIn?.session.member.memberId;
       request.account =
         caller === undefined
-          ? new Account(addressGroup(request.ip), meters.publicReads, PUBLIC_UNIT, service.memory, reply)
-          : new Account(caller, meters.key, KEY_UNIT, service.memory, reply);
+          ? new Account(addressGroup(request.ip), meters.publicReads, PUBLIC_PRICES, service.memory, reply)
+          : new Account(caller, meters.key, KEY_PRICES, service.memory, reply);
       // The engine checks a member's right, before a change and in its writer.
       if (signedIn !== null) await inName(endpoint, service, signedIn, async () => {});
       else if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {

@@ -1,7 +1,7 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type BlobRecords, contentIn } from "../ledger/openings.ts";
+import { type BlobRecords, contentIn, type OnKzgProofs } from "../ledger/openings.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { AssetId, BatchHeader, VaultContent } from "../ports.ts";
@@ -26,6 +26,15 @@ import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
 import { batchAt, decodePage, type LocatedVault, pageKeys, placeOf, readVaults } from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, sealedCount, stateOver } from "./batches.ts";
 
+/** Options of proofs that a batch in blobs takes by KZG. */
+export interface ProofOptions {
+  /**
+   * Called with the number of proofs by KZG that the engine has to make, before it makes them: none if it has kept
+   * them. Each takes a core for some 50 ms. A throw ends the call.
+   */
+  readonly onKzgProofs?: (proofs: number) => void;
+}
+
 /** A sealed batch at one moment, to make proofs from. */
 interface ProvableBatch {
   readonly record: BatchRecord;
@@ -47,9 +56,13 @@ interface Page {
  * Proves a vault from its page's records and the other pages' roots. Throws `vault_not_found`, `vault_void`,
  * `proof_not_ready`.
  */
-export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultProof> {
+export async function vaultProof(
+  ledger: Ledger,
+  vaultId: VaultId,
+  { onKzgProofs }: ProofOptions = {},
+): Promise<BatchVaultProof> {
   const place = provablePlace(ledger, vaultId);
-  if (findBatch(ledger, place.mode, place.batchNumber).inBlobs) return openedVault(ledger, place);
+  if (findBatch(ledger, place.mode, place.batchNumber).inBlobs) return openedVault(ledger, vaultId, onKzgProofs);
   const batch = await provableBatch(ledger, place, [place.slot]);
   const { batchRoot, record, assets, tree } = batch;
   const page = pageAt(batch, place.slot);
@@ -63,15 +76,26 @@ export async function vaultProof(ledger: Ledger, vaultId: VaultId): Promise<Batc
   return proof;
 }
 
-/** Proves a vault by opening its elements. */
-async function openedVault(ledger: Ledger, place: VaultPlace): Promise<BatchVaultProof> {
-  const { mode, batchNumber } = place;
-  const record = findBatch(ledger, mode, batchNumber);
-  const batchRoot = requireSealed(record);
+/** The content of a provable vault. Throws as {@link vaultProof}. */
+export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
+  const place = provablePlace(ledger, vaultId);
   const { vault: stored } = (await readVaults(ledger, [place]))[0] as LocatedVault;
   const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
-  requireNotLeftOut(record, vault);
-  const opened = await ledger.blobs.openings.prove(await blobRecords(ledger, record), vault, batchRoot);
+  requireNotLeftOut(findBatch(ledger, place.mode, place.batchNumber), vault);
+  return vault;
+}
+
+/** Proves a vault by opening its elements. */
+async function openedVault(
+  ledger: Ledger,
+  vaultId: VaultId,
+  onKzgProofs: OnKzgProofs | undefined,
+): Promise<BatchVaultProof> {
+  const { mode, batchNumber } = placeOf(vaultId);
+  const record = findBatch(ledger, mode, batchNumber);
+  const batchRoot = requireSealed(record);
+  const vault = await vaultContent(ledger, vaultId);
+  const opened = await ledger.blobs.openings.prove(await blobRecords(ledger, record), vault, batchRoot, onKzgProofs);
   return { ...opened, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header: headerOf(record) };
 }
 
@@ -86,10 +110,15 @@ async function blobRecords(ledger: Ledger, record: BatchRecord): Promise<BlobRec
 }
 
 /** The proofs of a sealed batch's blobs; none of a batch of another kind. Throws `batch_not_found`, `proof_not_ready`. */
-export async function blobProofs(ledger: Ledger, mode: Mode, batchNumber: number): Promise<readonly BlobProof[]> {
+export async function blobProofs(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  { onKzgProofs }: ProofOptions = {},
+): Promise<readonly BlobProof[]> {
   const record = findBatch(ledger, mode, batchNumber);
   requireSealed(record);
-  return record.inBlobs ? ledger.blobs.openings.proveBlobs(await blobRecords(ledger, record)) : [];
+  return record.inBlobs ? ledger.blobs.openings.proveBlobs(await blobRecords(ledger, record), onKzgProofs) : [];
 }
 
 /** A batch's records do not fit its root: it is being sealed anew, or they are damaged. */

@@ -14,6 +14,9 @@ const KEPT = 10_000;
 /** Openings that may wait; each takes a core for some 40 ms. */
 const MAX_WAITING = 256;
 
+/** Told how many proofs the native code must make, before it makes them. A throw ends the call. */
+export type OnKzgProofs = (proofs: number) => void;
+
 /** The records of a sealed batch in blobs. */
 export interface BlobRecords {
   readonly data: Uint8Array;
@@ -56,15 +59,22 @@ export class Openings {
    * The proof of a vault, which leads to `batchRoot`. Rejects with `backpressure` when too many wait, and with
    * `store_corrupt` when the records do not hold the vault.
    */
-  async prove({ data, commitments, leftOut }: BlobRecords, vault: VaultContent, batchRoot: Hash): Promise<OpenedVault> {
+  async prove(
+    { data, commitments, leftOut }: BlobRecords,
+    vault: VaultContent,
+    batchRoot: Hash,
+    onKzgProofs?: OnKzgProofs,
+  ): Promise<OpenedVault> {
     const batch = readBlobBatchData(data);
     const blobs = blobsIn(batch);
     const points = pointsIn(commitments);
-    const openings: Opening[] = [];
-    for (const place of elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault)) {
+    const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault).map((place) => {
       const blob = Math.floor(place / BLOB_ELEMENTS);
-      openings.push(await this.#open(blobs[blob] as Uint8Array, points[blob] as Hex, place % BLOB_ELEMENTS));
-    }
+      return { blob: blobs[blob] as Uint8Array, point: points[blob] as Hex, index: place % BLOB_ELEMENTS };
+    });
+    tell(onKzgProofs, places.filter(({ point, index }) => this.#kept.get(point, index) === undefined).length);
+    const openings: Opening[] = [];
+    for (const { blob, point, index } of places) openings.push(await this.#open(blob, point, index));
     const proof = openedProof({ ...batch, versionedHashes: points.map(versionedHash), leftOut }, vault, openings);
     // The pairing would take 0.1 s of the event loop. The native code has made the proof for these elements.
     const { root, elements } = openedRoot(proof);
@@ -75,9 +85,13 @@ export class Openings {
   }
 
   /** The proof of each blob of a batch. Rejects with `backpressure` when too many wait. */
-  async proveBlobs({ data, commitments }: Pick<BlobRecords, "data" | "commitments">): Promise<readonly BlobProof[]> {
+  async proveBlobs(
+    { data, commitments }: Pick<BlobRecords, "data" | "commitments">,
+    onKzgProofs?: OnKzgProofs,
+  ): Promise<readonly BlobProof[]> {
     const proofs: BlobProof[] = [];
     const points = pointsIn(commitments);
+    tell(onKzgProofs, points.filter((point) => this.#blobs.get(point, "blob") === undefined).length);
     for (const [i, blob] of blobsIn(readBlobBatchData(data)).entries()) {
       const commitment = points[i] as Hex;
       const prove = async () => ({ commitment, proof: (await this.#kzg.proofs(blob, commitment, "blob"))[0] as Hex });
@@ -109,4 +123,8 @@ export class Openings {
       this.#waiting--;
     }
   }
+}
+
+function tell(onKzgProofs: OnKzgProofs | undefined, proofs: number): void {
+  if (proofs > 0) onKzgProofs?.(proofs);
 }

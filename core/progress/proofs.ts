@@ -5,7 +5,9 @@ import {
   blobProofs,
   consistencyProof,
   headerOf,
+  type ProofOptions,
   type StateExtension,
+  vaultContent,
   vaultMultiproof,
   vaultProof,
   vaultStateProof,
@@ -13,7 +15,7 @@ import {
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Mode, VaultId } from "../model.ts";
-import type { BatchHeader } from "../ports.ts";
+import type { BatchHeader, VaultContent } from "../ports.ts";
 import type { StateCounts } from "../protocol/commitment.ts";
 import type { BlobProof } from "../protocol/kzg.ts";
 import type { BatchVaultProof, VaultStateProof } from "../protocol/proof.ts";
@@ -24,8 +26,8 @@ import { importKey } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
 import { batchOfRecord, placeOf } from "../vaults/vaults.ts";
 
-async function exitProof(ledger: Ledger, vaultId: VaultId): Promise<BatchVaultProof> {
-  const proof = await vaultProof(ledger, vaultId);
+async function exitProof(ledger: Ledger, vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof> {
+  const proof = await vaultProof(ledger, vaultId, options);
   return { ...proof, header: await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId)) };
 }
 
@@ -41,11 +43,12 @@ export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPl
 
 export function proofsOf(context: EngineContext): Proofs {
   return {
-    vault: async (vaultId) => vaultProof(context.ledger, vaultId),
-    exit: async (vaultId) => exitProof(context.ledger, vaultId),
+    content: async (vaultId) => vaultContent(context.ledger, vaultId),
+    vault: async (vaultId, options) => vaultProof(context.ledger, vaultId, options),
+    exit: async (vaultId, options) => exitProof(context.ledger, vaultId, options),
     vaults: async (vaultIds) => vaultMultiproof(context.ledger, vaultIds),
     vaultState: async (vaultId, at) => vaultStateProof(context.ledger, vaultId, at),
-    blobs: async (mode, batchNumber) => blobProofs(context.ledger, requireMode(mode), batchNumber),
+    blobs: async (mode, batchNumber, options) => blobProofs(context.ledger, requireMode(mode), batchNumber, options),
     batch: async (mode, batchNumber) => batchProof(context.ledger, requireMode(mode), batchNumber),
     consistency: async (older, newer) => consistencyProof(context.ledger, older, newer),
   };
@@ -64,13 +67,15 @@ export function proofsOf(context: EngineContext): Proofs {
  * verifyVaultProof(proof.batchRoot, proof); // true
  */
 export interface Proofs {
+  /** What a proof would show, without the proof, which a vault in blobs takes 50 ms of a core for. */
+  content(vaultId: VaultId): Promise<VaultContent>;
   /** The path from a vault to the root of its batch. */
-  vault(vaultId: VaultId): Promise<BatchVaultProof>;
+  vault(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
    * The same with the header of the contract that pays the vault: a mirror's for a token of another chain. `header` is
    * null while that contract does not know the batch.
    */
-  exit(vaultId: VaultId): Promise<BatchVaultProof>;
+  exit(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
    * One proof for many vaults of one batch, named in any order, with each shared sibling once. Rejects with
    * `validation_failed` for no vault, for a vault that is named twice, and for vaults of several batches.
@@ -82,7 +87,7 @@ export interface Proofs {
    * The proof of each blob of a batch, in order, by which JavaScript alone checks the batch's data (`verifyBlob`). Empty
    * for a batch without blobs. The native code makes a proof in about 50 ms, and the engine keeps it.
    */
-  blobs(mode: Mode, batchNumber: number): Promise<readonly BlobProof[]>;
+  blobs(mode: Mode, batchNumber: number, options?: ProofOptions): Promise<readonly BlobProof[]>;
   /** Shows that the batch was appended to the batches before it. Does not show that L1 accepted it. */
   batch(mode: Mode, batchNumber: number): Promise<BatchTransition>;
   /**

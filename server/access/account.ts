@@ -2,9 +2,16 @@ import type { FastifyReply } from "fastify";
 import type { Held, HeldBytes } from "./held-bytes.ts";
 import type { TokenBuckets } from "./rate-limit.ts";
 
-/** Bytes of a JSON response for one unit of rate: of a key, and of an address. */
-export const KEY_UNIT = 4 * 1024;
-export const PUBLIC_UNIT = 64 * 1024;
+/** What a caller pays. */
+export interface Prices {
+  /** Bytes of a JSON response for one unit of rate. */
+  readonly unitBytes: number;
+  /** Units of one proof by KZG, which takes a core for 50 to 100 ms. */
+  readonly kzgProof: number;
+}
+
+export const KEY_PRICES: Prices = { unitBytes: 4 * 1024, kzgProof: 1_000 };
+export const PUBLIC_PRICES: Prices = { unitBytes: 64 * 1024, kzgProof: 5 };
 /** Smaller bodies cost nothing for their size. */
 const FREE_BODY = 16 * 1024;
 /** Bytes of a body per unit. A mint entry with white space has fewer, so it costs only its own unit. */
@@ -18,17 +25,17 @@ const LEAST_HELD = 64 * 1024;
 export class Account {
   readonly caller: string;
   readonly #meter: TokenBuckets;
-  readonly #unit: number;
+  readonly #prices: Prices;
   readonly #reply: FastifyReply;
   readonly #held: Held;
   #paid = 0;
   #expected = 0;
 
   /** Takes the first unit. Throws `rate_limited`, or `overloaded` when the memory limit is reached. */
-  constructor(caller: string, meter: TokenBuckets, unit: number, memory: HeldBytes, reply: FastifyReply) {
+  constructor(caller: string, meter: TokenBuckets, prices: Prices, memory: HeldBytes, reply: FastifyReply) {
     this.caller = caller;
     this.#meter = meter;
-    this.#unit = unit;
+    this.#prices = prices;
     this.#reply = reply;
     this.pay(1);
     this.#held = memory.hold(caller, reply.raw);
@@ -41,6 +48,11 @@ export class Account {
     if (more <= 0) return;
     this.#meter.spend(this.caller, more, this.#reply);
     this.#paid += more;
+  }
+
+  /** Called before the engine makes proofs by KZG. */
+  prove(proofs: number): void {
+    this.pay(proofs * this.#prices.kzgProof);
   }
 
   /** Called with the size of each piece of the body. */
@@ -65,7 +77,7 @@ export class Account {
    * Called once the response is made; repeats are harmless. Takes units on credit if needed, because the work is done.
    */
   answered(bytes: number, binary: boolean): void {
-    const units = Math.min(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#unit)), this.#meter.quota.units);
+    const units = Math.min(Math.ceil(bytes / (binary ? BINARY_UNIT : this.#prices.unitBytes)), this.#meter.quota.units);
     if (units > this.#paid) this.#meter.owe(this.caller, units - this.#paid, this.#reply);
     this.#paid = Math.max(this.#paid, units);
     this.#held.take(bytes - this.#expected);

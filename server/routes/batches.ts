@@ -4,6 +4,7 @@ import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
 import { batch, batchPage, batchParams, batchQuery, blobProofs, state } from "../schemas/batches.ts";
 import type { Service } from "../service.ts";
 import { batchToWire, pageToWire, stateToWire } from "../wire/wire.ts";
+import { paidBy } from "./vaults.ts";
 
 type Input<Name extends string, Schema extends z.ZodType> = { readonly service: Service } & Readonly<
   Record<Name, z.output<Schema>>
@@ -66,9 +67,13 @@ const blobs = {
   params: batchParams,
   success: { status: 200, description: "EIP-4844's proof of each blob.", schemas: [blobProofs] },
   errors: ["backpressure", "batch_not_found", "kzg_unavailable", "proof_not_ready"],
-  async handle({ service: { engine }, params }: Input<"params", typeof batchParams>) {
+  async handle({
+    service: { engine },
+    params,
+    request,
+  }: Input<"params", typeof batchParams> & Pick<Call<"public", unknown, unknown, unknown>, "request">) {
     const { mode, batchNumber } = batchOf(params.batchId);
-    return { data: await engine.proofs.blobs(mode, batchNumber) };
+    return { data: await engine.proofs.blobs(mode, batchNumber, paidBy(request)) };
   },
 } as const;
 

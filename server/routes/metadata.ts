@@ -153,7 +153,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     params: vaultParams,
     errors: ["vault_not_found", "vault_void", "proof_not_ready", "asset_not_found"],
     async handle({ service: { engine }, params, request, reply }) {
-      const { vault } = await engine.proofs.vault(params.vaultId);
+      const vault = await engine.proofs.content(params.vaultId);
       return send(await engine.metadata.servedVault(vault), request, reply);
     },
   }),

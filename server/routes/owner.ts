@@ -6,6 +6,7 @@ import { challenge, challengeBody, exitKit, session, sessionBody } from "../sche
 import { vaultParams } from "../schemas/vaults.ts";
 import type { Service } from "../service.ts";
 import { time } from "../wire/writer.ts";
+import { PROOF_ERRORS, paidBy } from "./vaults.ts";
 
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 
@@ -84,12 +85,13 @@ export const ownerEndpoints: readonly Endpoint[] = [
       description: "The kit; the settlement contract has verified its proof; docs/exit-kit.md.",
       schemas: [exitKit],
     },
-    errors: ["vault_not_found", "proof_not_ready", "asset_not_registered", "l1_failed"],
-    async handle({ service, owner, params: { vaultId }, reply }) {
+    errors: [...PROOF_ERRORS, "asset_not_registered", "l1_failed"],
+    async handle({ service, owner, params: { vaultId }, request, reply }) {
       neverStore(reply);
-      const proof = await service.engine.proofs.exit(vaultId);
-      if (proof.vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
-      return exitKitToJson(await exportExitKit(proof, await payingChain(service, proof.vault.chainId)));
+      const vault = await service.engine.proofs.content(vaultId);
+      if (vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
+      const proof = await service.engine.proofs.exit(vaultId, paidBy(request));
+      return exitKitToJson(await exportExitKit(proof, await payingChain(service, vault.chainId)));
     },
   }),
 ];

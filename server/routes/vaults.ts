@@ -1,8 +1,23 @@
-import type { BatchVaultProof, Hex } from "../../core/index.ts";
+import type { FastifyRequest } from "fastify";
+import type { BatchVaultProof, Hex, ProofOptions } from "../../core/index.ts";
 import { withdrawCalldata } from "../../core/l1/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ownVaultProof, vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "../schemas/vaults.ts";
 import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../wire/wire.ts";
+
+/** Errors of a vault's proof. */
+export const PROOF_ERRORS = [
+  "backpressure",
+  "kzg_unavailable",
+  "proof_not_ready",
+  "vault_not_found",
+  "vault_void",
+] as const;
+
+/** Proofs by KZG cost the caller of the request. */
+export function paidBy({ account }: FastifyRequest): ProofOptions {
+  return { onKzgProofs: (proofs) => account?.prove(proofs) };
+}
 
 export const vaultEndpoints: readonly Endpoint[] = [
   endpoint({
@@ -42,16 +57,16 @@ export const vaultEndpoints: readonly Endpoint[] = [
     summary: "A vault's path to its batch root, and calldata for its owner to withdraw alone",
     params: vaultParams,
     success: { status: 200, description: "The proof, verified before sending.", schemas: [ownVaultProof] },
-    errors: ["vault_not_found", "vault_void", "proof_not_ready"],
-    async handle({ service: { engine }, principal, params: { vaultId } }) {
+    errors: PROOF_ERRORS,
+    async handle({ service: { engine }, principal, params: { vaultId }, request }) {
       const own = await engine.vaults.get(principal.applicationId, vaultId);
-      const proof = await engine.proofs.vault(vaultId);
+      const proof = await engine.proofs.vault(vaultId, paidBy(request));
       const { chainId } = proof.vault;
       const portal = engine.operator.portals().find((each) => each.chainId === chainId) ?? null;
       return {
         ...proofToWire(proof),
         portal: portal && portalToWire(portal),
-        withdrawCalldata: ownCalldata(own.availableBalance, await engine.proofs.exit(vaultId)),
+        withdrawCalldata: ownCalldata(own.availableBalance, await engine.proofs.exit(vaultId, paidBy(request))),
       };
     },
   }),
@@ -67,9 +82,9 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
     summary: "A vault's content and its path to its batch root",
     params: vaultParams,
     success: { status: 200, description: "The proof, verified before sending.", schemas: [vaultProof] },
-    errors: ["vault_not_found", "vault_void", "proof_not_ready"],
-    async handle({ service: { engine }, params }) {
-      return proofToWire(await engine.proofs.vault(params.vaultId));
+    errors: PROOF_ERRORS,
+    async handle({ service: { engine }, params, request }) {
+      return proofToWire(await engine.proofs.vault(params.vaultId, paidBy(request)));
     },
   }),
 ];

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Turns } from "../../server/http/turns.ts";
 import { mintText } from "../../server/wire/mint-answer.ts";
 import { mintToWire } from "../../server/wire/wire.ts";
-import { createWorld, entries, refusal, type World } from "./fixture.ts";
+import { createWorld, entries, refusal, SETTLEMENT, type World } from "./fixture.ts";
 
 describe("what a request costs", () => {
   it("lists 100 bad entries, and says that there are more", async () => {
@@ -71,6 +71,33 @@ describe("what a request costs", () => {
     const large = await world.send("GET", `/api/v1/mints/${body.mintId}`);
     expect(large.status).toBe(200);
     expect(refusal(await world.send("GET", "/api/v1/limits")).code).toBe("rate_limited");
+  });
+
+  it("charges each proof by KZG to the caller that has the engine make it, and makes none for metadata", async () => {
+    const full = { units: 3_000, windowSeconds: 60 };
+    const rateLimits = { key: full, publicReads: { units: 20, windowSeconds: 60 } };
+    await using world = await createWorld({ rateLimits, now: () => 0 });
+    const { engine, users } = world;
+    engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
+    const mints = [1, 2, 3, 4].map((n) => entries(world, n)[1]);
+    const minted = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints }] } });
+    await engine.operator.seal("zk-rollup");
+    expect(await engine.batches.get("zk-rollup", 0)).toMatchObject({ kind: "blobs", status: "sealed" });
+    const vault = (i: number) => `vaults/${minted.body.vaults[i].vaultId}`;
+    const open = (path: string) => world.send("GET", `/public/v1/${path}`, { key: null });
+    const remaining = ({ headers }: { headers: Record<string, unknown> }) =>
+      Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
+
+    expect(remaining(await open(`${vault(0)}/metadata`))).toBe(19);
+    expect(remaining(await open(`${vault(0)}/proof`))).toBe(14);
+    expect(remaining(await open(`${vault(0)}/proof`))).toBe(13);
+    expect(remaining(await open("batches/zk-rollup-0/blobs"))).toBe(8);
+    expect(remaining(await open(`${vault(1)}/proof`))).toBe(3);
+    // Refused before the native code begins, so that the next caller pays for it.
+    expect(refusal(await open(`${vault(2)}/proof`)).code).toBe("rate_limited");
+    const before = remaining(await world.send("GET", "/api/v1/limits"));
+    expect(before - remaining(await world.send("GET", `/api/v1/${vault(2)}/proof`))).toBe(1_000);
+    expect(before - remaining(await world.send("GET", `/api/v1/${vault(2)}/proof`))).toBe(1_001);
   });
 
   it("makes a large mint's answer in pieces, one in each pass of the event loop", async () => {
