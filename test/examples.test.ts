@@ -6,10 +6,14 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { blobsIn, readBlobBatchData } from "../core/protocol/blob-batch.ts";
+import { versionedHash } from "../core/protocol/kzg.ts";
+import { unpackVaultId } from "../core/protocol/vault.ts";
 import { until } from "../scripts/demo/until.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../scripts/sandbox/sandbox.ts";
 
+const MODE = "zk-rollup";
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const [, , CAROL] = USERS;
@@ -89,8 +93,7 @@ describe("the examples, run as their reader runs them", () => {
   describe("against the sandbox", () => {
     let sandbox: Sandbox;
     beforeAll(async () => {
-      // The local chain has no beacon node, so exit.ts reads from L1 alone only what is in calldata.
-      const options = { folder: join(folder, "sandbox"), port: 0, chainPort: 0, rollupData: "calldata" } as const;
+      const options = { folder: join(folder, "sandbox"), port: 0, chainPort: 0, rollupData: "blobs" } as const;
       sandbox = await startSandbox(options);
     });
     afterAll(() => sandbox.stop());
@@ -137,23 +140,35 @@ describe("the examples, run as their reader runs them", () => {
       expect(await sent.json()).toMatchObject({ rows: 1, dryRun: true });
     });
 
-    test("exit.ts brings an owner's piece to L1 without the server", async () => {
+    test("exit.ts brings an owner's pieces to L1, with the blobs from a peer, or from a folder", async () => {
       const { rpcUrl, contract, applicationId, api, apiKey } = sandbox.description;
-      const mint = { tokenId: "10000", assetId: sword(), amount: "1", dataAvailabilityMode: "zk-rollup" };
+      const { batches, proofs, vaults } = sandbox.engine;
+      const piece = (id: number) => ({ tokenId: `${id}`, assetId: sword(), amount: "1", dataAvailabilityMode: MODE });
       const headers = { "x-api-key": apiKey, "content-type": "application/json" };
-      const body = JSON.stringify({ users: [{ userId: CAROL.userId, mints: [mint] }] });
+      const body = JSON.stringify({ users: [{ userId: CAROL.userId, mints: [piece(20_000), piece(20_001)] }] });
       expect((await fetch(`${api}/api/v1/mint`, { method: "POST", headers, body })).status).toBe(200);
-      const carols = async () => (await sandbox.engine.vaults.list(applicationId, { userId: CAROL.userId })).data[0];
-      const vault = await until("carol's batch on L1", carols, (found) => found?.status === "finalized");
+      const carols = async () => (await vaults.list(applicationId, { userId: CAROL.userId })).data;
+      const own = await until("carol's batch on L1", carols, (found) => found[0]?.status === "finalized");
+      const { batchNumber } = unpackVaultId(own[0]?.vaultId ?? 0n);
+      expect((await batches.get(MODE, batchNumber)).kind).toBe("blobs");
+      const blobs = blobsIn(readBlobBatchData((await batches.getSealed(MODE, batchNumber)).data));
+      for (const [i, { commitment }] of (await proofs.blobs(MODE, batchNumber)).entries()) {
+        writeFileSync(join(folder, `${versionedHash(commitment)}.blob`), blobs[i] as Uint8Array);
+      }
       const env = {
         MINTMARK_RPC_URL: rpcUrl,
         MINTMARK_CONTRACT: contract,
         OWNER_KEY: toHex(CAROL.owner.getHdKey().privateKey ?? new Uint8Array()),
       };
-      const told = await output("exit.ts", [`${vault?.vaultId}`], env);
-      expect(told).toMatch(
-        /^the kit of vault \d+ is in exit-kit\.json\n1 of token 10000 is on L1 for \d+ gas; the owner holds 1\n$/,
-      );
+      const exit = (i: number, sources: Record<string, string>) =>
+        output("exit.ts", [`${own[i]?.vaultId}`], { ...env, ...sources });
+      await expect(exit(0, {})).rejects.toThrow("name a member or the engine's server as a source");
+      const sources: Record<string, string>[] = [{ MINTMARK_PEER: api }, { MINTMARK_BLOBS: folder }];
+      for (const [i, source] of sources.entries()) {
+        const told =
+          /^the kit of vault \d+ is in exit-kit\.json\n1 of token 2000\d is on L1 for \d+ gas; the owner holds 1\n$/;
+        expect(await exit(i, source)).toMatch(told);
+      }
     });
   });
 

@@ -24,10 +24,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-console-"));
     axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-    [sandbox, browser] = await Promise.all([
-      startSandbox({ folder, port: 0, chainPort: 0, rollupData: "calldata" }),
-      launchChromium(),
-    ]);
+    [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
   });
 
   afterAll(async () => {

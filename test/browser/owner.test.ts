@@ -40,10 +40,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-owner-"));
-    [sandbox, browser] = await Promise.all([
-      startSandbox({ folder, port: 0, chainPort: 0, rollupData: "calldata" }),
-      launchChromium(),
-    ]);
+    [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
     const { api, apiKey, rpcUrl } = sandbox.description;
     client = createClient({ baseUrl: api, apiKey });
     const artifact = await readFile(join(ROOT, "artifacts/contracts/test/Wallet1271.sol/Wallet1271.json"), "utf8");
