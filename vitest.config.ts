@@ -11,8 +11,8 @@ export default defineConfig({
     // One process per core and no module reload between files: files share nothing they could spoil for one another.
     pool: "forks",
     isolate: false,
-    // By itself vitest leaves a core idle, which is half of a small machine.
-    maxWorkers: availableParallelism(),
+    // One more than cores: many tests wait for processes, blocks and pages, and would leave a core idle.
+    maxWorkers: availableParallelism() + 1,
     // A busy machine is slow; a test that fails by time tells nothing.
     expect: { poll: { timeout: 20_000 } },
     testTimeout: 60_000,

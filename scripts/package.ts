@@ -29,9 +29,9 @@ const PAGE_FILES = [
 answerHelp("Usage: npm run package\n\nBuilds the package that other projects install, and prints its path.\n");
 rmSync(DIST, { recursive: true, force: true });
 execFileSync(process.execPath, [`${ROOT}scripts/generate-client.ts`], { stdio: ["ignore", 2, 2] });
-execFileSync(process.execPath, [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`], {
-  stdio: ["ignore", 2, 2],
-});
+// `npm run typecheck` is what finds wrong types in these sources.
+const compile = [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`, "--noCheck"];
+execFileSync(process.execPath, compile, { stdio: ["ignore", 2, 2] });
 for (const page of SCRIPTS) {
   for (const { contents } of (await build(bundleOptions(page))).outputFiles) {
     mkdirSync(`${DIST}/server/pages/${page}`, { recursive: true });

@@ -96,6 +96,17 @@ describe("the sandbox, as a process", () => {
     }
   });
 
+  test("starts afresh on what a killed one left", async () => {
+    const exited = once(child, "exit");
+    child.kill("SIGKILL");
+    await exited;
+    child = startProcess(folder);
+    await printed(child, "Ctrl-C stops everything");
+    description = JSON.parse(await readFile(join(folder, "sandbox.json"), "utf8")) as SandboxDescription;
+    const answer = await fetch(`${description.api}/public/v1/state`);
+    expect(await answer.json()).toMatchObject({ sealed: { countRollup: 0 } });
+  });
+
   test("stops cleanly on SIGINT, leaving no lock and no open port", async () => {
     const exited = once(child, "exit");
     child.kill("SIGINT");
@@ -105,19 +116,5 @@ describe("the sandbox, as a process", () => {
     await expect(readFile(join(folder, "sandbox.json"))).rejects.toThrow();
     await expect(fetch(`${description.api}/healthz`)).rejects.toThrow();
     await expect(fetch(description.rpcUrl)).rejects.toThrow();
-  });
-
-  test("starts afresh on what a killed one left", async () => {
-    const first = startProcess(folder);
-    await printed(first, "Ctrl-C stops everything");
-    first.kill("SIGKILL");
-    await once(first, "exit");
-    const next = startProcess(folder);
-    await printed(next, "Ctrl-C stops everything");
-    const fresh = JSON.parse(await readFile(join(folder, "sandbox.json"), "utf8")) as SandboxDescription;
-    const state = (await (await fetch(`${fresh.api}/public/v1/state`)).json()) as { sealed: { countRollup: number } };
-    expect(state.sealed.countRollup).toBe(0);
-    next.kill("SIGINT");
-    await once(next, "exit");
   });
 });

@@ -6,6 +6,7 @@ import {Manifest} from "../../contracts/libraries/Manifest.sol";
 import {BatchDataWriter} from "./support/BatchDataWriter.sol";
 import {NaiveBatchData, standardOf} from "./support/NaiveBatchData.sol";
 import {expect} from "./support/Expect.sol";
+import {deploy} from "./support/Vm.sol";
 
 /// @title The decoder of rollup batches against its naive twin: the same root, or both refuse.
 contract BatchDataTest {
@@ -15,7 +16,7 @@ contract BatchDataTest {
     NaiveBatchData private _naive;
 
     function setUp() external {
-        _naive = new NaiveBatchData();
+        _naive = NaiveBatchData(deploy("test/solidity/support/NaiveBatchData.sol/NaiveBatchData", ""));
     }
 
     function testFuzz_ReadsEveryForm(uint256 seed) external {

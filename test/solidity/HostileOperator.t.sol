@@ -3,13 +3,14 @@ pragma solidity 0.8.37;
 
 import {expect} from "./support/Expect.sol";
 import {HostileOperator} from "./support/HostileOperator.sol";
+import {deploy} from "./support/Vm.sol";
 
 /// @title What holds whatever a hostile operator and committee commit, and whatever the administration does meanwhile.
 contract HostileOperatorInvariants {
     HostileOperator private _hostile;
 
     function setUp() external {
-        _hostile = new HostileOperator();
+        _hostile = HostileOperator(deploy("test/solidity/support/HostileOperator.sol/HostileOperator", ""));
     }
 
     /// @dev Read by the test runner.

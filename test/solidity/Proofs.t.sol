@@ -7,14 +7,14 @@ import {ProofHarness} from "../../contracts/test/ProofHarness.sol";
 import {Batches} from "./support/Batches.sol";
 import {Manifests} from "./support/Manifests.sol";
 import {NaiveTree} from "./support/NaiveTree.sol";
-import {vm} from "./support/Vm.sol";
+import {deploy, vm} from "./support/Vm.sol";
 
 /// @dev The library against naive trees, with random leaves, positions and lies.
 contract ProofsFuzz {
     ProofHarness private _library;
 
     function setUp() external {
-        _library = new ProofHarness();
+        _library = ProofHarness(deploy("contracts/test/ProofHarness.sol/ProofHarness", ""));
     }
 
     function testFuzz_everyLeafFoldsToTheRoot(bytes32 seed, uint256 size, uint256 position) external view {

@@ -2,13 +2,14 @@
 pragma solidity 0.8.37;
 
 import {Handler} from "./support/Handler.sol";
+import {deploy} from "./support/Vm.sol";
 
 /// @dev What holds after every sequence of what owners, operators, watchers and thieves may do.
 contract SettlementInvariants {
     Handler private _handler;
 
     function setUp() external {
-        _handler = new Handler();
+        _handler = Handler(deploy("test/solidity/support/Handler.sol/Handler", ""));
     }
 
     function targetContracts() external view returns (address[] memory targets) {

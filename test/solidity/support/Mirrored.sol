@@ -49,7 +49,7 @@ abstract contract Mirrored is Exit {
     constructor() {
         vm.warp(1_800_000_000);
         Config memory config = Config(admin, SOURCE_CHAIN, SOURCE, members, THRESHOLD, CHANGE_DELAY, MATURITY);
-        mirror = IStateMirror(deploy("StateMirror.sol/StateMirror", abi.encode(config)));
+        mirror = IStateMirror(deploy("contracts/StateMirror.sol/StateMirror", abi.encode(config)));
         issueTokens(mirror);
         // The same tokens as the source's own, where others may live at these addresses.
         address[3] memory tokens = [address(coin), address(card), address(item)];

@@ -63,7 +63,7 @@ abstract contract Settlement is Exit {
 
     constructor() {
         Config memory config = Config(admin, guardian, operator, members, THRESHOLD, 1 days, MATURITY);
-        state = IState(deploy("StateCommitment.sol/StateCommitment", abi.encode(config)));
+        state = IState(deploy("contracts/StateCommitment.sol/StateCommitment", abi.encode(config)));
         issueTokens(state);
     }
 

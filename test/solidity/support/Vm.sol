@@ -15,9 +15,10 @@ interface Vm {
 
 Vm constant vm = Vm(address(uint160(uint256(keccak256("hevm cheat code")))));
 
-/// @dev Deploys what was compiled for production, of `<source>/<contract>` under contracts/.
+/// @dev Deploys a contract from its artifact, `<source>/<contract>`: those under contracts/ as compiled for production. With `new`,
+/// the compiler would compile the contract once more inside of each contract that deploys it.
 function deploy(string memory artifact, bytes memory arguments) returns (address deployed) {
-    string memory json = vm.readFile(string.concat("artifacts/contracts/", artifact, ".json"));
+    string memory json = vm.readFile(string.concat("artifacts/", artifact, ".json"));
     bytes memory code = abi.encodePacked(vm.parseJsonBytes(json, ".bytecode"), arguments);
     assembly ("memory-safe") {
         deployed := create(0, add(code, 0x20), mload(code))
