@@ -42,12 +42,18 @@ export interface WithdrawalListRequest {
 /** Asks for withdrawals: an application from its vaults, or an owner from its own of any application. */
 export type WithdrawalCaller = Principal | { readonly owner: Address };
 
-/** What came of one vault of a list: its withdrawal as it is now, or why it was not accepted. */
+/** One vault of a list: its withdrawal as it is now, or why it was not accepted. */
 export type ListedWithdrawal =
-  | { readonly vaultId: VaultId; readonly withdrawal: Withdrawal; readonly error: null }
+  | {
+      readonly vaultId: VaultId;
+      readonly withdrawal: Withdrawal;
+      /** Whether an earlier request with the same list was accepted for this vault. */
+      readonly repeated: boolean;
+      readonly error: null;
+    }
   | { readonly vaultId: VaultId; readonly withdrawal: null; readonly error: MintmarkError };
 
-type Outcome = Uuid | MintmarkError;
+type Outcome = { readonly withdrawalId: Uuid; readonly repeated: boolean } | MintmarkError;
 
 /**
  * Takes an owner's list and reserves what it can of each vault. The same signed list again answers the same
@@ -89,7 +95,7 @@ export async function requestWithdrawalList(
         const checked = listed.map((each, i) => {
           const [vault, earlierId] = [found[i] ?? null, list.vaults[i]?.withdrawalId ?? null];
           if (vault === null) return new MintmarkError("vault_not_found");
-          if (earlierId !== null) return earlierId;
+          if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
           const activity = decodeActivity(group.resolve(activityKey(each.vaultId), activities[i]));
           return (
             fault ?? faultOf(() => requireAcceptable(ledger, caller, each, vault, activity)) ?? { vault, activity }
@@ -108,12 +114,13 @@ export async function requestWithdrawalList(
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
           const facts = { ...(signed[i] as ListedVault), ...common };
-          return acceptWithdrawal(ledger, group, one.vault, one.activity, facts).withdrawalId;
+          const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, one.activity, facts);
+          return { withdrawalId, repeated: false };
         });
         // Vaults of another application keep the withdrawals that it asked for.
         const vaults = list.vaults.map((vault, i) => {
           const outcome = accepted[i];
-          return typeof outcome === "string" ? { ...vault, withdrawalId: outcome } : vault;
+          return outcome && "withdrawalId" in outcome ? { ...vault, withdrawalId: outcome.withdrawalId } : vault;
         });
         group.stage(key, encodeRecord(withdrawalListRecord, { signature: list.signature, vaults }));
         return accepted;
@@ -125,7 +132,7 @@ export async function requestWithdrawalList(
 }
 
 function isOutcome(checked: Outcome | object): checked is Outcome {
-  return typeof checked === "string" || checked instanceof MintmarkError;
+  return "withdrawalId" in checked || checked instanceof MintmarkError;
 }
 
 /** Throws unless the vault can be withdrawn as listed. Each withdrawal costs gas, so an owner takes whole vaults. */
@@ -219,17 +226,18 @@ async function viewsOf(
   listed: readonly ListedVault[],
   outcomes: readonly Outcome[],
 ): Promise<ListedWithdrawal[]> {
-  const ids = outcomes.filter((outcome) => typeof outcome === "string");
+  const ids = outcomes.flatMap((outcome) => ("withdrawalId" in outcome ? outcome.withdrawalId : []));
   const stored = await ledger.store.getMany(ids.map(withdrawalKey));
   const records = new Map(ids.map((id, i) => [id, stored[i]]));
   return Promise.all(
     listed.map(async ({ vaultId }, i): Promise<ListedWithdrawal> => {
       const outcome = outcomes[i] as Outcome;
       if (outcome instanceof MintmarkError) return { vaultId, withdrawal: null, error: outcome };
-      const record = records.get(outcome);
-      if (record === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${outcome} is missing.`);
-      const known = decodeRecord(withdrawalRecord, record, `Withdrawal ${outcome}`);
-      return { vaultId, withdrawal: await withdrawalView(ledger, known), error: null };
+      const { withdrawalId, repeated } = outcome;
+      const record = records.get(withdrawalId);
+      if (record === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+      const known = decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
+      return { vaultId, withdrawal: await withdrawalView(ledger, known), repeated, error: null };
     }),
   );
 }

@@ -34,8 +34,10 @@ export interface ProcessAccount {
  */
 export async function processAccount(party: string): Promise<ProcessAccount> {
   const variable = `MINTMARK_${party}_KEY`;
-  const { [variable]: inEnvironment, [`MINTMARK_${party}_KEYSTORE`]: keystore } = process.env;
-  const { [`MINTMARK_${party}_PASSWORD_FILE`]: passwordFile, [`MINTMARK_${party}_SIGNER`]: service } = process.env;
+  // An empty variable counts as unset, as in a server's settings.
+  const [inEnvironment, keystore, passwordFile, service] = ["KEY", "KEYSTORE", "PASSWORD_FILE", "SIGNER"].map(
+    (name) => process.env[`MINTMARK_${party}_${name}`] || undefined,
+  );
   const sources = [inEnvironment, keystore, service].filter((source) => source !== undefined);
   if (sources.length > 1)
     throw new UsageError(`give one of ${variable}, ${variable}STORE and MINTMARK_${party}_SIGNER`);

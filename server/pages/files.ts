@@ -59,10 +59,9 @@ const TYPES: Readonly<Record<string, string>> = {
   json: "application/json; charset=utf-8",
 };
 
-/** A file of the type that its source's name shows. */
+/** A file of the type that its source's name shows; bytes of any other, which no browser runs as a script or style. */
 export function pageFile(path: string, body: string | Buffer, name: string = path): PageFile {
-  const type = TYPES[name.slice(name.lastIndexOf(".") + 1)];
-  if (type === undefined) throw new TypeError(`no media type is known for ${name}`);
+  const type = TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
   return { path, type, body: Buffer.from(body) };
 }
 

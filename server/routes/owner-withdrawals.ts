@@ -14,12 +14,14 @@ import { countVaults, LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
 
 const LIST = "/owner/v1/withdrawals";
 
-function isOnTheWay({ status }: Withdrawal): boolean {
-  return status === "accepted" || status === "submitted";
+/** Whether nothing can be accepted for the vault as listed, because this withdrawal of it stands. */
+function covers(newest: Withdrawal | null | undefined, withdrawnBefore: bigint): boolean {
+  if (!newest || newest.status === "failed") return false;
+  return newest.status === "accepted" || newest.status === "submitted" || newest.withdrawnBefore === withdrawnBefore;
 }
 
 function countAccepted(listed: readonly ListedWithdrawal[]): number {
-  return listed.filter(({ error }) => error === null).length;
+  return listed.filter((each) => each.error === null && !each.repeated).length;
 }
 
 /**
@@ -79,7 +81,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
         body.vaults.map(({ vaultId }) => vaultId),
       );
       // A repeated list is answered as before, and costs nothing more.
-      const fresh = newest.filter((withdrawal) => withdrawal === null || !isOnTheWay(withdrawal)).length;
+      const fresh = body.vaults.filter(({ withdrawnBefore }, i) => !covers(newest[i], withdrawnBefore)).length;
       const request = () => engine.withdrawals.requestList({ owner }, body);
       const listed = await ownerRelay.count(owner, fresh, request, countAccepted);
       return {

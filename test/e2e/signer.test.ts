@@ -18,10 +18,11 @@ import {
   toHex,
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { httpSigner, signerAccount } from "../../core/l1/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import { processAccount } from "../../scripts/cli/secret.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { ADMIN, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { startChain } from "../../scripts/sandbox/chain.ts";
@@ -115,6 +116,18 @@ describe("a keystore", () => {
       expect(String(error)).not.toContain("not the password");
     }
   });
+});
+
+test("a variable of a process's key that is empty counts as unset", async () => {
+  for (const name of ["KEYSTORE", "SIGNER", "PASSWORD_FILE"]) vi.stubEnv(`MINTMARK_MEMBER_${name}`, "");
+  vi.stubEnv("MINTMARK_MEMBER_KEY", KEY);
+  try {
+    expect((await processAccount("MEMBER")).account.address).toBe(OWN.address);
+    vi.stubEnv("MINTMARK_MEMBER_KEYSTORE", "key.json");
+    await expect(processAccount("MEMBER")).rejects.toThrow("give one of MINTMARK_MEMBER_KEY");
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 describe("a signer", () => {

@@ -244,6 +244,18 @@ describe("the operator pays for an owner", () => {
     expect((await submitted(await ask([third], options), owner, options)).status).toBe(202);
   });
 
+  test("once for a list that is sent twice at once", async () => {
+    const { ids, options } = await start(4, () => 0);
+    const [first = "", second = "", third = ""] = ids;
+    const prepared = await ask([first, second], options);
+    const both = await Promise.all([submitted(prepared, owner, options), submitted(prepared, owner, options)]);
+    expect(both.map(({ status }) => status)).toEqual([202, 202]);
+    // Two of the four are left: one for the third vault, one for nobody.
+    expect((await submitted(await ask([third], options), owner, options)).status).toBe(202);
+    const { detail } = (await ask([first, second], options)).body;
+    expect(detail).toContain("pays for 1 more");
+  });
+
   test("for none when the operator turns it off, before the owner signs", async () => {
     const { ids, options } = await start(0, () => 0);
     expect(await settings()).toMatchObject({ relayVaults: 0 });

@@ -71,12 +71,13 @@ export function ownVaults(session: SignedIn) {
       const change: Change = (vaultId, text, standing) => set(vaultId, text, standing);
       const notices = await withdraw(session, chosen, change);
       outcome.replaceChildren(...notices.map((text) => notice(text, "problem")));
-      void follow();
     } catch (error) {
       outcome.replaceChildren(notice(sentenceOf(error), "problem"));
     } finally {
       busy = false;
       tell();
+      // A later list may fail after an earlier one was accepted.
+      void follow();
     }
   }
 

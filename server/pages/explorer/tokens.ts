@@ -1,6 +1,6 @@
 import { decimalAmount, type VaultContent } from "../../../core/protocol/verifier.ts";
 import { readMetadata } from "./api.ts";
-import { button, code, el } from "./dom.ts";
+import { button, type Child, code, el } from "./dom.ts";
 import type { Column } from "./vaults.ts";
 
 // Names and images of tokens by their issuers, which no proof covers. A `data:` image is part of this server's answer.
@@ -19,10 +19,16 @@ function picture(source: string, name: string, width: string): HTMLElement {
   return el("img", { src: source, alt: name, width, referrerpolicy: "no-referrer" });
 }
 
-/** An amount of an ERC-20 as its owner's wallet shows it; null for other tokens. */
-function wholeTokens(amount: bigint, { symbol, decimals, quantum }: Readonly<Record<string, unknown>>): string | null {
-  if (typeof decimals !== "number" || typeof quantum !== "string") return null;
-  return `${decimalAmount(amount, { decimals, quantum: BigInt(quantum) })} ${symbol}`;
+/** An amount of an ERC-20 as its owner's wallet shows it; nothing for other tokens. */
+function wholeTokens(amount: bigint, { symbol, decimals, quantum }: Readonly<Record<string, unknown>>): Child[] {
+  if (typeof decimals !== "number" || typeof quantum !== "string") return [];
+  const shown = decimalAmount(amount, { decimals, quantum: BigInt(quantum) });
+  return typeof symbol === "string" ? [shown, " ", isolated(symbol)] : [shown];
+}
+
+/** Text of an issuer. Its bidirectional characters cannot reorder what stands beside it. */
+function isolated(text: string): HTMLElement {
+  return el("bdi", {}, text);
 }
 
 /** A column with each token's name and small image, and the button that fetches images from their hosts. */
@@ -38,8 +44,9 @@ export function tokenColumn(): { readonly column: Column; readonly fetchImages: 
   async function describe({ vaultId, amount }: VaultContent, place: HTMLElement): Promise<void> {
     const metadata = (await readMetadata(vaultId)) ?? {};
     const { name, image } = metadata;
-    const texts = [name, wholeTokens(amount, metadata)].filter((text) => typeof text === "string");
-    place.append(el("span", {}, texts.join(": ")));
+    const amountOf = wholeTokens(amount, metadata);
+    const named = typeof name === "string" ? [isolated(name), ...(amountOf.length > 0 ? [": "] : [])] : [];
+    place.append(el("span", {}, ...named, ...amountOf));
     if (typeof image !== "string" || !/^(?:https|data):/.test(image)) return;
     const show = () => place.prepend(picture(image, "", "40"));
     if (isAsked || image.startsWith("data:")) return show();
