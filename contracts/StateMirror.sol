@@ -4,18 +4,21 @@ pragma solidity 0.8.37;
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ICommittee} from "./interfaces/ICommittee.sol";
 import {Growth, IStateMirror, MirrorBatch, MirrorStep, StateRoots} from "./interfaces/IStateMirror.sol";
-import {IStateCommitment} from "./interfaces/IStateCommitment.sol";
+import {ICommits} from "./interfaces/ICommits.sol";
 import {Mode} from "./interfaces/Model.sol";
 import {Attestation} from "./libraries/Attestation.sol";
 import {Messages} from "./libraries/Messages.sol";
 import {StateProof} from "./libraries/StateProof.sol";
+import {AssetRegistry} from "./state/AssetRegistry.sol";
+import {Cancellations} from "./state/Cancellations.sol";
 import {Committee} from "./state/Committee.sol";
+import {VaultRecords} from "./state/VaultRecords.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
 
 /// @title Withdrawals of tokens that live on this chain, while another chain holds the state.
 /// @notice No proxy, no upgrade, no operator, and nobody can pause it. Its administrator can only name another
 /// committee, after the delay.
-contract StateMirror is IStateMirror, Committee, Withdrawals {
+contract StateMirror is IStateMirror, Committee, AssetRegistry, VaultRecords, Cancellations, Withdrawals {
     struct Config {
         /// @dev Schedules committees. A time lock or multisig.
         address admin;
@@ -88,7 +91,7 @@ contract StateMirror is IStateMirror, Committee, Withdrawals {
         // The source refuses such a count. But only the committee says what the source holds, so this contract checks
         // it again.
         if (batch.vaultCount == 0 || batch.vaultCount > MAX_BATCH_VAULTS) {
-            revert IStateCommitment.VaultCountInvalid(batch.vaultCount);
+            revert ICommits.VaultCountInvalid(batch.vaultCount);
         }
         bytes32 leaf = StateProof.stateLeaf(batchNumber, batch.vaultCount, batch.dataHash, batch.batchRoot);
         if (siblings.length != StateProof.STATE_HEIGHT || StateProof.fold(leaf, batchNumber, siblings) != origin.root) {

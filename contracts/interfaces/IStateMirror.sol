@@ -2,7 +2,9 @@
 pragma solidity 0.8.37;
 
 import {IAssetRegistry} from "./IAssetRegistry.sol";
+import {ICancellations} from "./ICancellations.sol";
 import {ICommittee} from "./ICommittee.sol";
+import {IVaultProofs} from "./IVaultProofs.sol";
 import {IWithdrawals} from "./IWithdrawals.sol";
 import {Mode} from "./Model.sol";
 
@@ -52,8 +54,8 @@ struct MirrorBatch {
 /// @title Withdrawals on another chain than the state's, for the tokens that live there.
 /// @notice A mirror has no state of its own. A committee vouches for the state commitment of one settlement contract on
 /// one other chain. Proofs lead from it to batches, and from batches to vaults. The accepted state can only grow.
-interface IStateMirror is ICommittee, IAssetRegistry, IWithdrawals {
-    /// @param sequence Number of the step. {IWithdrawals.voidDuplicate} orders vaults by it.
+interface IStateMirror is ICommittee, IAssetRegistry, IVaultProofs, ICancellations, IWithdrawals {
+    /// @param sequence Number of the step. {IVaultProofs-voidDuplicate} orders vaults by it.
     /// @param commitment State commitment of the source after it.
     event StateAdvanced(
         uint64 indexed sequence,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BatchHeader, Mode, Vault, VaultPath} from "./Model.sol";
+import {BatchHeader, Mode, Standard, Vault, VaultPath} from "./Model.sol";
 
 /// @title Proofs of vaults against committed batches, and what they show of two vaults of one token.
 interface IVaultProofs {
@@ -32,4 +32,15 @@ interface IVaultProofs {
 
     /// @notice Hash of the header of a batch; zero when it has not been committed.
     function batchHeaderHash(Mode mode, uint64 batchNumber) external view returns (bytes32);
+
+    /// @notice Reverts unless the vault is in the committed state.
+    /// @return withdrawnAmount Quantized units withdrawn so far; 1 for a voided ERC-721.
+    function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path)
+        external
+        view
+        returns (uint64 withdrawnAmount);
+
+    /// @notice Quantized units withdrawn of a vault so far; 1 for a voided ERC-721. The standard tells where the
+    /// contract keeps it.
+    function withdrawn(uint64 vaultId, Standard standard) external view returns (uint64);
 }

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IVaultProofs} from "./IVaultProofs.sol";
-import {Authorization, BatchHeader, Standard, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
+import {Authorization, BatchHeader, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms} from "./Model.sol";
 
 /// @title Withdrawals: whoever proves a vault and has its owner's authorization mints the token.
-interface IWithdrawals is IVaultProofs {
+interface IWithdrawals {
     /// @param quantity Quantized units of this withdrawal.
     /// @param withdrawnTotal Quantized units of all withdrawals of the vault, this one included.
     event Withdrawn(uint64 indexed vaultId, address indexed recipient, uint64 quantity, uint64 withdrawnTotal);
     /// @notice An item of a batch of withdrawals failed and had no effect. `reason` is the error that it would revert
     /// with alone.
     event WithdrawalFailed(uint64 indexed vaultId, bytes reason);
-    event AuthorizationCancelled(address indexed signer, bytes32 indexed digest);
 
     /// @notice The vault's batch is older than the registration of its asset, which counts from sequence `since`. The
     /// vault never counts.
@@ -84,24 +82,6 @@ interface IWithdrawals is IVaultProofs {
         uint8 assetIndex,
         bytes32[] calldata assetSiblings
     ) external view returns (WithdrawalTerms memory);
-
-    /// @notice Cancels the caller's `Withdrawal` message of these values for ever, whether it was signed or not.
-    function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external;
-
-    /// @notice Cancels the caller's `WithdrawalList` message of these values for ever, whether it was signed or not.
-    /// @param vaults 24 bytes for each: vaultId:u64 withdrawnBefore:u64 quantity:u64.
-    function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external;
-
-    /// @notice Reverts unless the vault is in the committed state.
-    /// @return withdrawnAmount Quantized units withdrawn so far; 1 for a voided ERC-721.
-    function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path)
-        external
-        view
-        returns (uint64 withdrawnAmount);
-
-    /// @notice Quantized units withdrawn of a vault so far; 1 for a voided ERC-721. The standard tells where the
-    /// contract keeps it.
-    function withdrawn(uint64 vaultId, Standard standard) external view returns (uint64);
 
     /// @notice Seconds that an ERC-721 vault waits after its commit.
     function maturity() external view returns (uint64);

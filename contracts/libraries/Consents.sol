@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
+import {ICommits} from "../interfaces/ICommits.sol";
 
 /// @dev Lowest bits of the parts of the registry's word of an asset: its issuer, the issuer's epoch, whether the issuer
 /// is suspended.
@@ -15,26 +15,18 @@ library Consents {
     /// @dev An asset in the issuer's message: chainId(8) ‖ assetType(32) ‖ issuerEpoch(8).
     uint256 private constant ENTRY_BYTES = 48;
 
-    /// @dev One consent without its signature.
-    struct Consent {
-        /// @dev Offset of the next consent.
-        uint256 end;
-        /// @dev The assets that the consent names; bit i stands for asset i.
-        uint256 named;
-        /// @dev The issuer of all named assets; the zero address when they have different ones, or when one is
-        /// suspended.
-        address issuer;
-        /// @dev Hash of the named assets in the issuer's message.
-        bytes32 assetsHash;
-    }
-
     /// @notice The consent that begins at an offset: count(1) ‖ index(1 each) ‖ length(2) ‖ signature.
     /// @param assets The batch's manifest, packed.
     /// @param terms The registry's word of each asset.
+    /// @return end Offset of the next consent.
+    /// @return named The assets that the consent names; bit i stands for asset i.
+    /// @return issuer The issuer of all named assets; the zero address when they have different ones, or when one is
+    /// suspended.
+    /// @return assetsHash Hash of the named assets in the issuer's message.
     function read(bytes calldata consents, uint256 offset, bytes calldata assets, uint256[] memory terms)
         internal
         pure
-        returns (Consent memory consent, bytes calldata signature)
+        returns (uint256 end, uint256 named, address issuer, bytes32 assetsHash, bytes calldata signature)
     {
         unchecked {
             uint256 count;
@@ -48,23 +40,23 @@ library Consents {
                 let lengthPlace := add(add(place, 1), count)
                 signature.offset := add(lengthPlace, 2)
                 signature.length := shr(240, calldataload(lengthPlace))
-                mstore(consent, sub(add(signature.offset, signature.length), consents.offset))
+                end := sub(add(signature.offset, signature.length), consents.offset)
             }
-            if (consent.end > consents.length) revert IStateCommitment.ConsentsMalformed(offset);
+            if (end > consents.length) revert ICommits.ConsentsMalformed(offset);
             for (uint256 i; i < count; ++i) {
                 uint256 index;
                 assembly ("memory-safe") {
                     index := byte(0, calldataload(add(add(place, 1), i)))
                 }
-                if (index >= terms.length) revert IStateCommitment.ConsentsMalformed(offset);
+                if (index >= terms.length) revert ICommits.ConsentsMalformed(offset);
                 uint256 term;
                 assembly ("memory-safe") {
                     term := mload(add(add(terms, 32), shl(5, index)))
                 }
                 address own = address(uint160(term >> ISSUER));
-                if (i == 0) consent.issuer = own;
-                if (consent.issuer != own || (term >> SUSPENDED) & 1 == 1) consent.issuer = address(0);
-                consent.named |= 1 << index;
+                if (i == 0) issuer = own;
+                if (issuer != own || (term >> SUSPENDED) & 1 == 1) issuer = address(0);
+                named |= 1 << index;
                 assembly ("memory-safe") {
                     // Each entry overwrites the surplus bytes of the one before.
                     let entry := add(entries, mul(ENTRY_BYTES, i))
@@ -72,11 +64,9 @@ library Consents {
                     mstore(add(entry, 40), shl(192, shr(ISSUER_EPOCH, term)))
                 }
             }
-            bytes32 assetsHash;
             assembly ("memory-safe") {
                 assetsHash := keccak256(entries, mul(ENTRY_BYTES, count))
             }
-            consent.assetsHash = assetsHash;
         }
     }
 }

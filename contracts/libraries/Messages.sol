@@ -23,11 +23,20 @@ library Messages {
     /// @notice A member states that it has stored the batch's data and derived the root from it. The message is valid
     /// after one history only.
     function validiumBatch(
-        bytes32 history, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash, uint64 epoch
-    ) internal pure returns (bytes32) {
-        return keccak256(
-            abi.encode(VALIDIUM_BATCH_TYPEHASH, history, batchNumber, batchRoot, vaultCount, dataHash, epoch)
-        );
+        bytes32 history, uint256 batchNumber, bytes32 batchRoot, uint256 vaultCount, bytes32 dataHash, uint256 epoch
+    ) internal pure returns (bytes32 hash) {
+        bytes32 typeHash = VALIDIUM_BATCH_TYPEHASH;
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            mstore(free, typeHash)
+            mstore(add(free, 0x20), history)
+            mstore(add(free, 0x40), batchNumber)
+            mstore(add(free, 0x60), batchRoot)
+            mstore(add(free, 0x80), vaultCount)
+            mstore(add(free, 0xa0), dataHash)
+            mstore(add(free, 0xc0), epoch)
+            hash := keccak256(free, 0xe0)
+        }
     }
 
     /// @notice A member states that this state is final on the source. The domain is the mirror's.
@@ -42,8 +51,17 @@ library Messages {
     }
 
     /// @notice An issuer consents to every vault of its assets in the batch.
-    function issuerConsent(uint256 mode, uint64 batchNumber, bytes32 content, bytes32 assetsHash) internal pure returns (bytes32) {
-        return keccak256(abi.encode(ISSUER_CONSENT_TYPEHASH, mode, batchNumber, content, assetsHash));
+    function issuerConsent(uint256 mode, uint256 batchNumber, bytes32 content, bytes32 assetsHash) internal pure returns (bytes32 hash) {
+        bytes32 typeHash = ISSUER_CONSENT_TYPEHASH;
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            mstore(free, typeHash)
+            mstore(add(free, 0x20), mode)
+            mstore(add(free, 0x40), batchNumber)
+            mstore(add(free, 0x60), content)
+            mstore(add(free, 0x80), assetsHash)
+            hash := keccak256(free, 0xa0)
+        }
     }
 
     /// @notice An owner authorizes one withdrawal. It can be used once, because `withdrawnBefore` only rises.

@@ -78,7 +78,7 @@ library StateProof {
         }
     }
 
-    function headerHash(BatchHeader memory header) internal pure returns (bytes32) {
+    function headerHash(BatchHeader calldata header) internal pure returns (bytes32) {
         return headerHash(header.batchRoot, header.vaultCount, header.committedAt, header.sequence);
     }
 

@@ -2,18 +2,58 @@
 pragma solidity 0.8.37;
 
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
-import {Vault} from "../interfaces/Model.sol";
+import {IHistory} from "../interfaces/IHistory.sol";
+import {Mode, Vault} from "../interfaces/Model.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
+import {StateProof} from "../libraries/StateProof.sol";
+import {Cancellations} from "./Cancellations.sol";
 import {Committee} from "./Committee.sol";
-import {SettlementState} from "./SettlementState.sol";
-import {VaultProofs} from "./VaultProofs.sol";
+import {Issuers} from "./Issuers.sol";
+import {VaultRecords} from "./VaultRecords.sol";
 
 /// @title What the settlement contract does apart from commits and withdrawals: who may act, which assets there are,
-/// which duplicate is void, and whether blobs hold a vault.
+/// which duplicate is void, what an owner cancels, what the state is, and whether blobs hold a vault.
 /// @dev Its code runs on the settlement contract's storage, and nothing can replace it. Both together would be larger
 /// than a chain's limit for one contract. It has no roles in its own storage, and nothing depends on that storage.
-contract Administration is SettlementState, VaultProofs {
+contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
+    /// @inheritdoc IHistory
+    uint256 public constant MAX_ROLLUP_VAULTS = ROLLUP_VAULTS;
+
     constructor(uint64 changeDelay) EIP712("Mintmark", "1") Committee(changeDelay) {}
+
+    /// @inheritdoc IHistory
+    function engineVersion() external pure returns (uint256) {
+        return 5;
+    }
+
+    /// @inheritdoc IHistory
+    function history() external view returns (bytes32) {
+        return _history;
+    }
+
+    /// @inheritdoc IHistory
+    function batchCounts() public view returns (uint64 validium, uint64 rollup) {
+        return (uint32(_head), uint32(_head >> 32));
+    }
+
+    /// @inheritdoc IHistory
+    function stateRoot(Mode mode) public view returns (bytes32 root) {
+        (uint64 validium, uint64 rollup) = batchCounts();
+        uint256 count = mode == Mode.Validium ? validium : rollup;
+        bytes32 zero;
+        for (uint256 h; h < StateProof.STATE_HEIGHT; ++h) {
+            root = (count >> h) & 1 == 1 ? StateProof.node(_frontier[uint8(mode)][h], root) : StateProof.node(root, zero);
+            zero = StateProof.node(zero, zero);
+        }
+    }
+
+    /// @inheritdoc IHistory
+    function stateCommitment() external view returns (bytes32) {
+        (uint64 validium, uint64 rollup) = batchCounts();
+        return StateProof.stateCommitment(
+            uint64(block.chainid), address(this), stateRoot(Mode.Validium), stateRoot(Mode.ZkRollup), validium, rollup
+        );
+    }
 
     /// @notice {BlobVaults-opened}; it reads no storage.
     function opened(Vault calldata vault, uint256 assetIndex, BlobVaults.Batch calldata batch, bytes32[] calldata path)

@@ -6,6 +6,7 @@ import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 import {BlobScheme, Standard} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
+import {VaultState} from "./VaultState.sol";
 
 /// @dev Terms that a token can state. This project's tokens do.
 interface IMintingTerms {
@@ -24,29 +25,14 @@ interface IOwned {
 /// @title The registry of asset types and their token contracts.
 /// @dev Entries are permanent, and anyone can add one. An entry grants nothing: a mint still needs the token's own
 /// minter role.
-abstract contract AssetRegistry is IAssetRegistry {
-    struct Asset {
-        address token;
-        Standard standard;
-        BlobScheme scheme;
-        /// @dev Vaults of earlier batches do not count.
-        uint64 since;
-        uint128 quantum;
-    }
-
+abstract contract AssetRegistry is IAssetRegistry, VaultState {
     bytes4 private constant ERC721_INTERFACE = 0x80ac58cd;
     bytes4 private constant ERC1155_INTERFACE = 0xd9b67a26;
     bytes32 private constant DEFAULT_ADMIN = 0;
 
-    mapping(uint64 chainId => mapping(uint256 assetType => Asset)) internal _assets;
-    /// @dev The first asset of a contract of this chain, which fixes its standard. Only an ERC-20 can have more, with
-    /// other quanta.
-    mapping(address token => uint256) internal _firstOf;
-
     /// @inheritdoc IAssetRegistry
     function registerAsset(Standard standard, uint64 chainId, address token, uint256 quantum, BlobScheme scheme)
         external
-        virtual
         returns (uint256 assetType)
     {
         if (standard == Standard.None || token == address(0) || chainId == 0) revert AssetInvalid(standard, chainId, token);

@@ -1,37 +1,32 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IStateCommitment} from "../interfaces/IStateCommitment.sol";
+import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
+import {ICommits} from "../interfaces/ICommits.sol";
 import {Mode} from "../interfaces/Model.sol";
+import {Attestation} from "../libraries/Attestation.sol";
 import {BatchData} from "../libraries/BatchData.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Consents} from "../libraries/Consents.sol";
 import {Manifest} from "../libraries/Manifest.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {StateProof} from "../libraries/StateProof.sol";
+import {Roles} from "./Roles.sol";
 import {SettlementState} from "./SettlementState.sol";
 import {Withdrawals} from "./Withdrawals.sol";
 
 /// @title The append-only state: one incremental Merkle tree of batches per mode.
-abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
-    /// @inheritdoc IStateCommitment
-    uint256 public constant MAX_ROLLUP_VAULTS = 1 << 15;
+abstract contract Commits is Roles, SettlementState, Withdrawals, ICommits {
     uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
     /// @dev Most gas that an issuer's wallet contract can use in a commit.
     uint256 private constant CONSENT_GAS = 100_000;
 
-    /// @dev Roots of completed left subtrees, by mode and height. Entry h is valid when bit h of the count is set.
-    bytes32[32][2] private _frontier;
-
-    /// @inheritdoc IStateCommitment
-    bytes32 public history;
-
     constructor() {
         bytes32 empty = StateProof.emptyRoot(StateProof.STATE_HEIGHT);
-        history = StateProof.stateCommitment(uint64(block.chainid), address(this), empty, empty, 0, 0);
+        _history = StateProof.stateCommitment(uint64(block.chainid), address(this), empty, empty, 0, 0);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc ICommits
     function commitRollupBatch(bytes32 previous, bytes calldata consents, uint64 batchNumber, bytes calldata data) external {
         // This is no authentication. Only the sender of the transaction has the data in the transaction's input.
         // solhint-disable-next-line avoid-tx-origin
@@ -40,13 +35,13 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         bytes calldata assets = BatchData.assets(data);
         (uint256[] memory terms, uint256 issued) = _termsOf(assets);
         (bytes32 content, uint256 vaultCount) =
-            BatchData.root(data, (1 << 63) | (batchNumber << 20), terms, MAX_ROLLUP_VAULTS);
+            BatchData.root(data, (1 << 63) | (batchNumber << 20), terms, ROLLUP_VAULTS);
         uint256 leftOut = _leftOut(Mode.ZkRollup, batchNumber, content, assets, terms, issued, consents);
         bytes32 batchRoot = _batchRoot(Mode.ZkRollup, assets, leftOut, content);
         _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, uint32(vaultCount), keccak256(data));
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc ICommits
     function commitValidiumBatch(
         bytes32 previous,
         uint64 batchNumber,
@@ -67,7 +62,7 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
     }
 
-    /// @inheritdoc IStateCommitment
+    /// @inheritdoc ICommits
     function commitBlobBatch(bytes32 previous, uint64 batchNumber, uint32 vaultCount, bytes calldata assets, bytes calldata consents)
         external
     {
@@ -82,42 +77,18 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, vaultCount, content);
     }
 
-    /// @inheritdoc IStateCommitment
-    function batchCounts() public view returns (uint64 validium, uint64 rollup) {
-        return (uint32(_head), uint32(_head >> 32));
-    }
-
-    /// @inheritdoc IStateCommitment
-    function stateRoot(Mode mode) public view returns (bytes32 root) {
-        (uint64 validium, uint64 rollup) = batchCounts();
-        uint256 count = mode == Mode.Validium ? validium : rollup;
-        bytes32 zero;
-        for (uint256 h; h < StateProof.STATE_HEIGHT; ++h) {
-            root = (count >> h) & 1 == 1 ? StateProof.node(_frontier[uint8(mode)][h], root) : StateProof.node(root, zero);
-            zero = StateProof.node(zero, zero);
-        }
-    }
-
-    /// @inheritdoc IStateCommitment
-    function stateCommitment() external view returns (bytes32) {
-        (uint64 validium, uint64 rollup) = batchCounts();
-        return StateProof.stateCommitment(
-            uint64(block.chainid), address(this), stateRoot(Mode.Validium), stateRoot(Mode.ZkRollup), validium, rollup
-        );
-    }
-
     function _beforeCommit(bytes32 previous, Mode mode, uint64 batchNumber)
         private
         view
-        onlyRole(OPERATOR_ROLE)
+        onlyOperator
         returns (uint256 head)
     {
         head = _head;
         if ((head >> PAUSED) & 1 == 1) revert CommittingPaused();
-        uint64 expected = uint32(head >> (32 * uint8(mode)));
+        uint64 expected = uint32(head >> (uint256(mode) << 5));
         if (batchNumber != expected) revert BatchNumberMismatch(expected, batchNumber);
         // With numbers alone, two operators with different histories could commit in turns.
-        if (previous != history) revert HistoryMismatch(history, previous);
+        if (previous != _history) revert HistoryMismatch(_history, previous);
         // The last leaf stays empty, so that the frontier always fits and a count is unambiguous.
         if (batchNumber == type(uint32).max) revert StateFull();
     }
@@ -125,13 +96,15 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
     /// @return terms The registry's word of each asset of the manifest; see {_termsAt}.
     /// @return issued The assets with an issuer; bit i stands for asset i.
     function _termsOf(bytes calldata assets) private view returns (uint256[] memory terms, uint256 issued) {
-        terms = new uint256[](Manifest.count(assets));
-        for (uint256 i; i < terms.length; ++i) {
-            (uint64 chainId, uint256 assetType) = Manifest.assetAt(assets, i);
-            uint256 term = _termsAt(chainId, assetType);
-            if (term == 0) revert AssetNotRegistered(chainId, assetType);
-            if (_issuerIn(term) != address(0)) issued |= 1 << i;
-            terms[i] = term;
+        unchecked {
+            terms = new uint256[](Manifest.count(assets));
+            for (uint256 i; i < terms.length; ++i) {
+                (uint64 chainId, uint256 assetType) = Manifest.assetAt(assets, i);
+                uint256 term = _termsAt(chainId, assetType);
+                if (term == 0) revert IAssetRegistry.AssetNotRegistered(chainId, assetType);
+                if (_issuerIn(term) != address(0)) issued |= 1 << i;
+                terms[i] = term;
+            }
         }
     }
 
@@ -148,20 +121,23 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         bytes calldata consents
     ) private returns (uint256) {
         for (uint256 offset; offset < consents.length;) {
-            (Consents.Consent memory consent, bytes calldata signature) = Consents.read(consents, offset, assets, terms);
-            offset = consent.end;
-            if (_isConsent(mode, batchNumber, content, consent, signature)) missing &= ~consent.named;
+            uint256 named;
+            address issuer;
+            bytes32 assetsHash;
+            bytes calldata signature;
+            (offset, named, issuer, assetsHash, signature) = Consents.read(consents, offset, assets, terms);
+            if (_isConsent(mode, batchNumber, content, issuer, assetsHash, signature)) missing &= ~named;
         }
         if (missing != 0) emit AssetsLeftOut(mode, batchNumber, missing);
         return missing;
     }
 
     function _isConsent(
-        Mode mode, uint64 batchNumber, bytes32 content, Consents.Consent memory consent, bytes calldata signature
+        Mode mode, uint64 batchNumber, bytes32 content, address issuer, bytes32 assetsHash, bytes calldata signature
     ) private view returns (bool) {
-        if (consent.issuer == address(0)) return false;
-        bytes32 digest = _hashTypedDataV4(Messages.issuerConsent(uint8(mode), batchNumber, content, consent.assetsHash));
-        return _signed(consent.issuer, digest, signature, CONSENT_GAS);
+        if (issuer == address(0)) return false;
+        bytes32 digest = _hashTypedDataV4(Messages.issuerConsent(uint8(mode), batchNumber, content, assetsHash));
+        return _signed(issuer, digest, signature, CONSENT_GAS);
     }
 
     function _batchRoot(Mode mode, bytes calldata assets, uint256 leftOut, bytes32 content) private pure returns (bytes32) {
@@ -169,22 +145,39 @@ abstract contract Commits is SettlementState, Withdrawals, IStateCommitment {
         return Manifest.batchRoot(uint8(mode), Manifest.root(assets, leftOut), content);
     }
 
+    /// @dev Reverts unless the present committee has signed the batch after this history.
+    function _checkAttestation(
+        bytes32 previous,
+        uint64 batchNumber,
+        bytes32 batchRoot,
+        uint32 vaultCount,
+        bytes32 dataHash,
+        uint64 epoch,
+        bytes calldata attestation
+    ) private view {
+        bytes32 digest =
+            _hashTypedDataV4(Messages.validiumBatch(previous, batchNumber, batchRoot, vaultCount, dataHash, epoch));
+        Attestation.check(attestation, _committeeHash, epoch, digest);
+    }
+
     function _append(
         uint256 head, bytes32 previous, Mode mode, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash
     ) private {
-        uint64 committedAt = uint64(block.timestamp);
-        uint64 sequence = uint64(head >> SEQUENCE);
-        _headers[mode][batchNumber] = StateProof.headerHash(batchRoot, vaultCount, committedAt, sequence);
-        bytes32 root = StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
-        history = StateProof.nextHistory(previous, mode, root);
-        // The new leaf completes one subtree for each trailing 1 bit of its position. Only the root of the largest one
-        // is kept.
-        bytes32[32] storage frontier = _frontier[uint8(mode)];
-        uint256 h;
-        for (; (batchNumber >> h) & 1 == 1; ++h) root = StateProof.node(frontier[h], root);
-        frontier[h] = root;
-        // No count overflows into its neighbour: {_beforeCommit} stops each one at 2^32 - 1.
-        _head = head + (1 << (32 * uint8(mode))) + (1 << SEQUENCE);
-        emit BatchCommitted(mode, batchNumber, batchRoot, vaultCount, dataHash, committedAt, sequence);
+        unchecked {
+            uint64 committedAt = uint64(block.timestamp);
+            uint64 sequence = uint64(head >> SEQUENCE);
+            _headers[mode][batchNumber] = StateProof.headerHash(batchRoot, vaultCount, committedAt, sequence);
+            bytes32 root = StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
+            _history = StateProof.nextHistory(previous, mode, root);
+            // The new leaf completes one subtree for each trailing 1 bit of its position. Only the root of the largest
+            // one is kept.
+            bytes32[32] storage frontier = _frontier[uint8(mode)];
+            uint256 h;
+            for (; (batchNumber >> h) & 1 == 1; ++h) root = StateProof.node(frontier[h], root);
+            frontier[h] = root;
+            // No count overflows into its neighbour: {_beforeCommit} stops each one at 2^32 - 1.
+            _head = head + (1 << (uint256(mode) << 5)) + (1 << SEQUENCE);
+            emit BatchCommitted(mode, batchNumber, batchRoot, vaultCount, dataHash, committedAt, sequence);
+        }
     }
 }

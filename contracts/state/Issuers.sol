@@ -16,23 +16,10 @@ interface IIssued {
 /// @dev More protection takes effect at once, and less protection after the delay. So nobody can remove an issuer
 /// unseen with a stolen key of the token's admin.
 abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
-    struct Change {
-        address issuer;
-        uint64 activeFrom;
-    }
-
-    uint256 private constant FURTHER = 233;
-
-    /// @dev The word that a commit reads of an asset: its standard (bits 0 to 7), its issuer (8 to 167), the issuer's
-    /// epoch (168 to 231), whether the issuer is suspended (232), whether the token's first asset holds the issuer
-    /// (233). So all assets of a token have one issuer.
-    mapping(uint64 chainId => mapping(uint256 assetType => uint256)) private _commitTerms;
-    mapping(address token => Change) private _scheduledIssuer;
-
     /// @inheritdoc IIssuers
-    function scheduleIssuer(address token, address issuer) external virtual {
+    function scheduleIssuer(address token, address issuer) external {
         _requireSpeaker(token);
-        if (_issuerIn(_termsOf(token)) == address(0)) {
+        if (_issuerIn(_firstTermsOf(token)) == address(0)) {
             _setIssuer(token, issuer);
             return;
         }
@@ -42,7 +29,7 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
     }
 
     /// @inheritdoc IIssuers
-    function activateIssuer(address token) external virtual {
+    function activateIssuer(address token) external {
         _requireSpeaker(token);
         Change memory change = _scheduledIssuer[token];
         if (change.activeFrom == 0 || block.timestamp < change.activeFrom) revert ICommittee.ChangeNotDue(change.activeFrom);
@@ -51,16 +38,16 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
     }
 
     /// @inheritdoc IIssuers
-    function cancelIssuer(address token) external virtual {
+    function cancelIssuer(address token) external {
         _requireSpeaker(token);
         delete _scheduledIssuer[token];
         emit IssuerScheduled(token, address(0), 0);
     }
 
     /// @inheritdoc IIssuers
-    function suspendIssuer(address token) external virtual {
+    function suspendIssuer(address token) external {
         _requireSpeaker(token);
-        address issuer = _issuerIn(_termsOf(token));
+        address issuer = _issuerIn(_firstTermsOf(token));
         if (issuer == address(0)) revert IssuerUnknown(token);
         emit IssuerSuspended(token, issuer, _putIssuer(token, issuer, 1));
     }
@@ -71,10 +58,8 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
         return (_issuerIn(terms), uint64(terms >> ISSUER_EPOCH), (terms >> SUSPENDED) & 1 == 1);
     }
 
-    /// @dev The word of an asset, with its token's issuer. Zero when nobody registered the asset.
-    function _termsAt(uint64 chainId, uint256 assetType) internal view returns (uint256 terms) {
-        terms = _commitTerms[chainId][assetType];
-        if ((terms >> FURTHER) & 1 == 1) terms = _termsOf(_assets[chainId][assetType].token);
+    function _nextSequence() internal view override returns (uint64) {
+        return uint64(_head >> SEQUENCE);
     }
 
     function _onRegistered(uint64 chainId, uint256 assetType, bool isFirst) internal override {
@@ -99,19 +84,10 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
 
     /// @dev Stores the issuer and raises the epoch.
     function _putIssuer(address token, address issuer, uint256 suspended) private returns (uint64 epoch) {
-        uint256 terms = _termsOf(token);
+        uint256 terms = _firstTermsOf(token);
         epoch = uint64(terms >> ISSUER_EPOCH) + 1;
         _commitTerms[uint64(block.chainid)][_firstOf[token]] = uint8(terms) | (uint256(uint160(issuer)) << ISSUER)
             | (uint256(epoch) << ISSUER_EPOCH) | (suspended << SUSPENDED);
-    }
-
-    function _issuerIn(uint256 terms) internal pure returns (address) {
-        return address(uint160(terms >> ISSUER));
-    }
-
-    /// @dev The word of a token's first asset. The token's other assets have the same standard.
-    function _termsOf(address token) private view returns (uint256) {
-        return _commitTerms[uint64(block.chainid)][_firstOf[token]];
     }
 
     function _requireSpeaker(address token) private view {

@@ -1,39 +1,53 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {ICommittee} from "../interfaces/ICommittee.sol";
-import {IOperatorRoles} from "../interfaces/IOperatorRoles.sol";
-import {Issuers} from "./Issuers.sol";
+import {ISSUER} from "../libraries/Consents.sol";
+import {CommitteeState} from "./CommitteeState.sol";
+import {VaultState} from "./VaultState.sol";
 
-/// @title The storage that the settlement contract and its {Administration} share.
-/// @dev Both inherit this first, so that their storage layouts begin alike.
-abstract contract SettlementState is Issuers {
+/// @title The storage that the settlement contract and its {Administration} share: all that it has.
+/// @dev Both inherit this behind the roles and before anything else with storage, so that their storage layouts are the
+/// same.
+abstract contract SettlementState is CommitteeState, VaultState {
+    struct Change {
+        address issuer;
+        uint64 activeFrom;
+    }
+
     uint256 internal constant SEQUENCE = 64;
     uint256 internal constant EPOCH = 128;
     uint256 internal constant PAUSED = 192;
+    uint256 internal constant FURTHER = 233;
+    uint256 internal constant ROLLUP_VAULTS = 1 << 15;
 
     /// @dev One word, because every commit reads and writes it: count of validium batches (bits 0 to 31), of rollup
     /// batches (32 to 63), sequence of the next commit (64 to 127), the committee's epoch (128 to 191), whether
     /// committing is paused (192).
     uint256 internal _head;
+    /// @dev The word that a commit reads of an asset: its standard (bits 0 to 7), its issuer (8 to 167), the issuer's
+    /// epoch (168 to 231), whether the issuer is suspended (232), whether the token's first asset holds the issuer
+    /// (233). So all assets of a token have one issuer.
+    mapping(uint64 chainId => mapping(uint256 assetType => uint256)) internal _commitTerms;
+    mapping(address token => Change) internal _scheduledIssuer;
+    mapping(address operator => uint64 activeFrom) internal _scheduledOperator;
 
-    /// @inheritdoc ICommittee
-    function committee() external view returns (bytes32 committeeHash, uint64 epoch) {
-        return (_committeeHash, uint64(_head >> EPOCH));
+    /// @dev Roots of completed left subtrees, by mode and height. Entry h is valid when bit h of the count is set.
+    bytes32[32][2] internal _frontier;
+
+    bytes32 internal _history;
+
+    /// @dev The word of an asset, with its token's issuer. Zero when nobody registered the asset.
+    function _termsAt(uint64 chainId, uint256 assetType) internal view returns (uint256 terms) {
+        terms = _commitTerms[chainId][assetType];
+        if ((terms >> FURTHER) & 1 == 1) terms = _firstTermsOf(_assets[chainId][assetType].token);
     }
 
-    /// @inheritdoc IOperatorRoles
-    function pauseCommits(bool paused) external virtual onlyAdminOrGuardian {
-        _head = (_head & ~(1 << PAUSED)) | (paused ? 1 << PAUSED : 0);
-        emit CommitsPaused(paused);
+    function _issuerIn(uint256 terms) internal pure returns (address) {
+        return address(uint160(terms >> ISSUER));
     }
 
-    function _nextSequence() internal view override returns (uint64) {
-        return uint64(_head >> SEQUENCE);
-    }
-
-    function _nextEpoch() internal override returns (uint64) {
-        _head += 1 << EPOCH;
-        return uint64(_head >> EPOCH);
+    /// @dev The word of a token's first asset. The token's other assets have the same standard.
+    function _firstTermsOf(address token) internal view returns (uint256) {
+        return _commitTerms[uint64(block.chainid)][_firstOf[token]];
     }
 }

@@ -4,7 +4,9 @@ pragma solidity 0.8.37;
 import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
+import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
     Authorization,
@@ -18,7 +20,6 @@ import {
     WithdrawalGroup,
     WithdrawalTerms
 } from "../interfaces/Model.sol";
-import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
@@ -57,13 +58,6 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
 
     /// @inheritdoc IWithdrawals
     uint64 public immutable maturity;
-
-    /// @dev ERC-20, ERC-1155: 64 bits for each vault.
-    mapping(uint256 word => uint256 amounts) private _withdrawn;
-    mapping(address signer => mapping(bytes32 digest => bool)) private _cancelled;
-    /// @dev One bit for each vault: whether anyone has cancelled an authorization of it. Other vaults need no second
-    /// read.
-    mapping(uint256 word => uint256 bits) private _hasCancelled;
 
     constructor(uint64 maturity_) {
         if (maturity_ > MAX_DELAY) revert DelayTooLong(maturity_);
@@ -132,31 +126,6 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         _requireSigned(owner, digest, deadline, signature, true);
     }
 
-    /// @inheritdoc IWithdrawals
-    function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external {
-        bytes32 digest = _hashTypedDataV4(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
-        _hasCancelled[vaultId >> 8] |= 1 << (vaultId & 0xff);
-        _cancel(digest);
-    }
-
-    /// @inheritdoc IWithdrawals
-    function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external {
-        PackedItems.requireEntries(vaults);
-        _cancel(_hashTypedDataV4(Messages.withdrawalList(vaults, recipient, deadline)));
-    }
-
-    /// @inheritdoc IWithdrawals
-    function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path) external view returns (uint64) {
-        _prove(vault, header, path);
-        return withdrawn(vault.vaultId, _assets[vault.chainId][vault.assetType].standard);
-    }
-
-    /// @inheritdoc IWithdrawals
-    function withdrawn(uint64 vaultId, Standard standard) public view returns (uint64) {
-        if (standard == Standard.ERC721) return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
-        return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
-    }
-
     function _withdrawGroup(WithdrawalGroup calldata group, Progress memory progress) private {
         uint64 firstVaultId = (uint64(group.mode) << 63) | (group.batchNumber << 20);
         // Set when the contract's call to itself succeeds.
@@ -215,7 +184,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         uint64 vaultId = vault.vaultId;
         if (quantity == 0) revert QuantityZero(vaultId);
         if (recipient == address(0)) revert RecipientZero(vaultId);
-        _requireProven(vault, terms.assetIndex, BlobVaults.Batch(terms.batchRoot, terms.manifestRoot, terms.vaultCount), siblings);
+        _requireProven(vault, terms.assetIndex, terms.batchRoot, terms.manifestRoot, terms.vaultCount, siblings);
         Standard standard = terms.standard;
         _requirePayable(vault, standard, terms.scheme);
         uint64 before;
@@ -244,7 +213,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         uint64 vaultId,
         uint64 chainId,
         uint256 assetType,
-        BatchHeader memory header,
+        BatchHeader calldata header,
         uint256 assetIndex,
         bytes32[] calldata assetSiblings
     ) private view returns (WithdrawalTerms memory) {
@@ -252,7 +221,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         if (chainId != block.chainid) revert OtherChain(chainId);
         Asset storage found = _assets[chainId][assetType];
         (address token, Standard standard, BlobScheme scheme) = (found.token, found.standard, found.scheme);
-        if (standard == Standard.None) revert AssetNotRegistered(chainId, assetType);
+        if (standard == Standard.None) revert IAssetRegistry.AssetNotRegistered(chainId, assetType);
         if (header.sequence < found.since) revert BatchBeforeRegistration(vaultId, found.since);
         if (standard == Standard.ERC721) {
             uint64 maturesAt = header.committedAt + maturity;
@@ -260,7 +229,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         }
         // If the manifest does not name the asset, no siblings of the vault lead to the batch root.
         (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(chainId, assetType, assetIndex, assetSiblings);
-        if (!shown) revert ProofInvalid(vaultId);
+        if (!shown) revert IVaultProofs.ProofInvalid(vaultId);
         uint256 quantum = standard == Standard.ERC20 ? found.quantum : 1;
         return WithdrawalTerms(header.batchRoot, manifestRoot, header.vaultCount, uint8(assetIndex), token, standard, scheme, quantum);
     }
@@ -281,7 +250,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         uint256 word = _withdrawn[vaultId >> 2];
         uint256 shift = (vaultId & 3) << 6;
         before = uint64(word >> shift);
-        if (before == amount) revert VaultExhausted(vaultId);
+        if (before == amount) revert IVaultProofs.VaultExhausted(vaultId);
         if (quantity > amount - before) revert QuantityTooLarge(vaultId, quantity, amount - before);
         _withdrawn[vaultId >> 2] = word + (uint256(quantity) << shift);
     }
@@ -311,11 +280,6 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
         if (block.timestamp > deadline) revert AuthorizationExpired(deadline);
         if (mayBeCancelled && _cancelled[owner][digest]) revert AuthorizationIsCancelled(digest);
         if (!_signed(owner, digest, signature, gasleft())) revert SignatureInvalid(digest);
-    }
-
-    function _cancel(bytes32 digest) private {
-        _cancelled[msg.sender][digest] = true;
-        emit AuthorizationCancelled(msg.sender, digest);
     }
 
     /// @dev Each list is checked by a call with an item's gas, so that a misbehaving wallet contract costs no more than
@@ -349,7 +313,7 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
     }
 
     function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {
-        if (token.code.length == 0) revert TokenWithoutCode(token);
+        if (token.code.length == 0) revert IAssetRegistry.TokenWithoutCode(token);
         if (!_call(token, gasleft(), abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob)))) {
             revert TokenRefused(token, _reason(MAX_REASON_BYTES));
         }
@@ -358,7 +322,10 @@ abstract contract Withdrawals is EIP712, ReentrancyGuardTransient, VaultProofs, 
     /// @dev Reverts unless an item can get its gas and enough is left for the report. A call leaves a 64th of the gas
     /// with the caller.
     function _requireGas(uint256 itemGas, uint256 index) private view {
-        if (gasleft() < itemGas + itemGas / 63 + ITEM_RESERVE) revert GasTooLow(index);
+        unchecked {
+            // No overflow: `itemGas` has 64 bits.
+            if (gasleft() < itemGas + itemGas / 63 + ITEM_RESERVE) revert GasTooLow(index);
+        }
     }
 
     /// @dev Copies none of the answer.

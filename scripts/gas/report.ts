@@ -34,7 +34,7 @@ one wrong proof fails all twenty, and the protocol has each item fail alone, its
 
 ## Why a range of ids costs a leaf for each
 
-Consecutive ids to one owner cost 308 a mint. Nearly all of it is hashing: a leaf and a node for every vault. One leaf
+Consecutive ids to one owner cost 307 a mint. Nearly all of it is hashing: a leaf and a node for every vault. One leaf
 for a whole range would bring that below 120. It is sound if the range stands for an aligned subtree, so that each vault
 keeps its slot.
 

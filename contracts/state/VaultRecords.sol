@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
+import {BatchHeader, BlobScheme, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
+import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {VaultProofs} from "./VaultProofs.sol";
+
+/// @title What is known of a vault, and which of two of one token counts.
+abstract contract VaultRecords is VaultProofs, IVaultProofs {
+    /// @inheritdoc IVaultProofs
+    function voidDuplicate(
+        Vault calldata earlier,
+        BatchHeader calldata earlierHeader,
+        VaultPath calldata earlierPath,
+        Vault calldata later,
+        BatchHeader calldata laterHeader,
+        VaultPath calldata laterPath
+    ) external {
+        _prove(earlier, earlierHeader, earlierPath);
+        _prove(later, laterHeader, laterPath);
+        Asset storage found = _assets[later.chainId][later.assetType];
+        bool sameAsset = earlier.chainId == later.chainId && earlier.assetType == later.assetType;
+        if (!sameAsset || found.standard != Standard.ERC721 || later.chainId != block.chainid) {
+            revert NotDuplicates(earlier.vaultId, later.vaultId);
+        }
+        bool ordered = earlierHeader.sequence < laterHeader.sequence
+            || (earlierHeader.sequence == laterHeader.sequence && earlier.vaultId < later.vaultId);
+        // An earlier vault that nobody can ever withdraw must not void a later one.
+        bool exists = earlierHeader.sequence >= found.since && earlier.amount == 1 && earlier.owner != address(0)
+            && earlier.blob.length != 0 && earlier.blob.length <= 255;
+        if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
+            revert NotDuplicates(earlier.vaultId, later.vaultId);
+        }
+        _take(later.vaultId);
+        emit DuplicateVoided(earlier.vaultId, later.vaultId);
+    }
+
+    /// @inheritdoc IVaultProofs
+    function batchHeaderHash(Mode mode, uint64 batchNumber) external view returns (bytes32) {
+        return _headers[mode][batchNumber];
+    }
+
+    /// @inheritdoc IVaultProofs
+    function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path) external view returns (uint64) {
+        _prove(vault, header, path);
+        return withdrawn(vault.vaultId, _assets[vault.chainId][vault.assetType].standard);
+    }
+
+    /// @inheritdoc IVaultProofs
+    function withdrawn(uint64 vaultId, Standard standard) public view returns (uint64) {
+        if (standard == Standard.ERC721) return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
+        return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
+    }
+
+    function _sameToken(BlobScheme scheme, bytes calldata a, bytes calldata b) private pure returns (bool) {
+        if (keccak256(a) == keccak256(b)) return true;
+        if (scheme == BlobScheme.Raw32) return MintingBlob.rawTokenId(a) == MintingBlob.rawTokenId(b);
+        if (scheme == BlobScheme.Mintmark) return MintingBlob.tokenId(a) == MintingBlob.tokenId(b);
+        (uint256 idA,) = MintingBlob.imxTokenId(a);
+        (uint256 idB,) = MintingBlob.imxTokenId(b);
+        return idA == idB;
+    }
+}

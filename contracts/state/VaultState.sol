@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {BlobScheme, Mode, Standard} from "../interfaces/Model.sol";
+
+/// @title The storage of assets, of batches' headers, and of what is withdrawn of each vault.
+abstract contract VaultState {
+    struct Asset {
+        address token;
+        Standard standard;
+        BlobScheme scheme;
+        /// @dev Vaults of earlier batches do not count.
+        uint64 since;
+        uint128 quantum;
+    }
+
+    mapping(uint64 chainId => mapping(uint256 assetType => Asset)) internal _assets;
+    /// @dev The first asset of a contract of this chain, which fixes its standard. Only an ERC-20 can have more, with
+    /// other quanta.
+    mapping(address token => uint256) internal _firstOf;
+    mapping(Mode => mapping(uint64 batchNumber => bytes32)) internal _headers;
+    /// @dev ERC-721: one bit a vault, withdrawn or voided.
+    mapping(uint256 word => uint256 bits) internal _taken;
+    /// @dev ERC-20, ERC-1155: 64 bits for each vault.
+    mapping(uint256 word => uint256 amounts) internal _withdrawn;
+    mapping(address signer => mapping(bytes32 digest => bool)) internal _cancelled;
+    /// @dev One bit for each vault: whether anyone has cancelled an authorization of it. Other vaults need no second
+    /// read.
+    mapping(uint256 word => uint256 bits) internal _hasCancelled;
+}

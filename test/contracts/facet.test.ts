@@ -1,0 +1,108 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import hre from "hardhat";
+import { type Abi, encodeFunctionData, getAddress, toFunctionSelector, toFunctionSignature } from "viem";
+import { describe, expect, it } from "vitest";
+import { openChain } from "./fixture/deployment.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const solc = createRequire(import.meta.url)("solc") as {
+  compile(input: string, options: { import(path: string): { contents: string } }): string;
+};
+const { fresh } = await openChain();
+
+interface Compiled {
+  readonly abi: Abi;
+  readonly storageLayout: {
+    readonly storage: readonly { label: string; slot: string; offset: number; type: string }[];
+    readonly types: Readonly<Record<string, { encoding: string; numberOfBytes: string; members?: readonly Slot[] }>>;
+  };
+}
+type Slot = Compiled["storageLayout"]["storage"][number];
+
+/** What the compiler itself says of both contracts. It writes no code, so this is quick. */
+function compiled(): { settlement: Compiled; administration: Compiled } {
+  const read = (path: string) => readFileSync(`${ROOT}${path.startsWith("@") ? "node_modules/" : ""}${path}`, "utf8");
+  const [settlement, administration] = ["contracts/StateCommitment.sol", "contracts/state/Administration.sol"] as const;
+  const input = {
+    language: "Solidity",
+    sources: { [settlement]: { content: read(settlement) } },
+    settings: { outputSelection: { "*": { "*": ["abi", "storageLayout"] } } },
+  };
+  const output = solc.compile(JSON.stringify(input), { import: (path) => ({ contents: read(path) }) });
+  const { contracts } = JSON.parse(output) as { contracts: Record<string, Record<string, Compiled>> };
+  const [whole, facet] = [contracts[settlement]?.StateCommitment, contracts[administration]?.Administration];
+  if (whole === undefined || facet === undefined) throw new Error(`the contracts do not compile: ${output}`);
+  return { settlement: whole, administration: facet };
+}
+
+const functionsOf = (abi: Abi) =>
+  abi.filter((item) => item.type === "function").map((item) => toFunctionSignature(item));
+
+/** Names of types have numbers of the compiler's, which differ. */
+const named = (type: string) => type.replaceAll(/\d+_storage/g, "_storage");
+const placed = ({ label, slot, offset, type }: Slot) => ({ label, slot, offset, type: named(type) });
+
+describe("the code that the settlement contract borrows", () => {
+  const { settlement, administration } = compiled();
+
+  it("sees the storage as the contract does: slots, types and members are the same", () => {
+    const [own, lent] = [settlement.storageLayout, administration.storageLayout];
+    expect(own.storage.length).toBeGreaterThan(15);
+    expect(lent.storage.map(placed)).toEqual(own.storage.map(placed));
+    const types = ({ types }: Compiled["storageLayout"]) =>
+      Object.entries(types)
+        .map(([name, { encoding, numberOfBytes, members }]) => ({
+          name: named(name),
+          encoding,
+          numberOfBytes,
+          members: members?.map(placed),
+        }))
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+    expect(types(lent)).toEqual(types(own));
+  });
+
+  it("has no function that the contract has too, but for the one that both inherit", () => {
+    const own = new Set(functionsOf(settlement.abi).map((signature) => toFunctionSelector(signature)));
+    const shared = functionsOf(administration.abi).filter((signature) => own.has(toFunctionSelector(signature)));
+    expect(shared).toEqual(["eip712Domain()"]);
+  });
+
+  it("makes the documented interface whole, in the artifact too", async () => {
+    const { abi } = await hre.artifacts.readArtifact("StateCommitment");
+    const all = functionsOf(abi as Abi);
+    expect(new Set(all)).toEqual(new Set([...functionsOf(settlement.abi), ...functionsOf(administration.abi)]));
+    expect(new Set(all).size).toBe(all.length);
+    const documented = functionsOf((await hre.artifacts.readArtifact("IStateCommitment")).abi as Abi);
+    expect(all).toEqual(expect.arrayContaining(documented));
+    expect(all.filter((signature) => !documented.includes(signature)).sort()).toEqual([
+      "DEFAULT_ADMIN_ROLE()",
+      "GUARDIAN_ROLE()",
+      "OPERATOR_ROLE()",
+      "eip712Domain()",
+      "getRoleAdmin(bytes32)",
+      "grantRole(bytes32,address)",
+      "hasRole(bytes32,address)",
+      "opened((uint64,uint64,address,uint256,uint64,bytes),uint256,(bytes32,bytes32,uint256),bytes32[])",
+      "renounceRole(bytes32,address)",
+      "revokeRole(bytes32,address)",
+      "supportsInterface(bytes4)",
+      "withdrawItem((bytes32,bytes32,uint32,uint8,address,uint8,uint8,uint256),uint64,uint256,uint256)",
+    ]);
+  });
+
+  it("answers for the contract, which takes no ether, no call without a function and no unknown function", async () => {
+    const { state, publicClient, config, actors } = await fresh();
+    const account = actors.admin.account.address;
+    const pause = encodeFunctionData({ abi: state.abi, functionName: "pauseCommits", args: [true] });
+    const call = (data: `0x${string}`, value = 0n) => publicClient.call({ account, to: state.address, data, value });
+    await expect(call(pause)).resolves.toBeDefined();
+    await expect(call(pause, 1n)).rejects.toThrow();
+    await expect(call("0x")).rejects.toThrow();
+    await expect(call("0x", 1n)).rejects.toThrow();
+    await expect(call("0xdeadbeef")).rejects.toThrow();
+    expect(await state.read.changeDelay()).toBe(config.changeDelay);
+    expect((await state.read.eip712Domain())[4]).toBe(getAddress(state.address));
+  });
+});
