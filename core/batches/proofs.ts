@@ -30,7 +30,8 @@ import { corruptBatch, findBatch, sealedCount, stateOver } from "./batches.ts";
 export interface ProofOptions {
   /**
    * Called with the number of proofs by KZG that the engine has to make, before it makes them: none if it has kept
-   * them. Each takes a core for some 50 ms. A throw ends the call.
+   * them. Each takes a core for some 50 ms. A throw ends the call. A call with it is metered: its proofs wait behind
+   * those of calls without, and `backpressure` refuses it when too many wait.
    */
   readonly onKzgProofs?: (proofs: number) => void;
 }

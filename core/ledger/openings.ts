@@ -11,7 +11,7 @@ import { Recent } from "../recent.ts";
 
 /** Openings kept in memory, 0.5 KB each. */
 const KEPT = 10_000;
-/** Openings that may wait; each takes a core for some 40 ms. */
+/** Openings of metered calls that may wait; each takes a core for some 40 ms. */
 const MAX_WAITING = 256;
 
 /** Told how many proofs the native code must make, before it makes them. A throw ends the call. */
@@ -39,8 +39,8 @@ function pointsIn(commitments: Uint8Array): Hex[] {
 
 /**
  * Opens elements of batches in blobs. One at a time, so that commitments to new blobs wait for one opening at most; and
- * in turns of one vault each, so that nobody waits for all of another's. A commitment binds its blob, so what is kept
- * stays right.
+ * in turns of one element each, so that nobody waits for all of another's. Metered calls, which strangers cause, wait
+ * behind the engine's own. A commitment binds its blob, so what is kept stays right.
  */
 export class Openings {
   readonly #kzg: Kzg;
@@ -48,8 +48,10 @@ export class Openings {
   readonly #kept = new Recent<Hex, number, Opening>(KEPT);
   /** Proofs of whole blobs, by commitment. */
   readonly #blobs = new Recent<Hex, "blob", BlobProof>(KEPT);
-  #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  /** Proofs to be made: the engine's own, and those of metered calls. */
+  readonly #own: (() => Promise<void>)[] = [];
+  readonly #metered: (() => Promise<void>)[] = [];
+  #isBusy = false;
 
   constructor(kzg: Kzg) {
     this.#kzg = kzg;
@@ -74,7 +76,10 @@ export class Openings {
     });
     tell(onKzgProofs, places.filter(({ point, index }) => this.#kept.get(point, index) === undefined).length);
     const openings: Opening[] = [];
-    for (const { blob, point, index } of places) openings.push(await this.#open(blob, point, index));
+    for (const { blob, point, index } of places) {
+      const open = async () => (await this.#kzg.openings(blob, point, [index]))[0] as Opening;
+      openings.push(await this.#inTurn(this.#kept, point, index, open, onKzgProofs !== undefined));
+    }
     const proof = openedProof({ ...batch, versionedHashes: points.map(versionedHash), leftOut }, vault, openings);
     // The pairing would take 0.1 s of the event loop. The native code has made the proof for these elements.
     const { root, elements } = openedRoot(proof);
@@ -95,33 +100,41 @@ export class Openings {
     for (const [i, blob] of blobsIn(readBlobBatchData(data)).entries()) {
       const commitment = points[i] as Hex;
       const prove = async () => ({ commitment, proof: (await this.#kzg.proofs(blob, commitment, "blob"))[0] as Hex });
-      proofs.push(await this.#inTurn(this.#blobs, commitment, "blob", prove));
+      proofs.push(await this.#inTurn(this.#blobs, commitment, "blob", prove, onKzgProofs !== undefined));
     }
     return proofs;
   }
 
-  #open(blob: Uint8Array, commitment: Hex, index: number): Promise<Opening> {
-    const open = async () => (await this.#kzg.openings(blob, commitment, [index]))[0] as Opening;
-    return this.#inTurn(this.#kept, commitment, index, open);
-  }
-
-  async #inTurn<K, T>(kept: Recent<Hex, K, T>, commitment: Hex, key: K, prove: () => Promise<T>): Promise<T> {
+  async #inTurn<K, T>(
+    kept: Recent<Hex, K, T>,
+    commitment: Hex,
+    key: K,
+    prove: () => Promise<T>,
+    isMetered: boolean,
+  ): Promise<T> {
     const known = kept.get(commitment, key);
     if (known !== undefined) return known;
-    if (this.#waiting >= MAX_WAITING)
+    if (isMetered && this.#metered.length >= MAX_WAITING)
       throw new MintmarkError("backpressure", "Too many vaults in blobs are being proven.");
-    this.#waiting++;
-    const proven = this.#last.then(async () => {
-      const proof = kept.get(commitment, key) ?? (await prove());
-      kept.set(commitment, key, proof);
-      return proof;
+    return new Promise((resolve, reject) => {
+      const work = async () => {
+        const proof = kept.get(commitment, key) ?? (await prove());
+        kept.set(commitment, key, proof);
+        resolve(proof);
+      };
+      (isMetered ? this.#metered : this.#own).push(() => work().catch(reject));
+      if (!this.#isBusy) void this.#workOff();
     });
-    this.#last = proven.catch(() => {});
-    try {
-      return await proven;
-    } finally {
-      this.#waiting--;
+  }
+
+  async #workOff(): Promise<void> {
+    this.#isBusy = true;
+    for (;;) {
+      const next = this.#own.shift() ?? this.#metered.shift();
+      if (next === undefined) break;
+      await next();
     }
+    this.#isBusy = false;
   }
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { type Engine, type EngineOptions, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
-import { KzgThread } from "../../../core/kzg/kzg.ts";
+import { type Kzg, KzgThread } from "../../../core/kzg/kzg.ts";
 import {
   blobContent,
   blobsIn,
@@ -147,6 +147,45 @@ describe("rollup batches in blobs", () => {
     await engine.operator.seal("validium");
     expect(await engine.proofs.blobs("validium", 0)).toEqual([]);
     await requireSound(engine);
+    await engine.close();
+  });
+
+  it("are proven for the engine's own calls first, and for a bounded number of strangers' behind them", async () => {
+    const gate = Promise.withResolvers<void>();
+    const opened: number[] = [];
+    const gated: Kzg = {
+      commitment: (blob) => kzg.commitment(blob),
+      proofs: (...args) => kzg.proofs(...args),
+      async openings(blob, commitment, indexes) {
+        opened.push(...indexes);
+        await gate.promise;
+        if (opened.length > 2) throw new Error("enough is seen");
+        return kzg.openings(blob, commitment, indexes);
+      },
+    };
+    const { engine, mint, assets } = await blobFixture({ kzg: gated });
+    const waiting = 256;
+    await mint(...Array.from({ length: waiting + 3 }, (_, id) => short(assets.erc721, id + 1)));
+    await engine.operator.seal(MODE);
+    const vaultId = (slot: number) => packVaultId({ mode: MODE, batchNumber: 0, slot });
+    let told = 0;
+    const onKzgProofs = (proofs: number) => {
+      told += proofs;
+    };
+    // One is being proven, the others wait.
+    const slots = Array.from({ length: waiting + 1 }, (_, slot) => slot);
+    const strangers = Promise.allSettled(slots.map((slot) => engine.proofs.vault(vaultId(slot), { onKzgProofs })));
+    await expect.poll(() => told).toBe(waiting + 1);
+    const late = engine.proofs.vault(vaultId(waiting + 1), { onKzgProofs });
+    expect((await refusal(late)).code).toBe("backpressure");
+    const own = engine.proofs.vault(vaultId(waiting + 2));
+    // Meanwhile the call reads what it needs of the store.
+    for (let i = 0; i < 10; i++) await engine.proofs.content(vaultId(waiting + 2));
+    gate.resolve();
+    expect((await own).vault.vaultId).toBe(vaultId(waiting + 2));
+    expect(opened[1]).toBe(waiting + 2);
+    const done = (await strangers).filter(({ status }) => status === "fulfilled");
+    expect(done).toHaveLength(1);
     await engine.close();
   });
 });
