@@ -10,8 +10,8 @@ export interface BatchSource {
   batchData(mode: Mode, batchNumber: number, signal?: AbortSignal): Promise<Uint8Array | null>;
 }
 
-/** More than a batch of 2^20 vaults with the longest blobs. */
-const MAX_DATA_BYTES = 512 * 1024 * 1024;
+/** More than 2^20 vaults with the longest blobs, and more than one transaction of a rollup carries. */
+const MAX_DATA_BYTES: Readonly<Record<Mode, number>> = { validium: 512 * 1024 * 1024, "zk-rollup": 4 * 1024 * 1024 };
 
 /** Limits of requests to a source over HTTP. */
 export interface HttpBatchSourceOptions {
@@ -42,7 +42,7 @@ export class HttpBatchSource implements BatchSource {
     const { retries, maxWaitMs } = this.#options;
     for (let attempt = 1; ; attempt++) {
       const response = await this.#ask(`/public/v1/batches/${mode}-${batchNumber}/data`, signal);
-      if (response.ok) return readBody(response, MAX_DATA_BYTES);
+      if (response.ok) return readBody(response, MAX_DATA_BYTES[mode]);
       await response.body?.cancel();
       if (response.status === 404) return null;
       const wait = retryAfterMs(response.headers.get("retry-after")) ?? backoffDelay(BACKOFF, attempt);

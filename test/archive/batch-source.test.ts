@@ -1,3 +1,6 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HttpBatchSource } from "../../core/archive/index.ts";
 import { createWorld, entries, type World } from "../server/fixture.ts";
@@ -40,4 +43,22 @@ test("a read ends with its caller's signal", async () => {
   const reading = new HttpBatchSource(url).batchData("validium", 0, caller.signal);
   caller.abort(new Error("enough"));
   await expect(reading).rejects.toThrow("enough");
+});
+
+test("an answer of a rollup batch ends at what a transaction can carry, however long its source goes on", async () => {
+  const chunk = Buffer.alloc(64 * 1024);
+  let sent = 0;
+  const endless = function* () {
+    for (;;) {
+      sent += chunk.length;
+      yield chunk;
+    }
+  };
+  const peer = createServer((_, response) => void Readable.from(endless()).pipe(response));
+  await new Promise<void>((done) => peer.listen(0, "127.0.0.1", done));
+  const source = new HttpBatchSource(`http://127.0.0.1:${(peer.address() as AddressInfo).port}`);
+  await expect(source.batchData("zk-rollup", 0)).rejects.toThrow("longer than 4194304 bytes");
+  expect(sent).toBeLessThan(64 * 1024 * 1024);
+  peer.closeAllConnections();
+  await new Promise((done) => peer.close(done));
 });
