@@ -162,14 +162,13 @@ describe("the examples, run as their reader runs them", () => {
       };
       const exit = (i: number, sources: Record<string, string>) =>
         output("exit.ts", [`${own[i]?.vaultId}`], { ...env, ...sources });
-      await expect(exit(0, {})).rejects.toThrow("name a member or the engine's server as a source");
       const sources: Record<string, string>[] = [{ MINTMARK_PEER: api }, { MINTMARK_BLOBS: folder }];
       for (const [i, source] of sources.entries()) {
         const told =
           /^the kit of vault \d+ is in exit-kit\.json\n1 of token 2000\d is on L1 for \d+ gas; the owner holds 1\n$/;
         expect(await exit(i, source)).toMatch(told);
       }
-    });
+    }, 180_000);
   });
 
   test("every example is run here", () => {
