@@ -1,6 +1,6 @@
 /**
- * Writes core/l1/abi.ts from the compiled contracts: `npx hardhat build && npx node scripts/generate-abi.ts`. The core
- * imports the written constant, so it needs neither Hardhat nor artifacts.
+ * Writes core/l1/abi.ts from the compiled contracts: `npx hardhat build && npx node scripts/generate-abi.ts`. The file is
+ * tracked, unlike other generated code: the programs of a fresh clone import it before they compile the contracts.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Abi } from "viem";

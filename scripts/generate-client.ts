@@ -48,7 +48,7 @@ interface Document {
 }
 
 /** The text of server/client/api.ts for the present endpoints. */
-export function generatedClient(): string {
+function generatedClient(): string {
   const { paths, components } = openApiDocument(ENDPOINTS, packageJson.version, {}) as unknown as Document;
   const schemas = Object.entries(components.schemas).map(([name, schema]) => {
     const type = typeOf(schema);

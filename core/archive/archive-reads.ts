@@ -13,7 +13,7 @@ import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, wit
 import { type Commit, commitFromText } from "./records.ts";
 
 /** Two vaults of one ERC-721 token, by one way of reading their blobs. */
-export interface Duplicate {
+interface Duplicate {
   readonly assetType: Hash;
   readonly scheme: BlobScheme;
   readonly holder: VaultId;

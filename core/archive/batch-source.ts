@@ -14,7 +14,7 @@ export interface BatchSource {
 const MAX_DATA_BYTES: Readonly<Record<Mode, number>> = { validium: 512 * 1024 * 1024, "zk-rollup": 4 * 1024 * 1024 };
 
 /** Limits of requests to a source over HTTP. */
-export interface HttpBatchSourceOptions {
+interface HttpBatchSourceOptions {
   /** Timeout of one response, in milliseconds. Default 60,000. */
   readonly timeoutMs?: number;
   /** Most retries after responses 429 and 503. Default 10. */

@@ -41,12 +41,12 @@ export interface DerivedBatch {
 }
 
 /** What proves the vaults of a batch in blobs. */
-export interface DerivedBlobs extends BlobBatch {
+interface DerivedBlobs extends BlobBatch {
   readonly versionedHashes: readonly Hash[];
 }
 
 /** Options of {@link deriveBatch}. */
-export interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
+interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
   /** Places in the manifest of the assets that L1 has left out; default none. */
   readonly leftOut?: readonly number[];
   /** Of the blobs on L1, for a batch in blobs. The data's blobs are compared with them by {@link hasBlobs} only. */

@@ -32,7 +32,7 @@ export const BYTES = { keyEncoding: "utf8", valueEncoding: "view" } as const;
 /** For writes that must survive a crash of the machine. classic-level has `sync`; other stores ignore it. */
 export const DURABLE = { sync: true } as object;
 
-export type BatchRecordKind = "commit" | "missing" | "indexed";
+type BatchRecordKind = "commit" | "missing" | "indexed";
 
 export function batchKey(kind: BatchRecordKind, mode: Mode, batchNumber: number): string {
   return `${kind}/${mode}/${numberKey(batchNumber)}`;

@@ -48,7 +48,7 @@ export function sealedCount(ledger: Ledger, mode: Mode): number {
 }
 
 /** The open batch of a mode, of two the first; empty before the first mint. */
-export function openBatch(ledger: Ledger, mode: Mode): Batch {
+function openBatch(ledger: Ledger, mode: Mode): Batch {
   const batches = ledger.batches[mode];
   const newest = batches.get(batches.count - 1);
   if (newest?.status === "open") {

@@ -38,7 +38,7 @@ export function openBatchFor(ledger: Ledger, mode: Mode, inBlobs: boolean): Open
 }
 
 /** Opens a batch of the other kind behind an open one. */
-export function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatch {
+function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatch {
   const { mode, batchNumber } = open;
   const firstOrdinal = open.firstOrdinal + MAX_ROLLUP_VAULTS;
   const { limits, isForeign } = ledger;

@@ -156,7 +156,7 @@ function tellFailed(
   }
 }
 
-export interface PendingIn {
+interface PendingIn {
   readonly vaultId: VaultId;
   readonly failure: string;
 }

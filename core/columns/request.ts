@@ -23,14 +23,14 @@ export interface MintRequest {
 }
 
 /** A recipient, by the field that names it, and its number of entries; null when neither field does. */
-export interface RequestedUser {
+interface RequestedUser {
   readonly field: "userId" | "ownerAddress";
   /** The user's id, or its owner's address in lower case. */
   readonly recipient: Uuid | Address | null;
   readonly count: number;
 }
 
-export interface RequestedMint {
+interface RequestedMint {
   readonly assetId: Uuid | null;
   /** `default` when the entry has none. */
   readonly mode: Mode | "default" | null;

@@ -61,7 +61,7 @@ export async function tellBatch(
   }
 }
 
-export function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
+function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
   const { mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber } = batch;
   if (batchRoot === null) throw new Error("an event of a batch that is not sealed");
   return { type, mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber };

@@ -305,7 +305,7 @@ export interface NewWebhook {
 }
 
 /** Options of {@link Webhooks.rotateSecret}. */
-export interface RotateOptions extends WaitOptions {
+interface RotateOptions extends WaitOptions {
   /** Default: a new one. A call repeated with its id rotates once. */
   readonly rotationId?: Uuid;
 }

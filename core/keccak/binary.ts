@@ -5,7 +5,7 @@ import { type Code, encoded, type Local, unsignedLeb } from "./instructions.ts";
  * Layout: WebAssembly core specification 2.0, chapter 5.5.
  */
 
-export type ValueType = "i32" | "i64" | "v128";
+type ValueType = "i32" | "i64" | "v128";
 
 const VALUE_TYPES: Readonly<Record<ValueType, number>> = { i32: 0x7f, i64: 0x7e, v128: 0x7b };
 
@@ -64,7 +64,7 @@ export function wasmFunction(
   return { name, type: frame.type(), body: frame.body(code) };
 }
 
-export interface ModuleParts {
+interface ModuleParts {
   /** All are exported by name. */
   readonly functions: readonly WasmFunction[];
   /** Pages of 64 KiB; the memory is exported as `memory` and cannot grow. */

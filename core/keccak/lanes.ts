@@ -106,7 +106,7 @@ export interface Workspace {
 }
 
 /** Everything in locals. The compiler spills them to the stack as aligned words. */
-export function scalarWorkspace(frame: FunctionFrame): Workspace {
+function scalarWorkspace(frame: FunctionFrame): Workspace {
   const places = (count: number) => frame.locals("i64", count).map(inLocal);
   return {
     even: places(LANES),
@@ -124,7 +124,7 @@ export function scalarWorkspace(frame: FunctionFrame): Workspace {
  * to the stack, which V8 aligns to 8 bytes only. A spilled vector can then cross a page boundary, depending on the
  * caller's stack depth, and the permutation takes half as long again. Memory is always aligned.
  */
-export function vectorWorkspace(frame: FunctionFrame): Workspace {
+function vectorWorkspace(frame: FunctionFrame): Workspace {
   const places = (count: number) => frame.locals("v128", count).map(inLocal);
   const lanes = (address: number) => Array.from({ length: LANES }, (_, i) => inMemory(address + 16 * i));
   return {

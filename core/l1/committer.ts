@@ -43,7 +43,7 @@ const NO_BLOBS = "BlobCountInvalid(0)";
 /** A contract of each OP Stack chain. Blocks there have blob fields, but no blobs. */
 const OP_STACK = "0x4200000000000000000000000000000000000015";
 
-export type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme">;
+type RegistrableAsset = Pick<Asset, "standard" | "chainId" | "contractAddress" | "quantum" | "blobScheme">;
 
 /** Fee bounds of a committer, and what proves its blobs. */
 export interface CommitterOptions extends FeeOptions {

@@ -60,7 +60,7 @@ export async function connectPortal(options: L1WriteOptions): Promise<OwnerPorta
 }
 
 /** A viem client that repeats unanswered questions, with back-off, before it gives up. */
-export function l1Client(rpc: string | Transport, pollingMs = 1_000): L1Client {
+function l1Client(rpc: string | Transport, pollingMs = 1_000): L1Client {
   const transport = typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
   // A settler asks for the newest block again and again. A cached answer would hide a reorganisation.
   return createClient({ transport, pollingInterval: pollingMs, cacheTime: 0 }).extend(l1Actions);

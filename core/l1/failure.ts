@@ -13,7 +13,7 @@ import { MintmarkError } from "../errors.ts";
  * Turns anything that viem threw into `l1_failed`, with the shortest sentence that names the reason. Passes our own
  * errors and aborts on.
  */
-export function l1Failure(doing: string, error: unknown): Error {
+function l1Failure(doing: string, error: unknown): Error {
   if (error instanceof MintmarkError) return error;
   if (error instanceof Error && error.name === "AbortError") return error;
   return new MintmarkError("l1_failed", `${doing}: ${reasonOf(error)}`, { cause: error });

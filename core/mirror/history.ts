@@ -14,10 +14,10 @@ import { bytesToHex, hexToBytes, unpackHashes } from "../protocol/hex.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 
 /** The part of the source chain that a history reads. */
-export type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;
+type SourceChain = Pick<L1Reader, "settlement" | "finalizedBlockNumber" | "events">;
 
 /** A state of the source, with its commitment. */
-export type SourceState = StateRoots & { readonly commitment: Hash };
+type SourceState = StateRoots & { readonly commitment: Hash };
 
 /** The growth of one mode's tree, with the consistency proof of docs/protocol.md 7. */
 export interface Growth {

@@ -119,7 +119,7 @@ export async function proofOnMirror(
 }
 
 /** A batch's header on its mirror: maturity and order count from the time when the mirror accepted it. */
-export function mirrorHeader(
+function mirrorHeader(
   { acceptedAt, sequence }: MirrorStep,
   { batchRoot, vaultCount }: Pick<StateLeafContent, "batchRoot" | "vaultCount">,
 ): BatchHeader {

@@ -233,7 +233,7 @@ function nibbleBlob(nibbles: Uint8Array): Hex {
 }
 
 /** Reads the big-endian values of batch data in order. Throws at the end of the data. */
-export class BatchInput {
+class BatchInput {
   offset = 0;
   readonly #data: Uint8Array;
 

@@ -32,7 +32,7 @@ export interface RunPlan {
 }
 
 /** Forms of decimals that are not consecutive: two digits a byte, or text. */
-export type DecimalForm = "packed" | "raw";
+type DecimalForm = "packed" | "raw";
 
 /**
  * Cuts a batch into runs and chooses their forms, so that the encoding has the fewest bytes for the given owner

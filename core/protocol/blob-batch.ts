@@ -10,13 +10,13 @@ import { bytesToHex, HASH_BYTES, hexToBytes, writeHex } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 
 /** The first byte of the data of a blob batch. Data for calldata and committees begins with 0x01. */
-export const BLOB_DATA_VERSION = 0x02;
+const BLOB_DATA_VERSION = 0x02;
 /** Elements of one EIP-4844 blob. */
 export const BLOB_ELEMENTS = 4096;
 /** Bytes of one EIP-4844 blob. */
 export const BLOB_BYTES = BLOB_ELEMENTS * ELEMENT_BYTES;
 /** Most blobs of one batch, since a transaction takes no more. */
-export const MAX_BATCH_BLOBS = 6;
+const MAX_BATCH_BLOBS = 6;
 /** Most slots of a blob batch. */
 export const MAX_BLOB_VAULTS = MAX_BATCH_BLOBS * BLOB_ELEMENTS;
 

@@ -27,7 +27,7 @@ export type ConsistencyProof = null | {
 };
 
 /** One state tree at one time. */
-export interface TreeState {
+interface TreeState {
   readonly root: Hash;
   readonly count: number;
 }

@@ -16,7 +16,7 @@ import { bytesToHex, equalBytes } from "./hex.ts";
  */
 export const ELEMENT_BYTES = 32;
 /** Most elements of a vault: a head and two continuations. */
-export const MAX_VAULT_ELEMENTS = 3;
+const MAX_VAULT_ELEMENTS = 3;
 
 /** The first byte of a head. Zero stands for a void slot, whose element is zero as a whole. */
 const Form = {

@@ -19,7 +19,7 @@ export function hashNode(left: Uint8Array, right: Uint8Array): Uint8Array {
  *        └── Z[0]   = 32 zero bytes
  * ```
  */
-export const ZERO_ROOTS: readonly Uint8Array[] = zeroRoots();
+const ZERO_ROOTS: readonly Uint8Array[] = zeroRoots();
 
 function zeroRoots(): Uint8Array[] {
   const roots: Uint8Array[] = [];

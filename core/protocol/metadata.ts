@@ -4,7 +4,7 @@
  */
 
 /** Most bytes of one token's or contract's metadata, as JSON in UTF-8. */
-export const MAX_METADATA_BYTES = 8_192;
+const MAX_METADATA_BYTES = 8_192;
 /** Objects and lists within each other. */
 const MAX_DEPTH = 6;
 /** Values in one JSON, so that checking it is quick. */
@@ -13,7 +13,7 @@ const MAX_ATTRIBUTES = 100;
 const MAX_URL = 2_048;
 
 /** The first fault of metadata. `pointer` is an RFC 6901 JSON pointer into it. */
-export interface MetadataFault {
+interface MetadataFault {
   readonly pointer: string;
   readonly detail: string;
 }

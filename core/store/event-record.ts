@@ -62,7 +62,7 @@ const TYPES = {
 
 type Types = typeof TYPES;
 /** A stored event, by its type; it names users by their index. */
-export type StoredEventOf<T extends EventType> = { readonly type: T } & ContentOf<Types, T>;
+type StoredEventOf<T extends EventType> = { readonly type: T } & ContentOf<Types, T>;
 export type StoredEvent = { [T in EventType]: StoredEventOf<T> }[EventType];
 export type BatchEventType = Extract<EventType, `batch.${string}`>;
 export type WithdrawalEventType = Extract<EventType, `withdrawal.${string}`>;

@@ -60,7 +60,7 @@ export const text: Field<string> = {
 };
 
 /** Exactly `length` bytes. */
-export function fixedHex(length: number): Field<Hex> {
+function fixedHex(length: number): Field<Hex> {
   return {
     write: (to, value) => to.hex(value),
     read: (from) => from.hex(length),
@@ -166,7 +166,7 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
 }
 
 /** A field that was added later, and its value in earlier records. */
-export interface LaterField<T> {
+interface LaterField<T> {
   readonly field: Field<T>;
   readonly before: T;
 }

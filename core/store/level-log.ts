@@ -29,7 +29,7 @@ interface LogRecord {
 }
 
 /** One atomic write. */
-export interface LogWrite {
+interface LogWrite {
   /** LevelDB's number of its first operation. Writes have consecutive ranges. */
   readonly sequence: bigint;
   /** The operations in LevelDB's encoding. */

@@ -119,7 +119,7 @@ export const collection = {
 export const collectionRecord = layout({ ...collection, updatedAt: time });
 export type CollectionRecord = ValueOf<typeof collectionRecord>;
 
-export const CLAIM_STATUSES = ["open", "claimed", "cancelled"] as const;
+const CLAIM_STATUSES = ["open", "claimed", "cancelled"] as const;
 
 /** A claim link, by the address of its key. */
 export const claimRecord = layout({
@@ -149,7 +149,6 @@ export const userRecord = grownLayout(
   /** The application's own name for the user. */
   { reference: later(nullable(text), null) },
 );
-export type UserRecord = ValueOf<typeof userRecord>;
 
 /** userId → index and owner, for a mint to a user. */
 export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
@@ -266,7 +265,7 @@ const runsRecord = grownLayout(
   { leftOut: later(nullable(listOf(varint)), null) },
 );
 
-export interface VoidsRecord {
+interface VoidsRecord {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly runs: readonly VoidedRun[];

@@ -20,7 +20,7 @@ export interface Transition<T> {
 }
 
 /** How the writer knows who asks for a change. */
-export interface Attribution {
+interface Attribution {
   /** Called with each change when it is asked for; the result is applied in its place. */
   attributed<A extends [Group, ...unknown[]], T>(apply: (...args: A) => T): (...args: A) => T;
   /** Runs the writer's own work, which belongs to nobody. */

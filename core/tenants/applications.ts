@@ -8,7 +8,7 @@ import type { Application, Mode, Uuid } from "../model.ts";
 import type { ApplicationRecord } from "../store/records.ts";
 import { requireModeOrNull, requireText, requireUuid } from "../validate.ts";
 
-export function applicationView(record: ApplicationRecord): Application {
+function applicationView(record: ApplicationRecord): Application {
   const { applicationId, name, suspended, dataAvailabilityMode, createdAt } = record;
   return { applicationId, name, suspended, dataAvailabilityMode, createdAt };
 }

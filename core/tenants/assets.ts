@@ -49,7 +49,7 @@ export function availability(
 }
 
 /** An asset as shown to an application; `application` null for the operator, who has none enabled. */
-export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
+function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
   const enabled =
     applicationIndex !== null && (ledger.enablements.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
   const obstacle = availability(ledger.settlement, asset, enabled);

@@ -55,7 +55,7 @@ export interface Part {
 }
 
 /** Parts that hold every transaction that a filter can match, in order. */
-export type Narrowed = readonly Part[];
+type Narrowed = readonly Part[];
 
 /**
  * Turns a filter into ranges, so that a page need not read all transactions. Times never go back, so bisection finds a

@@ -95,7 +95,7 @@ function requestsOf(
   return requestsIn(store, (at) => transactionKey(application, at), range);
 }
 
-export function referenceOf({ source }: Found): string | null {
+function referenceOf({ source }: Found): string | null {
   return source.type === "mint" ? source.reference : null;
 }
 

@@ -57,7 +57,7 @@ export function configured<S extends z.ZodObject>(
   );
 }
 
-export interface ConfiguredOptions {
+interface ConfiguredOptions {
   /** The next step for a bad result; null for others. */
   readonly failed?: (answer: unknown) => string | null;
   /** The only variables allowed in the environment; others are likely typing errors. */

@@ -23,7 +23,7 @@ export async function requiredSecret(variable: string, fromStdin: boolean): Prom
 }
 
 /** The account of a process, and what its log must never contain. */
-export interface ProcessAccount {
+interface ProcessAccount {
   readonly account: LocalAccount;
   readonly secrets: readonly string[];
 }

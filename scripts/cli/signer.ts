@@ -10,7 +10,7 @@ import { messageOf } from "./message.ts";
 import { sourcesOf } from "./sources.ts";
 
 /** The parts of a member's or an issuer's process. */
-export interface SignerProcess {
+interface SignerProcess {
   /** For the line printed once it listens. */
   readonly what: "member" | "issuer";
   readonly signer: Signer & { close(): Promise<void> };

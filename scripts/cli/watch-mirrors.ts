@@ -5,7 +5,7 @@ import { type SourceHistory, voidOnMirror } from "../../core/mirror/index.ts";
 import { MirrorChain } from "../../server/operations/mirror-chain.ts";
 import type { MirrorSetting } from "../../server/settings/mirror-settings.ts";
 
-export interface MirrorWatchOptions {
+interface MirrorWatchOptions {
   /** The caller keeps it up to date with the settlement chain. */
   readonly archive: Archive;
   readonly source: SourceHistory;

@@ -3,7 +3,7 @@ import { leaderOf, Minter, settled, startWorld, stateOf, vaultsOf } from "./worl
 /** Mints of one request. */
 const MINTS = 100;
 
-export interface ClusterReport {
+interface ClusterReport {
   /** Servers of the cluster before the kill. */
   readonly servers: number;
   readonly killed: string;

@@ -141,7 +141,7 @@ export interface World extends Servers {
 }
 
 /** A server's own settings, besides the shared ones. MINTMARK_JOURNAL is its connection to the journal. */
-export type OwnSettings = (name: string) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
+type OwnSettings = (name: string) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
 
 export async function startWorld(folder: string, onProgress: (step: string) => void): Promise<World> {
   await using stack = new AsyncDisposableStack();

@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 const FOLDER = new URL("../../coverage/conditions/", import.meta.url);
 
 /** A decision of a contract: an operand of `&&` or `||`, or the condition of an `if`, a loop or a `?:`. */
-export interface Condition {
+interface Condition {
   readonly source: string;
   readonly line: number;
   readonly text: string;

@@ -38,7 +38,7 @@ export interface DemoResult {
   readonly checks: readonly Check[];
 }
 
-export interface KindResult {
+interface KindResult {
   readonly batches: number;
   readonly mints: number;
   /** Gas of execution, and of blobs. */

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Abi, Hex } from "viem";
 
 /** The compiler's output for one contract, as stored by Hardhat. */
-export interface Artifact {
+interface Artifact {
   readonly contractName: string;
   readonly abi: Abi;
   readonly bytecode: Hex;

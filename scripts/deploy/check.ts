@@ -9,7 +9,7 @@ import { type SettlementConfig, settlementArgs, verifySettlement } from "./settl
 import { type TokenConfig, tokenCreation } from "./token.ts";
 
 /** The desired result of a deployment. */
-export interface DeploymentPlan {
+interface DeploymentPlan {
   /** On a new deployment with a multisig, `admin` is the deployer at first; the time lock replaces it. */
   readonly settlement: SettlementConfig;
   readonly multisig?: Address | undefined;

@@ -4,7 +4,7 @@ import { type Deployment, readRecord, writeRecord } from "./record.ts";
 import { deploySettlement, type SettlementConfig } from "./settlement.ts";
 import { deployMissing, deployToken, type TokenConfig } from "./token.ts";
 
-export interface DeployOptions {
+interface DeployOptions {
   readonly settlement: SettlementConfig;
   /** Deployed and registered unless a recorded token has the same standard and symbol. */
   readonly tokens?: readonly TokenConfig[];

@@ -60,7 +60,7 @@ export async function verifyMirror(by: Deployer, address: Address, config: Mirro
   }
 }
 
-export interface MirrorOptions {
+interface MirrorOptions {
   /** File of the settlement contract's deployment, which will name the mirror. */
   readonly record: string;
   /** Settings that differ from the settlement contract's own deployment. */

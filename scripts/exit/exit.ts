@@ -13,7 +13,7 @@ import { connectPortal } from "../../core/l1/index.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { readExitKit } from "./kit-file.ts";
 
-export interface ExitFromFileOptions
+interface ExitFromFileOptions
   extends Pick<ExitOptions, "quantity" | "recipient" | "immature" | "onWait" | "onSent" | "pollingMs" | "signal"> {
   /** The kit's file. */
   readonly kit: string;
@@ -45,7 +45,7 @@ export async function exitFromFile(options: ExitFromFileOptions): Promise<Descri
   return { ...describe(exit.kit, result), ...result };
 }
 
-export interface ExitFromFilesOptions extends Pick<ExitAllOptions, "recipient" | "onSent" | "signal"> {
+interface ExitFromFilesOptions extends Pick<ExitAllOptions, "recipient" | "onSent" | "signal"> {
   /** The kits' files, all of one contract. */
   readonly kits: readonly string[];
   readonly rpcUrl: string;

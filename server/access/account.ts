@@ -3,7 +3,7 @@ import type { Held, HeldBytes } from "./held-bytes.ts";
 import type { TokenBuckets } from "./rate-limit.ts";
 
 /** What a caller pays. */
-export interface Prices {
+interface Prices {
   /** Bytes of a JSON response for one unit of rate. */
   readonly unitBytes: number;
   /** Units of one proof by KZG, which takes a core for 50 to 100 ms. */

@@ -23,7 +23,7 @@ export const DEFAULT_RATE_LIMITS: RateLimits = {
 };
 
 /** The result of a demand. */
-export interface Grant {
+interface Grant {
   readonly granted: boolean;
   /** Whole units left. */
   readonly remaining: number;

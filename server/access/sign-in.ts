@@ -6,7 +6,7 @@ import { type Address, type Engine, type L1Reader, MintmarkError } from "../../c
 /** Time for an owner to sign, in seconds. */
 const CHALLENGE_SECONDS = 5 * 60;
 /** Lifetime of an owner's session. */
-export const SESSION_SECONDS = 15 * 60;
+const SESSION_SECONDS = 15 * 60;
 /** Most open challenges; the oldest is dropped first. */
 const MAX_CHALLENGES = 10_000;
 
@@ -20,7 +20,7 @@ function domainOf({ host }: URL): string {
   return host.replace(/^\[::1\]/, "localhost");
 }
 
-export interface Challenge {
+interface Challenge {
   /** EIP-4361 text, to be signed unchanged (`personal_sign`). */
   readonly message: string;
   readonly expiresAt: number;

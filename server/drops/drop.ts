@@ -9,7 +9,7 @@ import { type DropDefaults, type RowsRequest, type Window, windowsOf } from "./w
 const KEPT_MS = 23 * 3_600_000;
 
 /** The parts of a mint's response about its entries. */
-export interface MintedRows {
+interface MintedRows {
   readonly mintId: string;
   readonly transactions: readonly { readonly transactionId: string; readonly vaultId: string }[];
   readonly vaults: readonly { readonly vaultId: string; readonly tokenId: string | null }[];

@@ -16,7 +16,7 @@ import { type Survey, surveyOf } from "./survey.ts";
 import type { DropDefaults } from "./windows.ts";
 
 /** Longest file of rows, in bytes. */
-export const MAX_DROP_BYTES = 256 * 1024 * 1024;
+const MAX_DROP_BYTES = 256 * 1024 * 1024;
 /** Most unfinished drops of one application, and most uploads at once. */
 const MAX_UNFINISHED = 10;
 /** Most finished drops kept of one application; the oldest is deleted first. */

@@ -7,7 +7,7 @@ export const DROP_FORMATS = ["csv", "ndjson"] as const;
 export type DropFormat = (typeof DROP_FORMATS)[number];
 
 /** Fields of a row: of a mint's entry and its recipient. */
-export const ROW_FIELDS = [
+const ROW_FIELDS = [
   "ownerAddress",
   "userId",
   "assetId",

@@ -5,7 +5,7 @@ import { type DropFormat, type Row, type RowError, rowsOf, UnreadableRow } from 
 import { type DropDefaults, formErrors, windowsOf } from "./windows.ts";
 
 /** Most rows of one drop. */
-export const MAX_ROWS = 1_000_000;
+const MAX_ROWS = 1_000_000;
 
 /** The result of a first reading of a drop, before any mint. */
 export interface Survey {

@@ -8,7 +8,7 @@ import { requestId } from "./request-id.ts";
 /** The server closes a connection after this time without traffic. */
 const IDLE_CONNECTION_MS = 120_000;
 
-export interface AppOptions
+interface AppOptions
   extends Pick<FastifyServerOptions, "bodyLimit" | "trustProxy" | "return503OnClosing" | "forceCloseConnections"> {
   /** Default: no log. */
   readonly log?: LogOptions | undefined;

@@ -13,7 +13,7 @@ import {
   statusOf,
 } from "../member/signer.ts";
 
-export interface IssuerServerOptions extends SignerServerOptions {
+interface IssuerServerOptions extends SignerServerOptions {
   /** The server does not close it. */
   readonly issuer: Issuer;
   /** Accepts the application's mints over HTTP with the secret. Without it there are no record routes. */

@@ -2,7 +2,7 @@ import type { KitChain } from "../../core/exit/index.ts";
 import type { Hash, L1Reader, PortalIdentity } from "../../core/index.ts";
 
 /** The parts of a chain that the server uses. */
-export type ReachedChain = KitChain &
+type ReachedChain = KitChain &
   Pick<L1Reader, "verifySignature" | "blockNumber"> & {
     gasUsed(txHash: Hash): Promise<bigint>;
     /** Absent without an account there. */

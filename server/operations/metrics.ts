@@ -10,13 +10,13 @@ import { within } from "./deadline.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./readiness.ts";
 
 /** A chain with a contract that pays withdrawals, for its metrics. */
-export interface MetricsChain {
+interface MetricsChain {
   readonly settlement: PortalIdentity;
   blockNumber(): Promise<bigint>;
   operatorBalance?(): Promise<bigint | undefined>;
 }
 
-export interface MetricsOptions {
+interface MetricsOptions {
   readonly engine: Engine;
   readonly chains?: readonly MetricsChain[];
   /** The checks of `/readyz` besides the engine's own. */
@@ -215,7 +215,7 @@ function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], registe
   });
 }
 
-export interface MetricsServer extends AsyncDisposable {
+interface MetricsServer extends AsyncDisposable {
   readonly port: number;
 }
 

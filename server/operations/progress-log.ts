@@ -5,7 +5,7 @@ import { within } from "./deadline.ts";
 /** Gas of a mined transaction. */
 export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint>;
 /** Called once for each mined transaction with known gas. */
-export type OnGas = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint) => void;
+type OnGas = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint) => void;
 
 type Line = readonly [level: "info" | "warn", fields: Readonly<Record<string, unknown>>, message: string];
 

@@ -4,7 +4,7 @@ import { within } from "./deadline.ts";
 import { NotReady, type ReadinessCheck } from "./readiness.ts";
 
 /** The parts of the settlement chain that the checks use. */
-export interface CheckedL1 {
+interface CheckedL1 {
   readonly settlement: Settlement;
   blockNumber(): Promise<bigint>;
   block(at: "latest"): Promise<{ readonly timestamp: bigint } | null>;
@@ -12,7 +12,7 @@ export interface CheckedL1 {
   operatorBalance(): Promise<bigint>;
 }
 
-export interface SettlementChecks {
+interface SettlementChecks {
   readonly engine: Engine;
   readonly l1: CheckedL1;
   readonly operator: Address;

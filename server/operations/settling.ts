@@ -18,7 +18,7 @@ import type { MirrorChain } from "./mirror-chain.ts";
 import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
 import { missingRole, settlementChecks } from "./settlement-checks.ts";
 
-export interface SettlingOptions {
+interface SettlingOptions {
   readonly engine: Engine;
   readonly l1: Awaited<ReturnType<typeof connectL1>>;
   /** Holds the contract's operator role. */

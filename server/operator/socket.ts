@@ -28,7 +28,7 @@ const MAX_LINE = 64 * 1024;
 const MAX_PATH = 100;
 
 /** The path of a server's socket for its operator. Throws when it is too long. */
-export function operatorSocket(store: string): string {
+function operatorSocket(store: string): string {
   const absolute = resolve(store, "operator.sock");
   const path = fits(absolute) ? absolute : relative(process.cwd(), absolute);
   if (fits(path)) return path;

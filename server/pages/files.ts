@@ -5,7 +5,7 @@ import { ServerError } from "../http/errors.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
 
 /** A file of a page, in memory: pages are small, and no caller can name a path to read. */
-export interface PageFile {
+interface PageFile {
   /** Relative to the page's address; empty for the page itself. */
   readonly path: string;
   readonly type: string;

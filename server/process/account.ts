@@ -7,7 +7,7 @@ import type { Hex } from "../../core/index.ts";
 import { httpSigner, signerAccount } from "../../core/l1/index.ts";
 
 /** Where an account's signatures come from: a private key, an encrypted file of it, or a signing service. */
-export interface KeySource {
+interface KeySource {
   readonly key?: Hex | undefined;
   /** A Web3 Secret Storage file, version 3. */
   readonly keystore?: string | undefined;

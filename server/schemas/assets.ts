@@ -54,7 +54,7 @@ export const assetParams = z.strictObject({ assetId: uuid });
 
 const assetTypes = [...STANDARDS, ...STANDARDS.map((name) => `mintable-${name}` as const)];
 const assetType = spelling(assetTypes);
-export type AssetType = z.output<typeof assetType>;
+type AssetType = z.output<typeof assetType>;
 
 export const assetQuery = z.strictObject({
   assetType: z

@@ -89,7 +89,7 @@ export const mintQuery = z.strictObject({
   dryRun: flag.optional().meta({ description: "`true` checks everything and mints nothing." }),
 });
 
-export const mintTransaction = responseComponent(
+const mintTransaction = responseComponent(
   "MintTransaction",
   z.strictObject({
     transactionId: z.string(),

@@ -3,7 +3,7 @@ import { ALL_SETTINGS } from "./process-settings.ts";
 import { isSecret } from "./settings.ts";
 
 /** The settings of a configuration file, as environment variables. */
-export interface ConfigFile {
+interface ConfigFile {
   readonly texts: Readonly<Record<string, string>>;
   readonly problems: readonly string[];
 }

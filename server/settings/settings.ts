@@ -353,8 +353,6 @@ export const storeSettings = variables.pick({
 /** The settings one by one; also the source of docs/configuration.md. */
 export const SETTINGS = variables.shape;
 
-export type SettingName = keyof typeof SETTINGS;
-
 /** Only the environment or standard input may hold these: files are copied, and other users can read arguments. */
 export function isSecret(name: string): boolean {
   return /_(?:KEYS?|SECRET|JOURNAL)$/.test(name);

@@ -148,7 +148,7 @@ const TAG_DIGITS = 4;
  * The shard that must check these credentials. This checks nothing: a forged key or token leads to a shard that refuses
  * it. Throws `credentials_missing` without any, `credentials_invalid` when they lead to none or to two shards.
  */
-export function shardOf(headers: IncomingHttpHeaders, shards: Shards): Shard {
+function shardOf(headers: IncomingHttpHeaders, shards: Shards): Shard {
   const key = headers["x-api-key"];
   const { authorization } = headers;
   if (key === undefined && authorization === undefined) throw new MintmarkError("credentials_missing");
@@ -161,7 +161,7 @@ export function shardOf(headers: IncomingHttpHeaders, shards: Shards): Shard {
 }
 
 /** Throws `credentials_invalid` when the key belongs to no shard. */
-export function shardOfKeyId(keyId: string | undefined, shards: Shards): Shard {
+function shardOfKeyId(keyId: string | undefined, shards: Shards): Shard {
   const shard = shards.get(keyId?.slice(0, TAG_DIGITS) ?? "");
   if (shard === undefined) throw new MintmarkError("credentials_invalid");
   return shard;

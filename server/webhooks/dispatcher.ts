@@ -35,7 +35,7 @@ const DEFAULTS: Required<DispatcherOptions> = {
 };
 
 /** The type of test deliveries. No event of an application has it. */
-export const TEST_TYPE = "webhook.test";
+const TEST_TYPE = "webhook.test";
 
 /**
  * Least attempts since the start before a webhook is disabled: about ten minutes with the default waits. Otherwise a
@@ -286,7 +286,7 @@ class Progress {
  * @param secrets - `whsec_` and the key in base64
  * @param seconds - since 1970; receivers refuse times that are minutes away from their own clock
  */
-export function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
+function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice("whsec_".length), "base64");
     return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;

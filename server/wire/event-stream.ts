@@ -26,7 +26,7 @@ export class StreamSlots {
   }
 }
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   /** Opens the events; an abort of the signal ends them. */
   readonly open: (signal: AbortSignal) => AsyncIterable<ApplicationEvent>;
   /** Rejects once the caller may no longer read. Called at every heartbeat, and on each `onAccess`. */

@@ -15,7 +15,7 @@ const ROLLUP_BIT = 1n << 63n;
 /** Fewer entries take the plain path: it is as fast, and Node sends a text together with its header. */
 export const MANY = 16;
 
-export interface MintAnswer {
+interface MintAnswer {
   readonly body: string | Buffer;
   /** Called when the body is no longer in use; null if not needed. */
   readonly sent: (() => void) | null;

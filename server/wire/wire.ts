@@ -49,7 +49,7 @@ export function decimal(value: bigint): string {
   return value.toString();
 }
 
-export function decimalOrNull(value: bigint | null): string | null {
+function decimalOrNull(value: bigint | null): string | null {
   return value === null ? null : decimal(value);
 }
 

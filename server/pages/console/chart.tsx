@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { type Column, Table } from "./parts.tsx";
 
-export interface Point {
+interface Point {
   /** Seconds since 1970. */
   readonly at: number;
   readonly value: number;
