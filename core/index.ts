@@ -53,16 +53,9 @@ export type { IssuedKey, Keys, NewKey } from "./tenants/api-keys.ts";
 export type { Applications, NewApplication } from "./tenants/applications.ts";
 export type { AssetChanges, AssetFilter, Assets, NewAsset } from "./tenants/assets.ts";
 export type { AuditEntry } from "./tenants/audit.ts";
-export type {
-  Invitation,
-  Member,
-  NewMember,
-  OpenedSession,
-  People,
-  Session,
-  WalletProof,
-} from "./tenants/people.ts";
+export type { Invitation, NewMember, People } from "./tenants/people.ts";
 export { RIGHTS, type Right } from "./tenants/roles.ts";
+export type { Member, OpenedSession, Session, WalletProof } from "./tenants/sessions.ts";
 export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { Vaults } from "./vaults/holdings.ts";

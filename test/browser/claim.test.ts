@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     await addWallet(context, account, api);
     const { page, problems } = await visit(context);
     await page.goto(href);
-    await page.getByRole("button", { name: "Use my wallet" }).click();
+    await page.getByRole("button", { name: "Use your wallet" }).click();
     await page.getByRole("button", { name: "Claim" }).click();
     await page.getByText("It is yours").waitFor();
     const { ownerAddress } = await world.engine.claims.find(address);

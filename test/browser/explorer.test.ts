@@ -128,7 +128,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await addWallet(context, owner, rpcUrl);
     const { page: tab, problems } = await visit(context);
     await tab.goto(`${page}#/owner`);
-    await tab.getByRole("button", { name: "Sign in with Ethereum" }).click();
+    await tab.getByRole("button", { name: "Sign in with your wallet" }).click();
     await tab.getByText("3 vaults of yours").waitFor();
     expect(await tab.locator("tbody tr").count(), `${name}'s vaults`).toBe(3);
     const [download] = await Promise.all([
@@ -157,7 +157,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await context.route("**/owner/v1/vaults/**", (route) => route.fulfill({ status: 401, json }));
     const { page: tab } = await visit(context);
     await tab.goto(`${page}#/owner`);
-    const start = tab.getByRole("button", { name: "Sign in with Ethereum" });
+    const start = tab.getByRole("button", { name: "Sign in with your wallet" });
     await start.click();
     const download = tab.getByRole("button", { name: /Download the exit kit/ }).first();
     await download.click();
@@ -223,7 +223,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     });
     const { page: tab } = await visit(context);
     await tab.goto(`${page}#/owner`);
-    await tab.getByRole("button", { name: "Sign in with Ethereum" }).click();
+    await tab.getByRole("button", { name: "Sign in with your wallet" }).click();
     const told = tab.locator("#main").getByRole("alert");
     const again = tab.locator("#main").getByRole("button", { name: "Try again" });
     for (const sentence of ["You declined", "Your wallet refused: no keys here", "Something failed"]) {

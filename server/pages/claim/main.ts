@@ -3,33 +3,12 @@ import { privateKeyToAddress, sign } from "viem/accounts";
 import { claimTypedData } from "../../../core/protocol/index.ts";
 import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
 import { button, code, el, facts, link, notice, sentenceOf } from "../explorer/dom.ts";
+import { accountsOf, type Provider, wallets } from "../explorer/wallets.ts";
 
 type Hex = `0x${string}`;
 type Content = readonly (Node | string)[];
 
-/** A wallet in this browser (EIP-1193). */
-interface Wallet {
-  readonly name: string;
-  request(call: { readonly method: string }): Promise<unknown>;
-}
-
 const main = document.querySelector("main") as HTMLElement;
-const wallets = new Map<string, Wallet>();
-
-/** Wallets announce themselves by EIP-6963; an older one only sets `ethereum`. */
-function findWallets(): void {
-  addEventListener("eip6963:announceProvider", (event) => {
-    const { info, provider } = (event as CustomEvent).detail as {
-      readonly info: { readonly uuid: string; readonly name: string };
-      readonly provider: Omit<Wallet, "name">;
-    };
-    wallets.delete("");
-    wallets.set(info.uuid, { name: info.name, request: (call) => provider.request(call) });
-  });
-  const { ethereum } = globalThis as { readonly ethereum?: Omit<Wallet, "name"> };
-  if (ethereum !== undefined) wallets.set("", { name: "my wallet", request: (call) => ethereum.request(call) });
-  dispatchEvent(new Event("eip6963:requestProvider"));
-}
 
 /** The link's private key. It is in the fragment, which browsers send to no server. */
 function keyInFragment(): Hex | null {
@@ -98,15 +77,15 @@ function form(key: Hex, claim: PublicClaimLink): HTMLElement {
   input.required = true;
   const said = el("div");
   const send = el("button", { type: "submit" }, "Claim") as HTMLButtonElement;
-  const choose = async (wallet: Wallet): Promise<void> => {
+  const choose = async (wallet: Provider): Promise<void> => {
     try {
-      const [account] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
+      const [account] = await accountsOf(wallet);
       if (account !== undefined) input.value = account;
     } catch (error) {
       said.replaceChildren(notice(sentenceOf(error), "problem"));
     }
   };
-  const chosen = [...wallets.values()].map((wallet) => button(`Use ${wallet.name}`, () => choose(wallet)));
+  const chosen = wallets().map(({ name, provider }) => button(`Use ${name}`, () => choose(provider)));
   const element = el(
     "form",
     { class: "claim" },
@@ -151,6 +130,5 @@ function showTaken({ ownerAddress, vaults }: TakenClaimLink): void {
   main.append(facts([["Owner", code(ownerAddress)]]), el("ul", {}, ...each));
 }
 
-findWallets();
 addEventListener("hashchange", () => void start());
 void start();

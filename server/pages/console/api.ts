@@ -1,14 +1,7 @@
+import { bytesToHex } from "../../../core/protocol/verifier.ts";
 import type { MemberSession } from "../../client/index.ts";
-
-/** An answer that is a problem document. */
-export class Problem extends Error {
-  readonly code: string;
-
-  constructor(code: string, detail: string) {
-    super(detail);
-    this.code = code;
-  }
-}
+import { Problem } from "../explorer/api.ts";
+import { accountsOf, type Provider } from "../explorer/wallets.ts";
 
 /** A page of a list. */
 export interface Listed<T> {
@@ -66,36 +59,12 @@ function nameOf(pointer: string): string {
 
 export const readSession = () => call<MemberSession>("GET", "/console/v1/session");
 
-export interface Wallet {
-  request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
-}
-
-/** Wallets that have announced themselves (EIP-6963), by name. */
-const announced = new Map<string, Wallet>();
-addEventListener("eip6963:announceProvider", (event) => {
-  const { info, provider } = (event as CustomEvent<{ info: { name: string }; provider: Wallet }>).detail;
-  announced.set(info.name, provider);
-});
-dispatchEvent(new Event("eip6963:requestProvider"));
-
-/** Wallets of this browser, by name. */
-export function wallets(): ReadonlyMap<string, Wallet> {
-  const { ethereum } = globalThis as { ethereum?: Wallet };
-  return announced.size > 0 || ethereum === undefined ? announced : new Map([["your wallet", ethereum]]);
-}
-
-/** Has a wallet sign this server's challenge. Rejects with a sentence. */
-export async function signChallenge(wallet: Wallet): Promise<{ readonly message: string; readonly signature: string }> {
-  try {
-    const [address] = (await wallet.request({ method: "eth_requestAccounts" })) as string[];
-    const { message } = await call<{ message: string }>("POST", "/console/v1/challenge", { address });
-    const bytes = [...new TextEncoder().encode(message)].map((byte) => byte.toString(16).padStart(2, "0"));
-    const params = [`0x${bytes.join("")}`, address];
-    return { message, signature: (await wallet.request({ method: "personal_sign", params })) as string };
-  } catch (error) {
-    if (error instanceof Problem) throw error;
-    const { code, message } = (error ?? {}) as { code?: number; message?: string };
-    if (code === 4001) throw new Problem("declined", "You declined the request in your wallet.");
-    throw new Problem("wallet", `Your wallet refused: ${message || "it gave no reason"}`);
-  }
+/** Has a wallet sign this server's challenge. */
+export async function signChallenge(
+  wallet: Provider,
+): Promise<{ readonly message: string; readonly signature: string }> {
+  const [address] = await accountsOf(wallet);
+  const { message } = await call<{ message: string }>("POST", "/console/v1/challenge", { address });
+  const params = [bytesToHex(new TextEncoder().encode(message)), address];
+  return { message, signature: (await wallet.request({ method: "personal_sign", params })) as string };
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { sentenceOf } from "../explorer/dom.ts";
 import { call, type Listed } from "./api.ts";
 
 /** What loads: its value, its failure, or neither yet. */
@@ -132,7 +133,8 @@ export function useAction() {
     try {
       await work();
     } catch (failure) {
-      setError(failure as Error);
+      // Wallets reject with plain objects.
+      setError(failure instanceof Error ? failure : new Error(sentenceOf(failure)));
     }
     setBusy(false);
   };

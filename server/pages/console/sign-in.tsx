@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Member, OpenedMemberSession } from "../../client/index.ts";
-import { call, signChallenge, type Wallet, wallets } from "./api.ts";
+import { type Provider, wallets } from "../explorer/wallets.ts";
+import { call, signChallenge } from "./api.ts";
 import { Failure, Title, useAction } from "./parts.tsx";
 
 /** The secret of an invitation's link; null without one. It leaves the address at once, so that no history keeps it. */
@@ -12,7 +13,7 @@ export function takeLink(): string | null {
 
 interface Several {
   readonly opened: OpenedMemberSession;
-  readonly wallet: Wallet;
+  readonly wallet: Provider;
 }
 
 /** @param link - waits for a click: programs that look into mails open links too, and each works once */
@@ -26,7 +27,7 @@ export function SignIn({
   const { busy, error, run } = useAction();
   const [several, setSeveral] = useState<Several | null>(null);
   const open = (proof: object) => call<OpenedMemberSession>("POST", "/console/v1/session", proof);
-  const byWallet = (wallet: Wallet) =>
+  const byWallet = (wallet: Provider) =>
     run(async () => {
       const opened = await open(await signChallenge(wallet));
       if (opened.others.length === 0) onSignedIn(opened);
@@ -57,7 +58,7 @@ export function SignIn({
       </main>
     );
   }
-  const found = [...wallets()];
+  const found = wallets();
   return (
     <main id="main">
       <Title lead="For the team of an application, and for the operator. An admin or the operator invites you.">
@@ -76,9 +77,9 @@ export function SignIn({
           </button>
         </p>
       )}
-      {found.map(([name, wallet]) => (
+      {found.map(({ name, provider }) => (
         <p key={name}>
-          <button class="main" type="button" disabled={busy} onClick={() => void byWallet(wallet)}>
+          <button class="main" type="button" disabled={busy} onClick={() => void byWallet(provider)}>
             Sign in with {name}
           </button>
         </p>

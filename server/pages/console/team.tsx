@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { AuditEntry, Invitation, Member, MemberSession } from "../../client/index.ts";
-import { call, signChallenge, wallets } from "./api.ts";
+import { wallets } from "../explorer/wallets.ts";
+import { call, signChallenge } from "./api.ts";
 import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
 
 const ROLES = {
@@ -106,11 +107,11 @@ function OwnWallet({ session: { member } }: { session: MemberSession }) {
           : `You sign in with ${address}.`}
       </p>
       <p class="actions">
-        {[...wallets()].map(([name, wallet]) => (
+        {wallets().map(({ name, provider }) => (
           <Action
             key={name}
             work={async () => {
-              const proof = await signChallenge(wallet);
+              const proof = await signChallenge(provider);
               setAddress((await call<Member>("PUT", "/console/v1/session/wallet", proof)).address);
             }}
           >{`Use ${name} from now on`}</Action>

@@ -32,7 +32,7 @@ dispatchEvent(new Event("eip6963:requestProvider"));
 export function wallets(): readonly Wallet[] {
   if (announced.size > 0) return [...announced.values()];
   const { ethereum } = globalThis as { readonly ethereum?: Provider };
-  return ethereum === undefined ? [] : [{ name: "Ethereum", provider: ethereum }];
+  return ethereum === undefined ? [] : [{ name: "your wallet", provider: ethereum }];
 }
 
 /** Calls `tell` when a further wallet announces itself. */
