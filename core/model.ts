@@ -289,7 +289,7 @@ export interface Limits {
 }
 
 /** A batch with vaults of the application, at the time of the event. */
-interface BatchEventData {
+export interface BatchEventData {
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId: string;
   readonly dataAvailabilityMode: Mode;
@@ -301,7 +301,7 @@ interface BatchEventData {
 }
 
 /** A withdrawal at the time of the event. */
-interface WithdrawalEventData {
+export interface WithdrawalEventData {
   readonly withdrawalId: Uuid;
   readonly userId: Uuid;
   /** The chain of the vault's token, and of the transaction and block below. */

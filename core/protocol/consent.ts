@@ -22,7 +22,7 @@ export interface IssuerConsent {
 const CONSENT_ASSET_BYTES = 48;
 
 /** EIP-712 type of {@link IssuerConsent}. */
-const ISSUER_CONSENT_TYPE = {
+export const ISSUER_CONSENT_TYPE = {
   IssuerConsent: [
     { name: "mode", type: "uint8" },
     { name: "batchNumber", type: "uint64" },

@@ -27,7 +27,7 @@ export type ConsistencyProof = null | {
 };
 
 /** One state tree at one time. */
-interface TreeState {
+export interface TreeState {
   readonly root: Hash;
   readonly count: number;
 }

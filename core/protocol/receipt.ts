@@ -11,7 +11,7 @@ import { typedDataDomain } from "./typed-data.ts";
 import { vaultLeaf, vaultLeaves } from "./vault.ts";
 
 /** EIP-712 types of an operator's receipt for a mint. */
-const RECEIPT_TYPES = {
+export const RECEIPT_TYPES = {
   MintReceipt: [
     { name: "root", type: "bytes32" },
     { name: "count", type: "uint32" },
@@ -20,7 +20,7 @@ const RECEIPT_TYPES = {
 } as const;
 
 /** The message that the operator signs: it has acknowledged the vaults below this root. */
-interface ReceiptMessage {
+export interface ReceiptMessage {
   /**
    * Root of the tree of the request's vault leaves, in the reply's order, built as a batch's tree (docs/protocol.md 2).
    */

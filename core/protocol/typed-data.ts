@@ -40,7 +40,7 @@ export interface WithdrawalMessage {
 }
 
 /** One signed message for many vaults. Each vault can be withdrawn on its own, in any order. */
-interface WithdrawalListMessage {
+export interface WithdrawalListMessage {
   readonly vaults: readonly ListedVault[];
   readonly recipient: Address;
   /** Seconds since 1970. */
@@ -207,7 +207,7 @@ export function withdrawalListDigest(
 }
 
 /** The message that the key of a claim link signs: its mint goes to this owner. */
-interface ClaimMessage {
+export interface ClaimMessage {
   /** The address of the link's key. */
   readonly link: Address;
   readonly owner: Address;
