@@ -82,7 +82,8 @@ export const ERROR_CODES = {
   not_leader: "Another server of the cluster leads. Send the request to that one.",
   journal_unavailable:
     "The cluster's journal does not answer or replicate. Nothing is acknowledged until it does; repeat later.",
-  kzg_unavailable: "The native KZG code does not run on this machine, so there are no blobs. Use calldata here.",
+  kzg_unavailable:
+    "The native KZG code does not work on this machine. Batches in blobs wait for it; new ones can use calldata.",
   engine_closed: "The engine is closed.",
   l1_failed: "L1 refused or did not answer.",
   signer_failed: "The signer of an account refused or did not answer; start it, or mend its setting.",

@@ -4,6 +4,7 @@ import type { Batches } from "./batches/batches.ts";
 import { type LeftOut, leaveOut } from "./batches/left-out.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { voidSlots } from "./batches/void-slots.ts";
+import type { MintmarkError } from "./errors.ts";
 import type { Deliveries } from "./events/webhooks.ts";
 import type { EngineContext } from "./ledger/context.ts";
 import type { List, PageOptions } from "./ledger/list.ts";
@@ -60,6 +61,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
       return verifyStore(store, settlement, how, (blob) => blobs.kzg.commitment(blob));
     },
     clockFault: () => context.ledger.journalClock.fault(context.ledger.head.time),
+    kzgFault: () => context.ledger.blobs.fault,
     reachedTime: () => context.ledger.journalClock.reached(),
     placeInBlobs: (chainId, takesBlobs) => context.ledger.blobs.place(chainId, takesBlobs),
     rollupKind: () => context.ledger.blobs.usual,
@@ -168,6 +170,8 @@ export interface Operator {
   verify(options?: VerifyOptions): Promise<VerifyReport>;
   /** The fault of the system's clock, with the remedy; null when it fits the journal. */
   clockFault(): string | null;
+  /** Why closed batches in blobs wait for KZG, with code `kzg_unavailable`; null while none waits. */
+  kzgFault(): MintmarkError | null;
   /**
    * A time in milliseconds since 1970 that has certainly passed, even if the system's clock is wrong. It lags by the
    * time for which nothing ran. Use it for things that must not expire too early.

@@ -39,8 +39,8 @@ import type { Config } from "./settings/settings.ts";
 // The process: settings from the environment, one engine, its connection to L1 if it has a chain and a key, one server,
 // and an orderly end on SIGINT or SIGTERM.
 
-/** The settings, with the operator's account opened. */
-type Ready = Config & { readonly operator?: LocalAccount };
+/** The settings, with the operator's account opened, and with the process's one KZG thread. */
+type Ready = Config & { readonly operator?: LocalAccount; readonly kzg: Kzg };
 
 /** A period of a server in a cluster, as its leader or as a standby. */
 interface Shift {
@@ -56,9 +56,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
   void stopped.then(() => listening || process.exit(0));
   const isStandby = shift?.role === "standby";
   // A standby only reads L1.
-  const kzg = new KzgThread();
-  await using _kzg = { [Symbol.asyncDispose]: () => kzg.close() };
-  const { chains, home, committer, operator, mirrors } = chainsOf(config, kzg, !isStandby);
+  const { chains, home, committer, operator, mirrors } = chainsOf(config, !isStandby);
   const l1 = home && (await soon(home.connect()));
   let started = home === undefined;
   // Ends last. A request that a node does not answer would keep the process for minutes.
@@ -246,6 +244,7 @@ function engineOptions(config: Ready, chains: readonly Chain[], settlement: Sett
       rollupBytes: config.MINTMARK_SEAL_BYTES_ROLLUP,
       uncommittedVaults: config.operator === undefined ? null : config.MINTMARK_MOST_UNCOMMITTED,
     },
+    kzg: config.kzg,
     clockAheadMs: config.MINTMARK_CLOCK_AHEAD_HOURS * 3_600_000,
     ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
     ...(chains.length > 0 && { verifySignature: signatureChecks(chains) }),
@@ -295,9 +294,9 @@ function feesOf(config: Config) {
 }
 
 /** The chains of these settings, the settlement chain first; without the operator's key if they are only read. */
-function chainsOf({ operator: account, ...keyless }: Ready, kzg?: Kzg, isOperated = true) {
+function chainsOf({ operator: account, ...keyless }: Ready, isOperated = true) {
   const config = isOperated && account !== undefined ? { ...keyless, operator: account } : keyless;
-  const { reader, committer, operator } = settlementChain(config, kzg);
+  const { reader, committer, operator } = settlementChain(config);
   const home = committer ?? reader;
   // The state's own committee signs for mirrors without one.
   const own = { members: config.MINTMARK_MEMBERS, threshold: config.MINTMARK_THRESHOLD };
@@ -309,7 +308,7 @@ function chainsOf({ operator: account, ...keyless }: Ready, kzg?: Kzg, isOperate
 }
 
 /** The configured settlement chain, if any, checked against the store on connection. With a key it also commits. */
-function settlementChain(config: Ready, kzg?: Kzg) {
+function settlementChain(config: Ready) {
   if (config.MINTMARK_RPC_URL === undefined) return {};
   const settlement = { chainId: config.MINTMARK_CHAIN_ID, contract: config.MINTMARK_CONTRACT };
   const options = {
@@ -319,7 +318,7 @@ function settlementChain(config: Ready, kzg?: Kzg) {
       finality: { confirmations: BigInt(config.MINTMARK_CONFIRMATIONS) },
     }),
   };
-  const { operator } = config;
+  const { operator, kzg } = config;
   if (operator === undefined) return { reader: new Chain(settlement, () => readL1(options)) };
   const fees = {
     ...feesOf(config),
@@ -328,9 +327,7 @@ function settlementChain(config: Ready, kzg?: Kzg) {
       maxFeePerBlobGas: config.MINTMARK_MAX_FEE_PER_BLOB_GAS,
     }),
   };
-  const committer = new Chain(settlement, () =>
-    connectL1({ ...options, ...fees, ...(kzg && { kzg }), account: operator }),
-  );
+  const committer = new Chain(settlement, () => connectL1({ ...options, ...fees, kzg, account: operator }));
   return { operator, committer };
 }
 
@@ -380,7 +377,9 @@ export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Pro
       passwordFile: config.MINTMARK_OPERATOR_PASSWORD_FILE,
       signer: config.MINTMARK_OPERATOR_SIGNER,
     });
-    const ready = operator === undefined ? config : { ...config, operator };
+    const kzg = new KzgThread();
+    await using _kzg = { [Symbol.asyncDispose]: () => kzg.close() };
+    const ready = { ...config, kzg, ...(operator && { operator }) };
     await (config.MINTMARK_JOURNAL === undefined ? serve : serveCluster)(ready, stopped);
   } catch (error) {
     report(error, secretsOf(config));

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { derivedAgain, readBatchVaults } from "../ledger/batch-vaults.ts";
+import { readBatchVaults, recordsAgain } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch, Hash, Mode } from "../model.ts";
 import type { AssetId } from "../ports.ts";
@@ -100,7 +100,7 @@ export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchReco
     added.map((run) => ({ ...run, voidedAt: time, leftOut: true })),
   );
   ledger.putVoids(group, mode, batchNumber, runs);
-  const { tokens } = await derivedAgain(ledger, batch, vaults, runs);
+  const { tokens } = await recordsAgain(ledger, batch, vaults, runs);
   group.put(batchTokensKey(mode, batchNumber), tokens);
   await failSlots(ledger, group, batch, vaults, added, pending);
 }

@@ -1,7 +1,7 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type BlobRecords, contentIn, type OnKzgProofs } from "../ledger/openings.ts";
+import type { BlobRecords, OnKzgProofs } from "../ledger/openings.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { AssetId, BatchHeader, VaultContent } from "../ports.ts";
@@ -17,7 +17,7 @@ import { multiproofSiblings } from "../protocol/multiproof.ts";
 import type { BatchVaultProof, EngineState, VaultMultiproof, VaultStateProof } from "../protocol/proof.ts";
 import { type StatePath, verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
 import { type VaultPlace, vaultLeaf } from "../protocol/vault.ts";
-import { contentOf } from "../sealing/contents.ts";
+import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
 import { leftOutPlaces, requireNotLeftOut } from "../sealing/left-out.ts";
 import { columnLeaves } from "../sealing/seal-columns.ts";
 import { clearVoidLeaves, requireNotVoid, slotCountOf, zeroRuns } from "../sealing/void-runs.ts";
@@ -106,7 +106,7 @@ async function blobRecords(ledger: Ledger, record: BatchRecord): Promise<BlobRec
   const [data, commitments] = await ledger.store.getMany(keys);
   if (data === undefined || commitments === undefined) throw corruptBatch(mode, batchNumber, "blobs");
   const records = { data, commitments, leftOut: leftOutPlaces(record) };
-  if (contentIn(records) !== record.content) throw stale(ledger, record, "blobs");
+  if (contentIn(records.data, pointsIn(records.commitments)) !== record.content) throw stale(ledger, record, "blobs");
   return records;
 }
 

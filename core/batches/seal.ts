@@ -50,7 +50,8 @@ function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatc
 
 /**
  * Closes the mode's open batches unless there are no vaults, and waits for their seals. Returns the newest. An abort
- * after the close has no effect.
+ * after the close has no effect. Rejects with `kzg_unavailable` when a closed batch waits for KZG; the engine seals it,
+ * and those behind it, as soon as KZG works.
  */
 export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSignal): Promise<Batch | null> {
   // Wrapped in an object, so that the writer does not wait for the promise.
@@ -60,7 +61,8 @@ export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSi
     const closed = isEmpty ? [] : closeOpenBatches(ledger, mode);
     return { sealed: Promise.all(closed.map((batch) => sealClosed(ledger, group, batch))) };
   }, signal);
-  const newest = (await sealed).at(-1);
+  // Without KZG, batches in blobs wait, and those behind them.
+  const newest = (await (mode === "zk-rollup" ? ledger.blobs.unlessFaulty(sealed) : sealed)).at(-1);
   return newest === undefined ? null : batchView(newest);
 }
 

@@ -14,6 +14,8 @@ export type ProofForm = "cells" | "blob";
 
 /** Computes commitments and proofs of blobs. Each blob has 131,072 bytes. */
 export interface Kzg {
+  /** Whether the native code loads on this machine. Takes milliseconds, since it computes nothing. */
+  isAvailable(): Promise<boolean>;
   /** The blob's KZG commitment, 48 bytes. Rejects with `validation_failed` for an element that is not in the field. */
   commitment(blob: Uint8Array): Promise<Hex>;
   /** The blob's proofs for a transaction, 48 bytes each. */
@@ -46,14 +48,19 @@ interface Waiting {
 /** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
+/** The thread has ended under a job. */
+class ThreadDied extends MintmarkError {}
+
 /**
- * A {@link Kzg} over native code, so that the event loop goes on. Its thread starts with the first job, in about half a
- * second. It works on as many jobs at once as the machine has cores, and never keeps the process alive when idle.
+ * A {@link Kzg} over native code, so that the event loop goes on. Its thread starts with the first job, for which it
+ * computes a second or two. It works on as many jobs at once as the machine has cores, and never keeps the process
+ * alive when idle.
  *
  * Whoever proves many blobs by cells makes tables that pay: 100 MB, kept until it closes.
  *
- * It checks its trusted setup with a blob whose commitment is known. Every job rejects with `kzg_unavailable` when the
- * library has no native code for this platform, or another setup.
+ * It checks its trusted setup with a blob whose commitment is known. A job rejects with `kzg_unavailable` when the
+ * library has no native code for this platform, or another setup, or when its thread dies under the job twice. The next
+ * job starts a new thread.
  *
  * @example
  * // One thread for the engine and the chain. Whoever opens it closes it, after both.
@@ -67,12 +74,19 @@ export class KzgThread implements Kzg {
   /** By the job's id. */
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
-  /** Why the thread takes no more jobs; null while it does. */
-  #ended: MintmarkError | null = null;
+  #isClosed = false;
+  readonly #script: URL;
 
-  /** Starts the thread. Rejects with `kzg_unavailable` when it cannot work here. */
-  async ready(): Promise<void> {
-    await this.#start();
+  /** @param script - the thread's code; default this library's own */
+  constructor(script: URL = WORKER) {
+    this.#script = script;
+  }
+
+  isAvailable(): Promise<boolean> {
+    return import("@crate-crypto/node-eth-kzg").then(
+      () => true,
+      () => false,
+    );
   }
 
   async commitment(blob: Uint8Array): Promise<Hex> {
@@ -98,7 +112,8 @@ export class KzgThread implements Kzg {
 
   /** Ends the thread once the native code is done with its jobs. Those reject with `engine_closed` at once. */
   async close(): Promise<void> {
-    this.#end(new MintmarkError("engine_closed"));
+    this.#isClosed = true;
+    this.#rejectAll(new MintmarkError("engine_closed"));
     const worker = await this.#started?.catch(() => null);
     worker?.ref();
     worker?.postMessage("close");
@@ -106,9 +121,19 @@ export class KzgThread implements Kzg {
   }
 
   async #ask(question: Question): Promise<readonly Uint8Array[]> {
-    const worker = await this.#start();
+    return this.#askOnce(question).catch((error: unknown) => {
+      // Perhaps another job ended the thread, or the memory was short for a moment.
+      if (error instanceof ThreadDied) return this.#askOnce(question);
+      throw error;
+    });
+  }
+
+  async #askOnce(question: Question): Promise<readonly Uint8Array[]> {
+    if (this.#isClosed) throw new MintmarkError("engine_closed");
+    this.#started ??= this.#start();
+    const worker = await this.#started;
     return new Promise((resolve, reject) => {
-      if (this.#ended !== null) return reject(this.#ended);
+      if (this.#isClosed) return reject(new MintmarkError("engine_closed"));
       const id = ++this.#lastId;
       this.#waiting.set(id, { resolve, reject });
       worker.ref();
@@ -116,18 +141,32 @@ export class KzgThread implements Kzg {
     });
   }
 
-  #start(): Promise<Worker> {
-    if (this.#ended !== null) return Promise.reject(this.#ended);
-    this.#started ??= new Promise((resolve, reject) => {
-      const worker = new Worker(WORKER, { name: "mintmark-kzg" });
+  async #start(): Promise<Worker> {
+    try {
+      return await this.#begun();
+    } catch (error) {
+      this.#started = null;
+      throw this.#isClosed ? new MintmarkError("engine_closed") : unavailable(error);
+    }
+  }
+
+  /** A thread that takes jobs. Rejects with its error, or undefined, when it ends before. */
+  #begun(): Promise<Worker> {
+    return new Promise((resolve, reject) => {
+      const worker = new Worker(this.#script, { name: "mintmark-kzg" });
+      let ended = reject;
       worker.once("message", () => {
         worker.on("message", (answer: KzgAnswer) => this.#answered(worker, answer));
         if (this.#waiting.size === 0) worker.unref();
+        ended = (cause) => {
+          this.#started = null;
+          this.#rejectAll(new ThreadDied("kzg_unavailable", "The thread of the native KZG code has ended.", { cause }));
+        };
         resolve(worker);
       });
       const end = (cause?: unknown) => {
-        this.#end(unavailable(cause));
-        reject(this.#ended);
+        ended(cause);
+        ended = () => {};
       };
       worker.on("error", end);
       this.#exited = new Promise<void>((exited) => {
@@ -137,7 +176,6 @@ export class KzgThread implements Kzg {
         });
       });
     });
-    return this.#started;
   }
 
   #answered(worker: Worker, { id, points }: KzgAnswer): void {
@@ -148,9 +186,8 @@ export class KzgThread implements Kzg {
     if (this.#waiting.size === 0) worker.unref();
   }
 
-  #end(reason: MintmarkError): void {
-    this.#ended ??= reason;
-    for (const { reject } of this.#waiting.values()) reject(this.#ended);
+  #rejectAll(reason: MintmarkError): void {
+    for (const { reject } of this.#waiting.values()) reject(reason);
     this.#waiting.clear();
   }
 }

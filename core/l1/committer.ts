@@ -1,7 +1,7 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Kzg } from "../kzg/kzg.ts";
-import type { Asset, BlobScheme, Hash, Hex, Mode } from "../model.ts";
+import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex, type Mode } from "../model.ts";
 import type {
   Consent,
   L1CommitOptions,
@@ -12,7 +12,7 @@ import type {
   ProvenVault,
   SealedBatch,
 } from "../ports.ts";
-import { BLOB_BYTES, blobsIn, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
+import { blobContent, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { packedAssets, packedConsents, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
@@ -79,8 +79,12 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
 
   async #commitBlobs(batch: SealedBatch, history: Hash, options: L1CommitOptions): Promise<L1Receipt> {
     if (this.#kzg === undefined) throw new MintmarkError("kzg_unavailable");
-    const { batchNumber, vaultCount, assets } = batch;
+    const { batchNumber, vaultCount, assets, content } = batch;
     const blobs = await BlobSidecar.of(blobsIn(readBlobBatchData(batch.data)), this.#kzg);
+    // L1 takes any blobs. Committed ones that are not the sealed ones would part its history from the store's.
+    if (blobContent(vaultCount, manifestHash(assets), blobs.versionedHashes) !== content) {
+      throw new MintmarkError("store_corrupt", `${batchIdOf("zk-rollup", batchNumber)} is not in its blobs.`);
+    }
     const args = [history, BigInt(batchNumber), vaultCount, packedAssets(assets)] as const;
     const call = (consents: Hex): ContractCall => ({
       abi,
@@ -99,10 +103,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
       Promise.all([client.getBlock(), client.getCode({ address: OP_STACK })]),
     );
     if (block.excessBlobGas === undefined || block.excessBlobGas === null || rollup !== undefined) return false;
-    return kzg.commitment(new Uint8Array(BLOB_BYTES)).then(
-      () => true,
-      () => false,
-    );
+    return kzg.isAvailable();
   }
 
   async checkRollup({ data }: Pick<SealedBatch, "data">): Promise<string | null> {

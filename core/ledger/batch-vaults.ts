@@ -1,3 +1,4 @@
+import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
@@ -5,6 +6,7 @@ import { tokenIdOfBytes } from "../protocol/blob.ts";
 import {
   type BatchPlace,
   type DerivedBatch,
+  type DerivedRecords,
   type DerivedVoid,
   deriveBatch,
   withContent,
@@ -14,6 +16,9 @@ import { chunksOf, endOf } from "../store/store-keys.ts";
 import { decodeIntoColumns } from "../store/vault-chunk.ts";
 import { shortDecimalIn } from "../tokens/token-id.ts";
 import type { Ledger } from "./ledger.ts";
+
+/** An operator may mend the machine meanwhile. */
+const KZG_RETRY: Backoff = { firstMs: 250, maxMs: 30_000 };
 
 type Counted = Pick<BatchRecord, "mode" | "batchNumber" | "vaultCount">;
 
@@ -27,27 +32,44 @@ export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<V
   return vaults;
 }
 
-/** Derives the records of a batch again. Only a batch in blobs takes long, and goes to the thread. */
+/** Derives a batch again. Rejects with `kzg_unavailable`. */
 export async function derivedAgain(
-  ledger: Ledger,
-  { mode, batchNumber, inBlobs = false }: BatchPlace,
-  vaults: VaultColumns,
-  voids: readonly DerivedVoid[] = [],
-): Promise<DerivedBatch> {
-  const batch = { mode, batchNumber };
-  if (inBlobs) return derivedBatch(ledger, { ...batch, inBlobs }, vaults, voids);
-  return deriveBatch(batch, vaults, (index) => ledger.assetAt(index), voids);
-}
-
-/** Derives the records of a closed batch, off the event loop. */
-export async function derivedBatch(
   ledger: Ledger,
   batch: BatchPlace,
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
 ): Promise<DerivedBatch> {
-  const derived = await ledger.sealingThread.derive(batch, vaults, (index) => ledger.assetAt(index), voids);
+  const derived = await recordsAgain(ledger, batch, vaults, voids);
   return "content" in derived ? derived : withContent(derived, ledger.blobs.kzg);
+}
+
+/** Like {@link derivedAgain}, without commitments. Only a batch in blobs takes long, and goes to the thread. */
+export async function recordsAgain(
+  ledger: Ledger,
+  { mode, batchNumber, inBlobs = false }: BatchPlace,
+  vaults: VaultColumns,
+  voids: readonly DerivedVoid[] = [],
+): Promise<DerivedBatch | DerivedRecords> {
+  const [batch, assetAt] = [{ mode, batchNumber }, (index: number) => ledger.assetAt(index)];
+  if (inBlobs) return ledger.sealingThread.derive({ ...batch, inBlobs }, vaults, assetAt, voids);
+  return deriveBatch(batch, vaults, assetAt, voids);
+}
+
+/** Derives a closed batch, off the event loop. While KZG fails, it tries again until the engine ends. */
+export async function derivedBatch(ledger: Ledger, batch: BatchPlace, vaults: VaultColumns): Promise<DerivedBatch> {
+  const derived = await ledger.sealingThread.derive(batch, vaults, (index) => ledger.assetAt(index));
+  if ("content" in derived) return derived;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const completed = await withContent(derived, ledger.blobs.kzg);
+      ledger.blobs.fault = null;
+      return completed;
+    } catch (error) {
+      if (!(error instanceof MintmarkError) || error.code !== "kzg_unavailable") throw error;
+      ledger.blobs.fault = error;
+      await pause(backoffDelay(KZG_RETRY, attempt), ledger.writer.ended);
+    }
+  }
 }
 
 /** The stored chunks of a batch's vaults, in slot order. */

@@ -2,12 +2,12 @@ import { MintmarkError } from "../errors.ts";
 import type { Kzg } from "../kzg/kzg.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
-import { BLOB_ELEMENTS, blobContent, blobsIn, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
-import { bytesToHex } from "../protocol/hex.ts";
-import { type BlobProof, type Opening, POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
+import { BLOB_ELEMENTS, blobsIn, readBlobBatchData } from "../protocol/blob-batch.ts";
+import { type BlobProof, type Opening, versionedHash } from "../protocol/kzg.ts";
 import { elementPlaces, type OpenedVault, openedProof, openedRoot } from "../protocol/opening.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { Recent } from "../recent.ts";
+import { pointsIn } from "../sealing/contents.ts";
 
 /** Openings kept in memory, 0.5 KB each. */
 const KEPT = 10_000;
@@ -23,18 +23,6 @@ export interface BlobRecords {
   /** Of its blobs, one behind the other. */
   readonly commitments: Uint8Array;
   readonly leftOut: readonly number[];
-}
-
-/** The content that a batch's records lead to. */
-export function contentIn({ data, commitments }: BlobRecords): Hash {
-  const { vaultCount, assets } = readBlobBatchData(data);
-  return blobContent(vaultCount, manifestHash(assets), pointsIn(commitments).map(versionedHash));
-}
-
-function pointsIn(commitments: Uint8Array): Hex[] {
-  return Array.from({ length: commitments.length / POINT_BYTES }, (_, i) =>
-    bytesToHex(commitments.subarray(i * POINT_BYTES, (i + 1) * POINT_BYTES)),
-  );
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { NewVault } from "../columns/vault-columns.ts";
+import type { MintmarkError } from "../errors.ts";
 import { type Kzg, KzgThread } from "../kzg/kzg.ts";
 import { elementsOf } from "./open-batch.ts";
 import { Openings } from "./openings.ts";
@@ -12,6 +13,8 @@ export class RollupBlobs {
   readonly #home: bigint;
   readonly #chainOf: (assetIndex: number) => bigint;
   readonly #chains = new Set<bigint>();
+  #fault: MintmarkError | null = null;
+  readonly #sealing = new Set<(fault: MintmarkError) => void>();
 
   constructor({ kzg, settlement }: Pick<EngineOptions, "kzg" | "settlement">, chainOf: (assetIndex: number) => bigint) {
     this.#own = kzg === undefined ? new KzgThread() : null;
@@ -36,6 +39,27 @@ export class RollupBlobs {
   takes(vault: NewVault): boolean {
     if (!this.#chains.has(this.#home)) return false;
     return this.#chains.has(this.#chainOf(vault.assetIndex)) && elementsOf(vault) > 0;
+  }
+
+  /** Why a closed batch waits for its commitments; null while none does. */
+  get fault(): MintmarkError | null {
+    return this.#fault;
+  }
+
+  set fault(fault: MintmarkError | null) {
+    this.#fault = fault;
+    if (fault === null) return;
+    for (const reject of this.#sealing) reject(fault);
+    this.#sealing.clear();
+  }
+
+  /** Like `sealed`, but rejects with the fault as soon as there is one, because the seal then waits for its end. */
+  unlessFaulty<T>(sealed: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      sealed.then(resolve, reject).finally(() => this.#sealing.delete(reject));
+      if (this.#fault === null) this.#sealing.add(reject);
+      else reject(this.#fault);
+    });
   }
 
   /** Ends the thread that nobody else owns. */

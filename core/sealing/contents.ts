@@ -1,9 +1,11 @@
 import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import type { Mode } from "../model.ts";
+import type { Hash, Hex, Mode } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
+import { blobContent, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { stateLeaf } from "../protocol/commitment.ts";
-import { hexToBytes } from "../protocol/hex.ts";
+import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { AssetRecord, BatchRecord } from "../store/records.ts";
 import { slotCountOf } from "./void-runs.ts";
@@ -31,4 +33,17 @@ export function stateLeafOf(
   const { batchNumber, dataHash, batchRoot } = batch;
   if (dataHash === null || batchRoot === null) throw new MintmarkError("store_corrupt", "A sealed batch has no root.");
   return hexToBytes(stateLeaf({ batchNumber, vaultCount: slotCountOf(batch), dataHash, batchRoot }));
+}
+
+/** The content of a batch in blobs, from its data and the commitments to its blobs. */
+export function contentIn(data: Uint8Array, commitments: readonly Hex[]): Hash {
+  const { vaultCount, assets } = readBlobBatchData(data);
+  return blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
+}
+
+/** Commitments that lie one behind the other. */
+export function pointsIn(commitments: Uint8Array): Hex[] {
+  return Array.from({ length: Math.floor(commitments.length / POINT_BYTES) }, (_, i) =>
+    bytesToHex(commitments.subarray(i * POINT_BYTES, (i + 1) * POINT_BYTES)),
+  );
 }

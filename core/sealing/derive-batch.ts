@@ -1,25 +1,18 @@
 import type { VaultColumns } from "../columns/vault-columns.ts";
 import type { Kzg } from "../kzg/kzg.ts";
-import type { BlobScheme, Hash, Mode, Standard } from "../model.ts";
+import type { BlobScheme, Hash, Hex, Mode, Standard } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
-import {
-  blobBatchData,
-  blobContent,
-  blobsIn,
-  encodeBlobBatch,
-  manifestHash,
-  readBlobBatchData,
-} from "../protocol/blob-batch.ts";
+import { blobBatchData, blobsIn, encodeBlobBatch, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
-import { versionedHash } from "../protocol/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { type BatchTokens, encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { VoidRun } from "../store/records.ts";
 import { type BatchItems, itemsOf } from "./batch-items.ts";
+import { contentIn } from "./contents.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
 import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-runs.ts";
 
@@ -122,11 +115,14 @@ export function deriveBatch(
 
 /** Completes a batch in blobs: commits to them, about 50 ms each. */
 export async function withContent(derived: DerivedRecords, kzg: Pick<Kzg, "commitment">): Promise<DerivedBatch> {
-  const batch = readBlobBatchData(derived.data);
-  const { assets, vaultCount } = batch;
-  const commitments = await Promise.all(blobsIn(batch).map((blob) => kzg.commitment(blob)));
-  const content = blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
-  const roots = { content, batchRoot: batchRoot("blobs", manifestRoot(assets), content), dataHash: content };
+  const blobs = blobsIn(readBlobBatchData(derived.data));
+  return withCommitments(derived, await Promise.all(blobs.map((blob) => kzg.commitment(blob))));
+}
+
+/** Completes a batch in blobs whose commitments are known. Does not compare them with the blobs. */
+export function withCommitments(derived: DerivedRecords, commitments: readonly Hex[]): DerivedBatch {
+  const content = contentIn(derived.data, commitments);
+  const roots = { content, batchRoot: batchRoot("blobs", manifestRoot(derived.assets), content), dataHash: content };
   return { ...derived, ...roots, pageRoots: Buffer.concat(commitments.map((commitment) => hexToBytes(commitment))) };
 }
 

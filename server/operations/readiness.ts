@@ -81,7 +81,7 @@ function whyOnL1(cause: unknown): string {
   return name === undefined ? ": L1 refused or did not answer" : `: the contract refused with ${name}`;
 }
 
-/** The checks of the engine alone: whether its store answers, and how long mints have waited in the open batches. */
+/** The checks of the engine alone: its store, its clock, its KZG code, and how long mints have waited for a seal. */
 export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessCheck>> {
   return {
     store: async () => {
@@ -93,6 +93,11 @@ export function engineChecks(engine: Engine): Readonly<Record<string, ReadinessC
       const fault = engine.operator.clockFault();
       if (fault !== null) throw new NotReady(fault);
       return "fits the journal";
+    },
+    kzg: async () => {
+      const fault = engine.operator.kzgFault();
+      if (fault !== null) throw fault;
+      return "no batch waits for it";
     },
     openBatches: async () => MODES.map((mode) => describeOpenBatch(engine, mode)).join(", "),
   };

@@ -144,9 +144,9 @@ export const sandboxSettings = z.object({
   MINTMARK_PORT,
   ...chainSettings.shape,
   MINTMARK_SANDBOX,
-  MINTMARK_ROLLUP_DATA: SETTINGS.MINTMARK_ROLLUP_DATA.unwrap()
-    .default("auto")
-    .describe("Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, which is `blobs` in the sandbox."),
+  MINTMARK_ROLLUP_DATA: SETTINGS.MINTMARK_ROLLUP_DATA.describe(
+    "Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, which is `blobs` in the sandbox.",
+  ),
 });
 export const demoSettings = z.object({ MINTMARK_SANDBOX });
 export const clusterSettings = demoSettings;

@@ -164,7 +164,7 @@ const variables = z.object({
     .describe("Most wei ever offered for a unit of blob gas; default no limit."),
   MINTMARK_ROLLUP_DATA: z
     .enum(ROLLUP_DATA)
-    .default("calldata")
+    .default("auto")
     .describe(
       "Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, blobs where the settlement chain takes them. Those that blobs cannot hold always go into calldata. With `blobs` the server does not start where it cannot send them. Transactions with blobs and those without take turns, since nodes hold only one kind of an account.",
     ),

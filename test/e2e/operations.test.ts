@@ -95,6 +95,7 @@ test("a healthy server is ready, and lists its checks", async () => {
     [
       "store",
       "clock",
+      "kzg",
       "openBatches",
       "settlement",
       ...WORK,
@@ -171,7 +172,7 @@ test("too few members make it unready: it reports how many can sign, and which c
 test("a pause of commits has the contract's error name, without addresses of nodes or members", async () => {
   await asAdmin("pauseCommits", true as never);
   await mint("zk-rollup");
-  const commit = "commitRollupBatch: the contract refused with CommittingPaused; the log has more";
+  const commit = "commitBlobBatch: the contract refused with CommittingPaused; the log has more";
   await expect.poll(async () => (await wrong()).commit, LONG).toBe(commit);
   expect(JSON.stringify(await wrong())).not.toMatch(/https?:|127\.0\.0\.1/);
   await asAdmin("pauseCommits", false as never);

@@ -25,6 +25,7 @@ describe("readiness", () => {
       checks: {
         store: expect.any(String),
         clock: "fits the journal",
+        kzg: "no batch waits for it",
         openBatches: "validium: empty, zk-rollup: empty",
       },
     });

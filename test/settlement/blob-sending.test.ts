@@ -190,10 +190,9 @@ describe("on anvil, which takes cell proofs", () => {
     await expect.poll(() => pool.taken.at(-1)?.type, { interval: 5 }).toBe(other);
     await mine();
     expect((await receipt).status).toBe("success");
-    expect(pool.taken.map(({ type, nonce }) => `${nonce} ${type}`)).toEqual([
-      ...pool.taken.slice(0, -1).map(() => `0 ${kind}`),
-      `1 ${other}`,
-    ]);
+    // Each may have been raised some times.
+    const taken = pool.taken.map(({ type, nonce }) => `${nonce} ${type}`);
+    expect(taken.filter((each, i) => each !== taken[i - 1])).toEqual([`0 ${kind}`, `1 ${other}`]);
   });
 
   test("the nonces that a dead process has under way with blobs can be used up", async () => {

@@ -27,6 +27,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   consents: "Consents",
   follow: "Reading L1",
   issuers: "Issuers",
+  kzg: "KZG, for blobs",
   l1Clock: "L1's clock",
   l1Lag: "Blocks behind L1",
   openBatches: "Open batches",

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { KzgThread } from "../../core/kzg/kzg.ts";
+import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
+import { engineChecks } from "../../server/operations/readiness.ts";
+import { fixture, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
+
+const MODE = "zk-rollup";
+const INFINITY = `0xc0${"00".repeat(47)}`;
+
+const works = new KzgThread();
+afterAll(() => works.close());
+
+/** A thread that fails at its start, at each job, or at the first one, until `mend`. */
+function failing(at: "start" | "job" | "first job") {
+  const folder = mkdtempSync(join(tmpdir(), "mintmark-kzg-"));
+  const [script, fault] = [join(folder, "worker.mjs"), join(folder, "fault")];
+  writeFileSync(fault, "");
+  writeFileSync(
+    script,
+    `import { existsSync, rmSync } from "node:fs";
+    import { parentPort } from "node:worker_threads";
+    const [at, fault] = ${JSON.stringify([at, fault])};
+    if (!existsSync(fault)) await import(${JSON.stringify(new URL("../../core/kzg/kzg-worker.ts", import.meta.url))});
+    else if (at === "start") throw new Error("cannot allocate memory");
+    else {
+      parentPort.on("message", () => {
+        if (at === "first job") rmSync(fault);
+        process.exit(1);
+      });
+      parentPort.postMessage("ready");
+    }`,
+  );
+  const kzg = new KzgThread(pathToFileURL(script));
+  onTestFinished(async () => {
+    await kzg.close();
+    rmSync(folder, { recursive: true });
+  });
+  return { kzg, mend: () => rmSync(fault) };
+}
+
+test("a thread that dies under its jobs is started again, and does them", async () => {
+  const { kzg } = failing("first job");
+  const blob = new Uint8Array(BLOB_BYTES);
+  expect(await Promise.all([kzg.commitment(blob), kzg.commitment(blob)])).toEqual([INFINITY, INFINITY]);
+});
+
+test.each(["start", "job"] as const)("a thread that fails at each %s fails its jobs", async (at) => {
+  const { kzg } = failing(at);
+  expect(await kzg.isAvailable()).toBe(true);
+  const refused = await refusal(kzg.commitment(new Uint8Array(BLOB_BYTES)));
+  expect(refused.code).toBe("kzg_unavailable");
+});
+
+test("without KZG, closed batches in blobs wait and nothing else does; the engine seals them once KZG works", async () => {
+  const { kzg, mend } = failing("start");
+  const { engine, tenant, assets, database, clock } = await fixture({ kzg });
+  engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
+  const mint = (mode: "validium" | typeof MODE, id: number) =>
+    engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id, 1, mode)));
+  const checked = async (of: typeof engine) => engineChecks(of).kzg?.();
+  expect(await checked(engine)).toBe("no batch waits for it");
+  await mint(MODE, 1);
+  expect((await refusal(engine.operator.seal(MODE))).code).toBe("kzg_unavailable");
+  expect((await refusal(checked(engine) as Promise<unknown>)).code).toBe("kzg_unavailable");
+  // Batches behind it wait too. Mints and validium go on.
+  engine.operator.placeInBlobs(SETTLEMENT.chainId, false);
+  await mint(MODE, 2);
+  expect((await refusal(engine.operator.seal(MODE))).code).toBe("kzg_unavailable");
+  await mint("validium", 3);
+  expect(await engine.operator.seal("validium")).toMatchObject({ status: "sealed" });
+  expect(engine.batches.state()).toMatchObject({ countValidium: 1, countRollup: 0 });
+  expect(engine.ended.aborted).toBe(false);
+  await engine.close();
+
+  // The same after a restart, which opens the newest two again.
+  await using opened = await openTest(database, { kzg, clock: clock.read });
+  expect(opened.batches.getOpen(MODE)).toMatchObject({ batchNumber: 0, vaultCount: 1 });
+  expect((await refusal(opened.operator.seal(MODE))).code).toBe("kzg_unavailable");
+  expect(opened.operator.kzgFault()?.code).toBe("kzg_unavailable");
+  expect(opened.batches.state()).toMatchObject({ countRollup: 0 });
+  mend();
+  await expect.poll(() => opened.batches.state().countRollup, { interval: 20 }).toBe(2);
+  expect(await opened.batches.get(MODE, 0)).toMatchObject({ kind: "blobs", status: "sealed", vaultCount: 1 });
+  expect(await opened.batches.get(MODE, 1)).toMatchObject({ kind: "calldata", status: "sealed", vaultCount: 1 });
+  expect(opened.operator.kzgFault()).toBeNull();
+  expect(await checked(opened)).toBe("no batch waits for it");
+  expect((await opened.operator.verify()).problems).toEqual([]);
+});
+
+test("a store whose newest batch is in blobs opens where no KZG runs", async () => {
+  const { engine, tenant, assets, database, clock } = await fixture({ kzg: works });
+  engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
+  await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1, 1, MODE)));
+  await engine.operator.seal(MODE);
+  await engine.close();
+  await using opened = await openTest(database, { kzg: failing("start").kzg, clock: clock.read });
+  expect(opened.batches.state()).toMatchObject({ countRollup: 1 });
+  expect((await refusal(opened.operator.verify())).code).toBe("kzg_unavailable");
+});
