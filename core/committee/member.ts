@@ -217,7 +217,7 @@ export class CommitteeMember {
 
   /** Checks the batch and returns its index entries. */
   async #check(batch: ClaimedBatch): Promise<ReadonlyMap<string, string>> {
-    const derived = deriveClaimed(batch);
+    const derived = await deriveClaimed(batch, this.archive.kzg);
     await requireRegistered(batch, derived, this.archive.assets);
     const taken = await this.archive.commit("validium", batch.batchNumber);
     const indexing = await this.archive.indexing("validium", batch.batchNumber, derived, taken);

@@ -1,11 +1,12 @@
 import type { LocalAccount } from "viem";
 import { Archive } from "../archive/archive.ts";
-import { deriveBatch } from "../archive/derive.ts";
+import { deriveBatch, derivingOptions } from "../archive/derive.ts";
 import { assetKey, BYTES, batchNumberOf, DURABLE, dataKey, numberKey, TEXT, within } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.ts";
 import { Refusal } from "../committee/refusal.ts";
 import { MintmarkError } from "../errors.ts";
+import type { Kzg } from "../kzg/kzg.ts";
 import { type Address, batchIdOf, type Hash, type Hex, MODES, type Mode } from "../model.ts";
 import type { AssetId, ClaimedBatch, ConsentAsset, IssuerReader, L1Reader, VaultContent } from "../ports.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
@@ -31,6 +32,8 @@ export interface IssuerOptions {
   readonly store: Database;
   readonly l1: AssetReader & Pick<IssuerReader, "issuers"> & Pick<L1Reader, "state">;
   readonly record: MintRecord;
+  /** Checks blobs; not closed with the issuer. Default: a thread of its own, which the first blob starts. */
+  readonly kzg?: Kzg;
 }
 
 /** An issuer's consent to a batch. */
@@ -150,7 +153,7 @@ export class Issuer {
       throw new Refusal("ahead", `L1 has only ${committed} ${mode} batches: commit those before ${batchNumber} first`);
     }
     const signed = await this.#signed(mode, batchNumber);
-    const derived = deriveClaimed(batch);
+    const derived = await deriveClaimed(batch, this.archive.kzg);
     const { content } = derived;
     const vaults = this.#here(derived.slots);
     const named = (await this.#named(vaults)).filter(({ suspended }) => !suspended);
@@ -205,9 +208,10 @@ export class Issuer {
     const write = this.archive.store.batch();
     if (data === null) write.put(unsettledKey(mode, batchNumber), "", TEXT);
     else {
-      // L1 left it out of the batch, so it pays nobody.
-      const leftOut = (await this.archive.commit(mode, batchNumber))?.leftOut ?? [];
-      const vaults = this.#here(deriveBatch(mode, batchNumber, data, { leftOut }).slots);
+      // L1 left some assets out of the batch, so it pays nobody of those.
+      const commit = await this.archive.commit(mode, batchNumber);
+      const options = commit === null ? {} : derivingOptions(commit);
+      const vaults = this.#here(deriveBatch(mode, batchNumber, data, options).slots);
       const signed = (await this.#signed(mode, batchNumber)).flatMap(({ assets }) => assets);
       const types = new Set([...(await this.#named(vaults)), ...signed].map(({ assetType }) => assetType));
       const own = vaults.filter(({ assetType }) => types.has(assetType));

@@ -322,13 +322,14 @@ export async function stateOf(url: string): Promise<StateReply> {
   return (await (await fetch(`${url}/public/v1/state`)).json()) as StateReply;
 }
 
-/** The state commitment of each server, once they are equal and L1 has every batch. */
+/** The state commitment of each server, once they are equal, and L1 has every batch, of which there is one. */
 export async function settled(members: readonly Member[]): Promise<string[]> {
   for (let left = 900; ; left--) {
     const states = await Promise.all(members.map(({ url }) => stateOf(url)));
     const commitments = states.map(({ sealed }) => sealed.commitment);
     const onL1 = states.map(({ committed }) => committed.commitment);
-    if (left === 0 || new Set([...commitments, ...onL1]).size === 1) return commitments;
+    const isAny = states.every(({ committed }) => committed.countRollup > 0);
+    if (left === 0 || (isAny && new Set([...commitments, ...onL1]).size === 1)) return commitments;
     await pause(200);
   }
 }

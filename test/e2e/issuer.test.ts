@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deriveBatch } from "../../core/archive/derive.ts";
 import type { Mode, SealedBatch, Uuid } from "../../core/index.ts";
 import { RemoteIssuer } from "../../core/issuer/index.ts";
+import { KzgThread } from "../../core/kzg/kzg.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
@@ -23,11 +24,12 @@ const SECRET = randomBytes(24).toString("hex");
 describe("an issuer's process", () => {
   let world: MembersWorld;
   let issuer: MemberProcess;
+  const kzg = new KzgThread();
   let token: `0x${string}`;
   let crowns: ReadonlyMap<"erc721", Uuid>;
 
   beforeAll(async () => {
-    world = await startMembersWorld({ members: [at(COMMITTEE, 0)], threshold: 1 });
+    world = await startMembersWorld({ members: [at(COMMITTEE, 0)], threshold: 1, kzg });
     const { client, rpcUrl, engine, principal, settlement, folder } = world;
     const by = { account: ADMIN, client, transport: http(rpcUrl), chainId: await client.getChainId() };
     const config = {
@@ -58,6 +60,7 @@ describe("an issuer's process", () => {
   afterAll(async () => {
     await issuer?.stop();
     await world?.close();
+    await kzg.close();
   });
 
   const client = () =>
@@ -87,20 +90,22 @@ describe("an issuer's process", () => {
       consentMs,
       sealing: { maxAgeMs: 0 },
     });
+    await settler.chooseRollupData();
     const done = await settler.round();
     settler.consents.stop();
     return done;
   };
 
-  test("consents to what the application has recorded, stores it first, and serves it to anyone", async () => {
+  test("consents to what the application has recorded, stores it first, and serves it to anyone, blobs too", async () => {
     expect((await record(["1"], "x".repeat(40))).status).toBe(401);
     expect(await (await record(["1", "2"])).json()).toEqual({ recorded: 2 });
     await mintCrown("validium", "1");
+    world.engine.operator.placeInBlobs(31_337n, true);
     await mintCrown("zk-rollup", "2");
     expect(await round()).toMatchObject({ committed: 2 });
     for (const mode of ["validium", "zk-rollup"] as const) {
-      const { leftOut } = await world.engine.batches.get(mode, 0);
-      expect(leftOut).toBeNull();
+      const { kind, leftOut } = await world.engine.batches.get(mode, 0);
+      expect([kind, leftOut]).toEqual([mode === "validium" ? mode : "blobs", null]);
       const { data } = await world.engine.batches.getSealed(mode, 0);
       expect(await servedData(issuer.url, `${mode}-0`)).toBe(toHex(data));
     }

@@ -5,7 +5,7 @@ import { MemoryLevel } from "memory-level";
 import { createPublicClient, type Hex, http, toHex } from "viem";
 import { collectAttestations } from "../../core/committee/collector.ts";
 import { RemoteMember } from "../../core/committee/remote-member.ts";
-import { openEngine } from "../../core/index.ts";
+import { type Kzg, openEngine } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { Settler } from "../../core/settlement/settler.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
@@ -20,7 +20,16 @@ import type { OperatorOptions } from "./operator-process.ts";
 const MATURITY = 3n;
 
 /** A chain reachable over HTTP, the contracts, an engine, and a committee of processes: five, of which three must sign. */
-export async function startMembersWorld({ members = COMMITTEE, threshold = THRESHOLD } = {}) {
+export async function startMembersWorld({
+  members = COMMITTEE,
+  threshold = THRESHOLD,
+  kzg,
+}: {
+  readonly members?: typeof COMMITTEE;
+  readonly threshold?: number;
+  /** Puts the rollup into blobs. */
+  readonly kzg?: Kzg;
+} = {}) {
   const stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "mintmark-members-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -48,6 +57,7 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
     account: OPERATOR,
     finality: { confirmations: 0n },
     pollingMs: 20,
+    ...(kzg && { kzg }),
   });
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
   const engine = await openEngine({
@@ -55,6 +65,7 @@ export async function startMembersWorld({ members = COMMITTEE, threshold = THRES
     settlement: l1.settlement,
     environment: "sandbox",
     createIfMissing: true,
+    ...(kzg && { kzg }),
   });
   stack.defer(() => engine.close());
 

@@ -95,6 +95,7 @@ export interface WorldOptions {
   readonly request?: (chain: Chain) => Request;
   readonly fees?: CommitterOptions;
   readonly verifySignature?: NonNullable<EngineOptions["verifySignature"]>;
+  readonly kzg?: NonNullable<EngineOptions["kzg"]>;
 }
 
 /** Chain, engine with one user and ready assets, five members, and a settler that works only when told to. */

@@ -10,11 +10,18 @@ import { Issuer, type IssuerOptions } from "../../core/issuer/issuer.ts";
 import { LocalMintRecord, type RecordedMint } from "../../core/issuer/local-record.ts";
 import type { MintRecord } from "../../core/issuer/mint-record.ts";
 import { type AssetPolicy, MintPolicy } from "../../core/issuer/policy.ts";
+import { KzgThread } from "../../core/kzg/kzg.ts";
+import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
+import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
+import { versionedHash } from "../../core/protocol/kzg.ts";
 import type { Database } from "../../core/store/ports.ts";
 import { ADMIN, GUARDIAN } from "../../scripts/sandbox/accounts.ts";
-import { entry, OWNER, registry, sealed, TENS, TOKENS, TYPES } from "./signed-batches.ts";
+import { entry, OWNER, registry, sealed, sealedBlobs, TENS, TOKENS, TYPES } from "./signed-batches.ts";
+
+const kzg = new KzgThread();
+afterAll(() => kzg.close());
 
 const ISSUER = ADMIN;
 const OTHER: Address = `0x${"0b".repeat(20)}`;
@@ -48,7 +55,7 @@ afterEach(async () => {
 });
 
 async function open(record: (store: Database) => MintRecord, store: Database = new MemoryLevel()): Promise<Issuer> {
-  const issuer = await Issuer.open({ account: ISSUER, store, l1, record: record(store) });
+  const issuer = await Issuer.open({ account: ISSUER, store, l1, record: record(store), kzg });
   opened.push(issuer);
   return issuer;
 }
@@ -65,12 +72,14 @@ function minted(token: keyof typeof TOKENS, text = "", amount = 1n, owner: Addre
 }
 
 /** L1 has taken this batch, finally; the newest one of its mode. */
-async function finalize({ archive }: Issuer, batch: SealedBatch): Promise<void> {
+async function finalize({ archive }: Issuer, batch: SealedBatch, versionedHashes?: readonly Hash[]): Promise<void> {
   const { countValidium, countRollup } = archive.state();
   const sequence = BigInt(countValidium + countRollup);
   const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
   const place = { txHash: ZERO, blockNumber: sequence + 1n, logIndex: 0, committedAt: 1n, sequence } as const;
-  const event: L1Event = { type: "batchCommitted", mode, batchNumber, batchRoot, vaultCount, dataHash, ...place };
+  const blobs = versionedHashes && { blobs: { versionedHashes, assets: batch.assets } };
+  const commit = { type: "batchCommitted", mode, batchNumber, batchRoot, vaultCount, dataHash } as const;
+  const event: L1Event = { ...commit, ...blobs, ...place };
   await archive.apply(event, data);
   await archive.advance({ number: sequence + 1n, hash: ZERO, timestamp: 1n } satisfies L1Block);
 }
@@ -102,6 +111,45 @@ describe("an issuer beside its application's record", () => {
       expect(bytesToHex((await issuer.data(mode, 0)) ?? new Uint8Array())).toBe(bytesToHex(data));
     }
     expect((await issuer.consent(first)).signature).toBe(signature);
+  });
+
+  test("signs a batch in blobs over its content, and refuses data that is not the content's", async () => {
+    const { record, issuer } = await recording();
+    await record.record([minted("erc721", "1")]);
+    const batch = await sealedBlobs(0, [entry("erc721", "1"), null, entry("erc1155", "5", 3n)], kzg);
+    const changed = (at: number, value: number) => ({ ...batch, data: batch.data.slice().fill(value, at, at + 1) });
+    const last = batch.data.length - 1;
+    const blob = batch.data.length - BLOB_BYTES;
+    for (const [claim, reason] of [
+      // Another element, one outside of the field, another number of slots, and half a blob.
+      [changed(last, 1), "data_hash"],
+      [changed(blob, 0xff), "malformed"],
+      [changed(4, 4), "data_hash"],
+      [{ ...batch, data: batch.data.slice(0, blob + BLOB_BYTES / 2) }, "malformed"],
+      [{ ...batch, vaultCount: 4 }, "root"],
+      [{ ...batch, batchRoot: ZERO }, "root"],
+      [{ ...batch, mode: "validium" }, "data_hash"],
+      [{ ...batch, mode: "validium", dataHash: bytesToHex(keccak256(batch.data)) }, "malformed"],
+    ] as const)
+      await expect(issuer.consent(claim), reason).rejects.toMatchObject(refusal(reason));
+    expect(await issuer.data("zk-rollup", 0)).toBeNull();
+
+    const { signature } = await issuer.consent(batch);
+    const assets = [{ chainId: 31_337n, assetType: TYPES.erc721, issuerEpoch: 0n }];
+    const message = {
+      mode: "zk-rollup",
+      batchNumber: 0,
+      content: batch.content,
+      assetsHash: assetsHash(assets),
+    } as const;
+    const signed = consentTypedData(l1.settlement, message);
+    expect(await recoverTypedDataAddress({ ...signed, signature })).toBe(ISSUER.address);
+    expect(Buffer.from((await issuer.data("zk-rollup", 0)) ?? []).equals(batch.data)).toBe(true);
+    // The mint is used, until a final batch is without it.
+    await expect(issuer.consent(sealed(0, [entry("erc721", "1")]))).rejects.toMatchObject(refusal("not_allowed"));
+    await finalize(issuer, batch, [versionedHash(await kzg.commitment(batch.data.subarray(blob)))]);
+    expect(await issuer.settle()).toBe(1);
+    await expect(record.cancel(`order-${nextId - 1}`)).rejects.toThrow();
   });
 
   test("signs for its own tokens beside one that names it and that it does not know", async () => {

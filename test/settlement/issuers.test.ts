@@ -1,23 +1,27 @@
 import { MemoryLevel } from "memory-level";
 import { toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Archive, Watcher } from "../../core/archive/index.ts";
 import { proveFromL1 } from "../../core/exit/index.ts";
 import type { MODES, Uuid, VaultId } from "../../core/index.ts";
 import { Issuer, type IssuerClient, LocalMintRecord } from "../../core/issuer/index.ts";
+import { KzgThread } from "../../core/kzg/kzg.ts";
+import type { RollupData } from "../../core/settlement/index.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
 import { at, createWorld, mine, mint, newSettler, transactionStatus, type World } from "./fixture.ts";
 
+const kzg = new KzgThread();
+afterAll(() => kzg.close());
 let world: World;
 let issuer: Issuer;
 let record: LocalMintRecord;
 /** The token with an issuer. */
 let crown: { readonly address: `0x${string}`; readonly assetId: Uuid };
 beforeEach(async () => {
-  world = await createWorld();
+  world = await createWorld({ kzg, fees: { kzg } });
   const { chain, engine, l1, principal } = world;
   const key = privateKeyToAccount(generatePrivateKey());
   const config = {
@@ -37,7 +41,7 @@ beforeEach(async () => {
   crown = { address, assetId };
   const store = new MemoryLevel();
   record = new LocalMintRecord(store);
-  issuer = await Issuer.open({ account: key, store, l1, record });
+  issuer = await Issuer.open({ account: key, store, l1, record, kzg });
 });
 afterEach(async () => {
   await issuer.close();
@@ -56,9 +60,9 @@ const recordCrown = (id: string) =>
 
 const client = (): IssuerClient => ({ address: issuer.address, consent: (batch) => issuer.consent(batch) });
 
-function settling(issuers: readonly IssuerClient[], consentMs = 400) {
+function settling(issuers: readonly IssuerClient[], rollupData: RollupData = "calldata", consentMs = 400) {
   const { engine, l1, committee, chain } = world;
-  return newSettler({ engine, l1, committee, issuers, consentMs }, chain);
+  return newSettler({ engine, l1, committee, issuers, consentMs, rollupData }, chain);
 }
 
 /** A round that may have to begin anew, since L1 left out what nobody expected. */
@@ -84,12 +88,14 @@ async function requireAgreed(paid: VaultId, unpaid: VaultId) {
     name: `${i}`,
     batchData: (mode: (typeof MODES)[number], n: number) => member.data(mode, n),
   }));
-  const archive = await Archive.open({ store: new MemoryLevel(), l1 });
+  // Members have no blobs: no beacon node gave them any.
+  sources.push({ name: "server", batchData: async (mode, n) => (await engine.batches.getSealed(mode, n)).data });
+  const archive = await Archive.open({ store: new MemoryLevel(), l1, kzg });
   await new Watcher({ archive, l1, fromBlock, sources, work: async () => 0 }).round();
   for (const proof of [
     await engine.proofs.vault(paid),
     await archive.vaultProof(paid),
-    await proveFromL1(paid, { l1, fromBlock, sources }),
+    await proveFromL1(paid, { l1, fromBlock, sources, kzg }),
   ]) {
     const { header } = proof;
     if (header === undefined || header === null) throw new Error("the batch is on L1");
@@ -97,48 +103,53 @@ async function requireAgreed(paid: VaultId, unpaid: VaultId) {
   }
   await expect(engine.proofs.vault(unpaid)).rejects.toMatchObject({ code: "vault_void" });
   await expect(archive.vaultProof(unpaid)).rejects.toMatchObject({ code: "vault_not_found" });
-  await expect(proveFromL1(unpaid, { l1, fromBlock, sources })).rejects.toMatchObject({ code: "vault_not_found" });
+  await expect(proveFromL1(unpaid, { l1, fromBlock, sources, kzg })).rejects.toMatchObject({ code: "vault_not_found" });
   await archive.close();
   expect((await engine.operator.verify()).problems).toEqual([]);
 }
 
 describe("a token's issuer", () => {
-  test("has its own recorded mints paid, and costs an unrecorded one only its own slot, in both modes", async () => {
-    const settler = settling([client()]);
-    await recordCrown("1");
-    await recordCrown("2");
-    const [validium, rollup] = [await mintBoth("validium", "1"), await mintBoth("zk-rollup", "2")];
-    expect(await settler.round()).toMatchObject({ sealed: 2, committed: 2 });
-    for (const vaultId of [validium.crown, rollup.crown])
-      expect(await transactionStatus(world, vaultId)).toBe("settled");
+  test.each(["calldata", "blobs"] as const)(
+    "has its own recorded mints paid, and costs an unrecorded one only its own slot, in both modes: %s",
+    async (rollupData) => {
+      const settler = settling([client()], rollupData);
+      await settler.chooseRollupData();
+      await recordCrown("1");
+      await recordCrown("2");
+      const [validium, rollup] = [await mintBoth("validium", "1"), await mintBoth("zk-rollup", "2")];
+      expect(await settler.round()).toMatchObject({ sealed: 2, committed: 2 });
+      expect(await world.engine.batches.get("zk-rollup", 0)).toMatchObject({ kind: rollupData, leftOut: null });
+      for (const vaultId of [validium.crown, rollup.crown])
+        expect(await transactionStatus(world, vaultId)).toBe("settled");
 
-    const unasked = [await mintBoth("validium", "3"), await mintBoth("zk-rollup", "4")];
-    expect(await settler.round()).toMatchObject({ sealed: 2, committed: 2 });
-    // Members sign the next batch before the one with the gap is final.
-    await recordCrown("5");
-    await mintBoth("validium", "5");
-    await settle(settler);
-    expect(world.engine.batches.state().countValidium).toBe(3);
+      const unasked = [await mintBoth("validium", "3"), await mintBoth("zk-rollup", "4")];
+      expect(await settler.round()).toMatchObject({ sealed: 2, committed: 2 });
+      // Members sign the next batch before the one with the gap is final.
+      await recordCrown("5");
+      await mintBoth("validium", "5");
+      await settle(settler);
+      expect(world.engine.batches.state().countValidium).toBe(3);
 
-    await mine(world.chain, 30);
-    await settler.round();
-    for (const { crown: vaultId, sword } of unasked) {
-      expect(await transactionStatus(world, vaultId)).toBe("failed");
-      expect(await transactionStatus(world, sword)).toBe("finalized");
-    }
-    await requireAgreed(at(unasked, 0).sword, at(unasked, 0).crown);
-    await requireAgreed(at(unasked, 1).sword, at(unasked, 1).crown);
+      await mine(world.chain, 30);
+      await settler.round();
+      for (const { crown: vaultId, sword } of unasked) {
+        expect(await transactionStatus(world, vaultId)).toBe("failed");
+        expect(await transactionStatus(world, sword)).toBe("finalized");
+      }
+      await requireAgreed(at(unasked, 0).sword, at(unasked, 0).crown);
+      await requireAgreed(at(unasked, 1).sword, at(unasked, 1).crown);
 
-    // The issuer counts what L1 pays, and nothing that it has left out.
-    const { l1, chain } = world;
-    const fromBlock = chain.settlement.deployedAtBlock;
-    await new Watcher({ archive: issuer.archive, l1, fromBlock, work: (signal) => issuer.settle(signal) }).round();
-    await issuer.settle();
-    await record.record([
-      { id: "late", token: crown.address, owner: at(world.users, 0).owner.address, amount: 1n, blob: toHex("3") },
-    ]);
-    await record.cancel("late");
-  });
+      // The issuer counts what L1 pays, and nothing that it has left out.
+      const { l1, chain } = world;
+      const fromBlock = chain.settlement.deployedAtBlock;
+      await new Watcher({ archive: issuer.archive, l1, fromBlock, work: (signal) => issuer.settle(signal) }).round();
+      await issuer.settle();
+      await record.record([
+        { id: "late", token: crown.address, owner: at(world.users, 0).owner.address, amount: 1n, blob: toHex("3") },
+      ]);
+      await record.cancel("late");
+    },
+  );
 
   test("that is suspended after it has signed stops nobody: L1 leaves its token out, and everything goes on", async () => {
     const { chain, engine } = world;
@@ -174,7 +185,7 @@ describe("a token's issuer", () => {
       consent: (_, signal) =>
         new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
     };
-    const settler = settling([silent], 1_500);
+    const settler = settling([silent], "calldata", 1_500);
     await mintBoth("validium", "1");
     await settler.round();
     await mintBoth("validium", "2");

@@ -1,13 +1,15 @@
 import { toHex } from "viem";
 import type { AssetReader } from "../../core/archive/known-assets.ts";
-import type { Hash, Hex, Mode, SealedBatch, Standard } from "../../core/index.ts";
+import type { Hash, Hex, Kzg, Mode, SealedBatch, Standard } from "../../core/index.ts";
 import type { L1Registration } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import { blobBatchData, blobContent, blobsIn, encodeBlobBatch, manifestHash } from "../../core/protocol/blob-batch.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
+import { versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../core/protocol/manifest.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
 
@@ -67,4 +69,19 @@ export function sealed(
     dataHash: bytesToHex(keccak256(data)),
     data,
   };
+}
+
+/** Like {@link sealed}, of a rollup batch in blobs. */
+export async function sealedBlobs(
+  batchNumber: number,
+  entries: readonly (VaultEntry | null)[],
+  kzg: Pick<Kzg, "commitment">,
+): Promise<SealedBatch> {
+  const batch = encodeBlobBatch(entries);
+  const { assets, vaultCount } = batch;
+  const hashes = await Promise.all(blobsIn(batch).map(async (blob) => versionedHash(await kzg.commitment(blob))));
+  const content = blobContent(vaultCount, manifestHash(assets), hashes);
+  const place = { mode: "zk-rollup", batchNumber, vaultCount, assets } as const;
+  const root = batchRoot("blobs", manifestRoot(assets), content);
+  return { ...place, content, dataHash: content, batchRoot: root, data: blobBatchData(batch) };
 }
