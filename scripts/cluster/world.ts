@@ -293,9 +293,7 @@ export async function vaultsOf(url: string, apiKey: string, userId: string): Pro
   const found = new Set<string>();
   for (let cursor = ""; ; ) {
     const page = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
-    const reply = await fetch(`${url}/api/v1/vaults?userId=${userId}&limit=100${page}`, {
-      headers: { "x-api-key": apiKey },
-    });
+    const reply = await asked(`${url}/api/v1/vaults?userId=${userId}&limit=100${page}`, { "x-api-key": apiKey });
     const { data, pagination } = (await reply.json()) as {
       data: { vaultId: string }[];
       pagination: { nextCursor: string | null };
@@ -319,7 +317,19 @@ export async function leaderOf(members: readonly Member[]): Promise<Member> {
 }
 
 export async function stateOf(url: string): Promise<StateReply> {
-  return (await (await fetch(`${url}/public/v1/state`)).json()) as StateReply;
+  return (await (await asked(`${url}/public/v1/state`)).json()) as StateReply;
+}
+
+/** The answer of a server, which does not listen for a moment while its role changes. */
+async function asked(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+  for (let left = 300; ; left--) {
+    const reply = await fetch(url, { headers }).catch((error: unknown) => {
+      if (left === 0) throw error;
+      return null;
+    });
+    if (reply !== null) return reply;
+    await pause(100);
+  }
 }
 
 /** The state commitment of each server, once they are equal, and L1 has every batch, of which there is one. */
