@@ -154,6 +154,7 @@ describe("rollup batches in blobs", () => {
     const gate = Promise.withResolvers<void>();
     const opened: number[] = [];
     const gated: Kzg = {
+      isAvailable: () => kzg.isAvailable(),
       commitment: (blob) => kzg.commitment(blob),
       proofs: (...args) => kzg.proofs(...args),
       async openings(blob, commitment, indexes) {
