@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ICommittee} from "../../../contracts/interfaces/ICommittee.sol";
-import {IStateCommitment} from "../../../contracts/interfaces/IStateCommitment.sol";
+import {ICommits} from "../../../contracts/interfaces/ICommits.sol";
 import {Growth, IStateMirror, MirrorBatch, MirrorStep, StateRoots} from "../../../contracts/interfaces/IStateMirror.sol";
 import {expect} from "./Expect.sol";
 import {Mirrored} from "./Mirrored.sol";
@@ -88,7 +88,7 @@ abstract contract MirrorRelayers is Mirrored {
         if (manner % 6 == 4) path = new bytes32[](31);
         if (manner % 6 == 5) {
             content.vaultCount = sequence % 2 == 0 ? 0 : uint32(1 << 20) + 1;
-            name = IStateCommitment.VaultCountInvalid.selector;
+            name = ICommits.VaultCountInvalid.selector;
         }
         mustRefuse(abi.encodeCall(mirror.importBatch, (step, batch.number, content, path)), name);
     }
