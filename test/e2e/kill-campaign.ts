@@ -5,6 +5,7 @@ import { erc20Abi, toHex } from "viem";
 import { openEngine, type Uuid } from "../../core/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
+import { all } from "../core/engine/fixture.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import type { MemberProcess } from "./member-process.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
@@ -12,6 +13,8 @@ import { OperatorProcess } from "./operator-process.ts";
 
 export interface KillReport {
   readonly rounds: number;
+  /** On L1, by kind. */
+  readonly batches: Readonly<Record<string, number>>;
   readonly operatorKills: number;
   readonly memberKills: number;
   /** Requests that were sent again under their idempotency key. */
@@ -101,8 +104,11 @@ export async function killCampaign(rounds: number, random: (below: number) => nu
     if (balance.amount !== `${minted}` || balance.withdrawn !== `${withdrawn}`) {
       throw new Error(`${JSON.stringify(balance)}: ${minted} were minted, ${withdrawn} withdrawn`);
     }
+    await operator.stop();
+    const batches = await requireOnce(store, world);
     return {
       rounds,
+      batches,
       operatorKills: kills.operator,
       memberKills: kills.member,
       repeated: client.repeated,
@@ -117,6 +123,23 @@ export async function killCampaign(rounds: number, random: (below: number) => nu
     await operator.stop();
     await world.close();
   }
+}
+
+/** The store follows from its journal, and L1 has each of its batches, once. Returns their number by kind. */
+async function requireOnce(store: string, { l1, settlement }: MembersWorld): Promise<Record<string, number>> {
+  await using engine = await openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
+  const { problems } = await engine.operator.verify();
+  if (problems.length > 0) throw new Error(`the store does not follow from its journal: ${problems.join("; ")}`);
+  const events = await l1.events(settlement.deployedAtBlock, await l1.blockNumber());
+  const onL1 = events.flatMap((event) =>
+    event.type === "batchCommitted" ? [`${event.mode}-${event.batchNumber}`] : [],
+  );
+  const batches = (await all(engine.batches.list())).filter(({ status }) => status !== "open");
+  const sealed = batches.map(({ mode, batchNumber }) => `${mode}-${batchNumber}`);
+  if (`${onL1.toSorted()}` !== `${sealed.toSorted()}`) throw new Error(`L1 has ${onL1}, the store ${sealed}`);
+  const kinds: Record<string, number> = {};
+  for (const { kind } of batches) kinds[kind] = (kinds[kind] ?? 0) + 1;
+  return kinds;
 }
 
 /** An application with a key, users and enabled assets in the operator's store. */

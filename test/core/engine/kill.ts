@@ -5,11 +5,14 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Engine, Vault } from "../../../core/index.ts";
-import { knownAsset, newTenant, openTest, type TestTenant } from "./fixture.ts";
+import { KzgThread } from "../../../core/kzg/kzg.ts";
+import { all, knownAsset, newTenant, openTest, type TestTenant } from "./fixture.ts";
 
 const CHILD = fileURLToPath(new URL("./killed-child.ts", import.meta.url));
-/** Batches of one mode are sealed on the thread, those of the other on the spot. */
-const LIMITS = { batchVaults: { validium: 1_200, "zk-rollup": 200 } };
+/** Batches of validium are sealed on the thread, those in calldata on the spot, and those in blobs by KZG. */
+export const LIMITS = { batchVaults: { validium: 1_200, "zk-rollup": 200 }, blobElements: 400 };
+/** The end of a text that no blob holds. */
+export const LONG = "x".repeat(70);
 
 interface Acknowledged {
   /** `<round>.<request>`. */
@@ -25,31 +28,35 @@ export interface KillReport {
   /** Requests that were on disk although nobody had been told. */
   readonly unacknowledged: number;
   readonly batches: number;
+  /** Sealed batches in blobs. */
+  readonly inBlobs: number;
 }
 
 /** Kills a minting process again and again at random moments, and looks each time whether the store holds what it must. Throws if not. */
 export async function killRounds(rounds: number, maxMs: number): Promise<KillReport> {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-kill-"));
+  const kzg = new KzgThread();
   try {
     const path = join(folder, "store");
-    const setup = await openTest(path, { limits: LIMITS });
+    const setup = await openTest(path, { limits: LIMITS, kzg });
     const erc721 = await knownAsset(setup, "erc721");
     const erc20 = await knownAsset(setup, "erc20");
     const tenant = await newTenant(setup, [erc721, erc20]);
     await setup.close();
     const acknowledged: Acknowledged[] = [];
-    let found = { requests: 0, batches: 0 };
+    let found = { requests: 0, batches: 0, inBlobs: 0 };
     for (let round = 0; round < rounds; round++) {
       const userId = tenant.users[round % tenant.users.length]?.userId ?? "";
       const delay = Math.random() * maxMs;
       acknowledged.push(...(await killedRun([path, tenant.token, String(round), userId, erc721, erc20], delay)));
-      const engine = await openTest(path, { limits: LIMITS });
+      const engine = await openTest(path, { limits: LIMITS, kzg });
       found = await requireWhole(engine, tenant, erc721, acknowledged);
       await engine.close();
     }
     const unacknowledged = found.requests - acknowledged.length;
-    return { rounds, acknowledged: acknowledged.length, unacknowledged, batches: found.batches };
+    return { rounds, acknowledged: acknowledged.length, unacknowledged, ...found };
   } finally {
+    await kzg.close();
     await rm(folder, { recursive: true });
   }
 }
@@ -92,7 +99,7 @@ async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, 
   const tokensOf = new Map<string, number>();
   for await (const vault of allVaults(engine, tenant)) {
     if (vault.assetId !== erc721) continue;
-    const text = Buffer.from(vault.mintingBlob.slice(2), "hex").toString();
+    const text = Buffer.from(vault.mintingBlob.slice(2), "hex").toString().replace(LONG, "");
     if (vaults.has(text)) throw new Error(`token ${text} is there twice`);
     vaults.set(text, vault);
     const request = text.split("-").slice(0, 2).join(".");
@@ -109,7 +116,10 @@ async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, 
     if (![1, 7, 40].includes(tokens)) throw new Error(`request ${request} is there by half: ${tokens} tokens`);
   }
   await requireToldOnce(engine, tenant, tokensOf.size);
-  return { requests: tokensOf.size, batches };
+  const inBlobs = (await all(engine.batches.list())).filter(
+    ({ kind, status }) => kind === "blobs" && status !== "open",
+  );
+  return { requests: tokensOf.size, batches, inBlobs: inBlobs.length };
 }
 
 /** The application was told of every request that is on disk, once, and its events have no gap. */
