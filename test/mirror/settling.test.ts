@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { createWalletClient, custom, erc20Abi, erc721Abi, parseAbi, toHex } from "viem";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Engine, Mode, Standard, VaultId } from "../../core/index.ts";
+import { KzgThread } from "../../core/kzg/kzg.ts";
 import { signatureChecks } from "../../core/l1/signatures.ts";
 import { proofOnMirror } from "../../core/mirror/relay.ts";
+import { unpackVaultId } from "../../core/protocol/vault.ts";
 import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
@@ -300,6 +302,33 @@ describe("withdrawals of another chain's tokens", () => {
     await mine(far, 1);
     await (await newMirrorSettler(world)).round();
     expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([["settled", "settled"], 90n]);
+  });
+});
+
+describe("withdrawals of another chain's vaults in blobs", () => {
+  const kzg = new KzgThread();
+  beforeEach(async () => {
+    world = await createMirrorWorld({ fees: { kzg } });
+  });
+  afterAll(() => kzg.close());
+
+  test("are paid there; vaults go into blobs once its chain is known to open them", async () => {
+    const { near } = world;
+    await near.settler.chooseRollupData();
+    const settler = await newMirrorSettler(world);
+    const points = await mintFar("erc20", "zk-rollup", "", 5);
+    // It asks the mirror's chain.
+    await settler.round();
+    const sword = await mintFar("erc721", "zk-rollup", "7");
+    const kindOf = (vaultId: VaultId) => near.engine.batches.get("zk-rollup", unpackVaultId(vaultId).batchNumber);
+    expect([(await kindOf(points)).kind, (await kindOf(sword)).kind]).toEqual(["calldata", "blobs"]);
+    await commitFinally();
+    const asked = [await requestFar(points, 5n), await requestFar(sword)];
+    expect(await settler.round()).toEqual({ imported: 2, withdrawn: 1 });
+    await passSeconds(world.far, MATURITY);
+    expect(await settler.round()).toEqual({ imported: 0, withdrawn: 1 });
+    expect([await farBalance("erc20"), await farBalance("erc721")]).toEqual([50n, 1n]);
+    expect(await Promise.all(asked.map(statusOf))).toEqual(["settled", "settled"]);
   });
 });
 
