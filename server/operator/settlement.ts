@@ -2,7 +2,7 @@ import { isAbsolute } from "node:path";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/index.ts";
-import { type Asset, type Engine, type Hex, MintmarkError } from "../../core/index.ts";
+import { type Asset, type Engine, type Hex, KzgThread, MintmarkError } from "../../core/index.ts";
 import { connectL1, readL1 } from "../../core/l1/index.ts";
 import { adoptFromL1 } from "../../core/settlement/index.ts";
 import { claimSettling } from "../operations/settler-claim.ts";
@@ -133,10 +133,15 @@ async function settle(engine: Engine, input: z.output<typeof commit>, signal: Ab
   const { chainId, contract } = engine.settlement;
   const operator = privateKeyToAccount(input.operatorKey);
   const finality = input.confirmations === undefined ? "finalized" : { confirmations: input.confirmations };
-  const l1 = await connectL1({ rpc: input.rpc, contract, chainId, account: operator, finality });
-  const members = remoteMembers(input.members, operator, engine);
-  const { settler } = settlerOver({ ...input, members }, { engine, l1, fromBlock: input.fromBlock });
-  return settler.round(signal);
+  const kzg = new KzgThread();
+  try {
+    const l1 = await connectL1({ rpc: input.rpc, contract, chainId, account: operator, finality, kzg });
+    const members = remoteMembers(input.members, operator, engine);
+    const { settler } = settlerOver({ ...input, members }, { engine, l1, fromBlock: input.fromBlock });
+    return await settler.round(signal);
+  } finally {
+    await kzg.close();
+  }
 }
 
 async function findAsset(engine: Engine, wanted: string): Promise<Asset> {

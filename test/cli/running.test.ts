@@ -47,6 +47,7 @@ describe("while the server runs, and with a chain", () => {
   let fromBlock: string;
   let server: Awaited<ReturnType<typeof startServer>>;
   let apiKey = "";
+  let mintSword: (id: number) => ReturnType<typeof mint>;
   const socket = () => join(settings.MINTMARK_STORE ?? "", "operator.sock");
   const run = async (...args: string[]) => {
     const ended = await mintmark([...args, "--json"], settings);
@@ -127,8 +128,11 @@ describe("while the server runs, and with a chain", () => {
     expect(await run("assets", "register", assetId, "--rpc", chain.rpcUrl)).toMatchObject({ registered: true });
     await run("assets", "enable", assetId, "--application", applicationId);
     const client = createClient({ baseUrl: server.url, apiKey });
-    const entry = { mintingBlob: toHex("1"), assetId, amount: 1, dataAvailabilityMode: "zk-rollup" } as const;
-    expect((await mint(client, { users: [{ userId, mints: [entry] }] })).vaults).toHaveLength(1);
+    mintSword = (id) => {
+      const entry = { mintingBlob: toHex(`${id}`), assetId, amount: 1, dataAvailabilityMode: "zk-rollup" } as const;
+      return mint(client, { users: [{ userId, mints: [entry] }] });
+    };
+    expect((await mintSword(1)).vaults).toHaveLength(1);
     const { stdout } = await mintmark(["users", "show", userId, "--application", applicationId], settings);
     expect(stdout).toMatch(
       /^balances:\nassetId +quantum +decimals +tokenId +mintingBlob +amount +available +withdrawn$/m,
@@ -216,7 +220,7 @@ describe("while the server runs, and with a chain", () => {
     expect(ended.stdout + ended.stderr + server.log.join("\n")).not.toContain(privateKey.slice(2));
   });
 
-  test("a batch is sealed and committed, and the rollup rebuilt from L1 alone", async () => {
+  test("a batch is sealed and committed, the next one by blobs, and the rollup rebuilt from L1 and the server", async () => {
     const [sealed] = await run("batches", "seal");
     expect(sealed).toMatchObject({ batchId: "zk-rollup-0", status: "sealed" });
     const file = join(folder, "batch.bin");
@@ -226,8 +230,14 @@ describe("while the server runs, and with a chain", () => {
     const commit = ["batches", "commit", "--rpc", chain.rpcUrl, "--from-block", fromBlock, "--confirmations", "0"];
     const ended = await mintmark([...commit, "--json"], { ...settings, MINTMARK_OPERATOR_KEY: key });
     expect([ended.code, ended.json()]).toEqual([0, expect.objectContaining({ committed: 1 })]);
-    const { data } = await run("batches", "status", "--mode", "zk-rollup", "--limit", "1");
-    expect(data[0].status).toMatch(/open|settled|finalized/);
+    // The command puts what comes next into blobs, and its next round commits them.
+    await mintSword(3);
+    await run("batches", "seal");
+    const again = await mintmark([...commit, "--json"], { ...settings, MINTMARK_OPERATOR_KEY: key });
+    expect([again.code, again.json()]).toEqual([0, expect.objectContaining({ committed: 1 })]);
+    const { data } = await run("batches", "status", "--mode", "zk-rollup", "--limit", "2");
+    const kinds = data.map(({ kind }: { readonly kind: string }) => kind);
+    expect([kinds, data[0].status]).toEqual([["blobs", "calldata"], expect.stringMatching(/settled|finalized/)]);
 
     const rebuilt = join(folder, "rebuilt");
     const report = await run(
@@ -239,10 +249,12 @@ describe("while the server runs, and with a chain", () => {
       fromBlock,
       "--confirmations",
       "0",
+      "--peers",
+      server.url,
     );
-    expect(report).toMatchObject({ batches: { "zk-rollup": 1 }, missing: [] });
+    expect(report).toMatchObject({ batches: { "zk-rollup": 2 }, missing: [] });
     expect(server.log.join("\n")).not.toContain(key.slice(2));
-  });
+  }, 180_000);
 
   test("changes of the running server persist after its stop, and the socket's file does no harm", async () => {
     const exited = once(server.child, "exit");
