@@ -153,7 +153,9 @@ export class KzgThread implements Kzg {
   /** A thread that takes jobs. Rejects with its error, or undefined, when it ends before. */
   #begun(): Promise<Worker> {
     return new Promise((resolve, reject) => {
-      const worker = new Worker(this.#script, { name: "mintmark-kzg" });
+      // A file cannot run under the flag of a program that was given as text.
+      const execArgv = process.execArgv.filter((flag) => !flag.startsWith("--input-type"));
+      const worker = new Worker(this.#script, { name: "mintmark-kzg", execArgv });
       let ended = reject;
       worker.once("message", () => {
         worker.on("message", (answer: KzgAnswer) => this.#answered(worker, answer));

@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KzgThread } from "../../core/kzg/kzg.ts";
 import type { Hex } from "../../core/model.ts";
@@ -142,6 +144,16 @@ describe("KZG", () => {
     const unanswered = own.commitment(blobOf(5));
     await Promise.all([expect(unanswered).rejects.toMatchObject({ code: "engine_closed" }), own.close()]);
     await expect(own.commitment(blobOf(5))).rejects.toMatchObject({ code: "engine_closed" });
+  });
+
+  test("works in a program that node gets as text", async () => {
+    const program = `import { KzgThread } from "./core/kzg/kzg.ts";
+      const kzg = new KzgThread();
+      console.log(await kzg.commitment(new Uint8Array(${BLOB_BYTES})));
+      await kzg.close();`;
+    const cwd = new URL("../../", import.meta.url).pathname;
+    const run = promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { cwd });
+    expect((await run).stdout).toBe(`0xc0${"00".repeat(47)}\n`);
   });
 
   test("knows the ceremony's [τ]₂, which viem ships too", () => {
