@@ -11,8 +11,8 @@ import { pointsIn } from "../sealing/contents.ts";
 
 /** Openings kept in memory, 0.5 KB each. */
 const KEPT = 10_000;
-/** Openings of metered calls that may wait; each takes a core for some 40 ms. */
-const MAX_WAITING = 256;
+/** Openings of metered calls that may wait. Each takes a core for some 40 ms, and its batch's data, at most 0.8 MB. */
+const MAX_WAITING = 64;
 
 /** Told how many proofs the native code must make, before it makes them. A throw ends the call. */
 export type OnKzgProofs = (proofs: number) => void;

@@ -165,7 +165,7 @@ describe("rollup batches in blobs", () => {
       },
     };
     const { engine, mint, assets } = await blobFixture({ kzg: gated });
-    const waiting = 256;
+    const waiting = 64;
     await mint(...Array.from({ length: waiting + 3 }, (_, id) => short(assets.erc721, id + 1)));
     await engine.operator.seal(MODE);
     const vaultId = (slot: number) => packVaultId({ mode: MODE, batchNumber: 0, slot });
