@@ -4,27 +4,11 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { bundleOptions, SCRIPTS } from "../server/pages/bundle.ts";
-
 import { answerHelp } from "./command.ts";
 import { DEPLOYED } from "./deploy/artifact.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const DIST = `${ROOT}dist`;
-
-/** Files of pages besides scripts. */
-const PAGE_FILES = [
-  "claim/index.html",
-  "claim/style.css",
-  "exit/index.html",
-  "explorer/index.html",
-  "explorer/style.css",
-  "explorer/icon.svg",
-  "console/index.html",
-  "console/style.css",
-  "reference/index.html",
-  "reference/style.css",
-  "home/index.html",
-] as const;
 
 answerHelp("Usage: npm run package\n\nBuilds the package that other projects install, and prints its path.\n");
 rmSync(DIST, { recursive: true, force: true });
@@ -38,7 +22,11 @@ for (const page of SCRIPTS) {
     writeFileSync(`${DIST}/server/pages/${page}/bundle.js`, contents);
   }
 }
-for (const file of PAGE_FILES) cpSync(`${ROOT}server/pages/${file}`, `${DIST}/server/pages/${file}`);
+// Pages have other files beside their scripts.
+cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, {
+  recursive: true,
+  filter: (path) => !/\.tsx?$/.test(path),
+});
 // Solidity for projects that import it, and the artifacts for `mintmark deploy`. Test contracts are not included.
 cpSync(`${ROOT}contracts`, `${DIST}/contracts`, {
   recursive: true,

@@ -11,7 +11,7 @@ import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type AssetRecord, type CollectionRecord, type MetadataRecord, metadataRecord } from "../store/records.ts";
 import { metadataKey } from "../store/store-keys.ts";
-import { durableAsset, latestAsset, requireVisible } from "../tenants/assets.ts";
+import { durableAsset, latestAsset, requireVisible } from "../tenants/asset-view.ts";
 
 /** Most tokens of one call. */
 export const MAX_METADATA_TOKENS = 1_000;

@@ -11,7 +11,7 @@ import type { AssetRecord } from "../store/records.ts";
 import { bindingKey, keyString, metadataKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
-import { availability, isVisible } from "../tenants/assets.ts";
+import { availability, isVisible } from "../tenants/asset-view.ts";
 import { isOwner, recipientKey, recipientOf } from "../tenants/users.ts";
 import { mintedTokenId } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";

@@ -16,7 +16,7 @@ import { type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/re
 import { journalKey, mintKey, mintReferenceKey, transactionKey, userTransactionKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
-import { availability } from "../tenants/assets.ts";
+import { availability } from "../tenants/asset-view.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { shortDecimalIn } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf } from "./idempotency.ts";

@@ -11,7 +11,7 @@ import type { VaultPlace } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { bindingKey, endOf, itemKey, itemsOf } from "../store/store-keys.ts";
-import { isVisible } from "../tenants/assets.ts";
+import { isVisible } from "../tenants/asset-view.ts";
 import type { VaultFilter } from "./transaction-range.ts";
 import { readVaults, vaultViews } from "./vaults.ts";
 

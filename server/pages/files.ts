@@ -5,7 +5,7 @@ import { ServerError } from "../http/errors.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
 
 /** A file of a page, in memory: pages are small, and no caller can name a path to read. */
-interface PageFile {
+export interface PageFile {
   /** Relative to the page's address; empty for the page itself. */
   readonly path: string;
   readonly type: string;
@@ -30,8 +30,9 @@ export interface Page {
  * server alone.
  *
  * @param sources - in place of the page's own, by directive
+ * @param isTyped - whether scripts write no text as HTML, which libraries may do
  */
-export function contentPolicy(sources: Readonly<Record<string, string>> = {}): string {
+export function contentPolicy(sources: Readonly<Record<string, string>> = {}, isTyped = true): string {
   const directives = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -41,8 +42,7 @@ export function contentPolicy(sources: Readonly<Record<string, string>> = {}): s
     "base-uri": "'none'",
     "form-action": "'none'",
     "frame-ancestors": "'none'",
-    "require-trusted-types-for": "'script'",
-    "trusted-types": "'none'",
+    ...(isTyped && { "require-trusted-types-for": "'script'", "trusted-types": "'none'" }),
     ...sources,
   };
   return Object.entries(directives)

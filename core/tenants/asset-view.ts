@@ -1,0 +1,88 @@
+import { type ErrorCode, MintmarkError } from "../errors.ts";
+import { enablementId, type Ledger } from "../ledger/ledger.ts";
+import type { Asset, Standard, Uuid } from "../model.ts";
+import type { Settlement } from "../ports.ts";
+import type { AssetRecord } from "../store/records.ts";
+
+/** First engine version of a settlement contract that supports a standard. */
+const SINCE_VERSION: Readonly<Record<Standard, number>> = { erc721: 4, erc20: 5, erc1155: 5 };
+
+/** The reason why nobody can mint the asset now; null when it is available. */
+export function availability(
+  settlement: Settlement,
+  asset: AssetRecord,
+  enabled: boolean,
+): { readonly code: ErrorCode; readonly detail: string } | null {
+  if (asset.removed) return { code: "asset_not_found", detail: "no such asset" };
+  const since = SINCE_VERSION[asset.standard];
+  if (settlement.engineVersion < since) {
+    const detail = `${asset.standard} needs a settlement contract of engine version ${since}; this one is ${settlement.engineVersion}`;
+    return { code: "standard_not_available", detail };
+  }
+  if (!asset.whitelisted)
+    return { code: "asset_not_whitelisted", detail: "the operator has not whitelisted the asset" };
+  if (!asset.registered) return { code: "asset_not_registered", detail: "the asset is not registered on L1" };
+  if (asset.fault !== null) return { code: "mint_unwithdrawable", detail: asset.fault };
+  if (!enabled) return { code: "asset_not_enabled", detail: "the asset is not enabled for this application" };
+  return null;
+}
+
+/** An asset as shown to an application; `application` null for the operator, who has none enabled. */
+export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: number | null): Asset {
+  const enabled =
+    applicationIndex !== null && (ledger.enablements.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
+  const obstacle = availability(ledger.settlement, asset, enabled);
+  const exhausted = asset.supplyCap !== null && asset.minted >= asset.supplyCap;
+  const { assetId, standard, chainId, contractAddress, quantum, name, symbol, decimals, blobScheme, supplyCap } = asset;
+  return {
+    assetId,
+    standard,
+    chainId,
+    contractAddress,
+    quantum,
+    assetType: asset.assetType,
+    name,
+    symbol,
+    decimals,
+    blobScheme,
+    rawBlobs: asset.rawBlobs,
+    dataAvailabilityMode: asset.dataAvailabilityMode,
+    nextTokenId: asset.nextTokenId,
+    supplyCap,
+    minted: asset.minted,
+    whitelisted: asset.whitelisted,
+    registered: asset.registered,
+    enabled,
+    minterLocked: asset.minterLocked,
+    // Every asset that can be added is minted by a withdrawal.
+    mintable: true,
+    mintingAvailable: obstacle === null && !exhausted,
+    unavailableReason: obstacle?.detail ?? (exhausted ? "the asset has reached its supply cap" : null),
+  };
+}
+
+/** Whether an application can see an asset: the operator can reserve one for another application. */
+export function isVisible({ applicationIndex: ofOne, removed }: AssetRecord, applicationIndex: number): boolean {
+  return !removed && (ofOne === null || ofOne === applicationIndex);
+}
+
+/** Throws `asset_not_found` unless the application can see the asset. */
+export function requireVisible(asset: AssetRecord, applicationIndex: number): void {
+  if (!isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
+}
+
+/** The asset as durable now, for readers of an application. Throws `asset_not_found`. */
+export function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
+  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
+  const asset = index === undefined ? undefined : ledger.assets.get(index);
+  if (asset === undefined || !isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
+  return asset;
+}
+
+/** The asset in the writer's view. Throws `asset_not_found`. */
+export function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
+  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
+  const asset = index === undefined ? undefined : ledger.assets.latest(index);
+  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  return asset;
+}
