@@ -166,7 +166,7 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
 }
 
 /** A field that was added later, and its value in earlier records. */
-interface LaterField<T> {
+export interface LaterField<T> {
   readonly field: Field<T>;
   readonly before: T;
 }
