@@ -10,6 +10,8 @@ import { ClusterNode, type ClusterOptions } from "../../core/cluster/node.ts";
 import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
 import type { Journal } from "../../core/index.ts";
 import { LevelJournal, openEngine } from "../../core/index.ts";
+import { KzgThread } from "../../core/kzg/kzg.ts";
+import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 
@@ -330,6 +332,54 @@ describe("a cluster", () => {
       },
     );
     await two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)));
+    expect((await two.engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("a takeover goes on with both open rollup batches, and seals those that the leader could only close", async () => {
+    const shard = newShard();
+    await using works = { kzg: new KzgThread(), [Symbol.asyncDispose]: () => works.kzg.close() };
+    await using one = await join(shard, "one", { kzg: new KzgThread(new URL("file:///missing.mjs")) });
+    await using two = await join(shard, "two", { kzg: works.kzg });
+    const asset = await knownAsset(one.engine, "erc721");
+    const { principal, users } = await newTenant(one.engine, [asset]);
+    const MODE = "zk-rollup";
+    // No blob holds a long text.
+    const texts = (id: number) => [`${id}`, `${id}${"x".repeat(70)}`];
+    const mint = async ({ engine }: ClusterNode, id: number) => {
+      const mints = texts(id).map((text) => mintOf(asset, text, 1, MODE));
+      const { vaults } = await engine.mint(principal, requestOf(users[0], ...mints));
+      return vaults.map(({ vaultId }) => unpackVaultId(vaultId)).map(({ batchNumber, slot }) => [batchNumber, slot]);
+    };
+    one.engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
+    expect(await mint(one, 1)).toEqual([
+      [0, 0],
+      [1, 0],
+    ]);
+    await expect(one.engine.operator.seal(MODE)).rejects.toMatchObject({ code: "kzg_unavailable" });
+    expect(await mint(one, 2)).toEqual([
+      [2, 0],
+      [3, 0],
+    ]);
+    await caughtUp(two, one);
+    const kinds = async ({ engine }: ClusterNode) =>
+      (await all(engine.batches.list({ mode: MODE }))).map(({ batchId, kind, status }) => [batchId, kind, status]);
+    expect(await kinds(two)).toEqual(await kinds(one));
+    expect(two.engine.batches.getOpen(MODE)).toMatchObject({ batchNumber: 2, kind: "blobs", vaultCount: 1 });
+
+    await one.close();
+    await expect.poll(() => two.role, { timeout: 20_000 }).toBe("leader");
+    await expect.poll(() => two.engine.batches.state().countRollup, { timeout: 20_000 }).toBe(2);
+    two.engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
+    expect(await mint(two, 3)).toEqual([
+      [2, 1],
+      [3, 1],
+    ]);
+    for (const text of [1, 2, 3].flatMap(texts)) {
+      const again = two.engine.mint(principal, requestOf(users[0], mintOf(asset, text, 1, MODE)));
+      await expect(again).rejects.toMatchObject({ code: "token_already_minted" });
+    }
+    expect(await two.engine.operator.seal(MODE)).toMatchObject({ batchNumber: 3, kind: "calldata", vaultCount: 2 });
+    expect(await kinds(two)).toEqual([3, 2, 1, 0].map((n) => [`${MODE}-${n}`, n % 2 ? "calldata" : "blobs", "sealed"]));
     expect((await two.engine.operator.verify()).problems).toEqual([]);
   });
 
