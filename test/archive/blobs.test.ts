@@ -38,17 +38,23 @@ import { type Anvil, startAnvil } from "../anvil.ts";
 const OWNER = USERS[0].owner.address.toLowerCase() as Address;
 const vaultOf = (batchNumber: number, slot: number): VaultId => packVaultId({ mode: "zk-rollup", batchNumber, slot });
 
-/** A service on a loopback port that answers a beacon node's question as told. */
-async function serve(answer: (path: string) => { status?: number; body: string | Uint8Array }) {
+/** A service on a loopback port that answers a beacon node's question as told, or begins to. */
+async function serve(answer: (path: string) => { status?: number; body: string | Uint8Array; isStalled?: boolean }) {
   const asked: string[] = [];
   const server: Server = createServer((request, response) => {
     asked.push(request.url ?? "");
-    const { status = 200, body } = answer(request.url ?? "");
-    response.writeHead(status).end(body);
+    const { status = 200, body, isStalled = false } = answer(request.url ?? "");
+    response.writeHead(status).write(body);
+    if (!isStalled) response.end();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, asked, close: () => new Promise<void>((resolve) => void server.close(() => resolve())) };
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  return { url, asked, close };
 }
 
 /** The calls of a rebuild as an object, of which a test can replace one. */
@@ -145,7 +151,9 @@ describe("batches in blobs, on anvil", () => {
       await serving(() => ({ body: JSON.stringify({ data: [toHex(blobs[2]?.slice().fill(3, 1, 9) as Uint8Array)] }) })),
       await serving(() => ({ body: new Uint8Array(40_000_000) })),
     ];
+    const slow = await serving(() => ({ body: '{"data":[', isStalled: true }));
     const nodes = [down, pruned, ...bad].map(({ url }) => new BeaconNode(`${url}/key`));
+    nodes.push(new BeaconNode(slow.url, { timeoutMs: 300 }));
     const faults: string[] = [];
     const archive = await openArchive();
     const report = await rebuilt(archive, {
@@ -153,7 +161,7 @@ describe("batches in blobs, on anvil", () => {
       onFault: ({ name }, batchId) => faults.push(`${batchId}: ${name}`),
     });
     expect(report).toMatchObject({ batches: { "zk-rollup": 2 }, vaults: { "zk-rollup": 4_102 }, missing: [] });
-    expect(faults).toHaveLength(2 * 4);
+    expect(faults).toHaveLength(2 * 5);
     expect(faults.join()).not.toContain("key");
     expect(down.asked[0]).toMatch(/^\/key\/eth\/v1\/beacon\/blobs\/0x[0-9a-f]{64}\?versioned_hashes=0x01/);
     expect(keccak256((await archive.data("zk-rollup", 0)) ?? "0x")).toBe(keccak256(data[0] ?? "0x"));
