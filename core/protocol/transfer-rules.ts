@@ -1,6 +1,6 @@
 import { recoverAddress, zeroAddress } from "viem";
 import type { Address, Hash, Hex, Standard, VaultId } from "../model.ts";
-import { type Transfer, TransferPart } from "./transfers.ts";
+import { MAX_TRANSFER_HOPS, type Transfer, TransferPart } from "./transfers.ts";
 
 /** A vault as transfers see it, minted or made by a transfer. */
 export interface TransferableVault {
@@ -16,6 +16,8 @@ export interface TransferableVault {
   readonly transferable: boolean;
   /** Of the batch that made the vault: its place among the commits of both modes. */
   readonly sequence: bigint;
+  /** Records between the mint and this vault; 0 for a minted vault. */
+  readonly hops: number;
 }
 
 /** A session as L1 keeps it. Times are seconds; `revokedAt` 0 means never. */
@@ -54,6 +56,7 @@ export const TRANSFER_FAULTS = {
   too_early: "The record is not behind the batch that made its vault.",
   expired: "The batch came after the deadline.",
   not_transferable: "The asset is not transferable.",
+  too_deep: "Eight transfers lie between the mint and the vault.",
   exhausted: "Nothing is left in the vault.",
   amount: "The amount is not below the rest of the vault, or the token has no parts.",
   not_authorized: "Neither the owner, nor a session in force, nor an approval covers the record.",
@@ -79,6 +82,7 @@ export function transferFault(
   if (sequence <= vault.sequence) return "too_early";
   if (committedAt > deadline) return "expired";
   if (!vault.transferable) return "not_transferable";
+  if (vault.hops >= MAX_TRANSFER_HOPS) return "too_deep";
   if (rest <= 0n) return "exhausted";
   if (transfer.amount !== 0n && (vault.standard === "erc721" || transfer.amount >= rest)) return "amount";
   return isAuthorized(vault, transfer, committedAt, powers) ? null : "not_authorized";
@@ -98,7 +102,7 @@ export function transferredVault(
   const rest = vault.amount - vault.withdrawn;
   const paid = transfer.amount === 0n ? rest : transfer.amount;
   const [owner, amount] = part === TransferPart.payee ? [transfer.to, paid] : [vault.owner, rest - paid];
-  return { ...vault, vaultId: outId, owner, amount, withdrawn: 0n, sequence };
+  return { ...vault, vaultId: outId, owner, amount, withdrawn: 0n, sequence, hops: vault.hops + 1 };
 }
 
 /** A record on the way from a mint to a tip. */

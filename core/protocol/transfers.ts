@@ -28,6 +28,8 @@ export interface TransfersMessage {
 
 /** What an owner signs so that another key may transfer for it. */
 export interface SessionMessage {
+  /** The owner: a key's account, or a wallet contract of that key. */
+  readonly owner: Address;
   /** The account of the session's key. */
   readonly key: Address;
   /** Last second of the session. */
@@ -40,7 +42,10 @@ export interface SessionMessage {
 
 /** Most transfers that one signature covers. */
 export const MAX_GROUP_TRANSFERS = 1024;
-/** Most transfers between a mint and an exit that an engine takes. The contract has no bound. */
+/**
+ * Most transfers between a mint and an exit. A record of a vault that is so far from its mint does not count. Otherwise a
+ * session's key could split a vault again and again, until no block has the gas for its exit.
+ */
 export const MAX_TRANSFER_HOPS = 8;
 /** Deadlines have five bytes. */
 export const MAX_TRANSFER_DEADLINE = (1n << 40n) - 1n;
@@ -66,6 +71,7 @@ export const TRANSFERS_TYPES = {
 /** EIP-712 type of {@link SessionMessage}. */
 export const SESSION_TYPES = {
   Session: [
+    { name: "owner", type: "address" },
     { name: "key", type: "address" },
     { name: "until", type: "uint64" },
     { name: "limit", type: "uint64" },
@@ -98,9 +104,13 @@ export function transfersTypedData(settlement: Pick<Settlement, "chainId" | "con
   } as const;
 }
 
-/** The digest that an owner, or a session's key, signs. Throws `validation_failed` for values out of bounds. */
+/**
+ * The digest that an owner, or a session's key, signs. It takes whatever a committed group can hold, also amounts that no
+ * vault has.
+ */
 export function transfersDigest(settlement: Pick<Settlement, "chainId" | "contract">, message: TransfersMessage): Hash {
-  return hashTypedData(transfersTypedData(settlement, message));
+  const domain = typedDataDomain(settlement);
+  return hashTypedData({ domain, types: TRANSFERS_TYPES, primaryType: "Transfers", message });
 }
 
 /** The `Session` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds. */

@@ -21,6 +21,8 @@ interface ModelVault {
   /** First second at which it can be withdrawn. */
   readonly maturesAt: bigint;
   readonly first: bigint;
+  /** Records since the mint. */
+  readonly depth: number;
   rest: bigint;
   moved: boolean;
 }
@@ -78,6 +80,7 @@ export class NaiveTransferModel {
         sequence: this.#sequence,
         maturesAt: asset.standard === "erc721" ? maturesAt : 0n,
         first: amount,
+        depth: 0,
         rest: amount,
         moved: false,
       });
@@ -99,6 +102,7 @@ export class NaiveTransferModel {
   #moves({ vaultId, amount, signer, digest, deadline }: ModelRecord, now: bigint): boolean {
     const vault = this.vaults.get(vaultId);
     if (vault === undefined || !vault.transferable || now > deadline) return false;
+    if (vault.depth === 8) return false;
     if (vault.rest === 0n || this.voided.has(vault.origin) || vault.owner === NOBODY) return false;
     if (amount !== 0n && (vault.standard === "erc721" || amount >= vault.rest)) return false;
     if (signer === vault.owner) return true;
@@ -126,6 +130,7 @@ export class NaiveTransferModel {
         vaultId: outId,
         owner,
         first,
+        depth: vault.depth + 1,
         rest: first,
         moved: false,
         sequence: this.#sequence,

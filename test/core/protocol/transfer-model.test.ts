@@ -92,7 +92,7 @@ function mint(l1: LazyL1, model: NaiveTransferModel, random: Random, batch: numb
     return { vaultId: idOf(batch, slot), owner: ACTORS[random(3)] as Address, asset, amount, token };
   });
   for (const { vaultId, owner, asset, amount, token } of made) {
-    const vault = { vaultId, owner, amount, withdrawn: 0n, ...asset, sequence: l1.sequence };
+    const vault = { vaultId, owner, amount, withdrawn: 0n, ...asset, sequence: l1.sequence, hops: 0 };
     l1.minted.set(vaultId, { vault, token, maturesAt: asset.standard === "erc721" ? l1.now + MATURITY : 0n });
   }
   model.mint(made, l1.now + MATURITY);

@@ -26,6 +26,7 @@ const VAULT: TransferableVault = {
   assetType: derivedHash("asset"),
   transferable: true,
   sequence: 10n,
+  hops: 7,
 };
 const RECORD: CommittedRecord = {
   transfer: { vaultId: 1n, amount: 0n, to: derivedAddress("friend") },
@@ -60,6 +61,7 @@ describe("a record", () => {
     ["too_early", "before the vault's batch", { sequence: 12n }, RECORD, BY_OWNER],
     ["expired", "after the deadline", {}, { ...RECORD, committedAt: 1001n }, BY_OWNER],
     ["not_transferable", "of another kind of asset", { transferable: false }, RECORD, BY_OWNER],
+    ["too_deep", "behind eight others", { hops: 8 }, RECORD, BY_OWNER],
     ["exhausted", "of an empty vault", { withdrawn: 100n }, RECORD, BY_OWNER],
     ["amount", "of the whole rest by its number", {}, units(60n), BY_OWNER],
     ["amount", "of a part of an ERC-721", { standard: "erc721", amount: 1n, withdrawn: 0n }, units(1n), BY_OWNER],
@@ -151,6 +153,17 @@ describe("a chain of records", () => {
     );
   });
 
+  it("ends behind eight records, whoever splits it again and again", () => {
+    let made: TransferableVault = { ...VAULT, hops: 0, withdrawn: 0n, amount: 1_000n };
+    for (let hops = 0; hops < 8; hops++) {
+      const record = { ...units(1n), sequence: made.sequence + 1n };
+      expect(transferFault(made, record, bySession({ limit: 1n }))).toBeNull();
+      made = { ...transferredVault(made, record, part(1n, 1)) };
+    }
+    expect(transferFault(made, { ...units(1n), sequence: 99n }, bySession({ limit: 1n }))).toBe("too_deep");
+    expect(transferFault(made, { ...RECORD, sequence: 99n }, BY_OWNER)).toBe("too_deep");
+  });
+
   it("is followed to its tip, or to its first fault", () => {
     const friend = RECORD.transfer.to;
     const first = { ...units(20n), ...BY_OWNER, ...part(2n, 0), withdrawn: 5n };
@@ -163,14 +176,19 @@ describe("a chain of records", () => {
       ...part(3n, 0),
       withdrawn: 0n,
     };
-    const tip = followTransfers(VAULT, [first, second]);
-    expect(tip).toMatchObject({ hops: 2, fault: null, vault: { vaultId: 3n, owner: KEY, amount: 15n, withdrawn: 0n } });
-    expect(followTransfers(VAULT, [first, { ...second, signer: OWNER }])).toMatchObject({
+    const origin = { ...VAULT, hops: 0 };
+    const tip = followTransfers(origin, [first, second]);
+    expect(tip).toMatchObject({
+      hops: 2,
+      fault: null,
+      vault: { hops: 2, vaultId: 3n, owner: KEY, amount: 15n, withdrawn: 0n },
+    });
+    expect(followTransfers(origin, [first, { ...second, signer: OWNER }])).toMatchObject({
       hops: 1,
       fault: "not_authorized",
       vault: { vaultId: 2n, owner: friend },
     });
-    expect(followTransfers(VAULT, [second])).toMatchObject({ hops: 0, fault: "other_vault" });
-    expect(followTransfers(VAULT, [])).toEqual({ vault: VAULT, hops: 0, fault: null });
+    expect(followTransfers(origin, [second])).toMatchObject({ hops: 0, fault: "other_vault" });
+    expect(followTransfers(origin, [])).toEqual({ vault: origin, hops: 0, fault: null });
   });
 });

@@ -122,7 +122,6 @@ describe("transfer data", () => {
   it.each(["", ONE])("refuses too many slots, with amount '%s'", (amount) => {
     const data = tooManySlots(amount);
     expect(() => decodeTransferData(hexToBytes(data))).toThrow(expect.objectContaining({ reason: "too_many_slots" }));
-    expect(naiveDecode(data)).toBeNull();
   });
 
   it("can hold the most slots", () => {
@@ -155,12 +154,9 @@ describe("transfer data", () => {
 describe("the messages of transfers", () => {
   const transfer = { vaultId: 1n, amount: 0n, to: derivedAddress("to") };
 
-  it("have the digests that viem makes of their types", () => {
-    const bounded = anyGroup.filter(
-      (group) => isDistinct([group]) && group.transfers.every(({ amount }) => amount < 1n << 63n),
-    );
+  it("have the digests that viem makes of their types, whatever a committed group holds", () => {
     fc.assert(
-      fc.property(bounded, (group) => {
+      fc.property(anyGroup, (group) => {
         expect(transfersDigest(SETTLEMENT, group)).toBe(naiveDigest(SETTLEMENT, group));
       }),
     );
@@ -177,7 +173,7 @@ describe("the messages of transfers", () => {
       { transfers: [transfer], deadline: 1n << 40n },
     ];
     for (const message of wrong) expect(() => transfersTypedData(SETTLEMENT, message)).toThrow(invalid);
-    const session = { key: transfer.to, until: 1n, limit: 1n, assetType: derivedHash("asset") };
+    const session = { owner: transfer.to, key: transfer.to, until: 1n, limit: 1n, assetType: derivedHash("asset") };
     expect(() => sessionTypedData(SETTLEMENT, { ...session, limit: 0n })).toThrow(invalid);
     expect(() => sessionTypedData(SETTLEMENT, { ...session, until: 1n << 64n })).toThrow(invalid);
   });
