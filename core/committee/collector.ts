@@ -82,12 +82,7 @@ export function collectAttestations(options: CollectorOptions): Collector {
       signal?.throwIfAborted();
       const terms = { history, sequence, epoch: await epochInForce() };
       const { batchNumber } = batch;
-      const late = AbortSignal.timeout(timeoutMs);
-      const limit = signal ? AbortSignal.any([late, signal]) : late;
-      const expired = new Promise<never>((_, reject) => {
-        const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
-        limit.addEventListener("abort", expire, { once: true });
-      });
+      const { limit, expired } = timeLimit(timeoutMs, signal);
       const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
         const { address } = member;
         standings.set(address, { address, batchNumber, state: "asked", failure: null });
@@ -137,6 +132,17 @@ async function askMember(
   const signer = await recoverTypedDataAddress({ ...message, signature });
   if (signer.toLowerCase() !== member.address) throw new Error("the signature is not this member's over this batch");
   return signature;
+}
+
+/** A signal that ends late members' work, and a promise that then rejects. */
+export function timeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
+  const late = AbortSignal.timeout(timeoutMs);
+  const limit = signal ? AbortSignal.any([late, signal]) : late;
+  const expired = new Promise<never>((_, reject) => {
+    const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
+    limit.addEventListener("abort", expire, { once: true });
+  });
+  return { limit, expired };
 }
 
 /** The first `threshold` successes, by member. Rejects with the reasons as soon as too few can succeed. */

@@ -1,5 +1,5 @@
 import { recoverTypedDataAddress } from "viem";
-import { enough } from "../committee/collector.ts";
+import { enough, timeLimit } from "../committee/collector.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
 import { committeeHash, compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
@@ -35,12 +35,7 @@ export async function collectState(
   if (committeeHash(epoch, { threshold, members: addresses }) !== inForce.committeeHash) {
     throw new MintmarkError("l1_failed", `mirror ${mirror.contract} has another committee in force (epoch ${epoch})`);
   }
-  const late = AbortSignal.timeout(timeoutMs);
-  const limit = signal ? AbortSignal.any([late, signal]) : late;
-  const expired = new Promise<never>((_, reject) => {
-    const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
-    limit.addEventListener("abort", expire, { once: true });
-  });
+  const { limit, expired } = timeLimit(timeoutMs, signal);
   const typedData = mirroredStateTypedData(mirror, { ...state, epoch });
   const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
     const signature = await Promise.race([member.attest(mirror, state, epoch, limit), expired]);

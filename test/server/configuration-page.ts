@@ -12,7 +12,7 @@ export async function configurationPage(): Promise<string> {
     "`MINTMARK_CONFIG` names. Lists are arrays in the file. Secrets never stand in the file.",
     "",
     "The server checks all settings at start. It names everything that is missing, wrong or unknown at once, and serves",
-    "nothing before that is mended. What only L1 can show, such as a wrong chain, it checks once L1 answers: it serves reads",
+    "nothing until you fix it. What only L1 can show, such as a wrong chain, it checks once L1 answers: it serves reads",
     "until then, and ends when the setting is wrong.",
     "",
     "| Variable | Field in the file | Default | Meaning |",
