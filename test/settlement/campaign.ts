@@ -1,8 +1,10 @@
 import { toHex } from "viem";
 import { type Engine, MODES, type Standard, type VaultId } from "../../core/index.ts";
+import type { KzgThread } from "../../core/kzg/kzg.ts";
 import { SourceHistory } from "../../core/mirror/history.ts";
 import type { L1Reader } from "../../core/ports.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { all } from "../core/engine/fixture.ts";
 import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "../mirror/fixture.ts";
 import { dying, numbers, SickCommittee } from "./campaign-faults.ts";
 import { compare, settle } from "./campaign-outcome.ts";
@@ -35,6 +37,8 @@ export interface CampaignReport {
   /** By chain: the state's own, then the mirror's. */
   readonly withdrawals: readonly number[];
   readonly batches: number;
+  /** Of these in blobs. */
+  readonly inBlobs: number;
 }
 
 /** A chain with tokens, and what pays them there. */
@@ -66,8 +70,11 @@ export interface Asked {
 /**
  * Mints and withdraws tokens of two chains through one fault after another, on either, then lets everything heal, settles, and compares engine
  * and chains to the last unit. The same seed does the same. Rejects when something was lost, minted twice or left behind.
+ *
+ * @param kzg - puts the rollup of the state's own chain into blobs; the other chain's goes into calldata
  */
-export async function campaign(steps: number, seed: number): Promise<CampaignReport> {
+export async function campaign(steps: number, seed: number, kzg?: KzgThread): Promise<CampaignReport> {
+  const fees = { ...FEES, ...(kzg && { kzg }) };
   const random = numbers(seed);
   const committee = new SickCommittee();
   let faulty: FaultyChain | undefined;
@@ -75,7 +82,7 @@ export async function campaign(steps: number, seed: number): Promise<CampaignRep
     faulty ??= new FaultyChain(chain);
     return faulty.request;
   };
-  const world = await createMirrorWorld({ member: committee.member, request, fees: FEES });
+  const world = await createMirrorWorld({ member: committee.member, request, fees, ...(kzg && { kzg }) });
   const { near, far } = world;
   const { engine } = near;
   const places = placesOf(world, faulty as unknown as FaultyChain);
@@ -88,7 +95,7 @@ export async function campaign(steps: number, seed: number): Promise<CampaignRep
   const clock = () => Date.now() + later;
   /** A new process of the operator: nothing of the old one's memory is left but what the engine has on disk. */
   const start = async (of: Engine = engine) => {
-    const l1 = await connectOperator(near.chain, home.node.request, FEES);
+    const l1 = await connectOperator(near.chain, home.node.request, fees);
     const mirror = await newMirrorSettler(world, {
       engine: of,
       connect: () => connectFar(world, there.node.request, FEES),
@@ -145,6 +152,7 @@ export async function campaign(steps: number, seed: number): Promise<CampaignRep
       vaults: asked.vaults.size,
       withdrawals: places.map(({ withdrawals }) => withdrawals.length),
       batches: countValidium + countRollup,
+      inBlobs: (await all(engine.batches.list())).filter(({ kind }) => kind === "blobs").length,
     };
   } finally {
     await world.close();

@@ -7,6 +7,7 @@ import {
   encodeErrorResult,
   type HDAccount,
   type Hex,
+  http,
   parseAbi,
   toHex,
 } from "viem";
@@ -36,6 +37,7 @@ import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
+import { startAnvil } from "../anvil.ts";
 
 /** Seconds. */
 export const MATURITY = 100n;
@@ -49,12 +51,34 @@ export const TOKENS: readonly TokenConfig[] = [
 ];
 
 export type Request = EIP1193RequestFn;
+
+interface Node {
+  readonly request: Request;
+  close(): Promise<void>;
+}
+
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
-/** A chain in this process with the contracts and one registered token of each standard. */
-export async function createChain(config: Partial<SettlementConfig> = {}) {
+/** Hardhat's chain, in this process. It keeps no blob transaction pending. */
+async function hardhat(): Promise<Node> {
   const connection = await network.create({ network: "local" });
-  const request = connection.provider.request.bind(connection.provider) as Request;
+  return {
+    request: connection.provider.request.bind(connection.provider) as Request,
+    close: () => connection.close(),
+  };
+}
+
+/** A chain of anvil, in a process of its own. */
+export async function anvil(): Promise<Node> {
+  const { url, close } = await startAnvil();
+  const { request } = http(url, { retryCount: 0 })({});
+  return { request: request as Request, close };
+}
+
+/** A chain with the contracts and one registered token of each standard. */
+export async function createChain(config: Partial<SettlementConfig> = {}, start = hardhat) {
+  const node = await start();
+  const { request } = node;
   const transport = custom({ request });
   const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
   const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
@@ -72,7 +96,7 @@ export async function createChain(config: Partial<SettlementConfig> = {}) {
   for (const token of TOKENS) tokens.push(await deployToken(by, settlement.address, token));
   // Members sign for final registrations only.
   await mine({ request }, Number(CONFIRMATIONS));
-  return { request, client, transport, by, settlement, tokens, close: () => connection.close() };
+  return { request, client, transport, by, settlement, tokens, close: () => node.close() };
 }
 
 export type Chain = Awaited<ReturnType<typeof createChain>>;
@@ -96,11 +120,13 @@ export interface WorldOptions {
   readonly fees?: CommitterOptions;
   readonly verifySignature?: NonNullable<EngineOptions["verifySignature"]>;
   readonly kzg?: NonNullable<EngineOptions["kzg"]>;
+  /** Default: hardhat's chain in this process. */
+  readonly node?: () => Promise<Node>;
 }
 
 /** Chain, engine with one user and ready assets, five members, and a settler that works only when told to. */
-export async function createWorld({ member = (it) => it, request, fees, ...options }: WorldOptions = {}) {
-  const chain = await createChain();
+export async function createWorld({ member = (it) => it, request, fees, node, ...options }: WorldOptions = {}) {
+  const chain = await createChain({}, node);
   const l1 = await connectOperator(chain, request?.(chain), fees);
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
   const settlement = l1.settlement;

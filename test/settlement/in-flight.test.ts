@@ -1,13 +1,15 @@
 import { MemoryLevel } from "memory-level";
 import { createWalletClient, type Hex, toHex } from "viem";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { collectAttestations } from "../../core/committee/collector.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import type { Engine, Mode } from "../../core/index.ts";
-import type { FeeOptions } from "../../core/l1/connection.ts";
+import { KzgThread } from "../../core/kzg/kzg.ts";
+import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
 import {
+  anvil,
   at,
   type Chain,
   connectOperator,
@@ -106,10 +108,20 @@ const automine = (on: boolean, { chain }: World = world) => rpc(chain, "evm_setA
 const blockGas = (gas: number, { chain }: World = world) => rpc(chain, "evm_setBlockGasLimit", [toHex(gas)]);
 
 /** Another operator's process, with nothing of an earlier one's memory, and a committee that may take its time. */
-async function restarted({ chain, engine, members }: World, fees: FeeOptions = {}) {
+async function restarted({ chain, engine, members }: World, fees: CommitterOptions = {}) {
   const l1 = await connectOperator(chain, chain.request, fees);
   const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
   return newSettler({ engine, l1, committee }, chain);
+}
+
+const kzg = new KzgThread();
+afterAll(() => kzg.close());
+
+/** A world whose rollup goes into blobs. On anvil, since hardhat's chain keeps no blob transaction pending. */
+async function blobWorld(): Promise<World> {
+  const made = await createWorld({ kzg, fees: { kzg }, node: anvil });
+  await made.settler.chooseRollupData();
+  return made;
 }
 
 describe("several commits under way", () => {
@@ -147,19 +159,51 @@ describe("several commits under way", () => {
     },
   );
 
-  test("are replaced one by one, when a dead process has left them and they have become too cheap", async () => {
-    world = await createWorld();
-    const { chain, engine, l1, committee } = world;
-    await sealMany(world, 5);
+  test.each(["calldata", "blobs"] as const)(
+    "are replaced one by one, when a dead process has left them too cheap: %s",
+    async (kind) => {
+      world = kind === "blobs" ? await blobWorld() : await createWorld();
+      const { chain, engine, l1, committee } = world;
+      await sealMany(world, 5);
+      await automine(false);
+      const killed = newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round();
+      void killed.catch(() => {});
+      await waitForPending(chain, 3);
+      const left = await pendingHashes(chain);
+      const sent = await Promise.all(left.map((hash) => chain.client.getTransaction({ hash })));
+      expect(sent[0]?.type).toBe(kind === "blobs" ? "eip4844" : "eip1559");
+      const next = await restarted(world, { replaceAfterMs: 50, kzg });
+      await mineAtDouble(chain, next.round());
+      for (const { hash } of await commitsOf(world)) expect(left).not.toContain(hash);
+      const mined = await Promise.all(
+        (await commitsOf(world)).map(({ hash }) => chain.client.getTransaction({ hash })),
+      );
+      for (const [i, { nonce, type }] of sent.entries()) expect(mined[i]).toMatchObject({ nonce, type });
+      expect(await sentOf(chain)).toBe(5);
+      await expectOneHistory(world);
+    },
+  );
+
+  test("by blobs, of which a reorganisation takes one back and leaves two pending, are there once in the end", async () => {
+    world = await blobWorld();
+    const { chain, engine } = world;
+    const settler = await restarted(world, { replaceAfterMs: 1_000, kzg });
+    const snapshot = await rpc(chain, "evm_snapshot");
+    await sealMany(world, 1);
+    await settler.round();
+    await sealMany(world, 2, "zk-rollup", 1);
     await automine(false);
-    const killed = newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round();
-    void killed.catch(() => {});
-    await waitForPending(chain, 3);
-    const left = await pendingHashes(chain);
-    const next = await restarted(world, { replaceAfterMs: 50 });
-    await mineAtDouble(chain, next.round());
-    for (const { hash } of await commitsOf(world)) expect(left).not.toContain(hash);
-    expect(await sentOf(chain)).toBe(5);
+    const interrupted = settler.round().catch(() => {});
+    await waitForPending(chain, 2);
+    await rpc(chain, "evm_revert", [snapshot]);
+    await mineUntil(chain, interrupted);
+    await automine(true);
+    const settle = async () => {
+      await settler.round().catch(() => {});
+      return (await engine.batches.committedState()).countRollup;
+    };
+    await expect.poll(settle, { timeout: 20_000, interval: 5 }).toBe(3);
+    expect(await commitsOf(world)).toHaveLength(3);
     await expectOneHistory(world);
   });
 
