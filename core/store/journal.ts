@@ -132,17 +132,25 @@ export async function readEntry(store: Pick<StoreReader, "get">, sequence: numbe
   return decodeEntry(sequence, await readRecord(store, sequence));
 }
 
-/** The mints at these sequences, in that order. Throws `store_corrupt` when an entry is missing. */
+/** A mint, decoded as it is read. */
+export interface ReadMint {
+  /** Its own, in the journal. */
+  readonly sequence: number;
+  readonly entries: MintEntries;
+}
+
+/** The mints at these sequences, in that order, without other entries. Throws `store_corrupt` for a missing entry. */
 export async function readMintEntries(
   store: Pick<StoreReader, "getMany">,
   sequences: readonly number[],
-): Promise<MintEntries[]> {
+): Promise<ReadMint[]> {
   const records = await store.getMany(sequences.map(journalKey));
   return records.flatMap((record, i) => {
-    const name = `Journal entry ${sequences[i]}`;
+    const sequence = sequences[i] as number;
+    const name = `Journal entry ${sequence}`;
     if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
     const reader = new ByteReader(checkedRecord(record, name), KIND_AT);
-    return reader.u8() === MINT_KIND ? [new MintEntries(reader)] : [];
+    return reader.u8() === MINT_KIND ? [{ sequence, entries: new MintEntries(reader) }] : [];
   });
 }
 

@@ -35,8 +35,7 @@ interface Made {
 
 async function addEntries(ledger: Ledger, user: number, sums: TokenSums, sequences: readonly number[]): Promise<void> {
   const made: Made[] = [];
-  for (const [i, entries] of (await readMintEntries(ledger.store, sequences)).entries()) {
-    const journaledAt = sequences[i] as number;
+  for (const { sequence: journaledAt, entries } of await readMintEntries(ledger.store, sequences)) {
     let sequence = entries.header.firstSequence;
     for (const { userIndex, count } of entries.header.users) {
       for (const end = sequence + count; sequence < end; sequence++) {

@@ -281,4 +281,22 @@ describe("balances", () => {
     expect((await refusal(foreign)).code).toBe("cursor_invalid");
     expect((await refusal(engine.vaults.list(tenant.applicationId, { userId, cursor }))).code).toBe("cursor_invalid");
   });
+
+  it("count a mint that came after L1's history was adopted, also behind a withdrawal", async () => {
+    const made = await fixture();
+    const { engine, tenant, assets } = made;
+    const userId = tenant.users[0]?.userId ?? "";
+    const mint = (units: number) =>
+      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", units)));
+    await mint(100);
+    await engine.operator.seal("validium");
+    await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
+    const foreign = { ...(await committed(engine, "validium", 0, 5n)), batchRoot: `0x${"11".repeat(32)}` } as const;
+    expect((await refusal(hear(engine, foreign))).code).toBe("history_diverged");
+    await engine.operator.adopt([{ mode: "validium", first: 0, batches: [] }]);
+    // In the place of the lost vault.
+    await mint(5);
+    const { data } = await engine.vaults.balances(tenant.applicationId, userId);
+    expect(data).toMatchObject([{ amount: 5n, available: 5n }]);
+  });
 });
