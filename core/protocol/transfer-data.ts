@@ -26,8 +26,8 @@ import { packVaultId, unpackVaultId } from "./vault.ts";
  * ```
  */
 export const TRANSFER_DATA_VERSION = 0x02;
-/** Most slots of one transfer batch. */
-export const MAX_TRANSFER_SLOTS = 1 << 15;
+/** Most slots of one transfer batch. The 128 KiB that nodes take in a transaction hold fewer. */
+export const MAX_TRANSFER_SLOTS = 1 << 13;
 
 const WITH_AMOUNTS = 1;
 const APPROVED = 2;
@@ -64,7 +64,7 @@ export const TRANSFER_DATA_REASONS = {
   no_group: "The batch has no group, so no slot.",
   form_unknown: "A group's form has unknown bits.",
   group_length: "A group has no record, or more than 1,024.",
-  too_many_slots: "The batch has more than 32,768 slots.",
+  too_many_slots: "The batch has more than 8,192 slots.",
   vault_id: "A vault id has unused bits set.",
   spent_twice: "Two records spend one vault.",
 } as const;

@@ -75,7 +75,7 @@ export function naiveDecode(data: Hex): TransferGroup[] | null {
   const all = groups.flatMap(({ transfers }) => transfers);
   const ids = all.map(({ vaultId }) => vaultId);
   if (new Set(ids).size !== ids.length || ids.some((id) => (id >> 52n) % 2048n !== 0n)) return null;
-  return groups.length === 0 || naiveSlots(all) > 32_768 ? null : groups;
+  return groups.length === 0 || naiveSlots(all) > 8_192 ? null : groups;
 }
 
 function naiveSlots(transfers: readonly Transfer[]): number {
