@@ -15,7 +15,7 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     // A busy machine is slow; a test that fails by time tells nothing.
     expect: { poll: { timeout: 20_000 } },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 90_000,
+    hookTimeout: 180_000,
   },
 });
