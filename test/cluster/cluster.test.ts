@@ -368,7 +368,7 @@ describe("a cluster", () => {
 
     await one.close();
     await expect.poll(() => two.role, { timeout: 20_000 }).toBe("leader");
-    await expect.poll(() => two.engine.batches.state().countRollup, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => two.engine.batches.state().countRollup, { timeout: 60_000 }).toBe(2);
     two.engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
     expect(await mint(two, 3)).toEqual([
       [2, 1],
