@@ -1,4 +1,3 @@
-import { sealLater } from "../batches/seal.ts";
 import { MintmarkError } from "../errors.ts";
 import { chunkRecords, readBatchVaults, recordsAgain, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -14,12 +13,8 @@ import { leftOutPlaces } from "../sealing/left-out.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 
-/**
- * Reads a mode's batches: the state tree over the sealed ones, the vaults of the others.
- *
- * @param seals - whether closed batches are sealed now; a standby leaves that to the leader
- */
-export async function loadBatches(ledger: Ledger, mode: Mode, seals: boolean): Promise<void> {
+/** Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns those to be sealed. */
+export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly OpenBatch[]> {
   const batches = ledger.batches[mode];
   const history = new StateHistory();
   let newest: BatchRecord | null = null;
@@ -36,20 +31,19 @@ export async function loadBatches(ledger: Ledger, mode: Mode, seals: boolean): P
   }
   ledger.histories.load(mode, history);
   if (newest !== null) await recheckBatch(ledger, newest);
-  await loadUnsealed(ledger, mode, unsealed, seals);
+  return loadUnsealed(ledger, mode, unsealed);
 }
 
 /**
  * The newest batch without a seal takes mints, and the one before it if that is of the other kind. Earlier ones were
- * closed and are sealed now. The last two of different kinds may have been closed one after the other; then the first
+ * closed, and are returned. The last two of different kinds may have been closed one after the other; then the first
  * takes mints again, which changes nothing that was recorded.
  */
 async function loadUnsealed(
   ledger: Ledger,
   mode: Mode,
   unsealed: readonly BatchRecord[],
-  seals: boolean,
-): Promise<void> {
+): Promise<readonly OpenBatch[]> {
   const sealed = ledger.histories.latest(mode).count;
   let before = vaultsBefore(ledger, mode, sealed);
   if (unsealed.length === 0) {
@@ -65,7 +59,7 @@ async function loadUnsealed(
     before += batch.vaultCount;
     if (record !== newest && !(areTwo && record === beforeNewest)) closed.push(batch);
   }
-  if (seals) for (const batch of closed) void sealLater(ledger, batch);
+  return closed;
 }
 
 /** An unsealed batch with its vaults, which takes mints until another is loaded. */

@@ -1,5 +1,7 @@
+import { sealLater } from "../batches/seal.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import type { OpenBatch } from "../ledger/open-batch.ts";
 import { batchIdOf, MODES, type Mode } from "../model.ts";
 import { type BatchTokens, decodeBatchTokens, SHARDS } from "../store/batch-tokens.ts";
 import { readEntry } from "../store/journal.ts";
@@ -11,7 +13,11 @@ import { loadBatches } from "./load-batches.ts";
 import { LOADED_PREFIXES, loadRecord } from "./load-record.ts";
 import { upgradeIndexes } from "./upgrade.ts";
 
-/** Reads the state into memory. Throws `store_corrupt` for contradictions, `store_mismatch` for a newer version's store. `loadBatches` explains `seals`. */
+/**
+ * Reads the state into memory. Throws `store_corrupt` for contradictions, `store_mismatch` for a newer version's store.
+ *
+ * @param seals - whether closed batches are sealed now; a standby leaves that to the leader
+ */
 export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   const stored = await ledger.store.get(HEAD_KEY);
   if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
@@ -33,7 +39,10 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   if (seals) await upgradeIndexes(ledger);
   ledger.durableHead = ledger.head;
   await loadTokens(ledger);
-  for (const mode of MODES) await loadBatches(ledger, mode, seals);
+  const closed: OpenBatch[] = [];
+  for (const mode of MODES) closed.push(...(await loadBatches(ledger, mode)));
+  // A seal writes the open batches of every mode, so all must be loaded.
+  if (seals) for (const batch of closed) void sealLater(ledger, batch);
 }
 
 /** The tokens of a sealed batch, and the ref of its first vault. */

@@ -101,3 +101,22 @@ test("a store whose newest batch is in blobs opens where no KZG runs", async () 
   expect(opened.batches.state()).toMatchObject({ countRollup: 1 });
   expect((await refusal(opened.operator.verify())).code).toBe("kzg_unavailable");
 });
+
+test("what a kill left closed in one mode is sealed once the batches of both are loaded", async () => {
+  const limits = { batchVaults: { validium: 1_100, "zk-rollup": 1_100 } };
+  const { engine, tenant, assets, database, clock } = await fixture({ kzg: works, limits });
+  engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
+  const mint = (mode: "validium" | typeof MODE, first: number, count: number) => {
+    const mints = Array.from({ length: count }, (_, i) => mintOf(assets.erc721, first + i, 1, mode));
+    return engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+  };
+  await mint(MODE, 1, 1_000);
+  await engine.operator.seal(MODE);
+  // Its first batch is full, and the engine closes before the thread has derived it.
+  await mint("validium", 5_000, 1_101);
+  await engine.close();
+  await using opened = await openTest(database, { kzg: works, clock: clock.read, limits });
+  await expect.poll(() => opened.batches.state().countValidium, { interval: 5 }).toBe(1);
+  expect(opened.ended.aborted).toBe(false);
+  expect(opened.batches.state().countRollup).toBe(1);
+});
