@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { network } from "hardhat";
-import { type Address, concat, type Hex, isHex, numberToHex, toHex, zeroHash } from "viem";
+import { type Address, concat, type Hex, isHex, keccak256, numberToHex, toHex, zeroHash } from "viem";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
 import { naiveElements } from "../core/naive/naive-elements.ts";
@@ -37,6 +37,12 @@ describe("Solidity and the vectors agree on", () => {
     };
     const id = await read[scheme]();
     expect(id).toBe(BigInt(tokenId ?? -1n));
+  });
+
+  // 2.1 * 10^77 modulo 2^256 is as large as a number of 78 digits that begins with 1.
+  it.each(["2", "3", "9"])("78 digits that begin with %s are no decimal, since they are above 2^256", async (lead) => {
+    const text = toHex(`${lead}1${"0".repeat(76)}`);
+    expect(await harness.read.mintmarkTokenId([text])).toBe(BigInt(keccak256(text)));
   });
 
   // Blobs that are no hex, too long, or empty never reach a token.
