@@ -174,7 +174,9 @@ abstract contract Settlement is Exit {
         for (uint256 i; i < batch; ++i) if (batches[i].mode == batches[batch].mode) ++number;
         VaultPath memory path;
         for (uint256 i; i < places.length; ++i) {
-            if (places[i].batch == batch && places[i].vault.assetType == assetType) path = places[i].path;
+            // The manifest lacks a vault of another chain, whatever its asset type.
+            bool same = places[i].vault.assetType == assetType && places[i].vault.chainId == block.chainid;
+            if (places[i].batch == batch && same) path = places[i].path;
         }
         return WithdrawalGroup(
             batches[batch].mode, number, batches[batch].header, assetType, path.assetIndex, path.assetSiblings, items
