@@ -102,7 +102,12 @@ export interface Issue {
 /** Most bad entries in one error. A request can have far more than anybody reads. */
 export const MAX_ISSUES = 100;
 
-/** The only error class of the core: a stable `code`, a sentence with the next step, and all bad entries. */
+/**
+ * The only error class of the core: a stable `code`, a sentence with the next step, and all bad entries.
+ *
+ * @example
+ * if (error instanceof MintmarkError && error.code === "quota_exceeded") askForMore();
+ */
 export class MintmarkError extends Error {
   override readonly name = "MintmarkError";
   readonly code: ErrorCode;

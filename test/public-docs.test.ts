@@ -58,6 +58,10 @@ function withoutDoc(exported: readonly Exported[]): string[] {
   });
 }
 
+function withoutExample(exported: readonly Exported[]): string[] {
+  return exported.filter(({ doc }) => !/@example\n \* \S/.test(doc)).map(({ file, name }) => `${file}: ${name}`);
+}
+
 const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as { exports: Record<string, string> };
 /** Generated from the OpenAPI document. */
 const GENERATED = "server/client/api.ts";
@@ -69,8 +73,10 @@ describe("what the package exports", () => {
     expect(withoutDoc(exported)).toEqual([]);
   });
 
-  it.each(Object.entries(exports))("from %s is shown by an example", (_, file) => {
-    expect(exportsOf(file).some(({ doc }) => doc.includes("@example"))).toBe(true);
+  it.each(Object.entries(exports))("from %s has an example of each function and class", (_, file) => {
+    const called = exportsOf(file).filter(({ kind }) => kind === "class" || kind.startsWith("function"));
+    expect(called.length).toBeGreaterThan(0);
+    expect(withoutExample(called)).toEqual([]);
   });
 
   it("as a noun of the engine has an example of its own", () => {
@@ -85,7 +91,7 @@ describe("what the package exports", () => {
       .flatMap(([, type]) => exported.find(({ name, kind }) => name === type && kind === "interface") ?? [])
       .filter(({ text }) => /\n {2}\w+\(/.test(text));
     expect(nouns.length).toBeGreaterThan(10);
-    expect(nouns.filter(({ doc }) => !doc.includes("@example")).map(({ name }) => name)).toEqual([]);
+    expect(withoutExample(nouns)).toEqual([]);
   });
 
   it("is found bare when it is", () => {
@@ -97,5 +103,8 @@ describe("what the package exports", () => {
       text: "{\n  /** Has one. */\n  a(): 1;\n  b(): 2;",
     };
     expect(withoutDoc([bare])).toEqual(["a.ts: Bare", "a.ts: Bare.b"]);
+    expect(withoutExample([bare, { ...bare, doc: "/**\n * Has one.\n *\n * @example\n * a();\n */" }])).toEqual([
+      "a.ts: Bare",
+    ]);
   });
 });

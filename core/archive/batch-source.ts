@@ -28,6 +28,10 @@ const BACKOFF = { firstMs: 500, maxMs: 10_000 };
 
 /**
  * A member's service or an engine's server. Both serve batch data to anyone under the same path, and limit the rate.
+ *
+ * @example
+ * const sources = [new HttpBatchSource("https://member.example")];
+ * const kit = await exportExitKit(await proveFromL1(vaultId, { l1, fromBlock, sources }), l1);
  */
 export class HttpBatchSource implements BatchSource {
   readonly name: string;

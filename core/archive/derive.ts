@@ -64,7 +64,13 @@ export function derivingOptions({
   return { leftOut, ...(blobs && { versionedHashes: blobs.versionedHashes }) };
 }
 
-/** Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1 refuses. */
+/**
+ * Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1 refuses.
+ *
+ * @example
+ * const { batchRoot, slots } = deriveBatch("zk-rollup", 12, data);
+ * if (batchRoot !== batchRootFromL1) throw new Error("not the data of this batch");
+ */
 export function deriveBatch(
   mode: Mode,
   batchNumber: number,

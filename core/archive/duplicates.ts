@@ -33,6 +33,10 @@ const MOST_NAMED = 3;
 /**
  * Voids every committed vault of an ERC-721 token of the portal's chain but the first. Returns the number of voided
  * vaults. Continues after a refusal by L1, and throws at the end.
+ *
+ * @example
+ * await follow({ archive, l1, fromBlock });
+ * const voided = await voidDuplicates({ archive, portal: l1 });
  */
 export async function voidDuplicates({ archive, portal, onVoided, signal }: VoidOptions): Promise<number> {
   const failures: unknown[] = [];

@@ -34,6 +34,10 @@ export interface FollowOptions extends DataSources {
  * missing data.
  *
  * @throws MintmarkError `l1_failed` when the chain is unreachable; `store_mismatch` for another chain than before
+ *
+ * @example
+ * const archive = await Archive.open({ store, l1 });
+ * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
 export async function follow(options: FollowOptions): Promise<void> {
   const { archive, l1, fromBlock, onProgress, signal } = options;

@@ -2,8 +2,8 @@
 export { Archive, type ArchiveOptions } from "./archive.ts";
 export { type BatchSource, HttpBatchSource } from "./batch-source.ts";
 export { BeaconNode, BlobFolder, type BlobPlace, type BlobSource } from "./blob-source.ts";
-export { CommittedData, type DataSources } from "./committed-data.ts";
-export { committedProof, type DerivedBatch, deriveBatch, isBatch } from "./derive.ts";
+export type { DataSources } from "./committed-data.ts";
+export { type DerivedBatch, deriveBatch } from "./derive.ts";
 export { type VoidedDuplicate, type VoidingPortal, type VoidOptions, voidDuplicates } from "./duplicates.ts";
 export { type FollowOptions, follow, type Progress } from "./follow.ts";
 export { type RebuildOptions, type RebuildReport, rebuild } from "./rebuild.ts";

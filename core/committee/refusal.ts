@@ -19,7 +19,12 @@ export const REFUSAL_REASONS = [
 /** Why a signature was refused. */
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** A committee member or an issuer refuses to sign a batch. */
+/**
+ * A committee member or an issuer refuses to sign a batch.
+ *
+ * @example
+ * if (error instanceof Refusal) reply.code(422).send({ reason: error.reason, detail: error.message });
+ */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly reason: RefusalReason;

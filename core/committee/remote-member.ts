@@ -16,7 +16,13 @@ export interface RemoteMemberOptions {
   readonly settlement: Settlement;
 }
 
-/** A committee member that runs as a separate service. The collector limits the time of a request. */
+/**
+ * A committee member that runs as a separate service. The collector limits the time of a request.
+ *
+ * @example
+ * const member = new RemoteMember({ address, url: "https://member.example", operator, settlement });
+ * const committee = collectAttestations({ members: [member], threshold: 1, l1 });
+ */
 export class RemoteMember implements MemberClient {
   readonly address: Address;
   readonly #service: MemberService;

@@ -23,6 +23,10 @@ export interface AttestationRequest extends ValidiumBatchMessage {
 
 /**
  * The `AttestationRequest` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ *
+ * @example
+ * const request = attestationRequestTypedData(settlement, { ...batch, history, sequence, epoch });
+ * const isOperators = (await requestSigner(request, signature)) === operatorAddress;
  */
 export function attestationRequestTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
@@ -39,7 +43,12 @@ export function attestationRequestTypedData(
   } as const;
 }
 
-/** The account that signed the typed data of a request. Throws `credentials_invalid` for an invalid signature. */
+/**
+ * The account that signed the typed data of a request. Throws `credentials_invalid` for an invalid signature.
+ *
+ * @example
+ * const signer = await requestSigner(consentRequestTypedData(settlement, batch), signature);
+ */
 export async function requestSigner(request: TypedDataDefinition, signature: Hex): Promise<Address> {
   try {
     return (await recoverTypedDataAddress({ ...request, signature })).toLowerCase() as Address;

@@ -70,7 +70,12 @@ export function exitKitToJson({ settlement, token, vault, header, siblings, asse
 /** The content of a kit file. */
 export type ExitKitJson = ReturnType<typeof exitKitToJson>;
 
-/** Checks the parts of a kit against each other, without L1. Throws `validation_failed` that names the mismatch. */
+/**
+ * Checks the parts of a kit against each other, without L1. Throws `validation_failed` that names the mismatch.
+ *
+ * @example
+ * requireWholeKit(parseExitKit(await file.text()));
+ */
 export function requireWholeKit(kit: ExitKit): void {
   requireFittingParts(kit);
   const { vault, header, siblings, assetPath } = kit;

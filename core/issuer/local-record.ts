@@ -41,6 +41,10 @@ const ID = /^[\x21-\x7e]{1,255}$/;
  * mint/<id>        JSON: a recorded mint
  * recorded/<line>  decimal: base units that are recorded of a token, owner and blob
  * ```
+ *
+ * @example
+ * const record = new LocalMintRecord(store);
+ * await record.record([{ id: "order-17", token, owner, amount: 1n, tokenId: 17n }]);
  */
 export class LocalMintRecord extends UsageBook {
   /**

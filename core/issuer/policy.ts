@@ -20,6 +20,10 @@ export interface AssetPolicy {
 /**
  * An issuer's rules, for an application without a record of its mints. Within the rules the operator can mint what
  * nobody asked for. A token without rules is refused.
+ *
+ * @example
+ * const record = new MintPolicy(store, [{ token, ids: [{ first: 1n, last: 10_000n }], perDay: 500n }]);
+ * const issuer = await Issuer.open({ account, store, l1, record });
  */
 export class MintPolicy extends UsageBook {
   readonly #rules: ReadonlyMap<string, AssetPolicy>;

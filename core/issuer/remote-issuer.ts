@@ -26,7 +26,12 @@ export interface RemoteIssuerOptions {
 /** An operator's claim about a batch when it asks for a consent. */
 export type ConsentRequest = Pick<ClaimedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
 
-/** The operator's signed request. Without it, a stranger's batch could fill the issuer's store. */
+/**
+ * The operator's signed request. Without it, a stranger's batch could fill the issuer's store.
+ *
+ * @example
+ * const signature = await operator.signTypedData(consentRequestTypedData(settlement, batch));
+ */
 export function consentRequestTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   { mode, batchNumber, batchRoot, vaultCount, dataHash }: ConsentRequest,
@@ -53,7 +58,13 @@ export function consentRequestTypedData(
   } as const;
 }
 
-/** An issuer that runs as its own service. The caller sets the time limit. */
+/**
+ * An issuer that runs as its own service. The caller sets the time limit.
+ *
+ * @example
+ * const issuer = new RemoteIssuer({ address, url: "https://issuer.example", operator, settlement });
+ * await new Settler({ engine, l1, committee, issuers: [issuer], fromBlock }).run(signal);
+ */
 export class RemoteIssuer implements IssuerClient {
   readonly address: Address;
   readonly #service: MemberService;

@@ -113,7 +113,12 @@ export function keccak(): Keccak {
   return shared;
 }
 
-/** {@link Keccak.keccak256} of the shared instance. */
+/**
+ * {@link Keccak.keccak256} of the shared instance.
+ *
+ * @example
+ * const dataHash = bytesToHex(keccak256(data));
+ */
 export function keccak256(message: Uint8Array): Uint8Array<ArrayBuffer> {
   return keccak().keccak256(message);
 }

@@ -65,7 +65,7 @@ class ThreadDied extends MintmarkError {}
  * @example
  * // One thread for the engine and the chain. Whoever opens it closes it, after both.
  * const kzg = new KzgThread();
- * const engine = await openEngine({ store, settlement, kzg });
+ * const engine = await openEngine({ ...options, kzg });
  * const l1 = await connectL1({ rpc, contract, account, finality, kzg });
  */
 export class KzgThread implements Kzg {

@@ -54,6 +54,10 @@ export async function connectL1(options: L1WriteOptions): Promise<ViemCommitter>
 /**
  * Connects to the contract that pays a vault, settlement contract or mirror, for the owner's own withdrawal. Rejects
  * with `l1_failed`.
+ *
+ * @example
+ * const portal = await connectPortal({ rpc, contract, chainId: 1n, account: owner });
+ * await exitWithKit({ kit, l1: portal, account: owner.address });
  */
 export async function connectPortal(options: L1WriteOptions): Promise<OwnerPortal> {
   return new ViemCommitter(await connectTo(options), options.account, options);

@@ -28,7 +28,12 @@ export async function askL1<T>(doing: string, exchange: () => Promise<T>): Promi
   }
 }
 
-/** Whether the chain gave no answer, so that a retry may help: no connection, a time-out, or a busy node. */
+/**
+ * Whether the chain gave no answer, so that a retry may help: no connection, a time-out, or a busy node.
+ *
+ * @example
+ * if (!isUnreachable(error)) throw error; // else try again later
+ */
 export function isUnreachable(error: unknown): boolean {
   const cause = error instanceof MintmarkError ? error.cause : error;
   if (!(cause instanceof BaseError)) return false;

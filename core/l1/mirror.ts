@@ -36,7 +36,13 @@ export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror
   return new ViemMirror(connection, source, options);
 }
 
-/** Connects to a `StateMirror` for reading what an exit kit needs. Rejects with `l1_failed`. */
+/**
+ * Connects to a `StateMirror` for reading what an exit kit needs. Rejects with `l1_failed`.
+ *
+ * @example
+ * const mirror = await readMirror({ rpc: "http://127.0.0.1:8546", contract });
+ * const kit = await exportExitKit(await proofOnMirror(proof, mirror), mirror);
+ */
 export async function readMirror(options: L1Options): Promise<MirrorReader> {
   return new ViemMirrorReader(await connectTo(options));
 }
@@ -44,6 +50,10 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
 /**
  * {@link MirrorContract} over a viem client and one account. A mirror has the settlement contract's withdrawal
  * functions, so the same code sends withdrawals to both.
+ *
+ * @example
+ * const mirror: ViemMirror = await connectMirror({ rpc, contract, account: relayer });
+ * await advanceMirror({ source, mirror, committee });
  */
 export class ViemMirror extends ViemCommitter implements MirrorContract {
   readonly source: MirrorIdentity;

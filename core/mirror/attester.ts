@@ -46,7 +46,13 @@ export class MirrorAttester implements AttesterClient {
   }
 }
 
-/** The client of a member's service that signs for mirrors. */
+/**
+ * The client of a member's service that signs for mirrors.
+ *
+ * @example
+ * const committee = { members: [new RemoteAttester({ address, url: "https://member.example" })], threshold: 1 };
+ * await advanceMirror({ source, mirror, committee });
+ */
 export class RemoteAttester implements AttesterClient {
   readonly address: Address;
   readonly #service: MemberService;

@@ -16,6 +16,9 @@ export interface MirrorVoidOptions extends Omit<VoidOptions, "portal"> {
  * Voids on a mirror every vault of an ERC-721 token of its chain but the first, like `voidDuplicates` on the settlement
  * chain. A vault matures from the time when the mirror accepted its batch, imported or not. Another's import could be
  * too late, so this imports both batches. Skips batches that the mirror has not accepted yet.
+ *
+ * @example
+ * const voided = await voidOnMirror({ archive, source: new SourceHistory(l1, fromBlock), mirror });
  */
 export function voidOnMirror({ source, mirror, ...options }: MirrorVoidOptions): Promise<number> {
   const asImported = async (proven: ProvenVault, signal?: AbortSignal): Promise<ProvenVault> => {

@@ -2,7 +2,7 @@
 
 export { type AttesterClient, MirrorAttester, type MirrorIdentity, RemoteAttester } from "./attester.ts";
 export type { AttesterCommittee } from "./collector.ts";
-export { type MirrorContract, type MirrorReader, type MirrorStep, stepOf } from "./contract.ts";
+export type { MirrorContract, MirrorReader, MirrorStep } from "./contract.ts";
 export { type MirrorVoidOptions, voidOnMirror } from "./duplicates.ts";
 export { type Growth, SourceHistory } from "./history.ts";
 export {

@@ -21,6 +21,10 @@ export interface RelayOptions {
 /**
  * Brings a mirror to the newest final state of its source. Returns the number of steps: one for each run of commits of
  * one mode. Reads the mirror's position each time, so anyone may relay, and a restarted relayer repeats nothing.
+ *
+ * @example
+ * const mirror = await connectMirror({ rpc, contract, account: relayer });
+ * await advanceMirror({ source: new SourceHistory(l1, fromBlock), mirror, committee });
  */
 export async function advanceMirror({ source, mirror, committee, onStep, signal }: RelayOptions): Promise<number> {
   requireMirrorOf(mirror, source);
@@ -48,6 +52,9 @@ export async function advanceMirror({ source, mirror, committee, onStep, signal 
  * Imports a batch's header into the mirror, unless it is there. Vaults are withdrawn there with the returned header.
  *
  * @throws MintmarkError `proof_not_ready` while the mirror has not been advanced to the batch
+ *
+ * @example
+ * const header = await importBatch({ source, mirror }, "validium", 12);
  */
 export async function importBatch(
   { source, mirror }: Pick<RelayOptions, "source" | "mirror">,
@@ -78,6 +85,10 @@ export interface ImportProgress {
  * Imports every batch that the mirror has accepted, so owners need only withdraw. Returns the batches that it imported.
  *
  * @param progress - begins with no steps; each call moves it on
+ *
+ * @example
+ * const progress = { steps: 0 };
+ * const imported = await importBatches({ source, mirror }, progress); // ["validium-12"]
  */
 export async function importBatches(
   options: Pick<RelayOptions, "source" | "mirror">,
@@ -102,6 +113,10 @@ export async function importBatches(
  * A vault's proof for a mirror: the source's siblings, with the mirror's header. `exportExitKit` makes a kit of it.
  *
  * @throws MintmarkError `proof_not_ready` while the mirror has not imported the batch
+ *
+ * @example
+ * const proof = await proofOnMirror(await engine.proofs.vault(vaultId), mirror);
+ * const kit = await exportExitKit(proof, mirror);
  */
 export async function proofOnMirror(
   proof: BatchVaultProof,

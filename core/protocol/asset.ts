@@ -31,6 +31,9 @@ const ASSET_ID_FLAGS: Readonly<Record<Standard, bigint>> = {
  *
  * @param quantum - base units of one quantized unit: 1 to 2^128 - 1; 1 for ERC-721 and ERC-1155
  * @throws MintmarkError `validation_failed` for a bad address or quantum
+ *
+ * @example
+ * const type = assetType("erc20", token, 1_000n); // one unit is 1,000 base units
  */
 export function assetType(standard: Standard, token: Address, quantum: bigint): Hash {
   requireBigint("quantum", quantum, 1n, MAX_QUANTUM);
@@ -49,6 +52,9 @@ export function assetType(standard: Standard, token: Address, quantum: bigint): 
  * bits, with the flags of the standard above.
  *
  * @param blob - the identifier text's bytes as hex
+ *
+ * @example
+ * const id = mintableAssetId("erc721", assetType("erc721", token, 1n), "0x3137"); // of the blob "17"
  */
 export function mintableAssetId(standard: Standard, type: Hash, blob: Hex): Hash {
   const preimage = new Uint8Array(MINTABLE_PREFIX.length + 64);

@@ -35,6 +35,9 @@ export interface Attestation extends CommitteeMembers {
 /**
  * `keccak256(0x05 ‖ epoch(8) ‖ threshold(1) ‖ memberCount(1) ‖ members(20 each))`. Throws `validation_failed` unless
  * the members ascend and can reach the threshold.
+ *
+ * @example
+ * const isInForce = committeeHash(1n, { threshold: 2, members }) === hashFromL1;
  */
 export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMembers): Hash {
   requireBigint("epoch", epoch, 0n, MAX_UINT64);
@@ -55,6 +58,9 @@ export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMe
  *
  * @throws MintmarkError `validation_failed` for members or signatures that do not ascend, a number of signatures other
  *   than the threshold, or a high s
+ *
+ * @example
+ * const attestation = encodeAttestation({ threshold: 1, members, signatures: [{ memberIndex: 0, r, vs }] });
  */
 export function encodeAttestation({ threshold, members, signatures }: Attestation): Hex {
   requireCommittee(threshold, members);

@@ -83,7 +83,12 @@ export const BATCH_DATA_REASONS = {
 /** A key of {@link BATCH_DATA_REASONS}. */
 export type BatchDataReason = keyof typeof BATCH_DATA_REASONS;
 
-/** Batch data that breaks the grammar, or that L1 and the committee refuse. */
+/**
+ * Batch data that breaks the grammar, or that L1 and the committee refuse.
+ *
+ * @example
+ * if (error instanceof BatchDataError) console.log(error.reason, error.offset); // "truncated", 812
+ */
 export class BatchDataError extends Error {
   override readonly name = "BatchDataError";
   readonly reason: BatchDataReason;

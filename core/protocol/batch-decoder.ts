@@ -56,7 +56,13 @@ export function decodeBatchData(data: Uint8Array, options: DecodeOptions = {}): 
   return decodeBatch(data, options).slots;
 }
 
-/** {@link decodeBatchData}, with the batch's manifest. */
+/**
+ * {@link decodeBatchData}, with the batch's manifest.
+ *
+ * @example
+ * const { slots, assets } = decodeBatch(data);
+ * const vaults = placeVaults(slots, "zk-rollup", 12);
+ */
 export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): DecodedBatch {
   const input = new BatchInput(data);
   if (input.uint8() !== BATCH_DATA_VERSION) throw new BatchDataError("version_unknown", 0);
@@ -71,7 +77,13 @@ export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): Deco
   return { slots, assets: assets.map(({ chainId, assetType }) => ({ chainId, assetType })) };
 }
 
-/** Adds the vault ids that follow from mode and batch number. */
+/**
+ * Adds the vault ids that follow from mode and batch number.
+ *
+ * @example
+ * const vaults = placeVaults(decodeBatch(data).slots, "zk-rollup", 12);
+ * const tree = new BatchTree(vaultLeaves(vaults));
+ */
 export function placeVaults(
   entries: readonly (VaultEntry | null)[],
   mode: Mode,

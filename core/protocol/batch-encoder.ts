@@ -27,6 +27,10 @@ import { BlobKind, OwnerClass } from "./run-forms.ts";
  *   packing digits pays only if calldata costs more than unpacking
  * @throws MintmarkError `validation_failed`, `amount_out_of_range`, `blob_invalid` or `batch_too_large` (more than 255
  *   assets)
+ *
+ * @example
+ * const data = encodeBatchData([{ chainId: 1n, owner, assetType, amount: 1n, blob: "0x3137" }, null]);
+ * decodeBatchData(data).length; // 2 slots; the second one is void
  */
 export function encodeBatchData(slots: readonly (VaultEntry | null)[], least: "bytes" | "gas" = "bytes"): Uint8Array {
   return encodeBatchColumns(readColumns(slots), new EntryRecords(slots), least);

@@ -14,7 +14,7 @@ export const PAGE_HEIGHT = 8;
  *
  * @example
  * const tree = new BatchTree(vaultLeaves(vaults));
- * const proof = proveVault(tree, vault);
+ * const proof = proveVault({ tree, assets }, vault);
  */
 export class BatchTree implements TreeNodes {
   /** Slots of the batch, 1 to 2^20. */

@@ -39,6 +39,10 @@ export interface BlobBatch {
  *
  * @param slots - in order; null for a void one
  * @throws MintmarkError `batch_too_large` when six blobs do not hold them, or no element holds a minting blob
+ *
+ * @example
+ * const data = blobBatchData(encodeBlobBatch(slots));
+ * const vaults = placeVaults(decodeBlobBatch(data).slots, "zk-rollup", 12);
  */
 export function encodeBlobBatch(slots: readonly (VaultEntry | null)[]): BlobBatch {
   requireInteger("number of slots", slots.length, 1, MAX_BLOB_VAULTS);
@@ -70,6 +74,9 @@ export function encodeBlobBatch(slots: readonly (VaultEntry | null)[]): BlobBatc
  * The slots of a blob batch, each read by itself: null for a void one, and for an element that pays nobody.
  *
  * @param standardOf - with it, the slots that L1 refuses for their asset's standard are null too
+ *
+ * @example
+ * const vaults = placeVaults(blobSlots(readBlobBatchData(data)), "zk-rollup", 12);
  */
 export function blobSlots(
   { vaultCount, assets, elements }: BlobBatch,
@@ -89,7 +96,12 @@ export function blobSlots(
   });
 }
 
-/** A blob batch as members, servers and archives keep it: `0x02 ‖ vaultCount(4) ‖ assetCount(2) ‖ assets ‖ blobs`. */
+/**
+ * A blob batch as members, servers and archives keep it: `0x02 ‖ vaultCount(4) ‖ assetCount(2) ‖ assets ‖ blobs`.
+ *
+ * @example
+ * await writeFile("zk-rollup-12", blobBatchData(encodeBlobBatch(slots)));
+ */
 export function blobBatchData({ vaultCount, assets, elements }: BlobBatch): Uint8Array {
   const packed = packAssets(assets);
   const data = new Uint8Array(HEAD_BYTES + packed.length + elements.length);
@@ -102,7 +114,12 @@ export function blobBatchData({ vaultCount, assets, elements }: BlobBatch): Uint
   return data;
 }
 
-/** Whether data is that of a blob batch, by its first byte. */
+/**
+ * Whether data is that of a blob batch, by its first byte.
+ *
+ * @example
+ * const { slots } = isBlobBatchData(data) ? decodeBlobBatch(data) : decodeBatch(data);
+ */
 export function isBlobBatchData(data: Uint8Array): boolean {
   return data[0] === BLOB_DATA_VERSION;
 }
@@ -112,6 +129,9 @@ export function isBlobBatchData(data: Uint8Array): boolean {
  * them.
  *
  * @throws BatchDataError with the reason and the offset
+ *
+ * @example
+ * const blobs = blobsIn(readBlobBatchData(data));
  */
 export function readBlobBatchData(data: Uint8Array): BlobBatch {
   if (!isBlobBatchData(data)) throw new BatchDataError("version_unknown", 0);
@@ -165,14 +185,24 @@ export function trustedSlots(data: Uint8Array): readonly (VaultEntry | null)[] {
   return isBlobBatchData(data) ? decodeBlobBatch(data).slots : decodeBatchData(data);
 }
 
-/** The blobs of a batch, as views. */
+/**
+ * The blobs of a batch, as views.
+ *
+ * @example
+ * const [first] = blobsIn(readBlobBatchData(data)); // 131,072 bytes
+ */
 export function blobsIn({ elements }: Pick<BlobBatch, "elements">): Uint8Array[] {
   return Array.from({ length: elements.length / BLOB_BYTES }, (_, i) =>
     elements.subarray(i * BLOB_BYTES, (i + 1) * BLOB_BYTES),
   );
 }
 
-/** keccak-256 of a manifest's packed assets; part of a blob batch's content. */
+/**
+ * keccak-256 of a manifest's packed assets; part of a blob batch's content.
+ *
+ * @example
+ * const content = blobContent(vaultCount, manifestHash(assets), versionedHashes);
+ */
 export function manifestHash(assets: readonly AssetId[]): Hash {
   return bytesToHex(keccak256(packAssets(assets)));
 }
@@ -182,6 +212,10 @@ export function manifestHash(assets: readonly AssetId[]): Hash {
  * names its asset by a place in the manifest, so the content binds the whole manifest.
  *
  * @throws MintmarkError `validation_failed` for a value out of bounds
+ *
+ * @example
+ * const content = blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
+ * const root = batchRoot("blobs", manifestRoot(assets), content);
  */
 export function blobContent(vaultCount: number, manifestHash: Hash, versionedHashes: readonly Hash[]): Hash {
   requireInteger("number of blobs", versionedHashes.length, 1, MAX_BATCH_BLOBS);

@@ -30,6 +30,9 @@ const COLON = 0x3a;
  * or without `0x`; the empty string becomes `0x`.
  *
  * @throws MintmarkError `blob_invalid` when it is not hex of whole bytes, or longer than 255 bytes
+ *
+ * @example
+ * canonicalBlob("7B31377D"); // "0x7b31377d"
  */
 export function canonicalBlob(input: string): Hex {
   const lower = input.toLowerCase();

@@ -38,7 +38,13 @@ export interface StateRoots extends StateCounts {
   readonly rootRollup: Hash;
 }
 
-/** `keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32))`. Throws `validation_failed`. */
+/**
+ * `keccak256(0x02 ‖ batchNumber(8) ‖ vaultCount(4) ‖ dataHash(32) ‖ batchRoot(32))`. Throws `validation_failed`.
+ *
+ * @example
+ * const leaf = stateLeaf({ batchNumber: 12, vaultCount, dataHash, batchRoot });
+ * tree.append(hexToBytes(leaf));
+ */
 export function stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }: StateLeafContent): Hash {
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
   requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
@@ -55,6 +61,10 @@ export function stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }: Stat
 /**
  * The commitment to everything that a settlement contract has accepted: `keccak256(0x03 ‖ 0x01 ‖ chainId(8) ‖
  * contract(20) ‖ rootValidium ‖ rootRollup ‖ countValidium(8) ‖ countRollup(8))`. Throws `validation_failed`.
+ *
+ * @example
+ * const state = await l1.state();
+ * stateCommitment(l1.settlement, state) === state.commitment; // true
  */
 export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contract">, state: StateRoots): Hash {
   requireBigint("chainId", settlement.chainId, 0n, MAX_UINT64);
@@ -73,7 +83,13 @@ export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contra
   return bytesToHex(keccak256(preimage));
 }
 
-/** The history before the first commit: the commitment to the empty state. Throws `validation_failed`. */
+/**
+ * The history before the first commit: the commitment to the empty state. Throws `validation_failed`.
+ *
+ * @example
+ * let history = emptyHistory(settlement);
+ * for (const batch of commits) history = nextHistory(history, batch.mode, stateLeaf(batch));
+ */
 export function emptyHistory(settlement: Pick<Settlement, "chainId" | "contract">): Hash {
   const root = bytesToHex(zeroRoot(MAX_HEIGHT));
   return stateCommitment(settlement, { rootValidium: root, rootRollup: root, countValidium: 0, countRollup: 0 });
@@ -98,6 +114,9 @@ export function nextHistory(history: Hash, mode: Mode, leaf: Hash): Hash {
 /**
  * The hash that L1 stores of a committed batch:
  * `keccak256(0x04 ‖ batchRoot(32) ‖ vaultCount(4) ‖ committedAt(8) ‖ sequence(8))`. Throws `validation_failed`.
+ *
+ * @example
+ * const isCommitted = batchHeaderHash({ batchRoot, vaultCount, committedAt, sequence }) === hashFromL1;
  */
 export function batchHeaderHash(header: BatchHeader): Hash {
   requireInteger("vaultCount", header.vaultCount, 1, MAX_BATCH_VAULTS);

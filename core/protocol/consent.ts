@@ -36,6 +36,9 @@ export const ISSUER_CONSENT_TYPE = {
  *
  * @param assets - strictly ascending by chain and asset type, 1 to 255
  * @throws MintmarkError `validation_failed` for assets that do not ascend, or a value out of bounds
+ *
+ * @example
+ * const hash = assetsHash([{ chainId: 1n, assetType, issuerEpoch: 1n }]);
  */
 export function assetsHash(assets: readonly ConsentAsset[]): Hash {
   requireInteger("number of assets", assets.length, 1, MAX_BATCH_ASSETS);
@@ -56,6 +59,10 @@ export function assetsHash(assets: readonly ConsentAsset[]): Hash {
  * The `IssuerConsent` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
  *
  * @param domain - the settlement contract
+ *
+ * @example
+ * const consent = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
+ * const signature = await issuer.signTypedData(consentTypedData(settlement, consent));
  */
 export function consentTypedData(domain: Pick<Settlement, "chainId" | "contract">, consent: IssuerConsent) {
   requireInteger("batchNumber", consent.batchNumber, 0, MAX_BATCH_NUMBER);

@@ -36,6 +36,10 @@ export interface TreeState {
  * Proves that batch `batchNumber` was appended to the tree of the batches before it.
  *
  * @throws MintmarkError `validation_failed` when there is no such batch
+ *
+ * @example
+ * const proof = proveBatch(history, 12);
+ * verifyBatchProof(bytesToHex(history.root(12)), bytesToHex(history.root(13)), proof); // true
  */
 export function proveBatch(history: StateHistory, batchNumber: number): BatchProof {
   const stateLeaf = history.leaf(batchNumber);
@@ -46,7 +50,12 @@ export function proveBatch(history: StateHistory, batchNumber: number): BatchPro
   return proof;
 }
 
-/** Whether the proof's leaf leads from the old root to the new one. Does not prove that L1 accepted it. */
+/**
+ * Whether the proof's leaf leads from the old root to the new one. Does not prove that L1 accepted it.
+ *
+ * @example
+ * if (!verifyBatchProof(rootBefore, rootAfter, proof)) throw new Error("not an append");
+ */
 export function verifyBatchProof(oldRoot: Hash, newRoot: Hash, proof: BatchProof): boolean {
   return holds(() => {
     requireInteger("batchNumber", proof.batchNumber, 0, MAX_STATE_LEAVES - 1);
@@ -62,6 +71,10 @@ export function verifyBatchProof(oldRoot: Hash, newRoot: Hash, proof: BatchProof
  * Proves that the tree at `newCount` extends the tree at `oldCount`.
  *
  * @throws MintmarkError `validation_failed` unless `oldCount <= newCount <= history.count`
+ *
+ * @example
+ * const proof = proveConsistency(history, older.count, newer.count);
+ * verifyConsistency(older, newer, proof); // true
  */
 export function proveConsistency(
   history: StateHistory,
@@ -89,6 +102,9 @@ export function proveConsistency(
  * path of p by a zero subtree. Then `oldRoot = fold(0, m, mask(atOld, m))` and
  * `newRoot = fold(leaf, m, atOld) = fold(0, n, mask(atNew, n))`. A root alone does not fix its count, since an empty
  * position reads like a zero leaf. Take both from a commitment (see {@link verifyStateConsistency}).
+ *
+ * @example
+ * verifyConsistency({ root: oldRoot, count: 12 }, { root: newRoot, count: 40 }, proof); // true
  */
 export function verifyConsistency(older: TreeState, newer: TreeState, proof: ConsistencyProof): boolean {
   return holds(() => {
@@ -114,7 +130,14 @@ export interface StateConsistencyProof {
   readonly rollup: ConsistencyProof;
 }
 
-/** Whether a later state commitment of a settlement contract extends an earlier one in both modes. */
+/**
+ * Whether a later state commitment of a settlement contract extends an earlier one in both modes.
+ *
+ * @example
+ * const { older, newer, proof } = await engine.proofs.consistency(countsOfLastWeek);
+ * const at = (state: EngineState) => ({ commitment: state.commitment, state });
+ * verifyStateConsistency(engine.settlement, at(older), at(newer), proof); // true
+ */
 export function verifyStateConsistency(
   settlement: Pick<Settlement, "chainId" | "contract">,
   older: { readonly commitment: Hash; readonly state: StateRoots },

@@ -5,7 +5,12 @@ import type { Hash, Hex } from "../model.ts";
 /** Bytes of a hash, a tree node or a storage word. */
 export const HASH_BYTES = 32;
 
-/** `0x` and lower-case hex of `bytes`. */
+/**
+ * `0x` and lower-case hex of `bytes`.
+ *
+ * @example
+ * bytesToHex(new TextEncoder().encode("17")); // "0x3137"
+ */
 export function bytesToHex(bytes: Uint8Array): Hex {
   return `0x${bareHex(bytes)}`;
 }
@@ -15,6 +20,9 @@ export function bytesToHex(bytes: Uint8Array): Hex {
  *
  * @param length - the number of bytes it must have; any when left out
  * @throws MintmarkError `validation_failed` when it is not hex or not of that length
+ *
+ * @example
+ * const root = hexToBytes(batchRoot, 32);
  */
 export function hexToBytes(hex: string, length?: number): Uint8Array {
   const bytes = new Uint8Array(Math.max(0, (hex.length - 2) >> 1));

@@ -10,7 +10,7 @@ export {
 export { BATCH_DATA_REASONS, BatchDataError, type BatchDataReason, type VaultEntry } from "./batch-data.ts";
 export { type DecodedBatch, type DecodeOptions, decodeBatch, decodeBatchData, placeVaults } from "./batch-decoder.ts";
 export { encodeBatchData } from "./batch-encoder.ts";
-export { BatchTree, PAGE_HEIGHT, PagedBatchTree } from "./batch-tree.ts";
+export { BatchTree } from "./batch-tree.ts";
 export { canonicalBlob, MAX_BLOB_BYTES, tokenIdOf } from "./blob.ts";
 export {
   type BlobBatch,
@@ -22,18 +22,43 @@ export {
   readBlobBatchData,
 } from "./blob-batch.ts";
 export { batchHeaderHash, emptyHistory, nextHistory, stateCommitment, stateLeaf } from "./commitment.ts";
-export * from "./consent.ts";
+export { assetsHash, consentTypedData, type IssuerConsent } from "./consent.ts";
 export * from "./consistency.ts";
 export { keccak256 } from "./hash.ts";
 export { bytesToHex, hexToBytes } from "./hex.ts";
 export { type BlobProof, type Opening, verifyBlob, verifyOpening, versionedHash } from "./kzg.ts";
-export * from "./manifest.ts";
-export * from "./multiproof.ts";
+export { batchRoot, compareAssets, kindOf, manifestPath, manifestRoot } from "./manifest.ts";
 export { elementPlaces, type OpenableBatch, type OpenedVault, openedProof } from "./opening.ts";
 export * from "./proof.ts";
 export * from "./quantized.ts";
-export * from "./receipt.ts";
+export {
+  type MintReceipt,
+  type MintReply,
+  type ReceiptMessage,
+  type ReceiptSigner,
+  type ReceiptVault,
+  receiptOf,
+  receiptTypedData,
+  type VaultReceipt,
+  verifyReceipt,
+} from "./receipt.ts";
 export { isSignedBy } from "./signature.ts";
 export { StateHistory, StateTree } from "./state-tree.ts";
-export * from "./typed-data.ts";
+export {
+  type ClaimMessage,
+  claimDigest,
+  claimTypedData,
+  MAX_LISTED_VAULTS,
+  type MirroredStateMessage,
+  mirroredStateTypedData,
+  TYPED_DATA_TYPES,
+  type ValidiumBatchMessage,
+  validiumBatchTypedData,
+  type WithdrawalListMessage,
+  type WithdrawalMessage,
+  withdrawalDigest,
+  withdrawalListDigest,
+  withdrawalListTypedData,
+  withdrawalTypedData,
+} from "./typed-data.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

@@ -49,7 +49,12 @@ export function evaluationPoint(index: number): bigint {
   return Fr.pow(OMEGA, BigInt(reversed));
 }
 
-/** EIP-4844's hash of a commitment, by which contracts and blocks name a blob. */
+/**
+ * EIP-4844's hash of a commitment, by which contracts and blocks name a blob.
+ *
+ * @example
+ * const isOnL1 = versionedHashes.includes(versionedHash(commitment));
+ */
 export function versionedHash(commitment: Hex): Hash {
   const hash = sha256(hexToBytes(commitment, POINT_BYTES));
   hash[0] = KZG_VERSION;
@@ -59,6 +64,9 @@ export function versionedHash(commitment: Hex): Hash {
 /**
  * Whether the blob with this versioned hash has this element, with its proof. Checks as the precompile does, in
  * JavaScript alone: about 0.1 s. False for anything malformed.
+ *
+ * @example
+ * const isInBlob = verifyOpening(versionedHash(commitment), { index: 7, element, commitment, proof });
  */
 export function verifyOpening(hash: Hash, { index, element, commitment, proof }: Opening): boolean {
   try {
@@ -83,7 +91,7 @@ export interface BlobProof {
  * setup's 4,096 points: about 0.2 s. False for anything malformed.
  *
  * @example
- * const intact = blobsIn(batch).every((blob, i) => verifyBlob(versionedHashes[i], blob, proofs[i]));
+ * const isIntact = verifyBlob(hashFromL1, blob, { commitment, proof });
  */
 export function verifyBlob(hash: Hash, blob: Uint8Array, { commitment, proof }: BlobProof): boolean {
   try {

@@ -16,13 +16,24 @@ const MANIFEST_LEAF_PREFIX = 0x07;
 /** Prefix 1, chain id 8, asset type 32. */
 const MANIFEST_LEAF_BYTES = 41;
 
-/** The kind of a batch. */
+/**
+ * The kind of a batch.
+ *
+ * @example
+ * kindOf("zk-rollup"); // "calldata"
+ * kindOf("zk-rollup", true); // "blobs"
+ */
 export function kindOf(mode: Mode, inBlobs = false): BatchKind {
   if (inBlobs) return "blobs";
   return mode === "validium" ? "validium" : "calldata";
 }
 
-/** `keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32))`. Throws `validation_failed` for a malformed hash. */
+/**
+ * `keccak256(0x06 ‖ kind(1) ‖ manifestRoot(32) ‖ content(32))`. Throws `validation_failed` for a malformed hash.
+ *
+ * @example
+ * const root = batchRoot(kindOf("validium"), manifestRoot(assets), bytesToHex(tree.root));
+ */
 export function batchRoot(kind: BatchKind, manifestRoot: Hash, content: Hash): Hash {
   return rootOfKind(BATCH_KINDS.indexOf(kind), manifestRoot, content);
 }
@@ -50,6 +61,9 @@ export function manifestLeaf(asset: AssetId): Hash {
  * @param assets - the assets of the batch's vaults, strictly ascending by chain and asset type, at most 255
  * @param leftOut - indexes of the assets whose leaf L1 has set to zero
  * @throws MintmarkError `validation_failed` for assets that do not ascend, too many assets, or an invalid index
+ *
+ * @example
+ * const root = manifestRoot(assets, [2]); // L1 has left out the third asset
  */
 export function manifestRoot(assets: readonly AssetId[], leftOut: readonly number[] = []): Hash {
   return topOf(levelsOver(leavesOf(assets, leftOut)));
@@ -88,7 +102,12 @@ export function manifestRootOf(asset: AssetId, { index, siblings }: AssetPath): 
   return bytesToHex(foldPath(hexToBytes(manifestLeaf(asset)), index, packHashes(siblings)));
 }
 
-/** Order of a manifest: by chain, then by asset type. Negative when `a` comes first. */
+/**
+ * Order of a manifest: by chain, then by asset type. Negative when `a` comes first.
+ *
+ * @example
+ * const manifest = [...assets].sort(compareAssets);
+ */
 export function compareAssets(a: AssetId, b: AssetId): number {
   if (a.chainId !== b.chainId) return a.chainId < b.chainId ? -1 : 1;
   const [left, right] = [a.assetType.toLowerCase(), b.assetType.toLowerCase()];

@@ -34,6 +34,10 @@ export interface OpenedVault {
 /**
  * The places of a slot's elements: what a proof of its vault opens. Place `p` is element `p mod 4096` of blob
  * `floor(p / 4096)`.
+ *
+ * @example
+ * const openings = elementPlaces(batch, slot, vault).map((place) => open(place));
+ * const proof = openedProof(batch, vault, openings);
  */
 export function elementPlaces({ elements }: Pick<BlobBatch, "elements">, slot: number, vault: VaultContent): number[] {
   const first = continuationOf(elements.subarray(slot * ELEMENT_BYTES, (slot + 1) * ELEMENT_BYTES)) ?? 0;

@@ -70,6 +70,10 @@ export interface VaultMultiproof {
  *
  * @throws MintmarkError `validation_failed` when the tree has another leaf at the vault's slot, or the manifest leaves
  *   its asset out
+ *
+ * @example
+ * const proof = proveVault({ tree, assets }, vault);
+ * verifyVaultProof(batchRoot("validium", manifestRoot(assets), bytesToHex(tree.root)), proof); // true
  */
 export function proveVault(batch: ProvableBatch, vault: VaultContent): VaultProof {
   const { tree, assets, leftOut } = batch;
@@ -96,7 +100,13 @@ export function verifyVaultProof(expectedRoot: Hash, proof: VaultProof): boolean
   return leads(proof, (root) => root === expectedRoot.toLowerCase());
 }
 
-/** Whether the state behind a settlement contract's commitment holds the vault. */
+/**
+ * Whether the state behind a settlement contract's commitment holds the vault.
+ *
+ * @example
+ * const { proof, path, commitment } = await engine.proofs.vaultState(vaultId);
+ * verifyVaultInState(engine.settlement, commitment, proof, path); // true
+ */
 export function verifyVaultInState(
   settlement: Pick<Settlement, "chainId" | "contract">,
   commitment: Hash,
@@ -128,6 +138,10 @@ export function verifyVaultInState(
  *
  * @param vaults - strictly ascending by slot
  * @throws MintmarkError `validation_failed` when they do not ascend or are not in the tree
+ *
+ * @example
+ * const proof = proveVaults({ tree, assets }, vaults);
+ * verifyVaultMultiproof(root, proof); // true
  */
 export function proveVaults(batch: ProvableBatch, vaults: readonly VaultContent[]): VaultMultiproof {
   const { tree, assets, leftOut } = batch;
@@ -142,7 +156,12 @@ export function proveVaults(batch: ProvableBatch, vaults: readonly VaultContent[
   return proof;
 }
 
-/** Whether the batch with this root holds all vaults at their slots. False for a malformed proof. */
+/**
+ * Whether the batch with this root holds all vaults at their slots. False for a malformed proof.
+ *
+ * @example
+ * if (!verifyVaultMultiproof(batchRootFromL1, proof)) throw new Error("the batch lacks a vault");
+ */
 export function verifyVaultMultiproof(expectedRoot: Hash, proof: VaultMultiproof): boolean {
   return holds(() => {
     const { vaults, vaultCount, siblings, manifest } = proof;

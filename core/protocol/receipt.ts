@@ -72,7 +72,12 @@ export interface MintReply {
   readonly receipt: Omit<MintReceipt, "signer" | "chainIds"> & { readonly chainIds: Readonly<Record<Uuid, Whole>> };
 }
 
-/** The `MintReceipt` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds. */
+/**
+ * The `MintReceipt` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ *
+ * @example
+ * const signature = await operator.signTypedData(receiptTypedData(settlement, { root, count, time }));
+ */
 export function receiptTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: ReceiptMessage) {
   const { root, count, time } = message;
   requireInteger("count", count, 1, MAX_BATCH_VAULTS);
@@ -108,6 +113,11 @@ export function receiptRoot(contents: readonly VaultContent[]): Hash {
  * @param reply - the vaults as acknowledged, with their receipt
  * @throws MintmarkError `vault_not_found`; `validation_failed` when the receipt is for other vaults, such as before an
  *   amount grew
+ *
+ * @example
+ * const minted = await engine.mint(principal, request);
+ * const receipt = await minted.receipt(); // null without a receiptSigner
+ * if (receipt !== null) send(receiptOf({ vaults: minted.vaults, receipt }, vaultId));
  */
 export function receiptOf({ vaults, receipt }: MintReply, vaultId: VaultId | string): VaultReceipt {
   const contents = receiptContents(vaults, receipt.chainIds);

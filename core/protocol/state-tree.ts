@@ -22,6 +22,11 @@ export const MAX_STATE_LEAVES = MAX_BATCH_NUMBER;
  *     ╱  ╲       ╱   ╲
  *    AB   CD    EF    Z[1]
  * ```
+ *
+ * @example
+ * const tree = new StateTree();
+ * for (const batch of commits) tree.append(hexToBytes(stateLeaf(batch)));
+ * bytesToHex(tree.root) === rootFromL1; // true
  */
 export class StateTree {
   #count = 0;
@@ -90,7 +95,13 @@ export class StateTree {
   }
 }
 
-/** The same tree with all completed nodes, 64 bytes a batch, for the siblings of any position at any earlier count. */
+/**
+ * The same tree with all completed nodes, 64 bytes a batch, for the siblings of any position at any earlier count.
+ *
+ * @example
+ * const history = new StateHistory(leaves);
+ * const proof = proveConsistency(history, 12);
+ */
 export class StateHistory {
   #count = 0;
   /** `[h]` holds the completed nodes of height h, packed. Arrays grow by doubling. */

@@ -101,7 +101,13 @@ export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contra
   } as const satisfies TypedDataDomain;
 }
 
-/** The `ValidiumBatch` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds. */
+/**
+ * The `ValidiumBatch` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ *
+ * @example
+ * const message = { history, batchNumber, batchRoot, vaultCount, dataHash, epoch: 1n };
+ * const signature = await member.signTypedData(validiumBatchTypedData(settlement, message));
+ */
 export function validiumBatchTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   { history, batchNumber, batchRoot, vaultCount, dataHash, epoch }: ValidiumBatchMessage,
@@ -129,6 +135,10 @@ export function validiumBatchDigest(
  * The `MirroredState` typed data. Throws `validation_failed` for values out of bounds.
  *
  * @param mirror - the contract that accepts the state, on its own chain: the domain
+ *
+ * @example
+ * const message = { sourceChainId: 1n, sourceContract, countValidium, countRollup, commitment, epoch: 1n };
+ * const signature = await member.signTypedData(mirroredStateTypedData(mirror.settlement, message));
  */
 export function mirroredStateTypedData(
   mirror: Pick<Settlement, "chainId" | "contract">,
@@ -173,7 +183,12 @@ export function withdrawalTypedData(settlement: Pick<Settlement, "chainId" | "co
   } as const;
 }
 
-/** The digest that a vault's owner signs. */
+/**
+ * The digest that a vault's owner signs.
+ *
+ * @example
+ * await isSignedBy(owner, withdrawalDigest(settlement, message), signature);
+ */
 export function withdrawalDigest(
   settlement: Pick<Settlement, "chainId" | "contract">,
   message: WithdrawalMessage,
@@ -181,7 +196,13 @@ export function withdrawalDigest(
   return hashTypedData(withdrawalTypedData(settlement, message));
 }
 
-/** The `WithdrawalList` for viem's `signTypedData`. Throws `validation_failed` for values out of bounds. */
+/**
+ * The `WithdrawalList` for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ *
+ * @example
+ * const message = { vaults: [{ vaultId, withdrawnBefore: 0n, quantity: 1n }], recipient, deadline };
+ * const signature = await owner.signTypedData(withdrawalListTypedData(settlement, message));
+ */
 export function withdrawalListTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   message: WithdrawalListMessage,
@@ -198,7 +219,12 @@ export function withdrawalListTypedData(
   } as const;
 }
 
-/** The digest that the owner of all vaults of a list signs. */
+/**
+ * The digest that the owner of all vaults of a list signs.
+ *
+ * @example
+ * await isSignedBy(owner, withdrawalListDigest(settlement, message), signature);
+ */
 export function withdrawalListDigest(
   settlement: Pick<Settlement, "chainId" | "contract">,
   message: WithdrawalListMessage,
@@ -228,7 +254,12 @@ export function claimTypedData(settlement: Pick<Settlement, "chainId" | "contrac
   } as const;
 }
 
-/** The digest that the key of a claim link signs. */
+/**
+ * The digest that the key of a claim link signs.
+ *
+ * @example
+ * await isSignedBy(link, claimDigest(settlement, { link, owner }), signature);
+ */
 export function claimDigest(settlement: Pick<Settlement, "chainId" | "contract">, message: ClaimMessage): Hash {
   return hashTypedData(claimTypedData(settlement, message));
 }

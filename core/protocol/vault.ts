@@ -35,6 +35,9 @@ export interface VaultPlace {
  * The id of a place: u64 `mode << 63 | batchNumber << 20 | slot`.
  *
  * @throws MintmarkError `validation_failed` when a part is out of its bounds
+ *
+ * @example
+ * packVaultId({ mode: "validium", batchNumber: 12, slot: 3 }); // 12_582_915n
  */
 export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
   const bit = MODES.indexOf(mode);
@@ -48,6 +51,9 @@ export function packVaultId({ mode, batchNumber, slot }: VaultPlace): VaultId {
  * The place of a vault id.
  *
  * @throws MintmarkError `validation_failed` when it is not a u64, or sets one of the unused bits 52 to 62
+ *
+ * @example
+ * const { mode, batchNumber, slot } = unpackVaultId(12_582_915n); // "validium", 12, 3
  */
 export function unpackVaultId(vaultId: VaultId): VaultPlace {
   requireVaultId(vaultId);
@@ -82,7 +88,12 @@ export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset:
   return writeHex(vault.blob, blobBytes(vault), into, offset + LEAF_HEADER_BYTES);
 }
 
-/** The leaf of one vault; 32 bytes. Throws as {@link writeLeafPreimage} does. */
+/**
+ * The leaf of one vault; 32 bytes. Throws as {@link writeLeafPreimage} does.
+ *
+ * @example
+ * bytesToHex(vaultLeaf(proof.vault)) === proof.leaf; // true
+ */
 export function vaultLeaf(vault: VaultContent): Uint8Array {
   const preimage = new Uint8Array(MAX_LEAF_BYTES);
   return keccak256(preimage.subarray(0, writeLeafPreimage(vault, preimage, 0)));
@@ -91,6 +102,9 @@ export function vaultLeaf(vault: VaultContent): Uint8Array {
 /**
  * The leaves of a batch, 32 bytes a slot, packed; a void slot (null) is a zero leaf. Throws as
  * {@link writeLeafPreimage} does.
+ *
+ * @example
+ * const tree = new BatchTree(vaultLeaves(vaults));
  */
 export function vaultLeaves(vaults: readonly (VaultContent | null)[]): Uint8Array {
   const leaves = new Uint8Array(vaults.length * HASH_BYTES);

@@ -1,4 +1,4 @@
-import { CommittedData, type DataSources } from "../archive/index.ts";
+import { CommittedData, type DataSources } from "../archive/committed-data.ts";
 import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
 import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";

@@ -1,12 +1,12 @@
 import { orAborted } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
+import { stepOf } from "../mirror/contract.ts";
 import {
   type AttesterCommittee,
   advanceMirror,
   importBatch,
   type MirrorContract,
   type SourceHistory,
-  stepOf,
 } from "../mirror/index.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { L1Tokens, SealedBatch } from "../ports.ts";

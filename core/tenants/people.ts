@@ -205,7 +205,7 @@ export interface Invitation {
  *
  * @example
  * const { link } = await engine.people.invite({ applicationId, role: "admin", name: "Ada" });
- * const { token } = await engine.people.signIn({ link });
+ * const { token } = await engine.people.signIn({ link: link as string }); // null for a member with a wallet
  * const session = await engine.people.session(token);
  * await engine.people.act(session, "assets", () => engine.assets.enable(applicationId, assetId));
  */

@@ -29,7 +29,7 @@ export function takesIdempotencyKey(method: string, path: string): boolean {
  * @example
  * const client = createClient({ baseUrl: "http://127.0.0.1:3000", apiKey });
  * const { data, error } = await client.GET("/api/v1/assets", { params: { query: { assetType: ["erc721"] } } });
- * if (error?.code === "rate_limited") …
+ * if (error?.code === "rate_limited") console.log(error.detail);
  */
 export function createClient(options: ClientOptions): MintmarkClient {
   const { baseUrl, apiKey, accessToken } = options;

@@ -1,6 +1,11 @@
 import type { Problem } from "./api.ts";
 
-/** An error response of the API: `code` is stable, `problem` the whole RFC 9457 document with every bad entry. */
+/**
+ * An error response of the API: `code` is stable, `problem` the whole RFC 9457 document with every bad entry.
+ *
+ * @example
+ * if (error instanceof ApiError && error.code === "token_already_minted") skip();
+ */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -23,7 +28,12 @@ interface Result<T> {
   readonly response: Response;
 }
 
-/** The response of a call. Rejects with `ApiError` for an error of the API, else with an `Error`. */
+/**
+ * The response of a call. Rejects with `ApiError` for an error of the API, else with an `Error`.
+ *
+ * @example
+ * const user = await answer(client.GET("/api/v1/users/{userId}", { params: { path: { userId } } }));
+ */
 export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, undefined>> {
   const { data, error, response } = await call;
   if (data !== undefined) return data as Exclude<T, undefined>;
@@ -31,7 +41,14 @@ export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, un
   throw new Error(`${response.url} answered ${response.status}, but not like this API; is the address right?`);
 }
 
-/** Every entry of a list, page after page. `page` requests one page; the first cursor is undefined. */
+/**
+ * Every entry of a list, page after page. `page` requests one page; the first cursor is undefined.
+ *
+ * @example
+ * const users = (cursor?: string) =>
+ *   client.GET("/api/v1/users", { params: { query: { limit: 100, ...(cursor && { cursor }) } } });
+ * for await (const { userId } of everyEntry(users)) console.log(userId);
+ */
 export async function* everyEntry<T>(
   page: (cursor: string | undefined) => Promise<Result<{ data: T[]; pagination: { nextCursor: string | null } }>>,
 ): AsyncGenerator<T, void, undefined> {

@@ -57,7 +57,8 @@ const PENDING: readonly Withdrawal["status"][] = ["accepted", "submitted"];
  * each withdrawal is paid or has failed.
  *
  * @example
- * const [{ withdrawal }] = await withdraw(client, { vaultIds: [vaultId], signer: account, wait: true });
+ * const done = await withdraw(client, { vaultIds: [vaultId], signer: account, wait: true });
+ * for (const { vaultId, error } of done) console.log(vaultId, error?.detail ?? "withdrawn");
  */
 export async function withdraw(client: MintmarkClient, options: WithdrawOptions): Promise<VaultWithdrawal[]> {
   const { vaultIds, signer, recipient, deadline, wait = false, pollingMs = 2_000, signal } = options;

@@ -9,7 +9,12 @@ export interface ShutdownOptions {
   readonly deadlineMs?: number;
 }
 
-/** Stops a server: refuses new work, finishes running requests, then closes every connection. The engine stays open. */
+/**
+ * Stops a server: refuses new work, finishes running requests, then closes every connection. The engine stays open.
+ *
+ * @example
+ * process.once("SIGTERM", () => shutDown(app, { drainMs: 5_000 }).then(() => engine.close()));
+ */
 export async function shutDown(app: FastifyInstance, options: ShutdownOptions = {}): Promise<void> {
   const { drainMs = 0, deadlineMs = 10_000 } = options;
   app.drain();

@@ -8,7 +8,12 @@ const LOOK_MS = 500;
 const ANSWER_MS = 10_000;
 const START_MS = 60_000;
 
-/** One engine behind the shared address: it has its own settlement contract, and one server or a cluster. */
+/**
+ * One engine behind the shared address: it has its own settlement contract, and one server or a cluster.
+ *
+ * @example
+ * for (const { contract, url } of (await findShards(urls)).values()) console.log(contract, url);
+ */
 export class Shard {
   /** Origins of the shard's servers, such as `http://10.0.0.7:3000`. Each server of a cluster accepts every request. */
   readonly urls: readonly string[];
@@ -49,6 +54,9 @@ const stateReply = z.object({ contract: z.string().regex(/^0x[0-9a-f]{40}$/) });
  * starts. Rejects when a server does not respond, or when two contracts have the same tag.
  *
  * @param urls - origins of the shards' servers
+ *
+ * @example
+ * const app = await buildRouter({ shards: await findShards(["http://10.0.0.7:3000", "http://10.0.0.8:3000"]) });
  */
 export async function findShards(urls: readonly string[], signal?: AbortSignal): Promise<Shards> {
   const shards = new Map<string, Shard>();
