@@ -22,6 +22,9 @@ export interface DataSources {
 /** L1's record of a batch: an event, or the archive's. */
 export type CommittedBatch = Omit<Commit, "leftOut" | "committedAt" | "sequence"> & Partial<Pick<Commit, "leftOut">>;
 
+/** Milliseconds that an answer without data may take, and waste none: an honest node has pruned old blobs. */
+const FREE_MS = 500;
+
 type Source = { readonly name: string };
 
 /** Reads a batch's data from one source; null when it does not have it. */
@@ -71,16 +74,18 @@ export class CommittedData {
       signal?.throwIfAborted();
       const began = performance.now();
       const late = AbortSignal.timeout(Math.ceil(patience));
+      let free = 0;
       try {
         const data = await read(signal ? AbortSignal.any([late, signal]) : late);
         if (data !== null) return { taken: await take(data) };
+        free = FREE_MS;
         onFault(source, null);
       } catch (error) {
         signal?.throwIfAborted();
         onFault(source, error);
       }
-      const wasted = late.aborted ? this.#wasteMs : this.#wasteMs - patience + performance.now() - began;
-      this.#wasted.set(source, wasted);
+      const spent = late.aborted ? patience : Math.max(0, performance.now() - began - free);
+      this.#wasted.set(source, this.#wasteMs - patience + spent);
     }
     return null;
   }

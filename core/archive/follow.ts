@@ -69,7 +69,8 @@ async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array
 async function supplyMissing(options: FollowOptions): Promise<void> {
   const { archive, l1, onFault, signal } = options;
   const committed = new CommittedData(l1, archive.kzg, options);
-  for (const { mode, batchNumber } of await archive.missing()) {
+  // The newest first: beacon nodes have dropped old blobs, and an answer without data uses up their time too.
+  for (const { mode, batchNumber } of (await archive.missing()).reverse()) {
     const commit = await archive.commit(mode, batchNumber);
     if (commit === null) continue;
     await committed.find(

@@ -13,9 +13,9 @@ export interface L1Connection {
 export interface FeeOptions {
   /** Milliseconds without a receipt until a transaction is sent again at a higher fee; default 60 000. */
   readonly replaceAfterMs?: number;
-  /** Most wei per gas that is ever offered; default no cap. */
+  /** Most wei per gas that is ever offered; default 64 times a transaction's first estimate. */
   readonly maxFeePerGas?: bigint;
-  /** Most wei per unit of blob gas that is ever offered; default no cap. */
+  /** Most wei per unit of blob gas that is ever offered; default as for gas. */
   readonly maxFeePerBlobGas?: bigint;
 }
 

@@ -15,6 +15,17 @@ export interface Fees {
 const LEAST_BUMP_PERCENT = { plain: 110n, blobs: 200n } as const;
 const BUMP_PERCENT = { plain: 125n, blobs: 200n } as const;
 
+/**
+ * Times its first estimate that a transaction offers at most, where no cap is set. Its tip is paid whatever the block's
+ * price is, so a node that loses transactions would otherwise cost the whole balance.
+ */
+const MOST_TIMES = 64n;
+
+/** The caps of a transaction, by its first estimate where none is set. */
+export function capsOf({ maxFeePerGas, maxFeePerBlobGas = 0n }: Fees, caps: FeeOptions): FeeOptions {
+  return { maxFeePerGas: maxFeePerGas * MOST_TIMES, maxFeePerBlobGas: maxFeePerBlobGas * MOST_TIMES, ...caps };
+}
+
 /** Fees that nodes take for a replacement; null when a cap is too low. */
 export function higherFees(fees: Fees, kind: CallKind, caps: FeeOptions): Fees | null {
   const higher = cappedFees(raised(fees, BUMP_PERCENT[kind]), caps);

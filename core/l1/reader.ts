@@ -1,7 +1,9 @@
 import {
+  BaseError,
   BlockNotFoundError,
   concat,
   decodeFunctionData,
+  ExecutionRevertedError,
   parseAbi,
   size,
   TransactionNotFoundError,
@@ -40,7 +42,7 @@ import { stateCommitmentAbi as abi } from "./abi.ts";
 import { MODE_VALUE, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
-import { askL1, saysNothing } from "./failure.ts";
+import { askL1, revertReason, saysNothing } from "./failure.ts";
 import { decodeEvents, LogReader } from "./logs.ts";
 import { holdsMinterRole, tokenCap, tokenHolding, tokenOwners, tokenScheme, trialOf, trialsOf } from "./tokens.ts";
 
@@ -113,7 +115,12 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   async opensBlobs(): Promise<boolean> {
     const { client } = this.connection;
     const { data = "0x" } = await askL1("asking for the precompile 0x0a", () =>
-      client.call({ to: POINT_EVALUATION, data: ZERO_OPENING }),
+      client.call({ to: POINT_EVALUATION, data: ZERO_OPENING }).catch((error: unknown) => {
+        // Some chains stop a call of a precompile that they lack.
+        const stopped = error instanceof BaseError && error.walk((inner) => inner instanceof ExecutionRevertedError);
+        if (stopped || revertReason(error) !== null) return { data: "0x" as Hex };
+        throw error;
+      }),
     );
     return size(data) === 64;
   }

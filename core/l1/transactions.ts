@@ -8,7 +8,7 @@ import type { L1SendOptions } from "../ports.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
 import type { FeeOptions, L1Connection } from "./connection.ts";
 import { isRefusal, reasonOf } from "./failure.ts";
-import { type CallKind, cappedFees, capReached, type Fees, higherFees } from "./fees.ts";
+import { type CallKind, cappedFees, capReached, capsOf, type Fees, higherFees } from "./fees.ts";
 import { type Call, minedReceipt, type Sender, TRANSFER_GAS } from "./portal.ts";
 
 const REPLACE_AFTER_MS = 60_000;
@@ -22,6 +22,9 @@ const MOST_UNDER_WAY = 8;
 /** Retries to hand over a raw transaction after a lost answer. The hash is known, so a repeat is harmless. */
 const RESEND: Backoff = { firstMs: 200, maxMs: 2_000 };
 const RESENDS = 4;
+
+/** Nodes can count a block's transactions a moment before they have its receipts. */
+const RECEIPT_GRACE_MS = 1_000;
 
 /** Nodes' various refusals of a raw transaction. */
 const KNOWN = /already known|known transaction|already imported|already exists/i;
@@ -47,6 +50,7 @@ interface Offer {
   readonly nonce: number;
   readonly sent: Hash[];
   fees: Fees;
+  readonly caps: FeeOptions;
   /** Whether another transaction of the nonce pays more than the newest offer. */
   outbid: boolean;
 }
@@ -188,11 +192,13 @@ export class TransactionSender implements Sender {
 
   async #offer(call: Call, before: Flight | null): Promise<Offer> {
     const { client } = this.#connection;
-    const estimate: Fees = await client.estimateFeesPerGas();
+    const gasFees = await client.estimateFeesPerGas();
     const blobFee = call.blobs && { maxFeePerBlobGas: BLOB_FEE_MARGIN * (await client.getBlobBaseFee()) };
+    const estimate: Fees = { ...gasFees, ...blobFee };
     const nonce = before === null ? await this.#nonce("latest") : before.nonce + 1;
     this.#unused = Math.max(this.#unused, nonce + 1);
-    return { call, nonce, fees: cappedFees({ ...estimate, ...blobFee }, this.#fees), sent: [], outbid: false };
+    const caps = capsOf(estimate, this.#fees);
+    return { call, nonce, fees: cappedFees(estimate, caps), caps, sent: [], outbid: false };
   }
 
   /**
@@ -218,23 +224,24 @@ export class TransactionSender implements Sender {
 
   /** The receipt of an offer, which is raised until it is mined. */
   async #mined(offer: Offer, before: Flight | null, options: L1SendOptions): Promise<TransactionReceipt> {
-    const { nonce, sent } = offer;
+    const { nonce, sent, caps } = offer;
     const isNext = before === null || (await before.ended);
     for (;;) {
       options.signal?.throwIfAborted();
       if (!isNext) throw this.#stuck(nonce, "neither is one before it");
-      const higher = higherFees(offer.fees, kindOf(offer.call), this.#fees);
-      if (offer.outbid && sent.length === 0 && higher === null) throw this.#stuck(nonce);
+      const higher = higherFees(offer.fees, kindOf(offer.call), caps);
+      const atCap = () => this.#stuck(nonce, capReached(kindOf(offer.call), caps));
+      if (offer.outbid && sent.length === 0 && higher === null) throw atCap();
       const receipt = offer.outbid && sent.length === 0 ? null : await this.#received(sent, nonce, options.signal);
       if (receipt) return receipt;
       // At the cap only patience helps. That is the caller's, who has other work meanwhile.
-      if (higher === null) throw this.#stuck(nonce);
+      if (higher === null) throw atCap();
       offer.fees = higher;
       await this.#make(offer, options);
     }
   }
 
-  #stuck(nonce: number, why = capReached(this.#kind, this.#fees)): MintmarkError {
+  #stuck(nonce: number, why: string): MintmarkError {
     const what = `what ${this.#account.address} has sent under nonce ${nonce}`;
     return new MintmarkError("l1_failed", `${what} is not mined, and ${why}`);
   }
@@ -311,16 +318,18 @@ export class TransactionSender implements Sender {
   /** The receipt of the account's offer that was mined; null when none was for so long that a higher fee is due. */
   async #received(sent: readonly Hash[], nonce: number, signal?: AbortSignal): Promise<TransactionReceipt | null> {
     const deadline = performance.now() + this.#patience;
+    const grace = Math.min(RECEIPT_GRACE_MS, this.#patience / 2);
     let lowestFree = 0;
+    let usedAt: number | null = null;
     do {
-      const wasUsed = lowestFree > nonce;
+      const wasUsed = usedAt !== null && performance.now() >= usedAt + grace;
       // Asked before the receipts: a nonce that was used by then shows in one of them, or another transaction used it.
       lowestFree = await this.#nonce("latest");
+      if (lowestFree > nonce) usedAt ??= performance.now();
       for (const hash of sent) {
         const receipt = await minedReceipt(this.#connection, hash);
         if (receipt !== null) return receipt;
       }
-      // Nodes can count a block's transactions a moment before they have its receipts.
       if (wasUsed)
         throw new NonceTaken("l1_failed", `another transaction of ${this.#account.address} took nonce ${nonce}`);
       await pause(this.#connection.pollingMs, signal);

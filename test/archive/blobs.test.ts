@@ -211,8 +211,9 @@ describe("batches in blobs, on anvil", () => {
       const report = await rebuilt(archive, { blobs: sources, onFault: (_, batchId) => faults.push(batchId) });
       expect(report.missing).toEqual(["zk-rollup-1"]);
       expect(faults).toEqual(["zk-rollup-1"]);
-      expect(second.asked[0]).toContain(hashes[1]);
-      expect(second.asked[0]).not.toContain(hashes[0]);
+      const asked = second.asked.filter((path) => path.includes(`${hashes[1]}`));
+      expect(asked).toHaveLength(1);
+      expect(asked[0]).not.toContain(hashes[0]);
       await expect(archive.vaultProof(vaultOf(1, 0))).rejects.toMatchObject({ code: "proof_not_ready" });
       await writeFile(join(folder, `${hashes[2]}.blob`), blobs[2] as Uint8Array);
       expect((await rebuilt(archive, { blobs: [new BlobFolder(folder)] })).missing).toEqual([]);
