@@ -146,27 +146,33 @@ const variables = z.object({
     .describe("Vaults at which a `validium` batch is sealed."),
   MINTMARK_SEAL_VAULTS_ROLLUP: count(1, 1 << 15)
     .default(4_096)
-    .describe("Vaults at which a `zk-rollup` batch is sealed."),
+    .describe("Vaults at which a `zk-rollup` batch in calldata is sealed. One in blobs takes up to 24576 elements."),
   MINTMARK_SEAL_BYTES_ROLLUP: count(1_024, 130_048)
     .default(126_976)
-    .describe("Bytes of data at which a `zk-rollup` batch is sealed; nodes accept no transaction above 131072."),
+    .describe(
+      "Bytes of data at which a `zk-rollup` batch in calldata is sealed; nodes accept no transaction above 131072. It does not bound batches in blobs.",
+    ),
   MINTMARK_MAX_FEE_PER_GAS: z
     .string()
     .regex(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
     .transform(BigInt)
     .optional()
-    .describe("Most wei ever offered for a unit of gas; default no limit."),
+    .describe(
+      "Most wei ever offered for a unit of gas; by default 64 times the estimate at a transaction's first offer. At this cap a transaction waits.",
+    ),
   MINTMARK_MAX_FEE_PER_BLOB_GAS: z
     .string()
     .regex(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
     .transform(BigInt)
     .optional()
-    .describe("Most wei ever offered for a unit of blob gas; default no limit."),
+    .describe(
+      "The same for a unit of blob gas. While the blob fee is above this cap, a waiting commit by blobs holds up validium commits and relays too, because nodes accept pending transactions of only one kind from an account.",
+    ),
   MINTMARK_ROLLUP_DATA: z
     .enum(ROLLUP_DATA)
     .default("auto")
     .describe(
-      "Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, blobs where the settlement chain takes them. Those that blobs cannot hold always go into calldata. With `blobs` the server does not start where it cannot send them. Transactions with blobs and those without take turns, since nodes hold only one kind of an account.",
+      "Where vaults of `zk-rollup` go: `blobs`, `calldata` or `auto`. `auto` means blobs on chains that are known to take blob transactions (Ethereum, Sepolia, Hoodi, Gnosis, Chiado, and local chains 1337, 31337, 31338) if the precompile 0x0a works there, and calldata elsewhere. On any other chain with blobs set `blobs`: then the server ends if it cannot send them. Vaults that blobs cannot hold always go into calldata.",
     ),
   MINTMARK_REPLACE_SECONDS: count(1, 86_400)
     .default(60)
