@@ -40,6 +40,14 @@ contract HostileOperatorInvariants {
         _check();
     }
 
+    /// @dev Such a batch holds an item, and behind it a vault of the same asset type that names another chain.
+    function test_aListPaysAVaultBesideOneOfAnotherChain() external {
+        _hostile.commitValidiumBatch(0x4abbb8995f7719b5a922c226411ffd9e069183a69e86522d23f191a817, 3, true, 0);
+        _hostile.withdraw(1, 0, 8, address(0xabcd));
+        expect(_hostile.withdrawals() == 1, "the item was not paid");
+        _check();
+    }
+
     function _check() private view {
         _hostile.checkHeaders();
         _hostile.checkVaults();
