@@ -23,7 +23,10 @@ const MOST_TIMES = 64n;
 
 /** The caps of a transaction, by its first estimate where none is set. */
 export function capsOf({ maxFeePerGas, maxFeePerBlobGas = 0n }: Fees, caps: FeeOptions): FeeOptions {
-  return { maxFeePerGas: maxFeePerGas * MOST_TIMES, maxFeePerBlobGas: maxFeePerBlobGas * MOST_TIMES, ...caps };
+  return {
+    maxFeePerGas: caps.maxFeePerGas ?? maxFeePerGas * MOST_TIMES,
+    maxFeePerBlobGas: caps.maxFeePerBlobGas ?? maxFeePerBlobGas * MOST_TIMES,
+  };
 }
 
 /** Fees that nodes take for a replacement; null when a cap is too low. */

@@ -56,6 +56,7 @@ test("a transaction that is never mined is raised to a bound, and to the operato
   expect(bounded.maxFeePerGas).toBeGreaterThan(90n * GWEI);
   expect(bounded.maxFeePerGas).toBeLessThanOrEqual(192n * GWEI);
   expect(bounded.maxPriorityFeePerGas).toBeLessThanOrEqual(64n * GWEI);
+  expect(raisedToEnd({ maxFeePerGas: undefined })).toEqual(bounded);
   expect(raisedToEnd({ maxFeePerGas: 10n * GWEI }).maxFeePerGas).toBeLessThanOrEqual(10n * GWEI);
   expect(raisedToEnd({ maxFeePerGas: 1000n * GWEI }).maxFeePerBlobGas).toBeLessThanOrEqual(64n * GWEI);
 });
