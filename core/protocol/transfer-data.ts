@@ -15,7 +15,7 @@ import {
 import { packVaultId, unpackVaultId } from "./vault.ts";
 
 /**
- * The transfer data format, version 2 (docs/protocol.md 10): the signed records of a transfer batch, always in calldata.
+ * The transfer data format (docs/protocol.md 10): the signed records of a transfer batch, always in calldata.
  *
  * ```
  * version:u8  group+
@@ -24,8 +24,10 @@ import { packVaultId, unpackVaultId } from "./vault.ts";
  * form:   bit 0: records have amounts   bit 1: approved on L1, no signature
  * record: vaultId:u64 to:20 [amount:u64]
  * ```
+ *
+ * The version is its own: batch data begins with 1 and blob data with 2, so the first byte tells them apart.
  */
-export const TRANSFER_DATA_VERSION = 0x02;
+export const TRANSFER_DATA_VERSION = 0x03;
 /** Most slots of one transfer batch. The 128 KiB that nodes take in a transaction hold fewer. */
 export const MAX_TRANSFER_SLOTS = 1 << 13;
 

@@ -39,7 +39,7 @@ export function naiveEncode(groups: readonly TransferGroup[]): Hex {
     );
     return concatHex([head, signature, ...records]);
   });
-  return concatHex(["0x02", ...parts]);
+  return concatHex(["0x03", ...parts]);
 }
 
 /** The groups, or null when any rule of the page refuses the text. */
@@ -56,7 +56,7 @@ export function naiveDecode(data: Hex): TransferGroup[] | null {
     const taken = take(bytes);
     return taken === "0x" ? 0n : hexToBigInt(taken);
   };
-  if (number(1) !== 2n) return null;
+  if (number(1) !== 3n) return null;
   const groups: TransferGroup[] = [];
   while (rest !== "") {
     const form = number(1);

@@ -70,26 +70,26 @@ const ONE = "0000000000000001";
 /** Written by hand, since the encoder refuses to. */
 const REFUSED: readonly (readonly [string, TransferDataReason, string])[] = [
   ["nothing", "version_unknown", ""],
-  ["version 1", "version_unknown", `01${bare(1, record(1n))}`],
-  ["version 3", "version_unknown", `03${bare(1, record(1n))}`],
-  ["no group", "no_group", "02"],
-  ["a form with an unknown bit", "form_unknown", `02${bare(1, record(1n), 4)}`],
-  ["a form with all bits", "form_unknown", `02${bare(1, record(1n), 255)}`],
-  ["a group of none", "group_length", `02${bare(0, "")}`],
-  ["a group of 1,025", "group_length", `02${bare(1025, many(1025))}`],
-  ["a group that ends in its header", "truncated", `02${bare(1, "").slice(0, -2)}`],
-  ["a record too few", "truncated", `02${bare(2, record(1n))}`],
-  ["a byte too few", "truncated", `02${bare(1, record(1n)).slice(0, -2)}`],
-  ["a byte too many", "truncated", `02${bare(1, record(1n))}00`],
-  ["no signature where one belongs", "truncated", `02${bare(1, record(1n), 0)}`],
-  ["a signature of 64 bytes", "truncated", `02${bare(1, `${"ab".repeat(64)}${record(1n)}`, 0)}`],
-  ["no amount where one belongs", "truncated", `02${bare(1, record(1n), 3)}`],
-  ["bit 62 of an id", "vault_id", `02${bare(1, record(1n << 62n))}`],
-  ["bit 52 of an id", "vault_id", `02${bare(1, record((1n << 63n) | (1n << 52n)))}`],
-  ["a vault twice in a group", "spent_twice", `02${bare(2, record(7n) + record(7n))}`],
-  ["a vault twice in a batch", "spent_twice", `02${bare(1, record(7n))}${bare(1, record(7n))}`],
-  ["a vault twice, others of its word between", "spent_twice", `02${bare(3, record(7n) + record(8n) + record(7n))}`],
-  ["a vault twice, another word between", "spent_twice", `02${bare(3, record(7n) + record(300n) + record(7n))}`],
+  ["batch data's version", "version_unknown", `01${bare(1, record(1n))}`],
+  ["blob data's version", "version_unknown", `02${bare(1, record(1n))}`],
+  ["no group", "no_group", "03"],
+  ["a form with an unknown bit", "form_unknown", `03${bare(1, record(1n), 4)}`],
+  ["a form with all bits", "form_unknown", `03${bare(1, record(1n), 255)}`],
+  ["a group of none", "group_length", `03${bare(0, "")}`],
+  ["a group of 1,025", "group_length", `03${bare(1025, many(1025))}`],
+  ["a group that ends in its header", "truncated", `03${bare(1, "").slice(0, -2)}`],
+  ["a record too few", "truncated", `03${bare(2, record(1n))}`],
+  ["a byte too few", "truncated", `03${bare(1, record(1n)).slice(0, -2)}`],
+  ["a byte too many", "truncated", `03${bare(1, record(1n))}00`],
+  ["no signature where one belongs", "truncated", `03${bare(1, record(1n), 0)}`],
+  ["a signature of 64 bytes", "truncated", `03${bare(1, `${"ab".repeat(64)}${record(1n)}`, 0)}`],
+  ["no amount where one belongs", "truncated", `03${bare(1, record(1n), 3)}`],
+  ["bit 62 of an id", "vault_id", `03${bare(1, record(1n << 62n))}`],
+  ["bit 52 of an id", "vault_id", `03${bare(1, record((1n << 63n) | (1n << 52n)))}`],
+  ["a vault twice in a group", "spent_twice", `03${bare(2, record(7n) + record(7n))}`],
+  ["a vault twice in a batch", "spent_twice", `03${bare(1, record(7n))}${bare(1, record(7n))}`],
+  ["a vault twice, others of its word between", "spent_twice", `03${bare(3, record(7n) + record(8n) + record(7n))}`],
+  ["a vault twice, another word between", "spent_twice", `03${bare(3, record(7n) + record(300n) + record(7n))}`],
 ];
 
 /** Groups of 1,000 records. Too long for the file, so that readers make it on their own. */
@@ -97,7 +97,7 @@ export function tooManySlots(amount: string): Hex {
   const groups = Array.from({ length: amount === "" ? 9 : 5 }, (_, i) =>
     bare(1000, many(1000, 1000 * i, amount), amount === "" ? 2 : 3),
   );
-  return `0x02${groups.join("")}`;
+  return `0x03${groups.join("")}`;
 }
 export { ONE };
 
