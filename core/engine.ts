@@ -23,6 +23,7 @@ import { type Applications, applicationsOf } from "./tenants/applications.ts";
 import { type Assets, assetsOf } from "./tenants/assets.ts";
 import { type People, peopleOf } from "./tenants/people.ts";
 import { type Users, usersOf } from "./tenants/users.ts";
+import { type Transfers, transfersOf } from "./transfers/transfers.ts";
 import { requireEnvironment } from "./validate.ts";
 import { type Vaults, vaultsOf } from "./vaults/holdings.ts";
 import { type Transactions, transactionsOf } from "./vaults/transactions.ts";
@@ -94,6 +95,7 @@ async function openAs(
     metadata: metadataOf(context),
     claims: claimsOf(context),
     vaults: vaultsOf(context),
+    transfers: transfersOf(context),
     withdrawals: withdrawalsOf(context),
     batches: batchesOf(context),
     proofs: proofsOf(context),
@@ -148,6 +150,7 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly metadata: Metadata;
   readonly claims: Claims;
   readonly vaults: Vaults;
+  readonly transfers: Transfers;
   readonly withdrawals: Withdrawals;
   readonly events: Events;
   readonly webhooks: Webhooks;

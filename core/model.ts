@@ -16,9 +16,9 @@ export type Mode = "validium" | "zk-rollup";
 /** Both modes. */
 export const MODES = ["validium", "zk-rollup"] as const satisfies readonly Mode[];
 
-/** The places of a batch's data: with a committee, in calldata, or in blobs. The value on L1 is the position here. */
-export const BATCH_KINDS = ["validium", "calldata", "blobs"] as const;
-/** A kind of batch. Those of `zk-rollup` are in calldata or in blobs. */
+/** Mints with a committee, in calldata, or in blobs; and transfers. The value on L1 is the position here. */
+export const BATCH_KINDS = ["validium", "calldata", "blobs", "transfers"] as const;
+/** A kind of batch. Those of `zk-rollup` hold mints in calldata or in blobs, or transfers. */
 export type BatchKind = (typeof BATCH_KINDS)[number];
 
 /** The token standards. */
@@ -54,7 +54,7 @@ export interface Application {
 }
 
 /** The permissions of keys. */
-export const SCOPES = ["mint", "read", "users", "assets", "withdraw", "webhooks"] as const;
+export const SCOPES = ["mint", "read", "users", "assets", "withdraw", "webhooks", "transfer"] as const;
 /** One permission of a key. */
 export type Scope = (typeof SCOPES)[number];
 
@@ -156,9 +156,11 @@ export interface Vault {
   readonly tokenId: bigint | null;
   readonly dataAvailabilityMode: Mode;
   readonly amount: bigint;
-  /** amount less what is withdrawn and what pending withdrawals reserve. */
+  /** amount less what is withdrawn, transferred, and reserved by a pending withdrawal or transfer. */
   readonly availableBalance: bigint;
   readonly withdrawnBalance: bigint;
+  /** Units that a transfer has put into other vaults. */
+  readonly transferredBalance: bigint;
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId: string;
   readonly status: Status;
@@ -168,13 +170,13 @@ export interface Vault {
   readonly updatedAt: number;
 }
 
-/** One mint entry or one withdrawal, with its history. */
+/** One mint entry, one withdrawal, or one vault that a transfer makes, with its history. */
 export interface Transaction {
-  /** `<mintId>.<position>` for mints, the withdrawal's id for withdrawals. */
+  /** `<mintId>.<position>`, the withdrawal's id, or `<transferId>.<position>`. */
   readonly transactionId: string;
   /** Strictly increasing within an application. */
   readonly sequence: number;
-  readonly type: "mint" | "withdrawal";
+  readonly type: "mint" | "withdrawal" | "transfer";
   readonly status: Status;
   readonly mintId: Uuid | null;
   /** The application's own name for the mint. */
@@ -339,6 +341,10 @@ export interface EventData {
   readonly "withdrawal.failed": WithdrawalEventData;
   /** A reorganisation of L1 moved the withdrawal to pending. */
   readonly "withdrawal.reverted": WithdrawalEventData;
+  /** An owner's signed transfers were taken. `redemptions` of them burn what they take. */
+  readonly "transfer.accepted": { readonly transferId: Uuid; readonly transfers: number; readonly redemptions: number };
+  /** The signed transfers move nothing, and their vaults are free again. */
+  readonly "transfer.failed": { readonly transferId: Uuid; readonly failure: string };
   /** Deliveries of a webhook have failed for so long that they stopped until it is enabled again. */
   readonly "webhook.disabled": { readonly webhookId: Uuid; readonly failure: string };
 }

@@ -30,7 +30,9 @@ import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmit
 import type { VoidSlots } from "./sealing/void-runs.ts";
 import { bringUp, type Copied, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
 import type { Journal } from "./store/ports.ts";
-import { allAssets, markAssetRegistered, setMintingFault } from "./tenants/assets.ts";
+import { allAssets, markAssetRegistered, type RegisteredFacts, setMintingFault } from "./tenants/assets.ts";
+import { closeTransfers } from "./transfers/close.ts";
+import { takeBackTransfers } from "./transfers/take-back.ts";
 import { requireMode } from "./validate.ts";
 import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
 
@@ -39,12 +41,15 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     webhooks,
     assets: (page = {}) => allAssets(context, page),
     seal: async (mode, wait) => sealOpenBatch(context.ledger, requireMode(mode), wait?.signal),
+    sealTransfers: async (wait) => closeTransfers(context.ledger, wait?.signal),
+    takeBackTransfers: async (batchNumber, failure, wait) =>
+      takeBackTransfers(context.ledger, batchNumber, failure, wait?.signal),
     voidSlots: async (mode, batchNumber, slots, wait) =>
       voidSlots(context.ledger, requireMode(mode), batchNumber, slots, wait?.signal),
     leaveOut: async (mode, batchNumber, assets, wait) =>
       leaveOut(context.ledger, requireMode(mode), batchNumber, assets, wait?.signal),
     recordRegistered: async (assetId, facts = {}, wait) =>
-      markAssetRegistered(context.ledger, assetId, facts.minterLocked ?? null, wait?.signal),
+      markAssetRegistered(context.ledger, assetId, facts, wait?.signal),
     recordMintingFault: async (assetId, fault, wait) => setMintingFault(context.ledger, assetId, fault, wait?.signal),
     recordRefusals: async (mode, batchNumber, refusals, wait) =>
       recordRefusals(context.ledger, requireMode(mode), batchNumber, refusals, wait?.signal),
@@ -122,6 +127,17 @@ export interface Operator {
   /** Closes the mode's open batch; null when it is empty. */
   seal(mode: Mode, wait?: WaitOptions): Promise<Batch | null>;
   /**
+   * Puts the waiting transfers that one commit carries into a rollup batch, behind the open ones, which it closes. The
+   * transfers' new vaults have their ids from then on. Null when nothing waits.
+   */
+  sealTransfers(wait?: WaitOptions): Promise<Batch | null>;
+  /**
+   * Takes a sealed batch of transfers back that L1 does not take; its number is committed with void slots. The transfers
+   * wait for another batch. Rejects with `batch_committed` once L1 has it. The caller must ensure that no earlier
+   * transaction can still commit it.
+   */
+  takeBackTransfers(batchNumber: number, failure: string, wait?: WaitOptions): Promise<Batch>;
+  /**
    * Makes slots void that L1 refuses, so the batch can be committed without them. Their mints fail with these reasons.
    * Rejects with `batch_committed` once L1 has the batch. The caller must ensure that no earlier transaction can still
    * commit the unchanged batch; the settlement loops do.
@@ -133,11 +149,7 @@ export interface Operator {
    */
   leaveOut(mode: Mode, batchNumber: number, assets: readonly LeftOut[], wait?: WaitOptions): Promise<Batch>;
   /** Records that the asset is in L1's registry. */
-  recordRegistered(
-    assetId: Uuid,
-    facts?: { readonly minterLocked?: boolean | null },
-    wait?: WaitOptions,
-  ): Promise<Asset>;
+  recordRegistered(assetId: Uuid, facts?: RegisteredFacts, wait?: WaitOptions): Promise<Asset>;
   /**
    * Records why L1 would refuse mints of the asset; null when it would not. While there is a fault, mints of the asset
    * are refused with `mint_unwithdrawable`, and its `unavailableReason` names the fault.

@@ -394,6 +394,7 @@ function putAdopted(
     finalizedAt: null,
     leftOut: null,
     inBlobs,
+    transfers: false,
   } as const;
   ledger.putBatch(group, record);
   if (voids.length > 0)

@@ -15,10 +15,10 @@ import { batchDataKey } from "../store/store-keys.ts";
 import { requireMode } from "../validate.ts";
 
 export function batchView(record: BatchRecord): Batch {
-  const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, inBlobs, ...facts } = record;
+  const { openedAt, sealedAt, submittedAt, settledAt, finalizedAt, inBlobs, transfers, ...facts } = record;
   return {
     ...facts,
-    kind: kindOf(record.mode, inBlobs),
+    kind: kindOf(record.mode, inBlobs, transfers),
     vaultCount: slotCountOf(record),
     assets: record.assets ?? [],
     batchId: batchIdOf(record.mode, record.batchNumber),
@@ -58,7 +58,8 @@ function openBatch(ledger: Ledger, mode: Mode): Batch {
   }
   const number = batches.count;
   const openedAt = number === 0 ? ledger.durableHead.time : (ledger.batches[mode].get(number - 1)?.sealedAt ?? 0);
-  const empty = { mode, batchNumber: number, vaultCount: 0, mintCount: 0, since: openedAt, inBlobs: false };
+  const nothing = { vaultCount: 0, mintCount: 0, inBlobs: false, transfers: null };
+  const empty = { mode, batchNumber: number, since: openedAt, ...nothing };
   return batchView(openBatchRecord(empty));
 }
 
@@ -164,13 +165,13 @@ export function batchesOf(context: EngineContext): Batches {
     async getSealed(mode, batchNumber) {
       const { ledger } = context;
       const batch = findBatch(ledger, requireMode(mode), batchNumber);
-      const { assets, content, batchRoot, dataHash, inBlobs } = batch;
+      const { assets, content, batchRoot, dataHash, inBlobs, transfers } = batch;
       if (assets === null || content === null || batchRoot === null || dataHash === null) {
         throw new MintmarkError("proof_not_ready", "The batch is still open.");
       }
       const data = await ledger.store.get(batchDataKey(mode, batchNumber));
       if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
-      const whole = rootOf(kindOf(mode, inBlobs), manifestRoot(assets), content);
+      const whole = rootOf(kindOf(mode, inBlobs, transfers), manifestRoot(assets), content);
       const roots = { batchRoot: whole, rootOnL1: batchRoot };
       return { mode, batchNumber, vaultCount: slotCountOf(batch), assets, content, ...roots, dataHash, data };
     },

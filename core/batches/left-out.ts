@@ -24,7 +24,7 @@ export function setLeftOut(
   batch: BatchRecord,
   assets: readonly LeftOutAsset[],
 ): BatchRecord {
-  const { mode, batchNumber, assets: named, content, dataHash, inBlobs } = batch;
+  const { mode, batchNumber, assets: named, content, dataHash, inBlobs, transfers } = batch;
   if (named === null || content === null || dataHash === null)
     throw new MintmarkError("proof_not_ready", "The batch is still open.");
   const leftOut = assets.length === 0 ? null : assets;
@@ -32,7 +32,7 @@ export function setLeftOut(
   const resealed = putRoots(ledger, group, {
     ...batch,
     leftOut,
-    batchRoot: batchRoot(kindOf(mode, inBlobs), manifest, content),
+    batchRoot: batchRoot(kindOf(mode, inBlobs, transfers), manifest, content),
   });
   const roots = { batchRoot: resealed.batchRoot as Hash, dataHash, stateRoot: resealed.stateRoot };
   ledger.record(group, { kind: "assetsLeftOut", mode, batchNumber, assets, ...roots });

@@ -1,3 +1,4 @@
+import { setImmediate as nextPass } from "node:timers/promises";
 import { tellSealed } from "../events/event-log.ts";
 import { derivedBatch } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -8,6 +9,7 @@ import { bytesToHex } from "../protocol/hex.ts";
 import { itemRecords } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { type DerivedBatch, deriveBatch } from "../sealing/derive-batch.ts";
+import { deriveTransfers } from "../sealing/derive-transfers.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
@@ -27,6 +29,18 @@ export function closeOpenBatches(ledger: Ledger, mode: Mode): readonly OpenBatch
   }
   ledger.setOpen(new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign), vaultsBefore);
   return closed;
+}
+
+/** Takes the number of the mode's open batch, which has no vaults, for a batch without mints. */
+export function openAhead(ledger: Ledger, mode: Mode, vaultCount: number): OpenBatch {
+  const { limits, isForeign, refs, unsealed } = ledger;
+  const { batchNumber, firstOrdinal } = unsealed.open(mode);
+  const before = refs.vaultsBefore(mode, batchNumber);
+  const taken = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign);
+  ledger.setOpen(taken, before);
+  const next = new OpenBatch(mode, batchNumber + 1, ledger.now(), firstOrdinal + vaultCount, limits, isForeign);
+  ledger.setOpen(next, before + vaultCount);
+  return taken;
 }
 
 /** The open batch for a new vault of this kind. The first vault of a batch decides the batch's kind. */
@@ -79,12 +93,19 @@ export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): Bat
     closed.vaultCount < OFF_LOOP_VAULTS &&
     !ledger.sealings[closed.mode].has(closed.batchNumber - 1)
   ) {
-    const derived = deriveBatch(closed, closed.vaults, (index) => ledger.assetAt(index));
-    if ("content" in derived) return sealBatch(ledger, group, closed, derived);
+    return sealBatch(ledger, group, closed, derivedHere(ledger, closed));
   }
   closed.flush(group);
   ledger.putBatch(group, openBatchRecord(closed));
   return sealLater(ledger, closed);
+}
+
+/** Derives a closed batch that is not in blobs, where the caller runs. */
+function derivedHere(ledger: Ledger, closed: OpenBatch): DerivedBatch {
+  const assetAt = (index: number) => ledger.assetAt(index);
+  const { mode, batchNumber, vaults, transfers } = closed;
+  if (transfers !== null) return deriveTransfers(batchNumber, transfers, vaults, assetAt);
+  return deriveBatch({ mode, batchNumber }, vaults, assetAt);
 }
 
 /** Derives a closed batch on the thread, then seals it after the batches before it. */
@@ -92,7 +113,9 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
   const { mode, batchNumber } = closed;
   const sealings = ledger.sealings[mode];
   const before = sealings.get(batchNumber - 1);
-  const derived = derivedBatch(ledger, closed, closed.vaults);
+  // One commit carries fewer transfers than mints, so they take the event loop for some ms only.
+  const derived =
+    closed.transfers === null ? derivedBatch(ledger, closed, closed.vaults) : lazily(() => derivedHere(ledger, closed));
   const sealed = Promise.allSettled([derived, before]).then(([outcome]) =>
     ledger.writer.run({
       weight: 1,
@@ -112,6 +135,11 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
   // A failure here means that the writer failed or closed. The writer reports that.
   sealed.catch(() => {}).finally(() => sealings.delete(batchNumber));
   return sealed;
+}
+
+async function lazily<T>(make: () => T): Promise<T> {
+  await nextPass();
+  return make();
 }
 
 /** Journals a closed batch, and writes its derived records and its place in the state tree. */

@@ -33,6 +33,7 @@ export async function voidSlots(
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestBatch(ledger, mode, batchNumber);
     if (batch.status === "settled" || batch.status === "finalized") throw new MintmarkError("batch_committed");
+    if (batch.transfers) throw new MintmarkError("validation_failed", "A batch of transfers is taken back as a whole.");
     const known = ledger.voids[mode].latest(batchNumber) ?? [];
     const added = addedRuns(known, slots, batch.vaultCount);
     if (added.length === 0) return batch;
@@ -179,7 +180,7 @@ export async function pendingIn(
   return found;
 }
 
-async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId, failure: string): Promise<void> {
+export async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId, failure: string): Promise<void> {
   const { mode, batchNumber } = unpackVaultId(vaultId);
   const reason = `The vault of ${batchIdOf(mode, batchNumber)} is void: ${failure}`;
   const { pending } = await readActivity(ledger, group, vaultId);

@@ -6,6 +6,7 @@ import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
 import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
 import { elementCount } from "../protocol/elements.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
+import type { TransferGroup } from "../protocol/transfer-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
@@ -30,6 +31,8 @@ export class OpenBatch {
   readonly isBeside: boolean;
   /** Whether its data go into blobs. The first vault decides. */
   inBlobs = false;
+  /** The content of a batch of transfers, which takes no mints; its outputs are the vaults. */
+  transfers: readonly TransferGroup[] | null = null;
   readonly vaults = new VaultColumns();
   mintCount = 0;
   readonly #limits: Limits;
@@ -285,7 +288,7 @@ export function elementsOf({ amountHigh, amountLow, blobs, start, end }: NewVaul
 
 /** The record of an open batch. */
 export function openBatchRecord(
-  open: Pick<OpenBatch, "mode" | "batchNumber" | "vaultCount" | "mintCount" | "since" | "inBlobs">,
+  open: Pick<OpenBatch, "mode" | "batchNumber" | "vaultCount" | "mintCount" | "since" | "inBlobs" | "transfers">,
 ): BatchRecord {
   return {
     mode: open.mode,
@@ -309,6 +312,7 @@ export function openBatchRecord(
     finalizedAt: null,
     leftOut: null,
     inBlobs: open.inBlobs,
+    transfers: open.transfers !== null,
   };
 }
 

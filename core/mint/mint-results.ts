@@ -160,6 +160,7 @@ function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holde
     amount,
     availableBalance: amount,
     withdrawnBalance: 0n,
+    transferredBalance: 0n,
     batchId: batchIdOf(mint.mode, mint.batchNumber),
     status: "accepted",
     createdAt: time - mint.age,

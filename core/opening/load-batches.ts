@@ -9,9 +9,12 @@ import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import { pointsIn, stateLeafOf } from "../sealing/contents.ts";
 import { type DerivedBatch, withCommitments } from "../sealing/derive-batch.ts";
+import { deriveTransfers } from "../sealing/derive-transfers.ts";
 import { leftOutPlaces } from "../sealing/left-out.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+import { decodeIntoColumns } from "../store/vault-chunk.ts";
+import { listsOfBatch } from "../vaults/transfer-lists.ts";
 
 /** Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns those to be sealed. */
 export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly OpenBatch[]> {
@@ -50,7 +53,9 @@ async function loadUnsealed(
     ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
   }
   const closed: OpenBatch[] = [];
-  const [beforeNewest, newest] = [unsealed.at(-2), unsealed.at(-1)];
+  // Transfers close all batches before them.
+  const mints = unsealed.slice(unsealed.findLastIndex(({ transfers }) => transfers) + 1);
+  const [beforeNewest, newest] = [mints.at(-2), mints.at(-1)];
   const areTwo = beforeNewest !== undefined && beforeNewest.inBlobs !== newest?.inBlobs;
   for (const record of unsealed) {
     const isBeside = areTwo && record === newest;
@@ -58,6 +63,10 @@ async function loadUnsealed(
     ledger.refs.set(mode, record.batchNumber, batch.firstOrdinal, before);
     before += batch.vaultCount;
     if (record !== newest && !(areTwo && record === beforeNewest)) closed.push(batch);
+  }
+  if (unsealed.length > 0 && newest === undefined) {
+    const next = sealed + unsealed.length;
+    ledger.setOpen(new OpenBatch(mode, next, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
   }
   return closed;
 }
@@ -75,8 +84,14 @@ async function loadUnsealedBatch(
   const open = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
   open.inBlobs = inBlobs;
   ledger.setOpen(open, before);
+  if (record.transfers) open.transfers = await listsOfBatch(ledger, batchNumber);
   for await (const chunk of chunkRecords(ledger, record)) {
     const first = open.vaultCount;
+    if (record.transfers) {
+      // A transfer makes no token.
+      decodeIntoColumns(chunk, open.vaults, () => 0);
+      continue;
+    }
     open.load(chunk, ledger.standards, (vault) => tokenHashOf(ledger, vault));
     for (let slot = first; slot < open.vaultCount; slot++) {
       if (ledger.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
@@ -96,7 +111,8 @@ function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
 
 /** The root of a batch with this content, without the assets that L1 leaves out. */
 function rootOf(batch: BatchRecord, { assets, content }: DerivedBatch): Hash {
-  return batchRoot(kindOf(batch.mode, batch.inBlobs), manifestRoot(assets, leftOutPlaces(batch)), content);
+  const { mode, inBlobs, transfers } = batch;
+  return batchRoot(kindOf(mode, inBlobs, transfers), manifestRoot(assets, leftOutPlaces(batch)), content);
 }
 
 /**
@@ -107,7 +123,9 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
   const vaults = await readBatchVaults(ledger, batch);
   const voids = ledger.voids[mode].latest(batchNumber);
-  const records = await recordsAgain(ledger, batch, vaults, voids);
+  const records = batch.transfers
+    ? deriveTransfers(batchNumber, await listsOfBatch(ledger, batchNumber), vaults, (index) => ledger.assetAt(index))
+    : await recordsAgain(ledger, batch, vaults, voids);
   const [data, pageRoots, tokens] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),
     pageRootsKey(mode, batchNumber),

@@ -107,26 +107,30 @@ export class Replica {
    * Places a batch that mints have just opened behind the one before it, or beside it: of another kind, and the one
    * before it takes mints. A standby need not know whether it still does.
    */
-  #begin({ mode, batchNumber, openedAt, inBlobs }: BatchRecord): void {
+  #begin({ mode, batchNumber, openedAt, inBlobs, transfers }: BatchRecord): void {
     const { refs, batches, limits, unsealed, isForeign } = this.#ledger;
     const open = unsealed.open(mode);
     if (open.batchNumber === batchNumber) {
       open.inBlobs = inBlobs;
+      open.transfers = transfers ? [] : null;
       return;
     }
+    // Nothing goes beside transfers, nor they beside anything.
+    const canBeBeside = open.inBlobs !== inBlobs && open.transfers === null && !transfers;
     // Those before it have all their vaults now, unless this one is beside the last of them.
     for (let number = open.batchNumber; number < batchNumber; number++) {
       const first = refs.firstOrdinalOf(mode, number);
       const before = refs.vaultsBefore(mode, number);
       const vaults = batches[mode].get(number)?.vaultCount ?? 0;
-      const isBeside = number + 1 === batchNumber && number === open.batchNumber && open.inBlobs !== inBlobs;
+      const isBeside = number + 1 === batchNumber && number === open.batchNumber && canBeBeside;
       const known = number + 1 < batchNumber ? refs.firstOrdinalOf(mode, number + 1) : 0;
       refs.set(mode, number + 1, known || first + (isBeside ? MAX_ROLLUP_VAULTS : vaults), before + vaults);
     }
-    const isBeside = batchNumber === open.batchNumber + 1 && open.inBlobs !== inBlobs;
+    const isBeside = batchNumber === open.batchNumber + 1 && canBeBeside;
     const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber);
     const begun = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
     begun.inBlobs = inBlobs;
+    begun.transfers = transfers ? [] : null;
     this.#ledger.setOpen(begun, refs.vaultsBefore(mode, batchNumber));
   }
 
@@ -146,6 +150,8 @@ export class Replica {
     const mode = MODES[key[1] as number] as Mode;
     const batchNumber = key.readUInt32BE(2);
     const first = key.readUInt16BE(6) * CHUNK_VAULTS;
+    // A transfer makes no token.
+    if (ledger.batches[mode].get(batchNumber)?.transfers) return;
     const batch = `${mode}:${batchNumber}`;
     const known = this.#indexed.get(batch) ?? 0;
     const vaults = new VaultColumns();

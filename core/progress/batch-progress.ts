@@ -56,11 +56,11 @@ export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: 
 
 /** The batch's root when L1 leaves out the assets that its event names. */
 function rootAs(batch: BatchRecord, event: Committed | Imported): Hash | null {
-  const { mode, assets, content, inBlobs } = batch;
+  const { mode, assets, content, inBlobs, transfers } = batch;
   if (event.type === "batchImported" || assets === null || content === null) return batch.batchRoot;
   const leftOut = event.leftOut ?? [];
   if (leftOut.some((asset) => asset >= assets.length)) return null;
-  return batchRoot(kindOf(mode, inBlobs), manifestRoot(assets, leftOut), content);
+  return batchRoot(kindOf(mode, inBlobs, transfers), manifestRoot(assets, leftOut), content);
 }
 
 /**

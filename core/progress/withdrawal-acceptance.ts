@@ -74,6 +74,7 @@ export function requireBalance(
   quantity: bigint,
 ): void {
   if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
+  if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
   // The signature covers the withdrawn total before it. If that total has changed, the signature is for another
   // message.
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");

@@ -23,7 +23,8 @@ const MANIFEST_LEAF_BYTES = 41;
  * kindOf("zk-rollup"); // "calldata"
  * kindOf("zk-rollup", true); // "blobs"
  */
-export function kindOf(mode: Mode, inBlobs = false): BatchKind {
+export function kindOf(mode: Mode, inBlobs = false, transfers = false): BatchKind {
+  if (transfers) return "transfers";
   if (inBlobs) return "blobs";
   return mode === "validium" ? "validium" : "calldata";
 }

@@ -17,7 +17,17 @@ import {
   uuid,
   varint,
 } from "./layout.ts";
-import { accepted, batchPlace, collection, leftOutAsset, listedVault, lostRun, roots, voidRun } from "./records.ts";
+import {
+  accepted,
+  batchPlace,
+  collection,
+  leftOutAsset,
+  listedVault,
+  lostRun,
+  roots,
+  signedTransfer,
+  voidRun,
+} from "./records.ts";
 
 /** The block's hash at the time of reading. */
 const blockHash = { blockHash: later(nullable(hash), null) } as const;
@@ -87,7 +97,12 @@ const KINDS = {
     },
   ],
   assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],
-  assetRegistered: [7, { assetIndex: varint, minterLocked: nullable(flag) }],
+  assetRegistered: [
+    7,
+    { assetIndex: varint, minterLocked: nullable(flag) },
+    /** Whether L1's registry has it as transferable; null: not asked. */
+    { transferable: later(nullable(flag), null) },
+  ],
   assetEnabled: [8, { applicationIndex: varint, assetIndex: varint, enabled: flag }],
   userCreated: [
     9,
@@ -236,6 +251,25 @@ const KINDS = {
   claimCancelled: [64, { link: address }],
   /** The mint of a link, for the owner that its holder has signed. `mintSequence` is the mint's journal sequence. */
   claimTaken: [65, { link: address, ownerAddress: address, signature: hexBytes, mintId: uuid, mintSequence: varint }],
+  /** Transfers with one signature. Each takes one transaction, and a split takes two. */
+  transfersRequested: [
+    70,
+    {
+      transferId: uuid,
+      applicationIndex: varint,
+      firstSequence: varint,
+      digest: hash,
+      deadline: bigVarint,
+      signature: hexBytes,
+      transfers: listOf(signedTransfer),
+    },
+  ],
+  /** These lists are the content of the next rollup batch, in this order. Their outputs are its vaults. */
+  transfersBatched: [71, { batchNumber: varint, transferIds: listOf(uuid) }],
+  /** L1 does not take the batch. Its slots become void, its lists wait again; the roots are the batch's new ones. */
+  transfersTakenBack: [72, { batchNumber: varint, failure: text, ...roots }],
+  /** A list that waits for a batch is given up. */
+  transfersFailed: [73, { transferId: uuid, failure: text }],
   memberInvited: [
     100,
     {

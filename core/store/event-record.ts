@@ -45,6 +45,8 @@ const TYPES = {
   "asset.enabled": [1, { assetId: uuid }],
   "asset.disabled": [2, { assetId: uuid }],
   "mint.failed": [3, { firstVaultId: u64, vaults: varint, failure: text }],
+  "transfer.accepted": [40, { transferId: uuid, transfers: varint, redemptions: varint }],
+  "transfer.failed": [41, { transferId: uuid, failure: text }],
   "batch.sealed": [10, BATCH],
   "batch.submitted": [11, BATCH],
   "batch.settled": [12, BATCH],

@@ -1,12 +1,16 @@
 import type { MintColumns } from "../columns/mint-columns.ts";
 import { MintmarkError } from "../errors.ts";
+import type { Uuid } from "../model.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
-import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
+import { checkedRecord, RECORD_VERSION, uuid, withChecksum } from "./layout.ts";
 import { decodeMint, decodeMintHeader, MintEntries } from "./mint-decoder.ts";
 import { encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from "./mint-entry.ts";
 import type { StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
+
+/** Its entries begin with the list's id. */
+const TRANSFERS_KIND = ENTRY_KINDS.named("transfersRequested").number;
 
 /** An entry of the journal. */
 export interface Journaled<E = Entry | MintEntry> {
@@ -132,25 +136,28 @@ export async function readEntry(store: Pick<StoreReader, "get">, sequence: numbe
   return decodeEntry(sequence, await readRecord(store, sequence));
 }
 
-/** A mint, decoded as it is read. */
-export interface ReadMint {
-  /** Its own, in the journal. */
-  readonly sequence: number;
-  readonly entries: MintEntries;
-}
+/** A request of a user: its mints, or its list of transfers. */
+export type UserRequest =
+  | { readonly sequence: number; readonly mints: MintEntries; readonly transferId: null }
+  | { readonly sequence: number; readonly mints: null; readonly transferId: Uuid };
 
-/** The mints at these sequences, in that order, without other entries. Throws `store_corrupt` for a missing entry. */
-export async function readMintEntries(
+/**
+ * The mints and transfers at these sequences, in that order, without the requests of other kinds. Throws `store_corrupt`
+ * when an entry is missing.
+ */
+export async function readUserRequests(
   store: Pick<StoreReader, "getMany">,
   sequences: readonly number[],
-): Promise<ReadMint[]> {
+): Promise<UserRequest[]> {
   const records = await store.getMany(sequences.map(journalKey));
-  return records.flatMap((record, i) => {
-    const sequence = sequences[i] as number;
-    const name = `Journal entry ${sequence}`;
+  return records.flatMap((record, i): UserRequest[] => {
+    const name = `Journal entry ${sequences[i]}`;
     if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
     const reader = new ByteReader(checkedRecord(record, name), KIND_AT);
-    return reader.u8() === MINT_KIND ? [{ sequence, entries: new MintEntries(reader) }] : [];
+    const sequence = sequences[i] as number;
+    const kind = reader.u8();
+    if (kind === MINT_KIND) return [{ sequence, mints: new MintEntries(reader), transferId: null }];
+    return kind === TRANSFERS_KIND ? [{ sequence, mints: null, transferId: uuid.read(reader) }] : [];
   });
 }
 

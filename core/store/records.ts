@@ -98,6 +98,8 @@ export const assetRecord = grownLayout(
     nextTokenId: later(nullable(bigVarint), null),
     /** No longer visible. If the asset was changed, its id belongs to a later record. */
     removed: later(flag, false),
+    /** Whether L1's registry has it as transferable; null: not asked. */
+    transferable: later(nullable(flag), null),
   },
 );
 export type AssetRecord = ValueOf<typeof assetRecord>;
@@ -239,6 +241,8 @@ export const batchRecord = grownLayout(
     leftOut: later(nullable(listOf(leftOutAsset)), null),
     /** Whether it is a rollup batch in blobs. */
     inBlobs: later(flag, false),
+    /** Whether it is a rollup batch of transfers. */
+    transfers: later(flag, false),
   },
 );
 export type BatchRecord = ValueOf<typeof batchRecord>;
@@ -346,8 +350,14 @@ export const activityRecord = grownLayout(
     pending: listOf(uuid),
     updatedAt: time,
   },
-  /** Why its token refuses the committed vault; null while nothing is known against it. */
-  { refusal: later(nullable(text), null) },
+  {
+    /** Why its token refuses the committed vault; null while nothing is known against it. */
+    refusal: later(nullable(text), null),
+    /** The list of transfers that takes the vault; null for none. */
+    spentBy: later(nullable(uuid), null),
+    /** Units that its transfer has put into other vaults; 0 while the list waits. */
+    transferred: later(bigVarint, 0n),
+  },
 );
 export type ActivityRecord = ValueOf<typeof activityRecord>;
 
@@ -393,6 +403,54 @@ export const withdrawalListRecord = layout({
   vaults: listOf(layout({ ...listed, withdrawalId: nullable(uuid) })),
 });
 export type WithdrawalListRecord = ValueOf<typeof withdrawalListRecord>;
+
+const transferFacts = {
+  vaultId: u64,
+  /** 0 for the whole rest. */
+  amount: bigVarint,
+  to: address,
+  /** The user of `to`; null for a redemption. */
+  payeeIndex: nullable(varint),
+} as const;
+/** One transfer of a signed list. */
+export const signedTransfer = layout(transferFacts);
+export type SignedTransfer = ValueOf<typeof signedTransfer>;
+
+/** Where a list of transfers is before its batch says the rest. */
+export const TRANSFER_STATUSES = ["waiting", "batched", "failed"] as const;
+
+/** Transfers under one signature. L1 takes all of them together. */
+export const transferListRecord = layout({
+  transferId: uuid,
+  applicationIndex: varint,
+  firstSequence: varint,
+  /** Of the entry with the request. */
+  journalSequence: varint,
+  digest: hash,
+  deadline: bigVarint,
+  signature: hexBytes,
+  transfers: listOf(
+    layout({
+      ...transferFacts,
+      /** Of the vault's owner. */
+      userIndex: varint,
+      assetIndex: varint,
+      /** Transfers between the mint and the new vaults, this one included. */
+      hops: varint,
+    }),
+  ),
+  status: oneOf(TRANSFER_STATUSES),
+  /** The rollup batch and its slot of the first transfer; null unless batched. */
+  batchNumber: nullable(varint),
+  firstSlot: nullable(varint),
+  failure: nullable(text),
+  createdAt: time,
+  updatedAt: time,
+});
+export type TransferListRecord = ValueOf<typeof transferListRecord>;
+
+/** An index record that names a list of transfers. */
+export const transferIdRecord = uuid;
 
 const DISTANCES = listOf(varint);
 

@@ -105,6 +105,14 @@ export const PREFIX = {
   authorization: 0x53,
   /** digest(32) → a list of vaults with one signature. */
   withdrawalList: 0x54,
+  /** transferId(16) → transfers with one signature. */
+  transferList: 0x55,
+  /** digest(32) → transferId of these signed transfers; none once they have failed. */
+  transferDigest: 0x56,
+  /** journal sequence(8) → transferId: transfers that wait for a batch. */
+  waitingTransfers: 0x57,
+  /** batchNumber(4) ‖ first slot(4) → transferId: the lists of a rollup batch of transfers. */
+  batchTransfers: 0x58,
   /** chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → an applied L1 event. */
   l1Event: 0x60,
   /** vaultId(8) ‖ blockNumber(8) ‖ logIndex(4) → total withdrawn then; blocks of the chain of the vault's token. */
@@ -313,6 +321,14 @@ const ofDigest = (prefix: number, digest: string): Buffer =>
   Buffer.concat([Buffer.from([prefix]), Buffer.from(digest.slice(2), "hex")]);
 export const authorizationKey = (digest: string): Buffer => ofDigest(PREFIX.authorization, digest);
 export const withdrawalListKey = (digest: string): Buffer => ofDigest(PREFIX.withdrawalList, digest);
+
+export const transferListKey = (transferId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.transferList, 17), transferId);
+export const transferDigestKey = (digest: string): Buffer => ofDigest(PREFIX.transferDigest, digest);
+export const waitingTransfersKey = (sequence: number): Buffer =>
+  endedByU64(ofLength(PREFIX.waitingTransfers, 9), sequence);
+export const batchTransfersOf = (batchNumber: number): Buffer => ofU32(PREFIX.batchTransfers, batchNumber);
+export const batchTransfersKey = (batchNumber: number, firstSlot: number): Buffer =>
+  ofU32(PREFIX.batchTransfers, batchNumber, firstSlot);
 
 export const l1EventsOf = (chainId: bigint): Buffer => ofU64(PREFIX.l1Event, chainId);
 export const l1EventsFrom = (chainId: bigint, blockNumber: bigint): Buffer =>

@@ -49,7 +49,15 @@ function putAdded(ledger: Ledger, group: Group, given: GivenAsset, applicationIn
   const assetIndex = ledger.assets.latestCount;
   const { time } = ledger.record(group, { ...given, assetIndex, applicationIndex });
   const { kind: _, ...facts } = given;
-  const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null, removed: false };
+  const fresh = {
+    minted: 0n,
+    whitelisted: false,
+    registered: false,
+    minterLocked: null,
+    fault: null,
+    removed: false,
+    transferable: null,
+  };
   const record: AssetRecord = { ...facts, assetIndex, applicationIndex, ...fresh, createdAt: time };
   ledger.putAsset(group, record);
   return record;
@@ -62,9 +70,14 @@ function putWhitelisted(ledger: Ledger, group: Group, asset: AssetRecord, whitel
   return changed;
 }
 
-function putRegistered(ledger: Ledger, group: Group, asset: AssetRecord, minterLocked: boolean | null): AssetRecord {
-  ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, minterLocked });
-  const changed = { ...asset, registered: true, minterLocked };
+function putRegistered(
+  ledger: Ledger,
+  group: Group,
+  asset: AssetRecord,
+  facts: Pick<AssetRecord, "minterLocked" | "transferable">,
+): AssetRecord {
+  ledger.record(group, { kind: "assetRegistered", assetIndex: asset.assetIndex, ...facts });
+  const changed = { ...asset, registered: true, ...facts };
   ledger.putAsset(group, changed);
   return changed;
 }
@@ -109,7 +122,10 @@ async function changeAsset(ledger: Ledger, assetId: Uuid, changes: AssetChanges,
     let asset = putAdded(ledger, group, given, known.applicationIndex);
     if (known.whitelisted) asset = putWhitelisted(ledger, group, asset, true);
     const isSameOnL1 = known.chainId === asset.chainId && known.assetType === asset.assetType;
-    if (isSameOnL1 && known.registered) asset = putRegistered(ledger, group, asset, known.minterLocked);
+    if (isSameOnL1 && known.registered) {
+      const { minterLocked, transferable } = known;
+      asset = putRegistered(ledger, group, asset, { minterLocked, transferable });
+    }
     for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, true);
     return assetView(ledger, asset, null);
   }, signal);
@@ -202,14 +218,24 @@ function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): vo
 export async function markAssetRegistered(
   ledger: Ledger,
   assetId: Uuid,
-  minterLocked: boolean | null,
+  { minterLocked = null, transferable: given }: RegisteredFacts,
   signal?: AbortSignal,
 ): Promise<Asset> {
   return ledger.writer.alone(async (group) => {
     const asset = latestAsset(ledger, assetId);
-    if (asset.registered && asset.minterLocked === minterLocked) return assetView(ledger, asset, null);
-    return assetView(ledger, putRegistered(ledger, group, asset, minterLocked), null);
+    const transferable = given ?? asset.transferable;
+    const isKnown = asset.minterLocked === minterLocked && asset.transferable === transferable;
+    if (asset.registered && isKnown) return assetView(ledger, asset, null);
+    return assetView(ledger, putRegistered(ledger, group, asset, { minterLocked, transferable }), null);
   }, signal);
+}
+
+/** What L1 says of a registered asset. */
+export interface RegisteredFacts {
+  /** Whether the token's minter role is locked for ever; null when the token does not say. */
+  readonly minterLocked?: boolean | null;
+  /** Whether vaults of it can be transferred; default as known before. */
+  readonly transferable?: boolean;
 }
 
 /** Records why L1 would refuse mints of an asset; null when it no longer would. */

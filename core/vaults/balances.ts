@@ -7,6 +7,7 @@ import { fastTokenIdOf } from "../tokens/token-id.ts";
 import { addTransactions } from "./token-sums.ts";
 import { collect } from "./transaction-page.ts";
 import type { Found } from "./transaction-scan.ts";
+import { placeIn } from "./transfer-lists.ts";
 import { failureOf, readVaults, vaultViews } from "./vaults.ts";
 
 /**
@@ -25,14 +26,19 @@ export async function balancesFrom(
   const sums = await ledger.tokenSums.of(holding, within.to, (sums) =>
     addTransactions(ledger, holding, sums, within.to),
   );
-  const parts = [{ users: [userIndex], type: "mint", within }] as const;
+  const parts = [{ users: [userIndex], type: undefined, within }] as const;
   const scan = { applicationIndex, parts, order: "asc", after } as const;
-  const { found, next } = await collect(ledger, scan, limit, (one) => isFirst(ledger, sums, one));
+  const { found, next } = await collect(ledger, scan, limit, (one) => isFirst(ledger, sums, one, userIndex));
   return { data: await balancesOf(ledger, applicationIndex, sums, found), next };
 }
 
-/** Whether a mint is the first valid one of its token. That mint gives the token its place in the list. */
-function isFirst(ledger: Ledger, sums: TokenSums, { sequence, source }: Found): boolean {
+/** Whether a mint or a transfer is the first valid one of its token. That one gives the token its place in the list. */
+function isFirst(ledger: Ledger, sums: TokenSums, { sequence, source }: Found, userIndex: number): boolean {
+  if (source.type === "transfer") {
+    const { list, output, assetIndex, blob } = source;
+    if (output.holderIndex !== userIndex || placeIn(list, output.position) === null) return false;
+    return ledger.standards[assetIndex] === "erc721" || sums.of(assetIndex, blob)?.first === sequence;
+  }
   if (source.type !== "mint" || source.mint.amountBefore !== 0n) return false;
   const { assetIndex, blob } = source.mint;
   if (ledger.standards[assetIndex] === "erc721") return failureOf(ledger, source.mint, source.journalSequence) === null;
@@ -45,16 +51,23 @@ async function balancesOf(
   sums: TokenSums,
   found: readonly Found[],
 ): Promise<Balance[]> {
-  const mints = found.flatMap(({ source }) => (source.type === "mint" ? [source.mint] : []));
-  const unique = mints.filter(({ assetIndex }) => ledger.standards[assetIndex] === "erc721");
-  const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, unique));
-  const vaultOf = new Map(unique.map((mint, i) => [mint, vaults[i]]));
-  return mints.flatMap((mint) => {
-    const vault = vaultOf.get(mint);
-    if (vault !== undefined) return [balanceOfVault(vault)];
-    const sum = sums.of(mint.assetIndex, mint.blob);
-    return sum === undefined ? [] : [balanceOfSum(ledger, sum)];
+  const firsts = found.flatMap(({ source }) => (source.type === "withdrawal" ? [] : [{ source, ...tokenOf(source) }]));
+  const unique = firsts.filter(({ assetIndex }) => ledger.standards[assetIndex] === "erc721");
+  const places = unique.flatMap(({ place }) => place ?? []);
+  const vaults = await vaultViews(ledger, applicationIndex, await readVaults(ledger, places));
+  const vaultOf = new Map(unique.map(({ source }, i) => [source, vaults[i]]));
+  return firsts.flatMap(({ source, assetIndex, blob }) => {
+    const vault = vaultOf.get(source);
+    const sum = vault === undefined ? sums.of(assetIndex, blob) : undefined;
+    if (sum !== undefined) return sum.amount === 0n ? [] : [balanceOfSum(ledger, sum)];
+    // A vault that was transferred is its receiver's balance now.
+    return vault === undefined || vault.amount === vault.transferredBalance ? [] : [balanceOfVault(vault)];
   });
+}
+
+function tokenOf(source: Exclude<Found["source"], { readonly type: "withdrawal" }>) {
+  if (source.type === "transfer") return { ...source, place: placeIn(source.list, source.output.position) };
+  return { place: source.mint, assetIndex: source.mint.assetIndex, blob: source.mint.blob };
 }
 
 function balanceOfVault({ assetId, quantum, decimals, tokenId, mintingBlob, amount, ...vault }: Vault): Balance {

@@ -4,21 +4,33 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import type { Uuid, Vault, VaultId } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
+import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { contentOf } from "../sealing/contents.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
-import { type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { type Balance, balancesFrom } from "./balances.ts";
 import { vaultsOfToken } from "./token-vaults.ts";
 import { findPage } from "./transaction-page.ts";
 import type { VaultFilter } from "./transaction-range.ts";
 import type { Found } from "./transaction-scan.ts";
 import { matches } from "./transactions.ts";
+import { placeIn } from "./transfer-lists.ts";
 import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
-/** The vault that a mint made or added to. Null for withdrawals, and for a vault that L1's history lacks. */
-function vaultOf(ledger: Ledger, { source }: Found): PlacedMint | null {
-  if (source.type !== "mint") return null;
+/**
+ * The vault that a mint made or added to, or that a transfer made. Null for withdrawals, redemptions and waiting
+ * transfers, and for a vault that L1's history lacks.
+ */
+function vaultOf(ledger: Ledger, { source }: Found): VaultPlace | null {
+  if (source.type === "withdrawal") return null;
+  if (source.type === "transfer")
+    return source.output.holderIndex === null ? null : placeIn(source.list, source.output.position);
   return lostAt(ledger, source.mint, source.journalSequence) === null ? source.mint : null;
+}
+
+/** Whether a vault is of the user or the owner of a list. A transfer is found under its giver, too. */
+function isHeld({ userId, ownerAddress }: Vault, filter: VaultFilter): boolean {
+  const isOwners = filter.ownerAddress === undefined || ownerAddress === filter.ownerAddress.toLowerCase();
+  return isOwners && (filter.userId === undefined || userId === filter.userId.toLowerCase());
 }
 
 /**
@@ -28,10 +40,10 @@ function vaultOf(ledger: Ledger, { source }: Found): PlacedMint | null {
 function listing(ledger: Ledger, filter: VaultFilter): (one: Found) => boolean {
   const listed = new Set<VaultId>();
   return (one) => {
-    const mint = vaultOf(ledger, one);
-    if (mint === null || !matches(ledger, one, filter)) return false;
-    if (filter.reference === undefined) return mint.amountBefore === 0n;
-    const vaultId = vaultIdOf(mint);
+    const place = vaultOf(ledger, one);
+    if (place === null || !matches(ledger, one, filter)) return false;
+    if (filter.reference === undefined) return one.source.type !== "mint" || one.source.mint.amountBefore === 0n;
+    const vaultId = packVaultId(place);
     if (listed.has(vaultId)) return false;
     listed.add(vaultId);
     return true;
@@ -46,7 +58,8 @@ export function vaultsOf(context: EngineContext): Vaults {
       const place = placeOf(vaultId);
       batchAt(ledger, place);
       const vault = await readVault(ledger, place);
-      if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
+      if (vault.applicationIndex !== applicationIndex || vault.amount === 0n)
+        throw new MintmarkError("vault_not_found");
       const [view] = await vaultViews(ledger, applicationIndex, [{ place, vault }]);
       if (view === undefined) throw new MintmarkError("vault_not_found");
       return view;
@@ -57,7 +70,7 @@ export function vaultsOf(context: EngineContext): Vaults {
         if (filter.tokenId !== undefined)
           return vaultsOfToken(ledger, applicationId, { ...filter, tokenId: filter.tokenId }, start);
         const { found, next } = await findPage(ledger, applicationId, filter, start, {
-          type: "mint",
+          type: filter.reference === undefined ? undefined : "mint",
           order: "asc",
           wanted: listing(ledger, filter),
         });
@@ -65,7 +78,9 @@ export function vaultsOf(context: EngineContext): Vaults {
           ledger,
           found.flatMap((one) => vaultOf(ledger, one) ?? []),
         );
-        return { data: await vaultViews(ledger, ledger.application(applicationId).applicationIndex, located), next };
+        const { applicationIndex } = ledger.application(applicationId);
+        const views = await vaultViews(ledger, applicationIndex, located);
+        return { data: views.filter((vault) => isHeld(vault, filter)), next };
       }),
     balances: (applicationId, userId, page = {}) =>
       listOf(context, "balances", applicationId, { ...page, userId } as PageOptions, (start) =>

@@ -1,9 +1,11 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Holding, TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
+import type { Uuid } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
-import { readMintEntries, sequenceIn } from "../store/journal.ts";
+import { readUserRequests, sequenceIn } from "../store/journal.ts";
 import { activityKey, userTransactionKey } from "../store/store-keys.ts";
+import { outputsOf, placeIn, readTransferList } from "./transfer-lists.ts";
 import { decodeActivity, failureOf, heldBack, readVaults } from "./vaults.ts";
 
 /** Journal entries per read. */
@@ -35,7 +37,11 @@ interface Made {
 
 async function addEntries(ledger: Ledger, user: number, sums: TokenSums, sequences: readonly number[]): Promise<void> {
   const made: Made[] = [];
-  for (const { sequence: journaledAt, entries } of await readMintEntries(ledger.store, sequences)) {
+  for (const { sequence: journaledAt, mints: entries, transferId } of await readUserRequests(ledger.store, sequences)) {
+    if (transferId !== null) {
+      made.push(...(await addTransfers(ledger, user, sums, transferId)));
+      continue;
+    }
     let sequence = entries.header.firstSequence;
     for (const { userIndex, count } of entries.header.users) {
       for (const end = sequence + count; sequence < end; sequence++) {
@@ -52,7 +58,28 @@ async function addEntries(ledger: Ledger, user: number, sums: TokenSums, sequenc
   await addActivity(ledger, made);
 }
 
-/** Reads only vaults with withdrawals, which are few. */
+/** Adds the vaults that a list of transfers has made for the user. */
+async function addTransfers(ledger: Ledger, user: number, sums: TokenSums, transferId: Uuid): Promise<Made[]> {
+  const list = await readTransferList(ledger, transferId);
+  const gained = outputsOf(list).flatMap(({ position, transfer, holderIndex }) => {
+    const place = placeIn(list, position);
+    if (holderIndex !== user || place === null || ledger.standards[transfer.assetIndex] === "erc721") return [];
+    return [{ place, sequence: list.firstSequence + position }];
+  });
+  const vaults = await readVaults(
+    ledger,
+    gained.map(({ place }) => place),
+  );
+  return vaults.flatMap(({ place, vault }, i) => {
+    // A record that L1 does not count holds no units.
+    if (vault.amount === 0n) return [];
+    const sum = sums.ofMint(vault.assetIndex, vault.blob, (gained[i] as (typeof gained)[number]).sequence);
+    sum.amount += vault.amount;
+    return [{ place, sum }];
+  });
+}
+
+/** Reads only vaults with withdrawals or transfers, which are few. */
 async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void> {
   const records = await ledger.store.getMany(made.map(({ place }) => activityKey(packVaultId(place))));
   const touched = made.flatMap((one, i) => (records[i] === undefined ? [] : [{ ...one, record: records[i] }]));
@@ -64,7 +91,10 @@ async function addActivity(ledger: Ledger, made: readonly Made[]): Promise<void>
     const vault = vaults[i]?.vault;
     if (vault === undefined) throw new MintmarkError("store_corrupt", "A vault is missing.");
     const activity = decodeActivity(record);
+    // What has moved on counts where it is now.
+    const left = vault.amount - activity.transferred;
+    sum.amount -= activity.transferred;
     sum.withdrawn += activity.withdrawn;
-    sum.heldBack += heldBack(vault.amount, activity);
+    sum.heldBack += activity.transferred > 0n ? left : heldBack(vault.amount, activity);
   }
 }

@@ -4,7 +4,7 @@ import type { Uuid } from "../model.ts";
 import { narrow, type Part, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, type Scan, scanTransactions } from "./transaction-scan.ts";
 
-/** Most transactions that one page examines. A withdrawal counts for as many as its two reads cost. */
+/** Most transactions that one page examines. A withdrawal or a transfer counts for as many as its two reads cost. */
 const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
 
@@ -51,7 +51,7 @@ export async function collect(
     if (found.length === limit || scanned >= SCAN_BOUND) return { found, next: last };
     if (wanted(one)) found.push(one);
     last = one.sequence;
-    scanned += one.source.type === "withdrawal" ? WITHDRAWAL_WEIGHT : 1;
+    scanned += one.source.type === "mint" ? 1 : WITHDRAWAL_WEIGHT;
   }
   return { found, next: null };
 }

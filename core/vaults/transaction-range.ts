@@ -44,7 +44,7 @@ export interface Sequences {
 /** Transactions within a range: of some users, one type, one reference, marked blocks, or all. */
 export interface Part {
   readonly users?: readonly number[] | undefined;
-  readonly type: "mint" | "withdrawal" | undefined;
+  readonly type: Transaction["type"] | undefined;
   /** Only mints with this reference. */
   readonly reference?: string | undefined;
   /** Only blocks with all of these marks. */
@@ -73,7 +73,7 @@ export async function narrow(
   const mint = await orNull("mint_not_found", () => mintOf(ledger, applicationId, filter.mintId));
   const { reference, assetId } = filter;
   if (users?.length === 0 || vault === null || mint === null) return null;
-  if (reference !== undefined && type === "withdrawal") return null;
+  if (reference !== undefined && type !== undefined && type !== "mint") return null;
   if (type === "withdrawal" && filter.status === "batched") return null;
   if (vault !== undefined && users?.includes(vault.userIndex) === false) return null;
   const since = Math.max(
@@ -90,7 +90,9 @@ export async function narrow(
   const withdrawals = withdrawalIndexes(applicationIndex, filter, users, asset, type);
   if (vault === undefined || reference !== undefined) {
     const spans =
-      type === "withdrawal" ? [{ from, to, modes: MODES }] : await spansOf(ledger, filter, find, { from, to });
+      type === "withdrawal" || type === "transfer"
+        ? [{ from, to, modes: MODES }]
+        : await spansOf(ledger, filter, find, { from, to });
     return spans.flatMap(({ modes, ...span }): Part[] => {
       // Withdrawals have their own statuses, and come after their batch.
       if (modes.length === 0) return type === undefined ? [{ type: "withdrawal", withdrawals, within: span }] : [];

@@ -5,18 +5,20 @@ import type { VaultPlace } from "../protocol/vault.ts";
 import { type Journaled, readEntry } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
-import { type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
+import { type TransferListRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
 import {
   applicationWithdrawalKey,
   mintReferenceKey,
   transactionKey,
+  transferListKey,
   userTransactionKey,
   withdrawalByKey,
   withdrawalKey,
 } from "../store/store-keys.ts";
 import { type RequestRange, requestsIn, requestsInAny, requestsInBlocks } from "./requests.ts";
 import type { Part } from "./transaction-range.ts";
-import { placeOf, readVault } from "./vaults.ts";
+import { decodeTransferList, outputsOf, readTransferList, type TransferOutput } from "./transfer-lists.ts";
+import { type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
 
 /** A transaction without its user's id. */
 export interface Found {
@@ -40,7 +42,22 @@ export interface Found {
         readonly place: VaultPlace;
         readonly assetIndex: number;
         readonly blob: PlacedMint["blob"];
+      }
+    | {
+        readonly type: "transfer";
+        readonly list: TransferListRecord;
+        readonly output: TransferOutput;
+        /** Of the vault that is spent. */
+        readonly place: VaultPlace;
+        readonly assetIndex: number;
+        readonly blob: PlacedMint["blob"];
       };
+}
+
+/** Whether a transaction is one of these users': of a transfer, who gives or who gets. */
+function isOf(users: readonly number[], { userIndex, source }: Found): boolean {
+  if (users.includes(userIndex)) return true;
+  return source.type === "transfer" && source.output.holderIndex !== null && users.includes(source.output.holderIndex);
 }
 
 /** Ranges to examine, and their order. */
@@ -69,7 +86,7 @@ async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator
     const found = await transactionsAt(ledger, request);
     for (const one of ascending ? found : found.reverse()) {
       const isWithin = one.sequence >= from && one.sequence < to;
-      const isOfUser = users === undefined || users.includes(one.userIndex);
+      const isOfUser = users === undefined || isOf(users, one);
       if (isWithin && isOfUser && (reference === undefined || referenceOf(one) === reference)) yield one;
     }
   }
@@ -102,6 +119,7 @@ function referenceOf({ source }: Found): string | null {
 async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]> {
   const { time, entry } = await readEntry(ledger.store, sequence);
   if (entry.kind === "mint") return mintTransactions({ sequence, time, entry });
+  if (entry.kind === "transfersRequested") return transfersIn(ledger, await readTransferList(ledger, entry.transferId));
   if (entry.kind !== "withdrawalRequested") throw new MintmarkError("store_corrupt", "An index record is damaged.");
   const found = await findWithdrawal(ledger, entry.applicationIndex, entry.withdrawalId);
   if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${entry.withdrawalId} is missing.`);
@@ -124,6 +142,19 @@ export function mintTransactions({ sequence: journalSequence, time, entry }: Jou
   return found;
 }
 
+/** The transactions of a list of transfers: one for each vault that it makes. */
+export async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Found[]> {
+  const outputs = outputsOf(list);
+  const places = outputs.map(({ transfer }) => placeOf(transfer.vaultId));
+  const spent = await readVaults(ledger, places);
+  return outputs.map((output, i): Found => {
+    const { position, transfer } = output;
+    const { place, vault } = spent[i] as LocatedVault;
+    const source = { type: "transfer", list, output, place, assetIndex: vault.assetIndex, blob: vault.blob } as const;
+    return { sequence: list.firstSequence + position, userIndex: transfer.userIndex, source };
+  });
+}
+
 /** An application's withdrawal; undefined when the id is unknown. */
 export async function findWithdrawal(
   ledger: Ledger,
@@ -142,4 +173,17 @@ export async function findWithdrawal(
   const { assetIndex, blob } = gone ?? (await readVault(ledger, place));
   const { sequence, userIndex } = record;
   return { sequence, userIndex, source: { type: "withdrawal", record, place, assetIndex, blob } };
+}
+
+/** One transfer of an application's list; undefined when there is none. */
+export async function findTransfer(
+  ledger: Ledger,
+  applicationIndex: number,
+  transferId: Uuid,
+  position: number,
+): Promise<Found | undefined> {
+  const stored = await ledger.store.get(transferListKey(transferId));
+  if (stored === undefined) return undefined;
+  const list = decodeTransferList(stored, transferId);
+  return list.applicationIndex === applicationIndex ? (await transfersIn(ledger, list))[position] : undefined;
 }

@@ -5,13 +5,14 @@ import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readUsers } from "../ledger/users.ts";
 import type { Address, Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
-import type { VaultPlace } from "../protocol/vault.ts";
+import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leftOutFailure } from "../sealing/left-out.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
-import type { BatchRecord, VoidedRun } from "../store/records.ts";
+import type { BatchRecord, TransferListRecord, VoidedRun } from "../store/records.ts";
 import { findPage } from "./transaction-page.ts";
 import { findMint, type TransactionFilter } from "./transaction-range.ts";
-import { type Found, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
+import { type Found, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
+import { placeIn } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
 import { withdrawalView } from "./withdrawals.ts";
@@ -52,14 +53,25 @@ export function matches(ledger: Ledger, found: Found, filter: TransactionFilter)
 }
 
 function isVault(source: Found["source"], vaultId: bigint): boolean {
-  return source.type === "mint" ? vaultIdOf(source.mint) === vaultId : source.record.vaultId === vaultId;
+  if (source.type === "mint") return vaultIdOf(source.mint) === vaultId;
+  if (source.type === "withdrawal") return source.record.vaultId === vaultId;
+  const made = placeIn(source.list, source.output.position);
+  return source.output.transfer.vaultId === vaultId || (made !== null && packVaultId(made) === vaultId);
 }
 
 function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
   const { source } = found;
-  if (source.type !== "mint") return source.record.status;
+  if (source.type === "withdrawal") return source.record.status;
+  if (source.type === "transfer") return statusOfTransfer(ledger, source.list, source.output.position);
   const { mint, journalSequence } = source;
   return failureOf(ledger, mint, journalSequence) === null ? statusOf(ledger, mint) : "failed";
+}
+
+/** The status of a transfer: that of its batch, once it has one. */
+function statusOfTransfer(ledger: Ledger, list: TransferListRecord, position: number): Transaction["status"] {
+  const place = placeIn(list, position);
+  if (place === null) return list.status === "failed" ? "failed" : "accepted";
+  return statusOf(ledger, place);
 }
 
 async function views(ledger: Ledger, applicationIndex: number, found: readonly Found[]): Promise<Transaction[]> {
@@ -105,6 +117,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
       timestamps: mintTimes(source.time, batch, voided),
     };
   }
+  if (source.type === "transfer") return { ...common, ...transferFacts(ledger, source) };
   const { record, blob } = source;
   return {
     ...common,
@@ -126,6 +139,32 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
       failed: record.failedAt,
     }),
   };
+}
+
+function transferFacts(ledger: Ledger, { list, output, blob }: Found["source"] & { readonly type: "transfer" }) {
+  const place = placeIn(list, output.position);
+  const batch = place === null ? null : batchOfRecord(ledger, place);
+  return {
+    type: "transfer",
+    transactionId: `${list.transferId}.${output.position}`,
+    mintId: null,
+    reference: null,
+    vaultId: output.transfer.vaultId,
+    mintingBlob: blob,
+    amount: output.transfer.amount,
+    l1TxHash: batch?.l1TxHash ?? null,
+    l1BlockNumber: batch?.l1BlockNumber ?? null,
+    failure: list.failure,
+    ...(place !== null && { batchId: batchIdOf(place.mode, place.batchNumber) }),
+    timestamps: present({
+      accepted: list.createdAt,
+      batched: batch?.sealedAt ?? null,
+      submitted: batch?.submittedAt ?? null,
+      settled: batch?.settledAt ?? null,
+      finalized: batch?.finalizedAt ?? null,
+      failed: list.status === "failed" ? list.updatedAt : null,
+    }),
+  } as const;
 }
 
 function mintTimes(accepted: number, batch: BatchRecord | null, voided: VoidedRun | null): Transaction["timestamps"] {
@@ -163,7 +202,8 @@ export function transactionsOf(context: EngineContext): Transactions {
       const found =
         position === undefined
           ? await findWithdrawal(ledger, applicationIndex, id.toLowerCase())
-          : await findMintTransaction(ledger, applicationId, id, Number(position));
+          : ((await findMintTransaction(ledger, applicationId, id, Number(position))) ??
+            (await findTransfer(ledger, applicationIndex, id.toLowerCase(), Number(position))));
       if (found === undefined) throw new MintmarkError("transaction_not_found");
       const [view] = await views(ledger, applicationIndex, [found]);
       if (view === undefined) throw new MintmarkError("transaction_not_found");

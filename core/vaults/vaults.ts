@@ -117,7 +117,15 @@ export function decodePage(records: readonly (Buffer | undefined)[], count: numb
   throw new MintmarkError("store_corrupt", `Vaults of ${batchId} are missing.`);
 }
 
-const UNTOUCHED: ActivityRecord = { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0, refusal: null };
+const UNTOUCHED: ActivityRecord = {
+  withdrawn: 0n,
+  reserved: 0n,
+  pending: [],
+  updatedAt: 0,
+  refusal: null,
+  spentBy: null,
+  transferred: 0n,
+};
 
 /** Changes of a vault since it was sealed. */
 export function decodeActivity(record: Buffer | undefined): ActivityRecord {
@@ -173,6 +181,7 @@ function vaultView(
     amount: vault.amount,
     availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),
     withdrawnBalance: activity.withdrawn,
+    transferredBalance: activity.transferred,
     batchId: batchIdOf(place.mode, place.batchNumber),
     status,
     ...(activity.refusal !== null && { refusal: activity.refusal }),
@@ -181,8 +190,12 @@ function vaultView(
   };
 }
 
-/** The withdrawn and reserved part of a vault. An owner who withdraws alone can take a pending request's reserve. */
-export function heldBack(amount: bigint, { withdrawn, reserved }: ActivityRecord): bigint {
+/**
+ * The part of a vault that is withdrawn, reserved or on its way to another vault. An owner who withdraws alone can take
+ * a pending request's reserve. A transfer takes the whole rest of its vault.
+ */
+export function heldBack(amount: bigint, { withdrawn, reserved, spentBy }: ActivityRecord): bigint {
+  if (spentBy !== null) return amount;
   const taken = withdrawn + reserved;
   return taken < amount ? taken : amount;
 }

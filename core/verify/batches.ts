@@ -11,6 +11,8 @@ import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { versionedHash } from "../protocol/kzg.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
 import { StateTree } from "../protocol/state-tree.ts";
+import { encodeTransferData, type TransferGroup, transferLeaves } from "../protocol/transfer-data.ts";
+import { transferBatchRoot } from "../protocol/transfers.ts";
 import { packVaultId, vaultLeaves } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { BatchEventType } from "../store/event-record.ts";
@@ -50,6 +52,15 @@ const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null, leftOut: n
 
 function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
   return slot >= firstSlot && slot < firstSlot + count;
+}
+
+function deriveTransfers(batchNumber: number, groups: readonly TransferGroup[]) {
+  const data = encodeTransferData(groups);
+  const tree = new BatchTree(transferLeaves(groups, batchNumber));
+  const [content, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
+  const batchRoot = transferBatchRoot(content);
+  const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: tree.count, dataHash, batchRoot }));
+  return { data, pageRoots: tree.pageRoots(), leaf, assets: [], content, batchRoot, dataHash };
 }
 
 /** The part of the reference for sealed batches: roots, void slots, status on L1. */
@@ -103,13 +114,21 @@ export class ReferenceBatches {
   }
 
   /** Seals a batch with these vaults. Returns the final records and the roots. */
-  async seal(entry: EntryOf<"batchSealed">, vaults: readonly StoredVault[], time: number, inBlobs: boolean) {
+  async seal(
+    entry: EntryOf<"batchSealed">,
+    vaults: readonly StoredVault[],
+    time: number,
+    inBlobs: boolean,
+    groups: readonly TransferGroup[] | null = null,
+  ) {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
     const none = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
     const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null };
     const openedAt = vaults[0]?.createdAt ?? time;
-    const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount, inBlobs };
-    const { data, pageRoots, leaf, assets, content, ...derived } = await this.#derive(facts, vaults);
+    const transfers = groups !== null;
+    const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount, inBlobs, transfers };
+    const { data, pageRoots, leaf, assets, content, ...derived } =
+      groups === null ? await this.#derive(facts, vaults) : deriveTransfers(batchNumber, groups);
     this.#leaves[mode].push(leaf);
     this.#trees[mode].append(leaf);
     const roots: Roots = { ...derived, stateRoot: bytesToHex(this.#trees[mode].root) };
@@ -119,7 +138,31 @@ export class ReferenceBatches {
     const applications = this.#events.seal(record, vaults);
     const told = this.#events.batch("batch.sealed", record, time);
     if (!this.#isReplaced(entry)) told.push(applications);
-    return { roots, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)] };
+    // A transfer makes no token.
+    const tokens = groups === null ? vaults : [];
+    return { roots, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots, tokens)] };
+  }
+
+  /** A batch of transfers becomes one of void slots. Returns the final records and the new roots. */
+  async takeBack({ batchNumber, failure }: EntryOf<"transfersTakenBack">, time: number) {
+    const place = { mode: "zk-rollup", batchNumber } as const;
+    const batch = this.at(place);
+    if (batch?.transfers !== true || batch.status === "settled" || batch.status === "finalized") return null;
+    const name = batchName(place);
+    const vaults = this.#kept.get(name) ?? [];
+    const voids = [{ firstSlot: 0, count: vaults.length, failure }];
+    this.#voids.set(
+      name,
+      voids.map((run) => ({ ...run, voidedAt: time, leftOut: false })),
+    );
+    this.#coming.set(name, (this.#coming.get(name) ?? 1) - 1);
+    const emptied = { ...batch, transfers: false };
+    const { data, pageRoots, leaf, ...derived } = await this.#derive(emptied, vaults);
+    this.#leaves["zk-rollup"][batchNumber] = leaf;
+    this.#records["zk-rollup"][batchNumber] = { ...emptied, ...derived, ...UNSENT };
+    this.#rebuildTree("zk-rollup", batchNumber);
+    const expected = this.#settledRecords(place, vaults, data, pageRoots);
+    return { roots: this.at(place) as Roots, voids: { ...place, voids }, expected };
   }
 
   /** L1's batch replaces a dropped one. */
@@ -174,9 +217,9 @@ export class ReferenceBatches {
     const places = leftOut.map(({ asset }) => asset);
     const ascend = places.every((place, i) => place > (places[i - 1] ?? -1) && place < (batch?.assets?.length ?? 0));
     if (batch === undefined || !ascend || batch.status === "settled" || batch.status === "finalized") return null;
-    const { vaultCount, dataHash, content, assets, inBlobs } = batch;
+    const { vaultCount, dataHash, content, assets, inBlobs, transfers } = batch;
     if (assets === null || content === null || dataHash === null) return null;
-    const batchRoot = rootOf(kindOf(mode, inBlobs), manifestRoot(assets, places), content);
+    const batchRoot = rootOf(kindOf(mode, inBlobs, transfers), manifestRoot(assets, places), content);
     this.#leaves[mode][batchNumber] = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
     this.#records[mode][batchNumber] = { ...batch, batchRoot, leftOut: leftOut.length === 0 ? null : leftOut };
     this.#rebuildTree(mode, batchNumber);
@@ -315,7 +358,13 @@ export class ReferenceBatches {
   }
 
   /** The records of a batch's slots; none before the last of them became void. */
-  #settledRecords(place: Place, vaults: readonly StoredVault[], data: Uint8Array, pageRoots: Uint8Array): Expected[] {
+  #settledRecords(
+    place: Place,
+    vaults: readonly StoredVault[],
+    data: Uint8Array,
+    pageRoots: Uint8Array,
+    minted: readonly StoredVault[] = vaults,
+  ): Expected[] {
     const { mode, batchNumber } = place;
     const name = batchName(place);
     if ((this.#coming.get(name) ?? 0) > 0 || this.#isReplaced(place)) {
@@ -324,7 +373,7 @@ export class ReferenceBatches {
     }
     this.#kept.delete(name);
     const runs = this.#voids.get(name) ?? [];
-    const tokens = this.#tokensOf(withoutVoids(vaults, runs));
+    const tokens = this.#tokensOf(withoutVoids(minted, runs));
     return [
       expectedRecord(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
       expectedRecord(keys.pageRootsKey(mode, batchNumber), Buffer.from(pageRoots), `the page roots of ${name}`),

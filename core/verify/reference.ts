@@ -26,6 +26,7 @@ import { ReferencePortals } from "./portals.ts";
 import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./records.ts";
 import { ReferenceTenants } from "./tenants.ts";
 import { ReferenceTokens, type Suspect, tokenName } from "./tokens.ts";
+import { ReferenceTransfers, type VaultAt } from "./transfers.ts";
 import { ReferenceVaults } from "./vaults.ts";
 import { ReferenceWebhooks } from "./webhooks.ts";
 import { ReferenceWithdrawals } from "./withdrawals.ts";
@@ -67,6 +68,7 @@ export class Reference {
   readonly #portals: ReferencePortals;
   readonly #tokens: ReferenceTokens;
   readonly #vaults: ReferenceVaults;
+  readonly #transfers: ReferenceTransfers;
   readonly #keysForgotten: number;
   readonly #counts = new Map<number, number>();
   readonly #marks = new ReferenceMarks();
@@ -89,12 +91,14 @@ export class Reference {
    * @param seed - the store's own, for hashes of tokens
    * @param foreseen - of the same journal
    * @param commit - the commitment to a blob
+   * @param vaultAt - a vault among the records that are final
    */
   constructor(
     report: (problem: string) => void,
     seed: Uint8Array,
     { voidings, adoptions, keysForgotten }: Foreseen,
     commit: Commit,
+    vaultAt: VaultAt,
   ) {
     this.#report = report;
     this.#keysForgotten = keysForgotten;
@@ -107,6 +111,9 @@ export class Reference {
     const tokens = new ReferenceTokens(seed, assetAt);
     this.#tokens = tokens;
     this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
+    this.#transfers = new ReferenceTransfers(report, this.#events, this.#withdrawals, vaultAt, (index) =>
+      this.#tenants.owner(index),
+    );
     const isReplaced = (place: Pick<BatchRecord, "mode" | "batchNumber">) => this.#isReplaced(place);
     const tokensOf = (vaults: readonly (StoredVault | null)[]) => tokens.recordOf(vaults);
     this.#batches = new ReferenceBatches(report, voidings, isReplaced, this.#events, assetAt, tokensOf, commit);
@@ -185,6 +192,7 @@ export class Reference {
       ...this.#batches.finish(),
       ...growing,
       ...this.#withdrawals.finish(),
+      ...this.#transfers.finish(),
       ...this.#webhooks.finish(),
       ...this.#people.finish(),
     ];
@@ -218,6 +226,17 @@ export class Reference {
       }
       case "slotsLeftOut":
         return this.#leaveOut(entry, time);
+      case "transfersRequested":
+        return this.#request(entry, sequence, time);
+      case "transfersBatched":
+        return this.#transfers.batch(entry, time).then((vaults) => {
+          this.#vaults.addTransfers(entry.batchNumber, vaults);
+          return [];
+        });
+      case "transfersTakenBack":
+        return this.#takeBack(entry, time);
+      case "transfersFailed":
+        return this.#transfers.fail(entry, time);
       case "historyAdopted":
         return this.#adopt(entry, sequence, time);
       case "historyDiverged":
@@ -277,18 +296,40 @@ export class Reference {
 
   async #seal(entry: EntryOf<"batchSealed">, time: number): Promise<Expected[]> {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
-    const { vaults, mintCount: mints, inBlobs } = this.#vaults.take(mode, batchNumber);
+    const { vaults, mintCount: mints, inBlobs, transfers } = this.#vaults.take(mode, batchNumber);
     this.#assetsOf.set(
       batchName(entry),
       Uint32Array.from(vaults, ({ assetIndex }) => assetIndex),
     );
-    const { roots, expected } = await this.#batches.seal(entry, vaults, time, inBlobs);
+    const groups = transfers ? this.#transfers.ofBatch(entry) : null;
+    const { roots, expected } = await this.#batches.seal(entry, vaults, time, inBlobs, groups);
     const same = batchNumber === this.sealed[mode] && vaultCount === vaults.length && mintCount === mints;
     if (!same || !sameRoots(entry, roots)) {
       this.#report(`${batchName(entry)} was sealed with other vaults or another root than its mints give`);
     }
     this.sealed[mode]++;
-    return [...(this.#isReplaced(entry) ? [] : this.#vaultRecords(entry, vaults, vaults)), ...expected];
+    const held = vaults.map((vault) => (vault.amount === 0n ? null : vault));
+    return [...(this.#isReplaced(entry) ? [] : this.#vaultRecords(entry, vaults, held)), ...expected];
+  }
+
+  async #request(entry: EntryOf<"transfersRequested">, sequence: number, time: number): Promise<Expected[]> {
+    const { applicationIndex, firstSequence, transferId } = entry;
+    const { assets, modes, slots, expected } = await this.#transfers.request(entry, sequence, time);
+    if (!this.#tenants.advance(applicationIndex, firstSequence, slots))
+      this.#report(`transfer ${transferId} is out of sequence`);
+    return [...this.#marks.of(applicationIndex, firstSequence, assets, modes), ...expected];
+  }
+
+  async #takeBack(entry: EntryOf<"transfersTakenBack">, time: number): Promise<Expected[]> {
+    this.#transfers.takeBack(entry.batchNumber, time);
+    const emptied = await this.#batches.takeBack(entry, time);
+    if (emptied === null || !sameRoots(entry, emptied.roots))
+      this.#report(
+        `the transfers of batch ${entry.batchNumber} are taken back that could not be, or with a wrong root`,
+      );
+    if (emptied === null) return [];
+    const { voids, ...place } = emptied.voids;
+    return [...emptied.expected, ...this.#withdrawals.failVoided(place, voids, time)];
   }
 
   /** The records of a sealed batch's vaults, and of their tokens. */

@@ -1,5 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { type Kzg, KzgThread } from "../kzg/kzg.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
 import { newSecrets, readSeed, requireFormat } from "../store/genesis.ts";
 import { decodeEntry, readJournal } from "../store/journal.ts";
 import { LevelStore } from "../store/level-store.ts";
@@ -7,7 +8,7 @@ import type { Database, Journal, Store, StoreOperation } from "../store/ports.ts
 import { HEAD_KEY, journalKey } from "../store/store-keys.ts";
 import type { Expected } from "./records.ts";
 import { Reference } from "./reference.ts";
-import { foreseen, requireDifferent } from "./verify.ts";
+import { foreseen, requireDifferent, storedVault } from "./verify.ts";
 
 /** Options of {@link restoreStore}. */
 export interface RestoreOptions {
@@ -70,7 +71,11 @@ async function derive(
     throw new MintmarkError("store_corrupt", `The journal gives no store: ${problem}.`);
   };
   const commit = (blob: Uint8Array) => kzg.commitment(blob);
-  const reference = new Reference(report, await readSeed(store), await foreseen(store), commit);
+  const vaultAt = async (place: VaultPlace) => {
+    await records.flush();
+    return storedVault(store, place);
+  };
+  const reference = new Reference(report, await readSeed(store), await foreseen(store), commit, vaultAt);
   for await (const journaled of readJournal(store)) {
     signal?.throwIfAborted();
     await records.put((await reference.apply(journaled)).map(asPut));

@@ -91,7 +91,11 @@ export class ReferenceTenants {
       case "assetWhitelisted":
         return this.#change(this.#assets, entry.assetIndex, { whitelisted: entry.whitelisted });
       case "assetRegistered":
-        return this.#change(this.#assets, entry.assetIndex, { registered: true, minterLocked: entry.minterLocked });
+        return this.#change(this.#assets, entry.assetIndex, {
+          registered: true,
+          minterLocked: entry.minterLocked,
+          transferable: entry.transferable,
+        });
       case "assetFault":
         return this.#change(this.#assets, entry.assetIndex, { fault: entry.fault });
       case "assetEnabled": {
@@ -181,6 +185,14 @@ export class ReferenceTenants {
 
 function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {
   const type = assetType(facts.standard, facts.contractAddress, facts.quantum);
-  const fresh = { minted: 0n, whitelisted: false, registered: false, minterLocked: null, fault: null, removed: false };
+  const fresh = {
+    minted: 0n,
+    whitelisted: false,
+    registered: false,
+    minterLocked: null,
+    fault: null,
+    removed: false,
+    transferable: null,
+  };
   return { ...facts, ...fresh, assetType: type, createdAt: time };
 }

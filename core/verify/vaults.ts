@@ -14,6 +14,7 @@ interface Growing {
   mintCount: number;
   /** Whether it is in blobs, as its first mint says. */
   readonly inBlobs: boolean;
+  readonly transfers: boolean;
 }
 
 /** The part of the reference that puts mints into the vaults of unsealed batches. */
@@ -79,6 +80,14 @@ export class ReferenceVaults {
     return [expectedRecord(key, Buffer.from(hexToBytes(blob)), `token ${tokenId} of ${asset.assetId}`)];
   }
 
+  /** Adds a batch of transfers, which takes no mints. */
+  addTransfers(batchNumber: number, vaults: StoredVault[]): void {
+    if (this.#growing["zk-rollup"].has(batchNumber))
+      this.#report(`transfers are put into batch ${batchNumber} of mints`);
+    this.#growing["zk-rollup"].set(batchNumber, { vaults, mintCount: 0, inBlobs: false, transfers: true });
+    this.vaults += vaults.length;
+  }
+
   /** Removes a sealed batch and returns its content. */
   take(mode: Mode, batchNumber: number): Readonly<Growing> {
     const batch = this.#batch(mode, batchNumber);
@@ -100,13 +109,13 @@ export class ReferenceVaults {
   #batch(mode: Mode, batchNumber: number, inBlobs = false): Growing {
     const known = this.#growing[mode].get(batchNumber);
     if (known !== undefined) return known;
-    const first = { vaults: [], mintCount: 0, inBlobs };
+    const first = { vaults: [], mintCount: 0, inBlobs, transfers: false };
     this.#growing[mode].set(batchNumber, first);
     return first;
   }
 }
 
-function open(mode: Mode, batchNumber: number, { vaults, mintCount, inBlobs }: Growing): Expected[] {
+function open(mode: Mode, batchNumber: number, { vaults, mintCount, inBlobs, transfers }: Growing): Expected[] {
   const none = {
     assets: null,
     content: null,
@@ -119,6 +128,7 @@ function open(mode: Mode, batchNumber: number, { vaults, mintCount, inBlobs }: G
   const onL1 = { committedAt: null, l1Sequence: null };
   const notYet = { sealedAt: null, submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null };
   const openedAt = vaults[0]?.createdAt ?? 0;
-  const facts = { mode, batchNumber, status: "open" as const, vaultCount: vaults.length, mintCount, openedAt, inBlobs };
+  const counts = { vaultCount: vaults.length, mintCount };
+  const facts = { mode, batchNumber, status: "open" as const, ...counts, openedAt, inBlobs, transfers };
   return [batchExpected({ ...facts, ...none, ...onL1, ...notYet }), ...chunksExpected(mode, batchNumber, vaults)];
 }

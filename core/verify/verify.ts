@@ -2,11 +2,12 @@ import { MintmarkError } from "../errors.ts";
 import type { Settlement } from "../ports.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
 import type { EngineState } from "../protocol/proof.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
 import { readSeed } from "../store/genesis.ts";
 import { readJournal, readJournalKinds } from "../store/journal.ts";
 import type { Store, StoreReader } from "../store/ports.ts";
 import { chunkKey, endOf, keyString, PREFIX } from "../store/store-keys.ts";
-import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
+import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../store/vault-chunk.ts";
 import { batchName, type Commit } from "./batches.ts";
 import type { Expected } from "./records.ts";
 import { type Foreseen, Reference } from "./reference.ts";
@@ -32,7 +33,8 @@ export async function verifyStore(
     const report = (problem: string): void => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
-    const reference = new Reference(report, await readSeed(store), await foreseen(store), commit);
+    const vaultAt = (place: VaultPlace) => storedVault(store, place);
+    const reference = new Reference(report, await readSeed(store), await foreseen(store), commit, vaultAt);
     try {
       for await (const journaled of readJournal(store)) {
         signal?.throwIfAborted();
@@ -70,6 +72,7 @@ export async function foreseen(store: Pick<StoreReader, "entries">): Promise<For
   for await (const entry of readJournalKinds(store, [
     "slotsVoided",
     "slotsLeftOut",
+    "transfersTakenBack",
     "idempotencyForgotten",
     "historyAdopted",
   ])) {
@@ -81,7 +84,7 @@ export async function foreseen(store: Pick<StoreReader, "entries">): Promise<For
       adoptions.push(entry.firsts);
       continue;
     }
-    const name = batchName(entry);
+    const name = batchName({ mode: "zk-rollup", ...entry });
     voidings.set(name, (voidings.get(name) ?? 0) + 1);
   }
   return { voidings, adoptions, keysForgotten };
@@ -101,6 +104,15 @@ async function compare(
   }
 }
 
+/** A vault in the records; undefined when there is none. */
+export async function storedVault(
+  store: Pick<StoreReader, "get">,
+  { mode, batchNumber, slot }: VaultPlace,
+): Promise<StoredVault | undefined> {
+  const record = await store.get(chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
+  return record && decodeChunk(record)[slot % CHUNK_VAULTS];
+}
+
 /** For two tokens of one hash: whether they are the same token, by the earlier one's vault. */
 export async function requireDifferent(
   store: Pick<StoreReader, "get">,
@@ -108,10 +120,7 @@ export async function requireDifferent(
   { earlier, token }: Suspect,
   report: (problem: string) => void,
 ): Promise<void> {
-  const { mode, batchNumber, slot } = earlier;
-  const growing = reference.growingVault(earlier);
-  const record = growing ? undefined : await store.get(chunkKey(mode, batchNumber, Math.floor(slot / CHUNK_VAULTS)));
-  const vault = growing ?? (record === undefined ? undefined : decodeChunk(record)[slot % CHUNK_VAULTS]);
+  const vault = reference.growingVault(earlier) ?? (await storedVault(store, earlier));
   if (vault !== undefined && reference.tokenOf(vault) === token) report(`token ${token} was minted twice`);
 }
 

@@ -31,6 +31,15 @@ interface SeenEvent {
   readonly imported: EntryOf<"batchImported"> | null;
 }
 
+const UNTOUCHED: ActivityRecord = {
+  withdrawn: 0n,
+  reserved: 0n,
+  pending: [],
+  updatedAt: 0,
+  refusal: null,
+  spentBy: null,
+  transferred: 0n,
+};
 const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
 const CANCELLED = "The owner has cancelled the authorization on L1.";
 
@@ -291,8 +300,16 @@ export class ReferenceWithdrawals {
     if (known !== undefined) this.#withdrawals.set(withdrawalId, { ...known, ...change });
   }
 
+  activity(vaultId: bigint): ActivityRecord {
+    return this.#activity(vaultId);
+  }
+
+  changeActivity(vaultId: bigint, change: Partial<ActivityRecord>): void {
+    this.#activities.set(vaultId, { ...this.#activity(vaultId), ...change });
+  }
+
   #activity(vaultId: bigint): ActivityRecord {
-    return this.#activities.get(vaultId) ?? { withdrawn: 0n, reserved: 0n, pending: [], updatedAt: 0, refusal: null };
+    return this.#activities.get(vaultId) ?? UNTOUCHED;
   }
 
   #reserve(vaultId: bigint, withdrawalId: string, time: number): void {

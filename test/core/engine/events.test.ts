@@ -97,6 +97,7 @@ describe("the events of an application", () => {
         new Uint8Array(32),
         foreseen,
         () => Promise.reject(),
+        async () => undefined,
       );
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {

@@ -1,0 +1,159 @@
+import { batchView } from "../batches/batches.ts";
+import { closeOpenBatches, openAhead, sealClosed } from "../batches/seal.ts";
+import { highWord, lowWord } from "../columns/amount-words.ts";
+import type { StoredVault } from "../columns/vault-columns.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { OpenBatch } from "../ledger/open-batch.ts";
+import type { Batch } from "../model.ts";
+import { hexToBytes } from "../protocol/hex.ts";
+import { runAt } from "../sealing/void-runs.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type ActivityRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
+import { chunkKey, endOf, PREFIX, transferListKey } from "../store/store-keys.ts";
+import { CHUNK_VAULTS, encodeColumns } from "../store/vault-chunk.ts";
+import { decodeTransferList, outputsOf, putTransferList, slotCount } from "../vaults/transfer-lists.ts";
+import { placeOf, readVaults } from "../vaults/vaults.ts";
+import { putActivity, readActivity } from "../vaults/withdrawals.ts";
+import { BatchLoad } from "./bounds.ts";
+import { failWaiting } from "./fail.ts";
+
+/** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
+const MIN_LEFT = 900n;
+/** Lists examined for one batch. */
+const MOST_LISTS = 8_192;
+
+/** A list for the next batch, with the vaults that it takes. */
+interface Ready {
+  readonly list: TransferListRecord;
+  readonly spent: readonly { readonly vault: StoredVault; readonly activity: ActivityRecord }[];
+}
+
+/**
+ * Puts the waiting transfers that one commit carries into the next rollup batch, and closes the open ones before it.
+ * Lists that can no longer come to L1 fail. Null when nothing waits.
+ */
+export async function closeTransfers(ledger: Ledger, signal?: AbortSignal): Promise<Batch | null> {
+  // Wrapped in an object, so that the writer does not wait for the promise.
+  const { sealed } = await ledger.writer.alone(async (group) => {
+    ledger.requireOneHistory();
+    const ready = await readyLists(ledger, group);
+    if (ready.length === 0) return { sealed: null };
+    const isEmpty = ledger.unsealed.open("zk-rollup").vaultCount === 0;
+    const before = isEmpty ? [] : closeOpenBatches(ledger, "zk-rollup");
+    const earlier = before.map((batch) => sealClosed(ledger, group, batch));
+    const batch = sealClosed(ledger, group, putBatched(ledger, group, ready));
+    return { sealed: Promise.all([batch, ...earlier]) };
+  }, signal);
+  const [batch] = (await sealed) ?? [];
+  return batch === undefined ? null : batchView(batch);
+}
+
+/** The waiting lists, oldest first, until one does not fit. */
+async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
+  const ready: Ready[] = [];
+  const load = new BatchLoad(ledger.limits);
+  for (const list of await waitingLists(ledger)) {
+    const vaults = await readVaults(
+      ledger,
+      list.transfers.map(({ vaultId }) => placeOf(vaultId)),
+    );
+    const spent: Ready["spent"][number][] = [];
+    for (const [i, { vaultId }] of list.transfers.entries())
+      spent.push({ vault: vaults[i]?.vault as StoredVault, activity: await readActivity(ledger, group, vaultId) });
+    const one = { list, spent };
+    const failure = failureOf(ledger, one);
+    if (failure !== null) await failWaiting(ledger, group, list, failure);
+    else if (!isFinal(ledger, list)) continue;
+    else if (!load.take(list.transfers)) break;
+    else ready.push(one);
+  }
+  return ready;
+}
+
+async function waitingLists(ledger: Ledger): Promise<TransferListRecord[]> {
+  const prefix = Buffer.from([PREFIX.waitingTransfers]);
+  const ids: string[] = [];
+  for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_LISTS }))
+    ids.push(decodeRecord(transferIdRecord, id, "A waiting transfer"));
+  const records = await ledger.store.getMany(ids.map(transferListKey));
+  return records.map((record, i) => decodeTransferList(record, ids[i] as string));
+}
+
+/** Why a list can never come to L1; null when it can. */
+function failureOf(ledger: Ledger, { list, spent }: Ready): string | null {
+  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
+  if (list.deadline < now + MIN_LEFT) return "The deadline came before L1 could take the transfers.";
+  for (const [i, { vaultId, amount }] of list.transfers.entries()) {
+    const { vault, activity } = spent[i] as Ready["spent"][number];
+    const rest = vault.amount - activity.withdrawn;
+    if (rest <= 0n || (amount !== 0n && amount >= rest)) return `Too little is left in vault ${vaultId}: ${WITHDRAWN}`;
+    const { mode, batchNumber, slot } = placeOf(vaultId);
+    const run = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot);
+    if (run !== null) return `Vault ${vaultId} is void: ${run.failure}`;
+  }
+  return null;
+}
+
+const WITHDRAWN = "its owner has withdrawn from it on L1.";
+
+/** A deep reorganisation may have taken a vault's batch back. The list waits until it is final again. */
+function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
+  return transfers.every(({ vaultId }) => {
+    const { mode, batchNumber } = placeOf(vaultId);
+    return ledger.batches[mode].latest(batchNumber)?.status === "finalized";
+  });
+}
+
+/** Makes the outputs of these lists the vaults of a closed batch. */
+function putBatched(ledger: Ledger, group: Group, ready: readonly Ready[]): OpenBatch {
+  const lists = ready.map(({ list }) => list);
+  const batch = openAhead(ledger, "zk-rollup", slotCount(lists.flatMap(({ transfers }) => transfers)));
+  const { batchNumber, vaults } = batch;
+  batch.transfers = lists;
+  const transferIds = lists.map(({ transferId }) => transferId);
+  const { time } = ledger.record(group, { kind: "transfersBatched", batchNumber, transferIds });
+  for (const one of ready) putOutputs(ledger, group, batch, one, time);
+  for (let first = 0; first < vaults.count; first += CHUNK_VAULTS) {
+    const end = Math.min(first + CHUNK_VAULTS, vaults.count);
+    group.put(chunkKey("zk-rollup", batchNumber, first / CHUNK_VAULTS), encodeColumns(vaults, first, end));
+  }
+  return batch;
+}
+
+function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spent }: Ready, time: number): void {
+  const { batchNumber, vaults } = batch;
+  const firstSlot = vaults.count;
+  const batched = { ...list, status: "batched", batchNumber, firstSlot, updatedAt: time } as const;
+  const sources = new Map(list.transfers.map((transfer, i) => [transfer, spent[i] as Ready["spent"][number]]));
+  for (const { transfer, isChange, holderIndex } of outputsOf(list)) {
+    const { vault, activity } = sources.get(transfer) as Ready["spent"][number];
+    const rest = vault.amount - activity.withdrawn;
+    const paid = transfer.amount === 0n ? rest : transfer.amount;
+    const amount = holderIndex === null ? 0n : isChange ? rest - paid : paid;
+    const blobs = hexToBytes(vault.blob);
+    const content = { amountHigh: highWord(amount), amountLow: lowWord(amount), blobs, start: 0, end: blobs.length };
+    const isOwners = isChange || holderIndex === null;
+    // A burnt slot is kept with its former owner: it holds no units.
+    const owner = hexToBytes(isOwners ? vault.owner : transfer.to, 20);
+    const userIndex = holderIndex ?? transfer.userIndex;
+    const holder = { applicationIndex: list.applicationIndex, userIndex, owner };
+    vaults.push(holder, { assetIndex: vault.assetIndex, ...content }, time, time, 0);
+    if (!isChange) {
+      const { vaultId, userIndex: giver } = transfer;
+      putActivity(ledger, group, { vaultId, userIndex: giver }, { ...activity, transferred: rest, updatedAt: time });
+    }
+  }
+  putTransferList(group, batched, list);
+  forgetSums(ledger, group, list);
+}
+
+/** The balances of all who give or get change. */
+export function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): void {
+  group.onDurable(() => {
+    for (const { transfer, holderIndex } of outputsOf(list)) {
+      ledger.tokenSums.forget(transfer.userIndex);
+      if (holderIndex !== null) ledger.tokenSums.forget(holderIndex);
+    }
+  });
+}

@@ -1,0 +1,131 @@
+import type { WaitOptions } from "../abort.ts";
+import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { readUsers } from "../ledger/users.ts";
+import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
+import { packVaultId } from "../protocol/vault.ts";
+import { decodeRecord } from "../store/layout.ts";
+import { type TransferListRecord, transferListRecord } from "../store/records.ts";
+import { transferListKey } from "../store/store-keys.ts";
+import { requireScope } from "../tenants/api-keys.ts";
+import { requireUuid } from "../validate.ts";
+import { outputsOf, placeIn } from "../vaults/transfer-lists.ts";
+import { readVaults, statusOf } from "../vaults/vaults.ts";
+import { requestTransfers, type TransferCaller, type TransferRequest } from "./request.ts";
+
+export function transfersOf(context: EngineContext): Transfers {
+  return {
+    async request(caller, request, wait) {
+      if (!("owner" in caller)) requireScope(caller, "transfer");
+      const list = await requestTransfers(context.ledger, caller, request, wait?.signal);
+      return transferListView(context.ledger, list);
+    },
+    async get(applicationId, transferId) {
+      const { ledger } = context;
+      const { applicationIndex } = ledger.application(applicationId);
+      const stored = await ledger.store.get(transferListKey(requireUuid("transferId", transferId)));
+      const list = stored === undefined ? null : decodeRecord(transferListRecord, stored, `Transfer ${transferId}`);
+      if (list?.applicationIndex !== applicationIndex) throw new MintmarkError("transfer_not_found");
+      return transferListView(ledger, list);
+    },
+  };
+}
+
+/** A list as its application sees it. */
+export async function transferListView(ledger: Ledger, list: TransferListRecord): Promise<TransferList> {
+  const { applicationIndex, transferId, digest, deadline, failure, createdAt, updatedAt } = list;
+  const outputs = outputsOf(list);
+  const indices = [
+    ...new Set(outputs.flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat())),
+  ];
+  const users = await readUsers(ledger, applicationIndex, indices);
+  const userIds = new Map(indices.map((index, i) => [index, users[i]?.userId ?? ""]));
+  const places = outputs.flatMap(({ position }) => placeIn(list, position) ?? []);
+  const vaults = await readVaults(ledger, places);
+  const first = places[0];
+  const batch = first && ledger.batches["zk-rollup"].get(first.batchNumber);
+  return {
+    transferId,
+    status: first === undefined ? (list.status === "failed" ? "failed" : "accepted") : statusOf(ledger, first),
+    digest,
+    deadline,
+    transfers: outputs.map(({ position, transfer, isChange, holderIndex }) => {
+      const place = places[position];
+      return {
+        transactionId: `${transferId}.${position}`,
+        vaultId: transfer.vaultId,
+        userId: userIds.get(transfer.userIndex) ?? "",
+        to: isChange ? null : transfer.to,
+        toUserId: holderIndex === null ? null : (userIds.get(holderIndex) ?? ""),
+        isChange,
+        newVaultId: place === undefined || holderIndex === null ? null : packVaultId(place),
+        amount: vaults[position]?.vault.amount ?? null,
+        hops: transfer.hops,
+      };
+    }),
+    l1TxHash: batch?.l1TxHash ?? null,
+    l1BlockNumber: batch?.l1BlockNumber ?? null,
+    failure,
+    createdAt,
+    updatedAt,
+  };
+}
+
+/** Transfers under one signature. They share everything but their vaults. */
+export interface TransferList {
+  readonly transferId: Uuid;
+  readonly status: Status;
+  /** Of the signed message. */
+  readonly digest: Hash;
+  /** Seconds since 1970. */
+  readonly deadline: bigint;
+  /** In the signed order; a split has two entries, the second of which is the change. */
+  readonly transfers: readonly TransferredVault[];
+  readonly l1TxHash: Hash | null;
+  readonly l1BlockNumber: bigint | null;
+  readonly failure: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** One vault that a transfer makes. */
+export interface TransferredVault {
+  readonly transactionId: string;
+  /** The vault that is spent. */
+  readonly vaultId: VaultId;
+  /** The user who gives. */
+  readonly userId: Uuid;
+  /** The receiver; the zero address redeems. Null for change. */
+  readonly to: Address | null;
+  /** The user of the new vault; null for a redemption. */
+  readonly toUserId: Uuid | null;
+  readonly isChange: boolean;
+  /** Null before the batch is sealed, and for a redemption. Until L1 has committed the batch, the id can change. */
+  readonly newVaultId: VaultId | null;
+  /** Units of the new vault; null before the batch is sealed. */
+  readonly amount: bigint | null;
+  /** Transfers since the mint, this one included; at most 8. */
+  readonly hops: number;
+}
+
+/**
+ * Transfers and redemptions of vaults, by their owners' signatures.
+ *
+ * @example
+ * const message = { transfers: [{ vaultId, amount: 0n, to: friend }], deadline };
+ * const signature = await owner.signTypedData(transfersTypedData(engine.settlement, message));
+ * const { transferId } = await engine.transfers.request(principal, { ...message, signature });
+ */
+export interface Transfers {
+  /**
+   * Checks the owner's signature and holds the vaults: all transfers or none. The receivers become users of the vaults'
+   * application. The same signed transfers again resolve with the same list, unless it failed: then they are tried anew.
+   *
+   * Rejects with every bad transfer in `issues`: `vault_not_found`, `vault_spent`, `asset_not_transferable`,
+   * `proof_not_ready` before the vault is final on L1, `withdrawal_pending`, `transfer_too_deep`, `amount_out_of_range`.
+   */
+  request(caller: TransferCaller, request: TransferRequest, wait?: WaitOptions): Promise<TransferList>;
+  /** Rejects with `transfer_not_found`. */
+  get(applicationId: Uuid, transferId: Uuid): Promise<TransferList>;
+}

@@ -1,0 +1,112 @@
+import { MintmarkError } from "../errors.ts";
+import { tell } from "../events/event-log.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Uuid } from "../model.ts";
+import { slotsOf } from "../protocol/transfer-data.ts";
+import { isRedemption } from "../protocol/transfers.ts";
+import type { VaultPlace } from "../protocol/vault.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord, encodeRecord } from "../store/layout.ts";
+import { type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
+import {
+  batchTransfersKey,
+  batchTransfersOf,
+  endOf,
+  transferListKey,
+  waitingTransfersKey,
+} from "../store/store-keys.ts";
+
+/** What one slot of a list gives to whom. */
+export interface TransferOutput {
+  /** Of the slot in the list, from 0. Also that of its transaction. */
+  readonly position: number;
+  readonly transfer: TransferListRecord["transfers"][number];
+  /** Whether it is what the owner keeps of a split vault. */
+  readonly isChange: boolean;
+  /** The user who gets the vault; null for a redemption. */
+  readonly holderIndex: number | null;
+}
+
+/** The outputs of a list, in slot order. */
+export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">): TransferOutput[] {
+  let position = 0;
+  return transfers.flatMap((transfer): TransferOutput[] => {
+    const payee = { position: position++, transfer, isChange: false, holderIndex: transfer.payeeIndex };
+    if (transfer.amount === 0n) return [payee];
+    return [payee, { position: position++, transfer, isChange: true, holderIndex: transfer.userIndex }];
+  });
+}
+
+/** The slots that transfers take. */
+export function slotCount(transfers: readonly { readonly amount: bigint }[]): number {
+  return transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
+}
+
+/** The place of a list's output; null while the list has no batch. */
+export function placeIn(
+  { batchNumber, firstSlot }: Pick<TransferListRecord, "batchNumber" | "firstSlot">,
+  position: number,
+): VaultPlace | null {
+  if (batchNumber === null || firstSlot === null) return null;
+  return { mode: "zk-rollup", batchNumber, slot: firstSlot + position };
+}
+
+/** A list as readers see it. Throws `store_corrupt` when it is missing. */
+export async function readTransferList(ledger: Ledger, transferId: Uuid): Promise<TransferListRecord> {
+  return decodeTransferList(await ledger.store.get(transferListKey(transferId)), transferId);
+}
+
+/** The same in the writer's view. */
+export async function latestTransferList(ledger: Ledger, group: Group, transferId: Uuid): Promise<TransferListRecord> {
+  return decodeTransferList(await group.read(ledger.store, transferListKey(transferId)), transferId);
+}
+
+export function decodeTransferList(record: Buffer | undefined, transferId: Uuid): TransferListRecord {
+  if (record === undefined) throw new MintmarkError("store_corrupt", `Transfer ${transferId} is missing.`);
+  return decodeRecord(transferListRecord, record, `Transfer ${transferId}`);
+}
+
+/** Writes a list, and its place among those that wait or among those of its batch. */
+export function putTransferList(group: Group, record: TransferListRecord, before: TransferListRecord | null): void {
+  const { transferId, journalSequence, status, batchNumber, firstSlot } = record;
+  const id = encodeRecord(transferIdRecord, transferId);
+  if (before?.status === "waiting" && status !== "waiting") group.remove(waitingTransfersKey(journalSequence));
+  if (before !== null && before.batchNumber !== null && before.firstSlot !== null)
+    group.remove(batchTransfersKey(before.batchNumber, before.firstSlot));
+  if (status === "waiting") group.put(waitingTransfersKey(journalSequence), id);
+  if (batchNumber !== null && firstSlot !== null) group.stage(batchTransfersKey(batchNumber, firstSlot), id);
+  group.stage(transferListKey(transferId), encodeRecord(transferListRecord, record));
+}
+
+/** Tells a list's application of it. */
+export function tellAccepted(ledger: Ledger, group: Group, list: TransferListRecord): void {
+  const { applicationIndex, transferId, transfers, createdAt } = list;
+  const redemptions = transfers.filter(isRedemption).length;
+  const event = { type: "transfer.accepted", transferId, transfers: transfers.length, redemptions } as const;
+  tell(ledger, group, applicationIndex, createdAt, event);
+}
+
+/** The lists of a batch of transfers, in slot order. */
+export async function listsOfBatch(ledger: Ledger, batchNumber: number): Promise<TransferListRecord[]> {
+  const prefix = batchTransfersOf(batchNumber);
+  const ids: Uuid[] = [];
+  for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) }))
+    ids.push(decodeRecord(transferIdRecord, id, "A list of a batch"));
+  const records = await ledger.store.getMany(ids.map(transferListKey));
+  return records.map((record, i) => decodeTransferList(record, ids[i] as Uuid));
+}
+
+/** The list that made a vault, and the vault's output of it; null for a vault that a mint made. */
+export async function makerOf(
+  ledger: Ledger,
+  { mode, batchNumber, slot }: VaultPlace,
+): Promise<{ readonly list: TransferListRecord; readonly output: TransferOutput } | null> {
+  if (mode !== "zk-rollup" || ledger.batches[mode].get(batchNumber)?.transfers !== true) return null;
+  const range = { gte: batchTransfersOf(batchNumber), lte: batchTransfersKey(batchNumber, slot) };
+  for await (const [key, id] of ledger.store.entries({ ...range, reverse: true, limit: 1 })) {
+    const list = await readTransferList(ledger, decodeRecord(transferIdRecord, id, "A list of a batch"));
+    const output = outputsOf(list)[slot - key.readUInt32BE(5)];
+    if (output !== undefined) return { list, output };
+  }
+  return null;
+}
