@@ -51,7 +51,7 @@ export class ReferenceTransfers {
   /** The lists of a batch of transfers; null for a batch of mints. */
   ofBatch({ mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">): readonly TransferListRecord[] | null {
     const ids = mode === "zk-rollup" ? this.#batches.get(batchNumber) : undefined;
-    return ids === undefined ? null : ids.map((id) => this.#list(id));
+    return ids === undefined ? null : ids.flatMap((id) => this.#lists.get(id) ?? []);
   }
 
   /** Takes a list. Returns its index records and its event, and the assets and modes of its vaults. */
@@ -102,12 +102,17 @@ export class ReferenceTransfers {
     this.#batches.set(batchNumber, transferIds);
     const vaults: StoredVault[] = [];
     for (const transferId of transferIds) {
-      const list = this.#list(transferId);
-      if (list.status !== "waiting") this.#report(`transfer ${transferId} is put into a second batch`);
+      const list = this.#lists.get(transferId);
+      if (list?.status !== "waiting") this.#report(`transfer ${transferId} is put into a batch, and does not wait`);
+      if (list === undefined) continue;
       const batched = { status: "batched", batchNumber, firstSlot: vaults.length, updatedAt: time } as const;
       this.#lists.set(transferId, { ...list, ...batched });
       for (const { vaultId, amount, to, payeeIndex, userIndex } of list.transfers) {
-        const vault = (await this.#vaultAt(unpackVaultId(vaultId))) as StoredVault;
+        const vault = await this.#vaultAt(unpackVaultId(vaultId));
+        if (vault === undefined) {
+          this.#report(`transfer ${transferId} moves vault ${vaultId}, which is missing`);
+          continue;
+        }
         const rest = vault.amount - this.#activities.activity(vaultId).withdrawn;
         if (rest <= 0n || (amount !== 0n && amount >= rest)) this.#report(`transfer ${transferId} moves too much`);
         const made = { ...vault, createdAt: time, updatedAt: time };
@@ -134,8 +139,9 @@ export class ReferenceTransfers {
   }
 
   fail({ transferId, failure }: EntryOf<"transfersFailed">, time: number): Expected[] {
-    const list = this.#list(transferId);
-    if (list.status !== "waiting") this.#report(`transfer ${transferId} fails, and does not wait`);
+    const list = this.#lists.get(transferId);
+    if (list?.status !== "waiting") this.#report(`transfer ${transferId} fails, and does not wait`);
+    if (list === undefined) return [];
     for (const { vaultId } of list.transfers)
       this.#activities.changeActivity(vaultId, { spentBy: null, updatedAt: time });
     this.#lists.set(transferId, { ...list, status: "failed", failure, updatedAt: time });
@@ -155,12 +161,6 @@ export class ReferenceTransfers {
         expected.push(expectedRecord(keys.batchTransfersKey(batchNumber, firstSlot), id, `the slots of ${name}`));
       return expected;
     });
-  }
-
-  #list(transferId: string): TransferListRecord {
-    const list = this.#lists.get(transferId);
-    if (list === undefined) throw new Error(`transfer ${transferId} is not known`);
-    return list;
   }
 
   /** Transfers between the mint and a vault. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../core/index.ts";
+import type { Transfer } from "../../../core/protocol/transfers.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
@@ -20,6 +21,7 @@ import {
   SETTLEMENT,
 } from "./fixture.ts";
 import { committed, HOME, hear, imported, MIRROR, ownerAddress, signedList, withdrawn } from "./l1-fixture.ts";
+import { signedTransfers } from "./transfers-fixture.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 
@@ -171,7 +173,12 @@ async function furnished() {
   const { engine, database, tenant, assets, clock } = await fixture();
   const mint = (...mints: Parameters<typeof requestOf>[1][]) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints), { idempotencyKey: `key ${mints.length}` });
-  await mint(mintOf(assets.erc721, 1), mintOf(assets.erc1155, "a", 5), mintOf(assets.erc20, "", 7, "zk-rollup"));
+  await mint(
+    mintOf(assets.erc721, 1),
+    mintOf(assets.erc1155, "a", 5),
+    mintOf(assets.erc20, "", 7, "zk-rollup"),
+    mintOf(assets.erc1155, "a", 2, "zk-rollup"),
+  );
   await engine.operator.seal("validium");
   await engine.operator.seal("zk-rollup");
   await engine.operator.voidSlots("validium", 0, [{ firstSlot: 1, count: 1, failure: "L1 refuses it" }]);
@@ -191,6 +198,15 @@ async function furnished() {
   });
   await engine.operator.addMirror(MIRROR);
   await engine.operator.recordEvents(MIRROR.chainId, [await imported(engine, "zk-rollup", 0, 5n)], 6n);
+  await engine.operator.recordFinalized(HOME, 12n);
+  for (const assetId of [assets.erc20, assets.erc1155])
+    await engine.operator.recordRegistered(assetId, { transferable: true });
+  const to = OWNERS[1].address;
+  const give = async (transfers: readonly Transfer[]) =>
+    engine.transfers.request(tenant.principal, await signedTransfers({ engine, clock }, transfers));
+  await give([{ vaultId: ownVault, amount: 1n, to }]);
+  await engine.operator.sealTransfers();
+  await give([{ vaultId: ownVault + 1n, amount: 0n, to }]);
   await engine.users.create(tenant.applicationId, { ownerAddress, reference: "customer" });
   const own = await knownAsset(engine, "erc1155", { applicationId: tenant.applicationId });
   await engine.metadata.set(tenant.applicationId, own, { tokenId: 1n, metadata: { name: "One" } });
