@@ -84,7 +84,7 @@ async function loadUnsealedBatch(
   const open = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
   open.inBlobs = inBlobs;
   ledger.setOpen(open, before);
-  if (record.transfers) open.transfers = await listsOfBatch(ledger, batchNumber);
+  if (record.transfers) open.transfers = await listsOfBatch(ledger, record);
   for await (const chunk of chunkRecords(ledger, record)) {
     const first = open.vaultCount;
     if (record.transfers) {
@@ -124,7 +124,7 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const vaults = await readBatchVaults(ledger, batch);
   const voids = ledger.voids[mode].latest(batchNumber);
   const records = batch.transfers
-    ? deriveTransfers(batchNumber, await listsOfBatch(ledger, batchNumber), vaults, (index) => ledger.assetAt(index))
+    ? deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, (index) => ledger.assetAt(index))
     : await recordsAgain(ledger, batch, vaults, voids);
   const [data, pageRoots, tokens] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),

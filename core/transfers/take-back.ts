@@ -27,7 +27,7 @@ export async function takeBackTransfers(
     const batch = latestBatch(ledger, "zk-rollup", batchNumber);
     if (batch.status === "settled" || batch.status === "finalized") throw new MintmarkError("batch_committed");
     if (!batch.transfers) throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
-    const lists = await listsOfBatch(ledger, batchNumber);
+    const lists = await listsOfBatch(ledger, batch);
     const vaults = await readBatchVaults(ledger, batch);
     const run = { firstSlot: 0, count: batch.vaultCount, failure: reason };
     const pending = await pendingIn(ledger, "zk-rollup", batchNumber, [run]);

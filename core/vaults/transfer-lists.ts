@@ -1,13 +1,13 @@
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Uuid } from "../model.ts";
+import { batchIdOf, type Uuid } from "../model.ts";
 import { slotsOf } from "../protocol/transfer-data.ts";
 import { isRedemption } from "../protocol/transfers.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import { type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
+import { type BatchRecord, type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
 import {
   batchTransfersKey,
   batchTransfersOf,
@@ -86,14 +86,20 @@ export function tellAccepted(ledger: Ledger, group: Group, list: TransferListRec
   tell(ledger, group, applicationIndex, createdAt, event);
 }
 
-/** The lists of a batch of transfers, in slot order. */
-export async function listsOfBatch(ledger: Ledger, batchNumber: number): Promise<TransferListRecord[]> {
+/** The lists of a batch of transfers, in slot order. Throws `store_corrupt` unless they fill its slots. */
+export async function listsOfBatch(
+  ledger: Ledger,
+  { batchNumber, vaultCount }: Pick<BatchRecord, "batchNumber" | "vaultCount">,
+): Promise<TransferListRecord[]> {
   const prefix = batchTransfersOf(batchNumber);
   const ids: Uuid[] = [];
   for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix) }))
     ids.push(decodeRecord(transferIdRecord, id, "A list of a batch"));
   const records = await ledger.store.getMany(ids.map(transferListKey));
-  return records.map((record, i) => decodeTransferList(record, ids[i] as Uuid));
+  const lists = records.map((record, i) => decodeTransferList(record, ids[i] as Uuid));
+  if (slotCount(lists.flatMap(({ transfers }) => transfers)) === vaultCount) return lists;
+  const name = batchIdOf("zk-rollup", batchNumber);
+  throw new MintmarkError("store_corrupt", `The transfers of ${name} are not those of its ${vaultCount} slots.`);
 }
 
 /** The list that made a vault, and the vault's output of it; null for a vault that a mint made. */
