@@ -1,3 +1,4 @@
+import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { chunkRecords, readBatchVaults, recordsAgain, requireCount, tokenHashOf } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -8,7 +9,7 @@ import { batchIdOf } from "../model.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import { pointsIn, stateLeafOf } from "../sealing/contents.ts";
-import { type DerivedBatch, withCommitments } from "../sealing/derive-batch.ts";
+import { type DerivedBatch, type DerivedRecords, withCommitments } from "../sealing/derive-batch.ts";
 import { deriveTransfers } from "../sealing/derive-transfers.ts";
 import { leftOutPlaces } from "../sealing/left-out.ts";
 import type { BatchRecord } from "../store/records.ts";
@@ -115,6 +116,17 @@ function rootOf(batch: BatchRecord, { assets, content }: DerivedBatch): Hash {
   return batchRoot(kindOf(mode, inBlobs, transfers), manifestRoot(assets, leftOutPlaces(batch)), content);
 }
 
+/** The records of a sealed batch; of one in blobs, without the commitments. */
+async function recordsOf(
+  ledger: Ledger,
+  batch: BatchRecord,
+  vaults: VaultColumns,
+): Promise<DerivedBatch | DerivedRecords> {
+  const { mode, batchNumber } = batch;
+  if (!batch.transfers) return recordsAgain(ledger, batch, vaults, ledger.voids[mode].latest(batchNumber));
+  return deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, (index) => ledger.assetAt(index));
+}
+
 /**
  * Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt`, which names the
  * difference.
@@ -122,10 +134,7 @@ function rootOf(batch: BatchRecord, { assets, content }: DerivedBatch): Hash {
 async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
   const vaults = await readBatchVaults(ledger, batch);
-  const voids = ledger.voids[mode].latest(batchNumber);
-  const records = batch.transfers
-    ? deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, (index) => ledger.assetAt(index))
-    : await recordsAgain(ledger, batch, vaults, voids);
+  const records = await recordsOf(ledger, batch, vaults);
   const [data, pageRoots, tokens] = await ledger.store.getMany([
     batchDataKey(mode, batchNumber),
     pageRootsKey(mode, batchNumber),
