@@ -128,6 +128,7 @@ async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]
       const record = ledger.batches[mode].latest(number);
       if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       if (record.status === "settled" || record.status === "finalized") throw new MintmarkError("batch_committed");
+      if (record.transfers) throw new MintmarkError("validation_failed", "Transfers must be taken back first.");
       dropped.push({ record, vaults: await readBatchVaults(ledger, record) });
     }
   }

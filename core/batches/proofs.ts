@@ -229,7 +229,11 @@ function sealedState(ledger: Ledger, at: StateCounts | undefined): EngineState {
 /** The place of a provable vault. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
 function provablePlace(ledger: Ledger, vaultId: VaultId): VaultPlace {
   const place = placeOf(vaultId);
-  requireSealed(batchAt(ledger, place));
+  const batch = batchAt(ledger, place);
+  requireSealed(batch);
+  // Its leaf binds the signed transfer, so its proof begins with the vault that the mint made.
+  if (batch.transfers)
+    throw new MintmarkError("proof_not_ready", "A vault that a transfer made has no proof of its own.");
   requireNotVoid(ledger.voids, place);
   return place;
 }
