@@ -6,7 +6,7 @@ export const RIGHTS = [...SCOPES, "keys", "members", "operate"] as const;
 /** One right of a member. */
 export type Right = (typeof RIGHTS)[number];
 
-const DEVELOPER = ["mint", "read", "users", "withdraw", "webhooks"] as const;
+const DEVELOPER = ["mint", "read", "users", "withdraw", "webhooks", "transfer"] as const;
 
 /** The scopes of a member's own key. */
 export const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {

@@ -163,7 +163,7 @@ async function kindsOf(client: MintmarkClient, mints: readonly Transaction[]): P
   const kinds = new Map<string, Kind>();
   for (const batchId of new Set(mints.map((one) => one.batchId))) {
     const { kind } = await answer(client.GET("/public/v1/batches/{batchId}", { params: { path: { batchId } } }));
-    kinds.set(batchId, kind);
+    if (kind !== "transfers") kinds.set(batchId, kind);
   }
   return kinds;
 }

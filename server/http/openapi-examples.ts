@@ -21,6 +21,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   vaultCount: 3,
   deadline: "1893456000",
   withdrawnBalance: "0",
+  transferredBalance: "0",
   withdrawn: "0",
   withdrawnBefore: "0",
   mintingBlob: "0x",

@@ -1,5 +1,11 @@
 import type { z } from "zod";
-import { type Engine, MintmarkError, type Principal, type WithdrawalPreparation } from "../../core/index.ts";
+import {
+  type Engine,
+  MintmarkError,
+  type Principal,
+  type Vault,
+  type WithdrawalPreparation,
+} from "../../core/index.ts";
 import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
 import type { Account } from "../access/account.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
@@ -23,6 +29,7 @@ export const LIST_ERRORS = ["history_diverged", "vault_not_found", "chain_not_su
 /** What refuses the one vault that is left of a preparation. */
 export const VAULT_ERRORS = [
   "vault_void",
+  "vault_spent",
   "withdrawal_pending",
   "amount_out_of_range",
   "insufficient_balance",
@@ -81,6 +88,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       "l1_not_compared",
       "vault_not_found",
       "vault_void",
+      "vault_spent",
       "withdrawal_pending",
       "amount_out_of_range",
       "insufficient_balance",
@@ -178,11 +186,15 @@ async function vaultsOfToken(
     account?.pay(pages);
     const limit = Math.min(100, MAX_LISTED_VAULTS - vaults.length);
     const page = await engine.vaults.list(applicationId, { ...filter, limit, ...(next && { cursor: next }) });
-    vaults.push(...page.data.filter((vault) => vault.withdrawnBalance < vault.amount && vault.status !== "failed"));
+    vaults.push(...page.data.filter((vault) => restOf(vault) > 0n && vault.status !== "failed"));
     next = page.nextCursor;
   }
   if (vaults.length === 0) throw new MintmarkError("vault_not_found", "The owner has nothing left of this token.");
   return { vaults: vaults.map(({ vaultId }) => ({ vaultId })), nextCursor: next ?? null };
+}
+
+function restOf({ amount, withdrawnBalance, transferredBalance }: Vault): bigint {
+  return amount - withdrawnBalance - transferredBalance;
 }
 
 export function countVaults(body: unknown): number {

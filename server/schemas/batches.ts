@@ -12,7 +12,7 @@ export const batch = responseComponent(
     batchNumber: z.int(),
     kind: z.enum(BATCH_KINDS).meta({
       description:
-        "Where the batch's data are: with the committee (`validium`), in a transaction's calldata, or in blobs, which Ethereum's nodes keep for about 18 days.",
+        "Where the batch's data are: with the committee (`validium`), in a transaction's calldata, or in blobs, which Ethereum's nodes keep for about 18 days. A batch of `transfers` has no mints, and its data are in calldata.",
     }),
     vaultCount: z.int(),
     status: z.enum(BATCH_STATUSES),

@@ -25,6 +25,8 @@ const withdrawal = z.strictObject({
 
 const mint = z.strictObject({ mintId: outUuid, users: z.int(), mints: z.int() });
 const failedMint = z.strictObject({ firstVaultId: outDecimal, vaults: z.int(), failure: z.string() });
+const transfer = z.strictObject({ transferId: outUuid, transfers: z.int(), redemptions: z.int() });
+const failedTransfer = z.strictObject({ transferId: outUuid, failure: z.string() });
 const asset = z.strictObject({ assetId: outUuid });
 
 const DATA = {
@@ -44,6 +46,8 @@ const DATA = {
   "withdrawal.finalized": withdrawal,
   "withdrawal.failed": withdrawal,
   "withdrawal.reverted": withdrawal,
+  "transfer.accepted": transfer,
+  "transfer.failed": failedTransfer,
   "webhook.disabled": z.strictObject({ webhookId: outUuid, failure: z.string() }),
 } as const satisfies Record<keyof EventData, z.ZodType>;
 

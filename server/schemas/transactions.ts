@@ -20,7 +20,7 @@ import {
   vaultId,
 } from "./common.ts";
 
-const type = z.enum(["mint", "withdrawal"]);
+const type = z.enum(["mint", "withdrawal", "transfer"]);
 
 export const transaction = responseComponent(
   "Transaction",

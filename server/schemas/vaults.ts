@@ -38,6 +38,7 @@ export const vault = responseComponent(
     amount: outDecimal,
     availableBalance: outDecimal,
     withdrawnBalance: outDecimal,
+    transferredBalance: outDecimal.meta({ description: "Units that a transfer has put into other vaults." }),
     batchId: z.string(),
     status: z.enum(STATUSES),
     refusal: z.string().optional().meta({

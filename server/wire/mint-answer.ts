@@ -149,7 +149,7 @@ function ownership(columns: AcceptedColumns, user: number, entry: number): strin
 function state({ mode, batchNumber, age, time: at }: AcceptedColumns, entry: number): string {
   const batchId = `${MODES[mode[entry] as number]}-${batchNumber[entry]}`;
   const createdAt = time(at - (age[entry] as number));
-  return `","withdrawnBalance":"0","batchId":"${batchId}","status":"accepted","createdAt":"${createdAt}","updatedAt":"${time(at)}"}`;
+  return `","withdrawnBalance":"0","transferredBalance":"0","batchId":"${batchId}","status":"accepted","createdAt":"${createdAt}","updatedAt":"${time(at)}"}`;
 }
 
 function addTokenId(answer: AsciiWriter, columns: AcceptedColumns, entry: number, blobStart: number): void {

@@ -73,6 +73,7 @@ export function vaultToWire(from: Vault): z.output<typeof vault> {
     amount: decimal(from.amount),
     availableBalance: decimal(from.availableBalance),
     withdrawnBalance: decimal(from.withdrawnBalance),
+    transferredBalance: decimal(from.transferredBalance),
     batchId: from.batchId,
     status: from.status,
     ...(from.refusal !== undefined && { refusal: from.refusal }),

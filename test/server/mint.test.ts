@@ -48,6 +48,7 @@ describe("a mint", () => {
       amount: "250",
       availableBalance: "250",
       withdrawnBalance: "0",
+      transferredBalance: "0",
       status: "accepted",
       dataAvailabilityMode: "validium",
     });

@@ -106,6 +106,9 @@ describe("the OpenAPI document", () => {
       "mint_consented",
       "signer_failed",
       "store_mismatch",
+      "transfer_not_found",
+      "transfer_too_deep",
+      "asset_not_transferable",
     ];
     const routeless: Code[] = ["route_not_found", "method_not_allowed"];
     const shown = new Set(ENDPOINTS.flatMap(errorsOf));

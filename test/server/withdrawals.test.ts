@@ -90,6 +90,7 @@ test("an owner's signed withdrawal is accepted, reserves its quantity and is lis
     amount: "10",
     availableBalance: "6",
     withdrawnBalance: "0",
+    transferredBalance: "0",
   });
   const { body: transactions } = await world.send("GET", "/api/v1/transactions?type=withdrawal");
   expect(transactions.data[0]).toMatchObject({ transactionId: body.withdrawalId, amount: "4", mintId: null });

@@ -73,6 +73,7 @@ function addPlain(
         amount: 1n,
         availableBalance: 1n,
         withdrawnBalance: 0n,
+        transferredBalance: 0n,
         batchId: "validium-1",
         status: "accepted",
         createdAt: now,

@@ -10,6 +10,7 @@ const SCOPES = {
   assets: "enable assets",
   withdraw: "withdraw",
   webhooks: "webhooks",
+  transfer: "transfer",
 } as const;
 
 export function Keys({ session }: { session: MemberSession }) {

@@ -21,7 +21,7 @@ export interface Batch {
   readonly batchId: string;
   readonly mode: Mode;
   readonly batchNumber: number;
-  readonly kind: "validium" | "calldata" | "blobs";
+  readonly kind: "validium" | "calldata" | "blobs" | "transfers";
   readonly vaultCount: number;
   readonly status: string;
   /** Assets that L1 has left out: their vaults pay nobody. */

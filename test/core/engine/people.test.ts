@@ -121,8 +121,8 @@ describe("roles", () => {
     const elsewhere = await newTenant(engine, [assets.erc20]);
     const scopes = {
       viewer: ["read"],
-      developer: ["mint", "read", "users", "withdraw", "webhooks"],
-      admin: ["mint", "read", "users", "assets", "withdraw", "webhooks"],
+      developer: ["mint", "read", "users", "withdraw", "webhooks", "transfer"],
+      admin: ["mint", "read", "users", "assets", "withdraw", "webhooks", "transfer"],
     };
     for (const [role, expected] of Object.entries(scopes)) {
       const { session } = await signedIn(engine, tenant.applicationId, role as Role);
