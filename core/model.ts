@@ -343,7 +343,7 @@ export interface EventData {
   readonly "withdrawal.reverted": WithdrawalEventData;
   /** An owner's signed transfers were taken. `redemptions` of them burn what they take. */
   readonly "transfer.accepted": { readonly transferId: Uuid; readonly transfers: number; readonly redemptions: number };
-  /** The signed transfers move nothing, and their vaults are free again. */
+  /** All of the signed transfers move nothing and their vaults are free again, or L1 does not count some of them. */
   readonly "transfer.failed": { readonly transferId: Uuid; readonly failure: string };
   /** Deliveries of a webhook have failed for so long that they stopped until it is enabled again. */
   readonly "webhook.disabled": { readonly webhookId: Uuid; readonly failure: string };

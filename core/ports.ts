@@ -196,6 +196,26 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
     }
   | { readonly type: "authorizationCancelled"; readonly signer: Address; readonly digest: Hash }
   | { readonly type: "duplicateVoided"; readonly earlierVaultId: VaultId; readonly laterVaultId: VaultId }
+  /** A key may transfer for an owner. Times are seconds. */
+  | {
+      readonly type: "sessionAuthorized";
+      readonly owner: Address;
+      readonly key: Address;
+      readonly until: bigint;
+      /** Most units of one transfer. */
+      readonly limit: bigint;
+      /** The only asset; zero for every asset. */
+      readonly assetType: Hash;
+      readonly authorizedAt: bigint;
+    }
+  | { readonly type: "sessionRevoked"; readonly owner: Address; readonly key: Address; readonly revokedAt: bigint }
+  /** An owner has approved the digest of a list of transfers. */
+  | {
+      readonly type: "transfersApproved";
+      readonly owner: Address;
+      readonly digest: Hash;
+      readonly approvedAt: bigint;
+    }
 );
 
 /** Reads the settlement chain. Rejects with `l1_failed` when it is unreachable; "unknown" is never a "no". */

@@ -10,6 +10,7 @@ import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { slotCountOf } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
+import { judgeBatch } from "../transfers/judge.ts";
 import { requireHash } from "../validate.ts";
 
 /** L1's record of a committed batch. */
@@ -83,7 +84,9 @@ export async function applyCommitted(ledger: Ledger, group: Group, event: Commit
   const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, committedAt, l1Sequence };
   const times = { submittedAt, settledAt: time, finalizedAt: null };
   const settled: BatchRecord = { ...batch, status: "settled", ...onL1, ...times };
-  return putBatch(ledger, group, settled, "batchCommitted", time);
+  await putBatch(ledger, group, settled, "batchCommitted", time);
+  if (settled.transfers) await judgeBatch(ledger, group, settled, time);
+  return settled;
 }
 
 /** Shown to the application when L1 leaves an asset out for an unknown reason. */

@@ -16,6 +16,8 @@ import {
   vaultEventKey,
   vaultEventsOf,
 } from "../store/store-keys.ts";
+import { judgeSpender } from "../transfers/judge.ts";
+import { revertPower } from "../transfers/powers.ts";
 import { requireHash } from "../validate.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import {
@@ -136,8 +138,10 @@ async function revertEvents(
 ): Promise<void> {
   const range = { gte: l1EventsFrom(chainId, blockNumber), lt: endOf(l1EventsOf(chainId)), reverse: true };
   for await (const [key, stored] of ledger.store.entries(range)) {
-    const { vaultId, withdrawalIds, imported } = decodeRecord(l1EventRecord, stored, "An L1 event");
+    const event = decodeRecord(l1EventRecord, stored, "An L1 event");
+    const { vaultId, withdrawalIds, imported } = event;
     group.remove(key);
+    await revertPower(ledger, group, event);
     if (imported !== null) group.remove(importKey(chainId, imported.mode, imported.batchNumber));
     if (vaultId !== null) {
       const place = placeOfL1Event(key);
@@ -153,6 +157,7 @@ async function revertEvents(
       putWithdrawal(ledger, group, undecided(known, time), known, "withdrawal.reverted");
       putActivity(ledger, group, known, reserve(await readActivity(ledger, group, known.vaultId), known, time));
     }
+    if (vaultId !== null) await judgeSpender(ledger, group, vaultId, time);
   }
 }
 

@@ -10,12 +10,15 @@ import {
   bigRecord,
   importRecord,
   l1EventRecord,
+  NO_EVENT,
   type PortalRecord,
   type WithdrawalRecord,
   withdrawalIdRecord,
   withdrawalListRecord,
 } from "../store/records.ts";
 import { authorizationKey, importKey, l1EventKey, vaultEventKey, withdrawalListKey } from "../store/store-keys.ts";
+import { judgeSpender } from "../transfers/judge.ts";
+import { applyPower } from "../transfers/powers.ts";
 import { requireHash } from "../validate.ts";
 import { placeOf, readVault } from "../vaults/vaults.ts";
 import {
@@ -105,6 +108,11 @@ async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: 
     }
     case "authorizationCancelled":
       return applyCancelled(ledger, group, chainId, event);
+    case "sessionAuthorized":
+    case "sessionRevoked":
+    case "transfersApproved":
+      // Only the settlement contract keeps them; a mirror pays no transferred vault.
+      if (chainId === ledger.settlement.chainId) await applyPower(ledger, group, event);
   }
 }
 
@@ -143,8 +151,9 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
   }
   const { userIndex } = await readVault(ledger, placeOf(vaultId));
   putActivity(ledger, group, { vaultId, userIndex }, activity);
-  group.stage(eventKey, encodeRecord(l1EventRecord, { vaultId, withdrawalIds: decided, imported: null }));
+  group.stage(eventKey, encodeRecord(l1EventRecord, { ...NO_EVENT, vaultId, withdrawalIds: decided }));
   group.put(vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total));
+  await judgeSpender(ledger, group, vaultId, time);
 }
 
 /** A mirror knows a batch, so its vaults are withdrawn there with this header. The first header stays. */
@@ -155,7 +164,7 @@ async function applyImported(ledger: Ledger, group: Group, chainId: bigint, even
   const header = { committedAt, l1Sequence };
   ledger.record(group, { kind: "batchImported", chainId, mode, batchNumber, blockNumber, logIndex, ...header });
   group.stage(key, encodeRecord(importRecord, header));
-  const imported = { vaultId: null, withdrawalIds: [], imported: { mode, batchNumber } };
+  const imported = { ...NO_EVENT, imported: { mode, batchNumber } };
   group.stage(l1EventKey(chainId, blockNumber, logIndex), encodeRecord(l1EventRecord, imported));
 }
 
@@ -203,7 +212,7 @@ async function applyCancelled(
   for (const known of cancelled) {
     putFailed(ledger, group, known, await readActivity(ledger, group, known.vaultId), failure, time);
   }
-  const decided = { vaultId, withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId), imported: null };
+  const decided = { ...NO_EVENT, vaultId, withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId) };
   group.stage(eventKey, encodeRecord(l1EventRecord, decided));
 }
 
@@ -232,7 +241,14 @@ function requireForm(event: L1Event): void {
     requireBigint("quantity", event.quantity, 0n, MAX_AMOUNT);
     requireBigint("withdrawnTotal", event.withdrawnTotal, 0n, MAX_AMOUNT);
   }
-  if (event.type === "authorizationCancelled") requireHash("digest", event.digest);
+  if (event.type === "authorizationCancelled" || event.type === "transfersApproved")
+    requireHash("digest", event.digest);
+  if (event.type === "sessionAuthorized") {
+    requireHash("assetType", event.assetType);
+    for (const name of ["until", "limit", "authorizedAt"] as const) requireBigint(name, event[name], 0n, MAX_UINT64);
+  }
+  if (event.type === "sessionRevoked") requireBigint("revokedAt", event.revokedAt, 0n, MAX_UINT64);
+  if (event.type === "transfersApproved") requireBigint("approvedAt", event.approvedAt, 0n, MAX_UINT64);
   if (event.type === "batchCommitted" || event.type === "batchImported") {
     requireBigint("committedAt", event.committedAt, 0n, MAX_UINT64);
     requireBigint("sequence", event.sequence, 0n, MAX_UINT64);

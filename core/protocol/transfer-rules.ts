@@ -50,7 +50,7 @@ export interface CommittedRecord {
   readonly sequence: bigint;
 }
 
-/** Why a record moves nothing. */
+/** Why a record moves nothing. Stores keep a fault by its place here, so new ones go to the end. */
 export const TRANSFER_FAULTS = {
   other_vault: "The record spends another vault.",
   too_early: "The record is not behind the batch that made its vault.",
@@ -160,9 +160,10 @@ function isAuthorized(
   return signer !== null && session !== null && sessionCovers(session, vault, transfer, committedAt);
 }
 
-function sessionCovers(
+/** Whether a session covers a transfer whose batch is committed at this time. */
+export function sessionCovers(
   session: TransferSession,
-  vault: TransferableVault,
+  vault: Pick<TransferableVault, "amount" | "assetType">,
   transfer: Transfer,
   committedAt: bigint,
 ): boolean {

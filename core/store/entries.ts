@@ -261,6 +261,7 @@ const KINDS = {
       digest: hash,
       deadline: bigVarint,
       signature: hexBytes,
+      sessionKey: nullable(address),
       transfers: listOf(signedTransfer),
     },
   ],
@@ -270,6 +271,26 @@ const KINDS = {
   transfersTakenBack: [72, { batchNumber: varint, failure: text, ...roots }],
   /** A list that waits for a batch is given up. */
   transfersFailed: [73, { transferId: uuid, failure: text }],
+  /** L1 lets a key transfer for an owner. Times are seconds, of the contract. */
+  transferSessionAuthorized: [
+    74,
+    {
+      owner: address,
+      key: address,
+      until: u64,
+      limit: u64,
+      assetType: hash,
+      authorizedAt: u64,
+      blockNumber: bigVarint,
+      logIndex: varint,
+    },
+  ],
+  transferSessionRevoked: [
+    75,
+    { owner: address, key: address, revokedAt: u64, blockNumber: bigVarint, logIndex: varint },
+  ],
+  /** An owner has approved a list's digest on L1. */
+  transfersApproved: [76, { owner: address, digest: hash, approvedAt: u64, blockNumber: bigVarint, logIndex: varint }],
   memberInvited: [
     100,
     {

@@ -1,4 +1,5 @@
 import { BLOB_SCHEMES, MODES, type Mode, ROLES, SCOPES, STANDARDS } from "../model.ts";
+import { TRANSFER_FAULTS, type TransferFault } from "../protocol/transfer-rules.ts";
 import {
   address,
   bigVarint,
@@ -419,6 +420,9 @@ export type SignedTransfer = ValueOf<typeof signedTransfer>;
 /** Where a list of transfers is before its batch says the rest. */
 export const TRANSFER_STATUSES = ["waiting", "batched", "failed"] as const;
 
+/** By number on disk. */
+const FAULTS = Object.keys(TRANSFER_FAULTS) as TransferFault[];
+
 /** Transfers under one signature. L1 takes all of them together. */
 export const transferListRecord = layout({
   transferId: uuid,
@@ -428,7 +432,10 @@ export const transferListRecord = layout({
   journalSequence: varint,
   digest: hash,
   deadline: bigVarint,
+  /** Empty when the owner has approved the digest on L1. */
   signature: hexBytes,
+  /** The key that signed for the owner; null when no session's key did. */
+  sessionKey: nullable(address),
   transfers: listOf(
     layout({
       ...transferFacts,
@@ -437,6 +444,8 @@ export const transferListRecord = layout({
       assetIndex: varint,
       /** Transfers between the mint and the new vaults, this one included. */
       hops: varint,
+      /** Why L1 does not count the committed transfer; null when it does, and before the commit. */
+      fault: nullable(oneOf(FAULTS)),
     }),
   ),
   status: oneOf(TRANSFER_STATUSES),
@@ -477,12 +486,46 @@ export const idempotencyRecord = layout({ digest: hash, sequence: varint });
 /** An index record that names a withdrawal. */
 export const withdrawalIdRecord = uuid;
 
-/** An applied L1 event. */
-export const l1EventRecord = layout({
-  /** The vault of the event; null for a cancelled list, and for an import. */
-  vaultId: nullable(u64),
-  /** The withdrawals that the event decided. */
-  withdrawalIds: listOf(uuid),
-  /** The batch that it brought to a mirror. */
-  imported: nullable(layout(batchPlace)),
+/** A key that an owner lets transfer for it, as L1 has it. Times are seconds; 0 for never. */
+export const transferSessionRecord = layout({
+  authorizedAt: u64,
+  until: u64,
+  /** Most units of one transfer. */
+  limit: u64,
+  /** The only asset; zero for every asset. */
+  assetType: hash,
+  revokedAt: u64,
+  /** Of the authorization. */
+  blockNumber: bigVarint,
 });
+export type TransferSessionRecord = ValueOf<typeof transferSessionRecord>;
+
+/** When an owner approved a list of transfers on L1, in seconds. */
+export const transferApprovalRecord = layout({ approvedAt: u64, blockNumber: bigVarint });
+
+/** An applied L1 event. */
+export const l1EventRecord = grownLayout(
+  {
+    /** The vault of the event; null for a cancelled list, and for an import. */
+    vaultId: nullable(u64),
+    /** The withdrawals that the event decided. */
+    withdrawalIds: listOf(uuid),
+    /** The batch that it brought to a mirror. */
+    imported: nullable(layout(batchPlace)),
+  },
+  {
+    /** The session that it authorized or revoked. */
+    session: later(nullable(layout({ owner: address, key: address, isRevoked: flag })), null),
+    /** The list that it approved. */
+    approval: later(nullable(layout({ owner: address, digest: hash })), null),
+  },
+);
+export type L1EventRecord = ValueOf<typeof l1EventRecord>;
+/** An event that concerns none of these. */
+export const NO_EVENT: L1EventRecord = {
+  vaultId: null,
+  withdrawalIds: [],
+  imported: null,
+  session: null,
+  approval: null,
+};

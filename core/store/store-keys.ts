@@ -1,4 +1,4 @@
-import { type Address, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
+import { type Address, type Hash, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { putUuid } from "./layout.ts";
 
 /** First byte of each kind of key. Integers in keys are big-endian, so byte order is their order. */
@@ -113,6 +113,10 @@ export const PREFIX = {
   waitingTransfers: 0x57,
   /** batchNumber(4) ‖ first slot(4) → transferId: the lists of a rollup batch of transfers. */
   batchTransfers: 0x58,
+  /** owner(20) ‖ key(20) → the key's session: it transfers for the owner. */
+  transferSession: 0x5a,
+  /** owner(20) ‖ digest(32) → the approval of a list of transfers on L1. */
+  transferApproval: 0x5b,
   /** chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → an applied L1 event. */
   l1Event: 0x60,
   /** vaultId(8) ‖ blockNumber(8) ‖ logIndex(4) → total withdrawn then; blocks of the chain of the vault's token. */
@@ -317,18 +321,23 @@ export const withdrawalKey = (withdrawalId: Uuid): Buffer => endedByUuid(ofLengt
 export const pendingWithdrawalsOf = (chainId: bigint): Buffer => ofU64(PREFIX.pendingWithdrawal, chainId);
 export const pendingWithdrawalKey = (chainId: bigint, sequence: number): Buffer =>
   ofU64(PREFIX.pendingWithdrawal, chainId, BigInt(sequence));
-const ofDigest = (prefix: number, digest: string): Buffer =>
-  Buffer.concat([Buffer.from([prefix]), Buffer.from(digest.slice(2), "hex")]);
-export const authorizationKey = (digest: string): Buffer => ofDigest(PREFIX.authorization, digest);
-export const withdrawalListKey = (digest: string): Buffer => ofDigest(PREFIX.withdrawalList, digest);
+const ofHex = (prefix: number, hex: string): Buffer =>
+  Buffer.concat([Buffer.from([prefix]), Buffer.from(hex.slice(2), "hex")]);
+export const authorizationKey = (digest: string): Buffer => ofHex(PREFIX.authorization, digest);
+export const withdrawalListKey = (digest: string): Buffer => ofHex(PREFIX.withdrawalList, digest);
 
 export const transferListKey = (transferId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.transferList, 17), transferId);
-export const transferDigestKey = (digest: string): Buffer => ofDigest(PREFIX.transferDigest, digest);
+export const transferDigestKey = (digest: string): Buffer => ofHex(PREFIX.transferDigest, digest);
 export const waitingTransfersKey = (sequence: number): Buffer =>
   endedByU64(ofLength(PREFIX.waitingTransfers, 9), sequence);
 export const batchTransfersOf = (batchNumber: number): Buffer => ofU32(PREFIX.batchTransfers, batchNumber);
 export const batchTransfersKey = (batchNumber: number, firstSlot: number): Buffer =>
   ofU32(PREFIX.batchTransfers, batchNumber, firstSlot);
+
+export const transferSessionKey = (owner: Address, key: Address): Buffer =>
+  Buffer.concat([ofHex(PREFIX.transferSession, owner), Buffer.from(key.slice(2), "hex")]);
+export const transferApprovalKey = (owner: Address, digest: Hash): Buffer =>
+  Buffer.concat([ofHex(PREFIX.transferApproval, owner), Buffer.from(digest.slice(2), "hex")]);
 
 export const l1EventsOf = (chainId: bigint): Buffer => ofU64(PREFIX.l1Event, chainId);
 export const l1EventsFrom = (chainId: bigint, blockNumber: bigint): Buffer =>

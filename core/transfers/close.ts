@@ -1,15 +1,13 @@
 import { batchView } from "../batches/batches.ts";
 import { closeOpenBatches, openAhead, sealClosed } from "../batches/seal.ts";
 import { highWord, lowWord } from "../columns/amount-words.ts";
-import type { StoredVault } from "../columns/vault-columns.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { Batch } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { type ActivityRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
+import { type TransferListRecord, transferIdRecord } from "../store/records.ts";
 import { chunkKey, endOf, PREFIX, transferListKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns } from "../store/vault-chunk.ts";
 import { decodeTransferList, outputsOf, putTransferList, slotCount } from "../vaults/transfer-lists.ts";
@@ -17,6 +15,8 @@ import { placeOf, readVaults } from "../vaults/vaults.ts";
 import { putActivity, readActivity } from "../vaults/withdrawals.ts";
 import { BatchLoad } from "./bounds.ts";
 import { failWaiting } from "./fail.ts";
+import { failureOf, type Spent } from "./faults.ts";
+import { powersOf } from "./powers.ts";
 
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
 const MIN_LEFT = 900n;
@@ -26,7 +26,7 @@ const MOST_LISTS = 8_192;
 /** A list for the next batch, with the vaults that it takes. */
 interface Ready {
   readonly list: TransferListRecord;
-  readonly spent: readonly { readonly vault: StoredVault; readonly activity: ActivityRecord }[];
+  readonly spent: readonly Spent[];
 }
 
 /**
@@ -53,16 +53,19 @@ export async function closeTransfers(ledger: Ledger, signal?: AbortSignal): Prom
 async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const ready: Ready[] = [];
   const load = new BatchLoad(ledger.limits);
+  const commitAt = BigInt(Math.floor(ledger.journalClock.now() / 1000)) + MIN_LEFT;
   for (const list of await waitingLists(ledger)) {
     const vaults = await readVaults(
       ledger,
       list.transfers.map(({ vaultId }) => placeOf(vaultId)),
     );
-    const spent: Ready["spent"][number][] = [];
+    const spent: Spent[] = [];
     for (const [i, { vaultId }] of list.transfers.entries())
-      spent.push({ vault: vaults[i]?.vault as StoredVault, activity: await readActivity(ledger, group, vaultId) });
+      spent.push({ vault: vaults[i]?.vault as Spent["vault"], activity: await readActivity(ledger, group, vaultId) });
     const one = { list, spent };
-    const failure = failureOf(ledger, one);
+    const owner = (spent[0] as Spent).vault.owner;
+    const powers = await powersOf((key) => group.read(ledger.store, key), owner, list);
+    const failure = failureOf(ledger, list, spent, powers, commitAt);
     if (failure !== null) await failWaiting(ledger, group, list, failure);
     else if (!isFinal(ledger, list)) continue;
     else if (!load.take(list.transfers)) break;
@@ -79,23 +82,6 @@ async function waitingLists(ledger: Ledger): Promise<TransferListRecord[]> {
   const records = await ledger.store.getMany(ids.map(transferListKey));
   return records.map((record, i) => decodeTransferList(record, ids[i] as string));
 }
-
-/** Why a list can never come to L1; null when it can. */
-function failureOf(ledger: Ledger, { list, spent }: Ready): string | null {
-  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
-  if (list.deadline < now + MIN_LEFT) return "The deadline came before L1 could take the transfers.";
-  for (const [i, { vaultId, amount }] of list.transfers.entries()) {
-    const { vault, activity } = spent[i] as Ready["spent"][number];
-    const rest = vault.amount - activity.withdrawn;
-    if (rest <= 0n || (amount !== 0n && amount >= rest)) return `Too little is left in vault ${vaultId}: ${WITHDRAWN}`;
-    const { mode, batchNumber, slot } = placeOf(vaultId);
-    const run = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot);
-    if (run !== null) return `Vault ${vaultId} is void: ${run.failure}`;
-  }
-  return null;
-}
-
-const WITHDRAWN = "its owner has withdrawn from it on L1.";
 
 /** A deep reorganisation may have taken a vault's batch back. The list waits until it is final again. */
 function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
@@ -125,9 +111,9 @@ function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spen
   const { batchNumber, vaults } = batch;
   const firstSlot = vaults.count;
   const batched = { ...list, status: "batched", batchNumber, firstSlot, updatedAt: time } as const;
-  const sources = new Map(list.transfers.map((transfer, i) => [transfer, spent[i] as Ready["spent"][number]]));
+  const sources = new Map(list.transfers.map((transfer, i) => [transfer, spent[i] as Spent]));
   for (const { transfer, isChange, holderIndex } of outputsOf(list)) {
-    const { vault, activity } = sources.get(transfer) as Ready["spent"][number];
+    const { vault, activity } = sources.get(transfer) as Spent;
     const rest = vault.amount - activity.withdrawn;
     const paid = transfer.amount === 0n ? rest : transfer.amount;
     const amount = holderIndex === null ? 0n : isChange ? rest - paid : paid;

@@ -5,7 +5,7 @@ import { type ErrorCode, type Issue, MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hex, MODES, type Mode, type Principal, type Uuid } from "../model.ts";
-import { transferSigner } from "../protocol/transfer-rules.ts";
+import { sessionCovers, transferSigner } from "../protocol/transfer-rules.ts";
 import { isRedemption, MAX_TRANSFER_HOPS, type Transfer, transfersDigest } from "../protocol/transfers.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
@@ -28,6 +28,7 @@ import {
 import { decodeActivity, placeOf, readVaults } from "../vaults/vaults.ts";
 import { putActivity } from "../vaults/withdrawals.ts";
 import { requireCarried } from "./bounds.ts";
+import { readApproval, readSession } from "./powers.ts";
 
 /** Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow. */
 const MIN_VALIDITY = 3_600n;
@@ -39,7 +40,10 @@ export interface TransferRequest {
   readonly transfers: readonly Transfer[];
   /** Seconds since 1970, as signed: an hour to 30 days ahead. */
   readonly deadline: bigint;
-  /** The owner's EIP-712 `Transfers` message, in the settlement contract's domain. */
+  /**
+   * The owner's EIP-712 `Transfers` message, in the settlement contract's domain, or that of a key with a session of the
+   * owner. `0x` when the owner has approved the transfers on L1.
+   */
   readonly signature: Hex;
 }
 
@@ -70,16 +74,48 @@ export async function requestTransfers(
   const signature = String(request.signature).toLowerCase() as Hex;
   requireCarried(ledger.limits, transfers);
   const spent = await spentVaults(ledger, caller, transfers);
-  const signer = await transferSigner(digest, signature);
-  if (signer !== spent[0]?.vault.owner) throw new MintmarkError("signature_invalid", NOT_SIGNED);
+  const sessionKey = await requireAuthorized(ledger, { ...asked, digest, signature }, spent);
   const taken = await ledger.writer.run(
-    new TakeTransfers(ledger, caller, { ...asked, digest, signature }, spent),
+    new TakeTransfers(ledger, caller, { ...asked, digest, signature, sessionKey }, spent),
     signal,
   );
   return typeof taken === "string" ? readTransferList(ledger, taken) : taken;
 }
 
-const NOT_SIGNED = "The signature is not the vaults' owner's over these transfers, with v 27 or 28 and a low s.";
+const NOT_SIGNED =
+  "The signature is not the vaults' owner's over these transfers, nor that of a key with a final session of the owner. " +
+  "It has v 27 or 28 and a low s.";
+const NOT_APPROVED = "The vaults' owner has not approved these transfers on L1, or the approval is not final yet.";
+const NOT_COVERED =
+  "The key's session has ended, ends before the deadline, or does not cover one of the assets or amounts.";
+
+/**
+ * Requires that the owner has signed or approved the list, or that a key with a session has signed it. Returns that key;
+ * null when the list needs none. L1 decides once more at the commit.
+ */
+async function requireAuthorized(
+  ledger: Ledger,
+  { digest, deadline, signature }: Omit<Signed, "sessionKey">,
+  spent: readonly Spent[],
+): Promise<Address | null> {
+  const { owner } = (spent[0] as Spent).vault;
+  const read = (key: Buffer) => ledger.store.get(key);
+  const final = ledger.portals.get(ledger.settlement.chainId)?.finalized ?? -1n;
+  if (signature === "0x") {
+    const approval = await readApproval(read, owner, digest);
+    if (approval === null || approval.blockNumber > final) throw new MintmarkError("signature_invalid", NOT_APPROVED);
+    return null;
+  }
+  const signer = await transferSigner(digest, signature);
+  if (signer === owner) return null;
+  const session = signer === null ? null : await readSession(read, owner, signer);
+  if (session === null || session.authorizedAt === 0n || session.blockNumber > final)
+    throw new MintmarkError("signature_invalid", NOT_SIGNED);
+  const isCovered = ({ transfer, vault }: Spent) =>
+    sessionCovers(session, { ...vault, assetType: ledger.assetAt(vault.assetIndex).assetType }, transfer, deadline);
+  if (!spent.every(isCovered) || session.revokedAt !== 0n) throw new MintmarkError("signature_invalid", NOT_COVERED);
+  return signer;
+}
 
 function receiverOf({ to }: Transfer, i: number): Address {
   return to === zeroAddress ? to : requireAddress(`transfers[${i}].to`, to);
@@ -131,7 +167,7 @@ function refusal(issues: readonly Issue[]): MintmarkError {
   return new MintmarkError(first.code, first.detail, { issues });
 }
 
-interface Signed extends Pick<TransferListRecord, "digest" | "deadline" | "signature"> {
+interface Signed extends Pick<TransferListRecord, "digest" | "deadline" | "signature" | "sessionKey"> {
   readonly transfers: readonly Transfer[];
 }
 
@@ -223,12 +259,13 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
     const application = ledger.applications.latest(applicationIndex);
     if (application === undefined) throw new Error("a vault's application is missing");
     const { nextSequence: firstSequence } = application;
-    const { digest, deadline, signature } = this.#signed;
+    const { digest, deadline, signature, sessionKey } = this.#signed;
     const transfers = this.#spent.map(({ transfer: { vaultId, amount, to }, vault, hops }) => {
       const { userIndex, assetIndex } = vault;
-      return { vaultId, amount, to, payeeIndex: payees.get(to) ?? null, userIndex, assetIndex, hops };
+      return { vaultId, amount, to, payeeIndex: payees.get(to) ?? null, userIndex, assetIndex, hops, fault: null };
     });
-    const facts = { transferId: uuidv7(), applicationIndex, firstSequence, digest, deadline, signature, transfers };
+    const signed = { digest, deadline, signature, sessionKey, transfers };
+    const facts = { transferId: uuidv7(), applicationIndex, firstSequence, ...signed };
     const { sequence: journalSequence, time } = ledger.record(group, { kind: "transfersRequested", ...facts });
     const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
     const list: TransferListRecord = { ...facts, journalSequence, ...waiting, createdAt: time, updatedAt: time };

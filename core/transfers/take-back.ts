@@ -47,7 +47,8 @@ export async function takeBackTransfers(
         putActivity(ledger, group, { vaultId, userIndex }, activity);
       }
       const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
-      putTransferList(group, { ...list, ...waiting }, list);
+      const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+      putTransferList(group, { ...list, transfers, ...waiting }, list);
       forgetSums(ledger, group, list);
     }
     for (const { vaultId, failure } of pending) await failWithdrawals(ledger, group, vaultId, failure);

@@ -10,7 +10,7 @@ import { type TransferListRecord, transferListRecord } from "../store/records.ts
 import { transferListKey } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireUuid } from "../validate.ts";
-import { outputsOf, placeIn } from "../vaults/transfer-lists.ts";
+import { failureOfFault, outputsOf, placeIn } from "../vaults/transfer-lists.ts";
 import { readVaults, statusOf } from "../vaults/vaults.ts";
 import { requestTransfers, type TransferCaller, type TransferRequest } from "./request.ts";
 
@@ -62,6 +62,7 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
         newVaultId: place === undefined || holderIndex === null ? null : packVaultId(place),
         amount: vaults[position]?.vault.amount ?? null,
         hops: transfer.hops,
+        failure: transfer.fault === null ? list.failure : failureOfFault(transfer),
       };
     }),
     l1TxHash: batch?.l1TxHash ?? null,
@@ -107,6 +108,8 @@ export interface TransferredVault {
   readonly amount: bigint | null;
   /** Transfers since the mint, this one included; at most 8. */
   readonly hops: number;
+  /** Why the transfer moves nothing: the list has failed, or L1 does not count its record. Null while it may. */
+  readonly failure: string | null;
 }
 
 /**

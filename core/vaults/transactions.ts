@@ -12,7 +12,7 @@ import type { BatchRecord, TransferListRecord, VoidedRun } from "../store/record
 import { findPage } from "./transaction-page.ts";
 import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
-import { placeIn } from "./transfer-lists.ts";
+import { failureOfFault, placeIn, type TransferOutput } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
 import { withdrawalView } from "./withdrawals.ts";
@@ -62,15 +62,20 @@ function isVault(source: Found["source"], vaultId: bigint): boolean {
 function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
   const { source } = found;
   if (source.type === "withdrawal") return source.record.status;
-  if (source.type === "transfer") return statusOfTransfer(ledger, source.list, source.output.position);
+  if (source.type === "transfer") return statusOfTransfer(ledger, source.list, source.output);
   const { mint, journalSequence } = source;
   return failureOf(ledger, mint, journalSequence) === null ? statusOf(ledger, mint) : "failed";
 }
 
 /** The status of a transfer: that of its batch, once it has one. */
-function statusOfTransfer(ledger: Ledger, list: TransferListRecord, position: number): Transaction["status"] {
+function statusOfTransfer(
+  ledger: Ledger,
+  list: TransferListRecord,
+  { position, transfer }: TransferOutput,
+): Transaction["status"] {
   const place = placeIn(list, position);
   if (place === null) return list.status === "failed" ? "failed" : "accepted";
+  if (transfer.fault !== null) return "failed";
   return statusOf(ledger, place);
 }
 
@@ -154,7 +159,7 @@ function transferFacts(ledger: Ledger, { list, output, blob }: Found["source"] &
     amount: output.transfer.amount,
     l1TxHash: batch?.l1TxHash ?? null,
     l1BlockNumber: batch?.l1BlockNumber ?? null,
-    failure: list.failure,
+    failure: output.transfer.fault === null ? list.failure : failureOfFault(output.transfer),
     ...(place !== null && { batchId: batchIdOf(place.mode, place.batchNumber) }),
     timestamps: present({
       accepted: list.createdAt,
@@ -162,7 +167,7 @@ function transferFacts(ledger: Ledger, { list, output, blob }: Found["source"] &
       submitted: batch?.submittedAt ?? null,
       settled: batch?.settledAt ?? null,
       finalized: batch?.finalizedAt ?? null,
-      failed: list.status === "failed" ? list.updatedAt : null,
+      failed: list.status === "failed" || output.transfer.fault !== null ? list.updatedAt : null,
     }),
   } as const;
 }

@@ -3,6 +3,7 @@ import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { batchIdOf, type Uuid } from "../model.ts";
 import { slotsOf } from "../protocol/transfer-data.ts";
+import { TRANSFER_FAULTS, type TransferFault } from "../protocol/transfer-rules.ts";
 import { isRedemption } from "../protocol/transfers.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
@@ -64,6 +65,11 @@ export async function latestTransferList(ledger: Ledger, group: Group, transferI
 export function decodeTransferList(record: Buffer | undefined, transferId: Uuid): TransferListRecord {
   if (record === undefined) throw new MintmarkError("store_corrupt", `Transfer ${transferId} is missing.`);
   return decodeRecord(transferListRecord, record, `Transfer ${transferId}`);
+}
+
+/** A fault of a committed transfer, for people. */
+export function failureOfFault({ vaultId, fault }: TransferListRecord["transfers"][number]): string {
+  return `L1 does not count the transfer of vault ${vaultId}: ${TRANSFER_FAULTS[fault as TransferFault]}`;
 }
 
 /** Writes a list, and its place among those that wait or among those of its batch. */

@@ -6,6 +6,7 @@ import type { Mode, Status, Uuid, Vault, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
+import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type ActivityRecord, activityRecord, type BatchRecord, type VoidedRun } from "../store/records.ts";
 import { activityKey, chunkKey } from "../store/store-keys.ts";
@@ -85,14 +86,22 @@ export async function readVault(ledger: Ledger, place: VaultPlace): Promise<Stor
   return vault.vault;
 }
 
-/** Reads existing vaults, in the given order, each record once. Throws `store_corrupt` when one is missing. */
-export async function readVaults(ledger: Ledger, places: readonly VaultPlace[]): Promise<LocatedVault[]> {
+/**
+ * Reads existing vaults, in the given order, each record once. Throws `store_corrupt` when one is missing.
+ *
+ * @param group - whose changes count, too
+ */
+export async function readVaults(
+  ledger: Ledger,
+  places: readonly VaultPlace[],
+  group: Group | null = null,
+): Promise<LocatedVault[]> {
   const keys = new Map<string, Buffer>();
   for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
   const records = await ledger.store.getMany([...keys.values()]);
   const chunks = new Map<string, StoredVault[]>();
-  for (const [i, id] of [...keys.keys()].entries()) {
-    const record = records[i];
+  for (const [i, [id, key]] of [...keys].entries()) {
+    const record = group === null ? records[i] : group.resolve(key, records[i]);
     if (record === undefined) throw new MintmarkError("store_corrupt", `The vaults of ${id} are missing.`);
     chunks.set(id, decodeChunk(record));
   }

@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import { tell, withdrawalEvent } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { Uuid, Withdrawal } from "../model.ts";
+import type { Uuid, VaultId, Withdrawal } from "../model.ts";
 import type { WithdrawalEventType } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
@@ -49,6 +49,17 @@ export function putActivity(
 
 export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint): Promise<ActivityRecord> {
   return decodeActivity(await group.read(ledger.store, activityKey(vaultId)));
+}
+
+/** The same of many vaults, in order. */
+export async function readActivities(
+  ledger: Ledger,
+  group: Group,
+  vaultIds: readonly VaultId[],
+): Promise<ActivityRecord[]> {
+  const keys = vaultIds.map(activityKey);
+  const records = await ledger.store.getMany(keys);
+  return keys.map((key, i) => decodeActivity(group.resolve(key, records[i])));
 }
 
 /**

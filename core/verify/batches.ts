@@ -13,7 +13,7 @@ import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.
 import { StateTree } from "../protocol/state-tree.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../protocol/transfer-data.ts";
 import { transferBatchRoot } from "../protocol/transfers.ts";
-import { packVaultId, vaultLeaves } from "../protocol/vault.ts";
+import { packVaultId, type VaultPlace, vaultLeaves } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { BatchEventType } from "../store/event-record.ts";
 import { encodeRecord } from "../store/layout.ts";
@@ -111,6 +111,15 @@ export class ReferenceBatches {
 
   at({ mode, batchNumber }: Place): BatchRecord | undefined {
     return this.#records[mode][batchNumber];
+  }
+
+  /** A sealed vault of a batch whose records a later entry changes. */
+  keptVault(place: VaultPlace): StoredVault | undefined {
+    return this.#kept.get(batchName(place))?.[place.slot];
+  }
+
+  isVoid(place: VaultPlace): boolean {
+    return this.#voids.get(batchName(place))?.some((run) => isIn(run, place.slot)) ?? false;
   }
 
   /** Seals a batch with these vaults. Returns the final records and the roots. */

@@ -20,9 +20,13 @@ export class ReferencePortals {
     this.#byChain.set(chainId, { chainId, contract, observed: null, finalized: null });
   }
 
-  /** Batches are committed on the first chain. */
+  /** The settlement contract's chain: batches are committed there. */
+  get home(): bigint {
+    return this.#byChain.keys().next().value ?? 0n;
+  }
+
   isHome(chainId: bigint): boolean {
-    return chainId === this.#byChain.keys().next().value;
+    return chainId === this.home;
   }
 
   change(chainId: bigint, change: Partial<PortalRecord>): void {

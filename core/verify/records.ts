@@ -39,6 +39,8 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.transferDigest,
   keys.PREFIX.waitingTransfers,
   keys.PREFIX.batchTransfers,
+  keys.PREFIX.transferSession,
+  keys.PREFIX.transferApproval,
   keys.PREFIX.l1Event,
   keys.PREFIX.vaultEvent,
   keys.PREFIX.portal,

@@ -23,6 +23,7 @@ import { ReferenceEvents } from "./events.ts";
 import { ReferenceMarks } from "./marks.ts";
 import { ReferencePeople } from "./people.ts";
 import { ReferencePortals } from "./portals.ts";
+import { ReferencePowers } from "./powers.ts";
 import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./records.ts";
 import { ReferenceTenants } from "./tenants.ts";
 import { ReferenceTokens, type Suspect, tokenName } from "./tokens.ts";
@@ -60,7 +61,10 @@ export class Reference {
   readonly #report: (problem: string) => void;
   readonly #batches: ReferenceBatches;
   readonly #events = new ReferenceEvents();
-  readonly #withdrawals = new ReferenceWithdrawals(this.#events);
+  readonly #withdrawals = new ReferenceWithdrawals(this.#events, (vaultId, time) =>
+    this.#transfers.judgeSpender(vaultId, time),
+  );
+  readonly #powers = new ReferencePowers();
   readonly #webhooks = new ReferenceWebhooks(this.#events);
   readonly #people: ReferencePeople;
   readonly #tenants: ReferenceTenants;
@@ -111,8 +115,20 @@ export class Reference {
     const tokens = new ReferenceTokens(seed, assetAt);
     this.#tokens = tokens;
     this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
-    this.#transfers = new ReferenceTransfers(report, this.#events, this.#withdrawals, vaultAt, (index) =>
-      this.#tenants.owner(index),
+    const sealedVault = async (place: VaultPlace) => this.#batches.keptVault(place) ?? (await vaultAt(place));
+    this.#transfers = new ReferenceTransfers(
+      report,
+      this.#events,
+      this.#withdrawals,
+      sealedVault,
+      (index) => this.#tenants.owner(index),
+      {
+        assetAt,
+        batchAt: (place) => this.#batches.at(place),
+        isVoid: (place) => this.#batches.isVoid(place),
+        isHome: (chainId) => this.#portals.isHome(chainId),
+        powersOf: (owner, list) => this.#powers.of(owner, list),
+      },
     );
     const isReplaced = (place: Pick<BatchRecord, "mode" | "batchNumber">) => this.#isReplaced(place);
     const tokensOf = (vaults: readonly (StoredVault | null)[]) => tokens.recordOf(vaults);
@@ -180,7 +196,7 @@ export class Reference {
 
   /** The records that could change until now. */
   finish(): Expected[] {
-    const growing = this.#vaults.finish();
+    const growing = [...this.#vaults.finish(), ...this.#transfers.vaults()];
     for (const { key } of growing) this.#count(key[0] ?? 0);
     const head = { ...this.#head, userCount: this.#tenants.userCount };
     return [
@@ -193,6 +209,7 @@ export class Reference {
       ...growing,
       ...this.#withdrawals.finish(),
       ...this.#transfers.finish(),
+      ...this.#powers.finish(this.#portals.home),
       ...this.#webhooks.finish(),
       ...this.#people.finish(),
     ];
@@ -229,10 +246,8 @@ export class Reference {
       case "transfersRequested":
         return this.#request(entry, sequence, time);
       case "transfersBatched":
-        return this.#transfers.batch(entry, time).then((vaults) => {
-          this.#vaults.addTransfers(entry.batchNumber, vaults);
-          return [];
-        });
+        this.#vaults.addTransfers(entry.batchNumber, this.#transfers.batch(entry, time));
+        return [];
       case "transfersTakenBack":
         return this.#takeBack(entry, time);
       case "transfersFailed":
@@ -251,7 +266,7 @@ export class Reference {
       }
       default:
         if (this.#claims.apply(entry, sequence, time)) return [];
-        if (this.#people.apply(entry, sequence, time)) return [];
+        if (this.#people.apply(entry, sequence, time) || this.#powers.apply(entry)) return [];
         return this.#tenants.apply(entry, time) ?? this.#settlement(entry, sequence, time);
     }
   }
@@ -309,7 +324,10 @@ export class Reference {
     }
     this.sealed[mode]++;
     const held = vaults.map((vault) => (vault.amount === 0n ? null : vault));
-    return [...(this.#isReplaced(entry) ? [] : this.#vaultRecords(entry, vaults, held)), ...expected];
+    // L1 may give a transfer's vaults other units, so their records come at the end.
+    const chunks = transfers ? [] : chunksExpected(mode, batchNumber, vaults);
+    const written = [...chunks, ...this.#tokens.itemsOf(mode, batchNumber, held)];
+    return [...(this.#isReplaced(entry) ? [] : written), ...expected];
   }
 
   async #request(entry: EntryOf<"transfersRequested">, sequence: number, time: number): Promise<Expected[]> {
@@ -330,15 +348,6 @@ export class Reference {
     if (emptied === null) return [];
     const { voids, ...place } = emptied.voids;
     return [...emptied.expected, ...this.#withdrawals.failVoided(place, voids, time)];
-  }
-
-  /** The records of a sealed batch's vaults, and of their tokens. */
-  #vaultRecords(
-    { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
-    vaults: readonly StoredVault[],
-    held: readonly (StoredVault | null)[],
-  ): Expected[] {
-    return [...chunksExpected(mode, batchNumber, vaults), ...this.#tokens.itemsOf(mode, batchNumber, held)];
   }
 
   #isReplaced({ mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">): boolean {
@@ -400,7 +409,8 @@ export class Reference {
     const held = withoutVoids(vaults, voids);
     this.#countAll({ mode, batchNumber }, held, 1n);
     for (const vault of held) if (vault !== null) this.#bind(this.#tokens.bindingOf(vault), batch);
-    const written = this.#isReplaced(batch) ? [] : this.#vaultRecords(batch, vaults, held);
+    if (this.#isReplaced(batch)) return expected;
+    const written = [...chunksExpected(mode, batchNumber, vaults), ...this.#tokens.itemsOf(mode, batchNumber, held)];
     return [...written, ...expected];
   }
 
@@ -474,8 +484,9 @@ export class Reference {
   #settlement(entry: Entry, sequence: number, time: number): Expected[] {
     switch (entry.kind) {
       case "batchSubmitted":
-      case "batchCommitted":
         return this.#batches.progress(entry, time);
+      case "batchCommitted":
+        return [...this.#batches.progress(entry, time), ...this.#transfers.judgeBatch(entry, time)];
       case "l1Observed":
         this.#portals.observe(entry);
         return [];
@@ -495,6 +506,7 @@ export class Reference {
         const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
         const reverted = { status: "submitted", ...gone } as const;
         const within = (block: bigint) => this.#portals.isHome(chainId) && block >= blockNumber;
+        if (this.#portals.isHome(chainId)) this.#powers.revert(blockNumber);
         return [
           ...this.#batches.changeCommitted(["settled", "finalized"], within, reverted, "batch.reverted", time),
           ...this.#withdrawals.revert(chainId, blockNumber, time),

@@ -1,10 +1,14 @@
+import type { Address } from "../model.ts";
 import { slotsOf } from "../protocol/transfer-data.ts";
+import { TRANSFER_FAULTS, type TransferFault, type TransferPowers, transferFault } from "../protocol/transfer-rules.ts";
 import { isRedemption } from "../protocol/transfers.ts";
-import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { EntryOf } from "../store/entries.ts";
 import { encodeRecord } from "../store/layout.ts";
 import {
   type ActivityRecord,
+  type AssetRecord,
+  type BatchRecord,
   type TransferListRecord,
   transferIdRecord,
   transferListRecord,
@@ -12,7 +16,7 @@ import {
 import * as keys from "../store/store-keys.ts";
 import type { StoredVault } from "../store/vault-chunk.ts";
 import type { ReferenceEvents } from "./events.ts";
-import { type Expected, expectedRecord } from "./records.ts";
+import { chunksExpected, type Expected, expectedRecord } from "./records.ts";
 
 /** A vault of a sealed batch. */
 export type VaultAt = (place: VaultPlace) => Promise<StoredVault | undefined>;
@@ -21,7 +25,21 @@ export type VaultAt = (place: VaultPlace) => Promise<StoredVault | undefined>;
 export interface Activities {
   activity(vaultId: bigint): ActivityRecord;
   changeActivity(vaultId: bigint, change: Partial<ActivityRecord>): void;
+  failPending(vaultId: bigint, failure: string, time: number): Expected[];
 }
+
+/** What L1's rule asks of the state besides the lists. */
+export interface JudgedState {
+  assetAt(assetIndex: number): AssetRecord | undefined;
+  batchAt(place: Pick<VaultPlace, "mode" | "batchNumber">): BatchRecord | undefined;
+  isVoid(place: VaultPlace): boolean;
+  /** Whether it is the settlement contract's. */
+  isHome(chainId: bigint): boolean;
+  powersOf(owner: Address, list: TransferListRecord): TransferPowers;
+}
+
+const NOBODY: Address = `0x${"00".repeat(20)}`;
+const LESS = "L1 has given this vault less, because its transfer counts for less or for nothing.";
 
 /** The part of the reference for transfers: every list in memory. */
 export class ReferenceTransfers {
@@ -33,6 +51,11 @@ export class ReferenceTransfers {
   readonly #lists = new Map<string, TransferListRecord>();
   /** The lists of each batch of transfers, in slot order. */
   readonly #batches = new Map<number, readonly string[]>();
+  /** The vaults that each batch of transfers has made, also of one that was taken back. */
+  readonly #outputs = new Map<number, StoredVault[]>();
+  /** Minted vaults that transfers have taken. */
+  readonly #minted = new Map<bigint, StoredVault>();
+  readonly #state: JudgedState;
 
   constructor(
     report: (problem: string) => void,
@@ -40,7 +63,9 @@ export class ReferenceTransfers {
     activities: Activities,
     vaultAt: VaultAt,
     ownerOf: (userIndex: number) => { readonly applicationIndex: number; readonly owner: string } | undefined,
+    state: JudgedState,
   ) {
+    this.#state = state;
     this.#report = report;
     this.#events = events;
     this.#activities = activities;
@@ -60,7 +85,8 @@ export class ReferenceTransfers {
     const transfers: TransferListRecord["transfers"][number][] = [];
     for (const transfer of entry.transfers) {
       const place = unpackVaultId(transfer.vaultId);
-      const vault = await this.#vaultAt(place);
+      const vault = this.#output(place) ?? (await this.#vaultAt(place));
+      if (vault !== undefined && this.#output(place) === undefined) this.#minted.set(transfer.vaultId, vault);
       if (vault === undefined || vault.applicationIndex !== applicationIndex || vault.amount === 0n)
         this.#report(`transfer ${transferId} takes vault ${transfer.vaultId}, which its application does not have`);
       if (this.#activities.activity(transfer.vaultId).spentBy !== null)
@@ -71,13 +97,13 @@ export class ReferenceTransfers {
         : payee?.owner === transfer.to && payee.applicationIndex === applicationIndex;
       if (!isRight) this.#report(`transfer ${transferId} gives vault ${transfer.vaultId} to another user`);
       const { userIndex = 0, assetIndex = 0 } = vault ?? {};
-      transfers.push({ ...transfer, userIndex, assetIndex, hops: this.#hopsOf(place) + 1 });
+      transfers.push({ ...transfer, userIndex, assetIndex, hops: this.#hopsOf(place) + 1, fault: null });
       this.#activities.changeActivity(transfer.vaultId, { spentBy: transferId, updatedAt: time });
     }
     const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
     const times = { createdAt: time, updatedAt: time };
-    const { digest, deadline, signature } = entry;
-    const facts = { transferId, applicationIndex, firstSequence, digest, deadline, signature };
+    const { digest, deadline, signature, sessionKey } = entry;
+    const facts = { transferId, applicationIndex, firstSequence, digest, deadline, signature, sessionKey };
     this.#lists.set(transferId, { ...facts, transfers, journalSequence, ...waiting, ...times });
     const value = keys.journalKey(journalSequence).subarray(1);
     const name = `an index of transfer ${transferId}`;
@@ -98,7 +124,7 @@ export class ReferenceTransfers {
   }
 
   /** Puts lists into a batch. Returns its vaults. */
-  async batch({ batchNumber, transferIds }: EntryOf<"transfersBatched">, time: number): Promise<StoredVault[]> {
+  batch({ batchNumber, transferIds }: EntryOf<"transfersBatched">, time: number): StoredVault[] {
     this.#batches.set(batchNumber, transferIds);
     const vaults: StoredVault[] = [];
     for (const transferId of transferIds) {
@@ -108,7 +134,7 @@ export class ReferenceTransfers {
       const batched = { status: "batched", batchNumber, firstSlot: vaults.length, updatedAt: time } as const;
       this.#lists.set(transferId, { ...list, ...batched });
       for (const { vaultId, amount, to, payeeIndex, userIndex } of list.transfers) {
-        const vault = await this.#vaultAt(unpackVaultId(vaultId));
+        const vault = this.#vault(vaultId);
         if (vault === undefined) {
           this.#report(`transfer ${transferId} moves vault ${vaultId}, which is missing`);
           continue;
@@ -124,7 +150,107 @@ export class ReferenceTransfers {
         this.#activities.changeActivity(vaultId, { transferred: rest, updatedAt: time });
       }
     }
-    return vaults;
+    this.#outputs.set(batchNumber, vaults);
+    return [...vaults];
+  }
+
+  /** L1 has committed a batch: decides its transfers. */
+  judgeBatch(place: Pick<VaultPlace, "mode" | "batchNumber">, time: number): Expected[] {
+    const batch = this.#state.batchAt(place);
+    return batch?.transfers ? this.#judge(batch, this.ofBatch(place) ?? [], time) : [];
+  }
+
+  /** Other units are withdrawn from a vault: decides once more what has taken it. */
+  judgeSpender(vaultId: bigint, time: number): Expected[] {
+    const list = this.#lists.get(this.#activities.activity(vaultId).spentBy ?? "");
+    if (list?.batchNumber == null) return [];
+    const batch = this.#state.batchAt({ mode: "zk-rollup", batchNumber: list.batchNumber });
+    return batch?.transfers && batch.l1Sequence !== null ? this.#judge(batch, [list], time) : [];
+  }
+
+  #judge(batch: BatchRecord, lists: readonly TransferListRecord[], time: number): Expected[] {
+    const told: Expected[] = [];
+    const changed: bigint[] = [];
+    for (const list of lists) {
+      const owner = this.#vault(list.transfers[0]?.vaultId ?? 0n)?.owner ?? NOBODY;
+      const powers = this.#state.powersOf(owner, list);
+      let slot = list.firstSlot ?? 0;
+      let failure: string | null = null;
+      const transfers = list.transfers.map((transfer) => {
+        const { vaultId, amount } = transfer;
+        const fault = this.#faultOf(batch, list, transfer, powers);
+        const activity = this.#activities.activity(vaultId);
+        const rest = fault === null ? (this.#vault(vaultId)?.amount ?? 0n) - activity.withdrawn : 0n;
+        if (activity.transferred !== rest)
+          this.#activities.changeActivity(vaultId, { transferred: rest, updatedAt: time });
+        const paid = fault === null && amount !== 0n ? amount : rest;
+        const parts = amount === 0n ? [paid] : [paid, rest - paid];
+        if (transfer.payeeIndex === null) parts[0] = 0n;
+        for (const units of parts) {
+          const outId = packVaultId({ mode: "zk-rollup", batchNumber: batch.batchNumber, slot: slot });
+          const vault = this.#outputs.get(batch.batchNumber)?.[slot];
+          if (vault !== undefined && vault.amount !== units) {
+            this.#outputs.get(batch.batchNumber)?.splice(slot, 1, { ...vault, amount: units, updatedAt: time });
+            changed.push(outId);
+            if (units < vault.amount) told.push(...this.#activities.failPending(outId, LESS, time));
+          }
+          slot++;
+        }
+        if (fault !== null && transfer.fault === null)
+          failure ??= `L1 does not count the transfer of vault ${vaultId}: ${TRANSFER_FAULTS[fault]}`;
+        return { ...transfer, fault: fault === null ? null : (transfer.fault ?? fault) };
+      });
+      if (transfers.some(({ fault }, i) => fault !== list.transfers[i]?.fault))
+        this.#lists.set(list.transferId, { ...list, transfers, updatedAt: time });
+      const { transferId, applicationIndex } = list;
+      if (failure !== null)
+        told.push(this.#events.tell(applicationIndex, time, { type: "transfer.failed", transferId, failure }));
+    }
+    return [...told, ...changed.flatMap((vaultId) => this.judgeSpender(vaultId, time))];
+  }
+
+  #faultOf(
+    batch: BatchRecord,
+    { deadline }: TransferListRecord,
+    transfer: TransferListRecord["transfers"][number],
+    powers: TransferPowers,
+  ): TransferFault | null {
+    const { vaultId, hops } = transfer;
+    const place = unpackVaultId(vaultId);
+    const vault = this.#vault(vaultId);
+    const asset = this.#state.assetAt(vault?.assetIndex ?? -1);
+    if (vault === undefined || asset === undefined) return "exhausted";
+    const source = {
+      vaultId,
+      owner: vault.owner,
+      amount: this.#state.isVoid(place) ? 0n : vault.amount,
+      withdrawn: this.#activities.activity(vaultId).withdrawn,
+      standard: asset.standard,
+      assetType: asset.assetType,
+      transferable: asset.transferable === true && this.#state.isHome(asset.chainId),
+      sequence: this.#state.batchAt(place)?.l1Sequence ?? 2n ** 64n,
+      hops: hops - 1,
+    };
+    const { committedAt, l1Sequence } = batch;
+    const record = { transfer, deadline, committedAt: committedAt ?? 0n, sequence: l1Sequence ?? 0n };
+    return transferFault(source, record, powers);
+  }
+
+  /** A vault that a transfer takes. */
+  #vault(vaultId: bigint): StoredVault | undefined {
+    return this.#output(unpackVaultId(vaultId)) ?? this.#minted.get(vaultId);
+  }
+
+  #output({ mode, batchNumber, slot }: VaultPlace): StoredVault | undefined {
+    return mode === "zk-rollup" ? this.#outputs.get(batchNumber)?.[slot] : undefined;
+  }
+
+  /** The records of the vaults that transfers have made, which L1 may give other units until now. */
+  vaults(): Expected[] {
+    return [...this.#outputs].flatMap(([batchNumber, vaults]) => {
+      const batch = this.#state.batchAt({ mode: "zk-rollup", batchNumber });
+      return batch === undefined ? [] : chunksExpected("zk-rollup", batchNumber, vaults);
+    });
   }
 
   /** The lists of a batch that L1 does not take wait again. */
@@ -133,7 +259,8 @@ export class ReferenceTransfers {
       for (const { vaultId } of list.transfers)
         this.#activities.changeActivity(vaultId, { transferred: 0n, updatedAt: time });
       const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
-      this.#lists.set(list.transferId, { ...list, ...waiting });
+      const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+      this.#lists.set(list.transferId, { ...list, transfers, ...waiting });
     }
     this.#batches.delete(batchNumber);
   }

@@ -8,6 +8,7 @@ import {
   bigRecord,
   importRecord,
   l1EventRecord,
+  NO_EVENT,
   type VoidRun,
   WITHDRAWAL_STATUSES,
   type WithdrawalRecord,
@@ -55,9 +56,12 @@ export class ReferenceWithdrawals {
   readonly #listed = new Map<string, string>();
   readonly #told: ReferenceEvents;
   #events: SeenEvent[] = [];
+  /** Called when units withdrawn of a vault have changed. */
+  readonly #whenWithdrawn: (vaultId: bigint, time: number) => Expected[];
 
-  constructor(told: ReferenceEvents) {
+  constructor(told: ReferenceEvents, whenWithdrawn: (vaultId: bigint, time: number) => Expected[]) {
     this.#told = told;
+    this.#whenWithdrawn = whenWithdrawn;
   }
 
   /** Applies a request for a vault of an asset; returns its index records and its event. */
@@ -202,6 +206,7 @@ export class ReferenceWithdrawals {
         this.#reserve(known.vaultId, withdrawalId, time);
         told.push(...this.#tell("withdrawal.reverted", withdrawalId, time));
       }
+      if (vaultId !== null) told.push(...this.#whenWithdrawn(vaultId, time));
     }
     return told;
   }
@@ -244,7 +249,7 @@ export class ReferenceWithdrawals {
     }
     for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this.#events) {
       const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
-      const event = encodeRecord(l1EventRecord, { vaultId, withdrawalIds, imported });
+      const event = encodeRecord(l1EventRecord, { ...NO_EVENT, vaultId, withdrawalIds, imported });
       add(keys.l1EventKey(chainId, blockNumber, logIndex), event, name);
       if (vaultId !== null && total !== null)
         add(keys.vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total), name);
@@ -276,7 +281,7 @@ export class ReferenceWithdrawals {
       told.push(...this.#tell("withdrawal.settled", withdrawalId, time));
     }
     this.#events.push({ chainId, blockNumber, logIndex, vaultId, total, withdrawalIds: decided, imported: null });
-    return told;
+    return [...told, ...this.#whenWithdrawn(vaultId, time)];
   }
 
   #fail(withdrawalId: string, failure: string, time: number): Expected[] {
@@ -298,6 +303,11 @@ export class ReferenceWithdrawals {
   #change(withdrawalId: string, change: Partial<WithdrawalRecord>): void {
     const known = this.#withdrawals.get(withdrawalId);
     if (known !== undefined) this.#withdrawals.set(withdrawalId, { ...known, ...change });
+  }
+
+  /** A vault holds less than its pending withdrawals counted on. */
+  failPending(vaultId: bigint, failure: string, time: number): Expected[] {
+    return this.#activity(vaultId).pending.flatMap((withdrawalId) => this.#fail(withdrawalId, failure, time));
   }
 
   activity(vaultId: bigint): ActivityRecord {

@@ -10,6 +10,7 @@ import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import {
   fixture,
+  hashOf,
   knownAsset,
   memory,
   mintOf,
@@ -206,6 +207,16 @@ async function furnished() {
     engine.transfers.request(tenant.principal, await signedTransfers({ engine, clock }, transfers));
   await give([{ vaultId: ownVault, amount: 1n, to }]);
   await engine.operator.sealTransfers();
+  const power = { owner: ownerAddress, blockNumber: 13n, txHash: hashOf(13) } as const;
+  const session = { key: ownerAddress, until: 9n, limit: 9n, assetType: hashOf(0), authorizedAt: 1n };
+  await engine.operator.recordEvents(
+    HOME,
+    [
+      { type: "sessionAuthorized", ...session, ...power, logIndex: 0 },
+      { type: "transfersApproved", digest: hashOf(3), approvedAt: 1n, ...power, logIndex: 1 },
+    ],
+    13n,
+  );
   await give([{ vaultId: ownVault + 1n, amount: 0n, to }]);
   await engine.users.create(tenant.applicationId, { ownerAddress, reference: "customer" });
   const own = await knownAsset(engine, "erc1155", { applicationId: tenant.applicationId });
@@ -226,7 +237,7 @@ async function furnished() {
   await engine.webhooks.rotateSecret(tenant.applicationId, webhook.webhookId, { rotationId });
   await engine.operator.webhooks.recordDelivered(webhook.webhookId, 4);
   await engine.operator.webhooks.recordDisabled(webhook.webhookId, "down");
-  const foreign = { ...(await committed(engine, "validium", 0, 13n)), batchRoot: `0x${"11".repeat(32)}` } as const;
+  const foreign = { ...(await committed(engine, "validium", 0, 14n)), batchRoot: `0x${"11".repeat(32)}` } as const;
   const diverge = async () => expect((await refusal(hear(engine, foreign))).code).toBe("history_diverged");
   await diverge();
   const { batchNumber: first } = engine.batches.getOpen("validium");

@@ -13,7 +13,8 @@ export async function commitAll(engine: Engine, mode: Mode, from: number): Promi
   const count = mode === "validium" ? state.countValidium : state.countRollup;
   for (let number = from; number < count; number++) {
     block += 1n;
-    await engine.operator.recordEvents(HOME, [await committed(engine, mode, number, block)], block);
+    const event = await committed(engine, mode, number, block);
+    await engine.operator.recordEvents(HOME, [{ ...event, sequence: await commits(engine) }], block);
   }
   await engine.operator.recordFinalized(HOME, block);
 }
@@ -34,6 +35,20 @@ export async function transferable(options: Parameters<typeof fixture>[0] = {}, 
   await commitAll(engine, mode, 0);
   const [units, token, items] = transactions.map(({ vaultId }) => vaultId) as [bigint, bigint, bigint];
   return { ...made, units, token, items };
+}
+
+/** The commits that L1 has taken: the place of the next one in its order. */
+export async function commits({ batches }: Engine): Promise<bigint> {
+  const { countValidium, countRollup } = batches.state();
+  let count = 0n;
+  for (const [mode, sealed] of [
+    ["validium", countValidium],
+    ["zk-rollup", countRollup],
+  ] as const) {
+    for (let i = 0; i < sealed; i++)
+      if (["settled", "finalized"].includes((await batches.get(mode, i)).status)) count++;
+  }
+  return count;
 }
 
 export async function signedTransfers(

@@ -1,0 +1,207 @@
+import type { StoredVault } from "../columns/vault-columns.ts";
+import { tell } from "../events/event-log.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import type { VaultId } from "../model.ts";
+import { MAX_UINT64 } from "../protocol/bounds.ts";
+import {
+  type CommittedRecord,
+  type TransferFault,
+  type TransferPowers,
+  transferFault,
+} from "../protocol/transfer-rules.ts";
+import { packVaultId } from "../protocol/vault.ts";
+import { runAt } from "../sealing/void-runs.ts";
+import type { Group } from "../store/group.ts";
+import type { BatchRecord, TransferListRecord } from "../store/records.ts";
+import { chunkKey } from "../store/store-keys.ts";
+import { CHUNK_VAULTS, decodeChunk, encodeChunk } from "../store/vault-chunk.ts";
+import {
+  failureOfFault,
+  latestTransferList,
+  listsOfBatch,
+  outputsOf,
+  putTransferList,
+} from "../vaults/transfer-lists.ts";
+import { placeOf, readVaults } from "../vaults/vaults.ts";
+import { latestWithdrawal, putActivity, putFailed, readActivities, readActivity } from "../vaults/withdrawals.ts";
+import type { Spent } from "./faults.ts";
+import { powersOf } from "./powers.ts";
+
+/**
+ * Decides the transfers of a batch that L1 has just committed, by L1's own rule. Between the sealing and the commit an
+ * owner may have withdrawn alone, a session may have ended, and the deadline may be over.
+ */
+export async function judgeBatch(ledger: Ledger, group: Group, batch: BatchRecord, time: number): Promise<void> {
+  await judge(ledger, group, batch, await listsOfBatch(ledger, batch), time);
+}
+
+/** Decides once more what has taken a vault, because L1 tells of other units withdrawn from it. */
+export async function judgeSpender(ledger: Ledger, group: Group, vaultId: VaultId, time: number): Promise<void> {
+  const { spentBy } = await readActivity(ledger, group, vaultId);
+  const list = spentBy === null ? null : await latestTransferList(ledger, group, spentBy);
+  const batch = list?.batchNumber == null ? undefined : ledger.batches["zk-rollup"].latest(list.batchNumber);
+  if (list === null || batch?.l1Sequence == null || !batch.transfers) return;
+  await judge(ledger, group, batch, [list], time);
+}
+
+async function judge(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  lists: readonly TransferListRecord[],
+  time: number,
+): Promise<void> {
+  const ids = lists.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
+  const located = await readVaults(ledger, ids.map(placeOf), group);
+  const activities = await readActivities(ledger, group, ids);
+  const outputs = new Outputs(ledger, group, batch);
+  const changed: VaultId[] = [];
+  let next = 0;
+  for (const list of lists) {
+    const spent = list.transfers.map((): Spent => {
+      const [vault, activity] = [located[next]?.vault, activities[next]];
+      next++;
+      return { vault, activity } as Spent;
+    });
+    const owner = (spent[0] as Spent).vault.owner;
+    const powers = await powersOf((key) => group.read(ledger.store, key), owner, list);
+    const faults = list.transfers.map((_, i) => faultOf(ledger, batch, list, i, spent[i] as Spent, powers));
+    for (const [i, transfer] of list.transfers.entries()) {
+      const { vault, activity } = spent[i] as Spent;
+      const transferred = faults[i] === null ? vault.amount - activity.withdrawn : 0n;
+      if (transferred === activity.transferred) continue;
+      putActivity(ledger, group, transfer, { ...activity, transferred, updatedAt: time });
+    }
+    for (const vaultId of await outputs.set(list, amountsOf(list, spent, faults), time)) changed.push(vaultId);
+    putFaults(ledger, group, list, faults, time);
+  }
+  outputs.flush();
+  // A vault that holds other units now may have been transferred on.
+  for (const vaultId of changed) await judgeSpender(ledger, group, vaultId, time);
+}
+
+/** Why L1 does not count a committed transfer; null when it does. A fault stays as it was first seen. */
+function faultOf(
+  ledger: Ledger,
+  { committedAt, l1Sequence }: BatchRecord,
+  { transfers, deadline }: TransferListRecord,
+  i: number,
+  { vault, activity }: Spent,
+  powers: TransferPowers,
+): TransferFault | null {
+  const transfer = transfers[i] as TransferListRecord["transfers"][number];
+  const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
+  const { standard, assetType, chainId, transferable } = ledger.assetAt(vault.assetIndex);
+  const isVoid = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot) !== null;
+  const source = {
+    vaultId: transfer.vaultId,
+    owner: vault.owner,
+    amount: isVoid ? 0n : vault.amount,
+    withdrawn: activity.withdrawn,
+    standard,
+    assetType,
+    transferable: transferable === true && chainId === ledger.settlement.chainId,
+    // A batch that L1 lacks comes behind all that it has.
+    sequence: ledger.batches[mode].latest(batchNumber)?.l1Sequence ?? MAX_UINT64,
+    hops: transfer.hops - 1,
+  };
+  const record: CommittedRecord = {
+    transfer,
+    deadline,
+    committedAt: committedAt ?? 0n,
+    sequence: l1Sequence ?? 0n,
+  };
+  const fault = transferFault(source, record, powers);
+  return fault === null ? null : (transfer.fault ?? fault);
+}
+
+/** The units of each output, in slot order. */
+function amountsOf(
+  list: TransferListRecord,
+  spent: readonly Spent[],
+  faults: readonly (TransferFault | null)[],
+): bigint[] {
+  const indexOf = new Map(list.transfers.map((transfer, i) => [transfer, i]));
+  return outputsOf(list).map(({ transfer, isChange, holderIndex }) => {
+    const i = indexOf.get(transfer) as number;
+    const { vault, activity } = spent[i] as Spent;
+    // A burnt slot is nobody's.
+    if (faults[i] !== null || holderIndex === null) return 0n;
+    const rest = vault.amount - activity.withdrawn;
+    const paid = transfer.amount === 0n ? rest : transfer.amount;
+    return isChange ? rest - paid : paid;
+  });
+}
+
+function putFaults(
+  ledger: Ledger,
+  group: Group,
+  list: TransferListRecord,
+  faults: readonly (TransferFault | null)[],
+  time: number,
+): void {
+  if (list.transfers.every(({ fault }, i) => fault === faults[i])) return;
+  const transfers = list.transfers.map((transfer, i) => ({ ...transfer, fault: faults[i] ?? null }));
+  putTransferList(group, { ...list, transfers, updatedAt: time }, list);
+  const fresh = transfers.find(({ fault }, i) => fault !== null && list.transfers[i]?.fault === null);
+  if (fresh === undefined) return;
+  const { transferId, applicationIndex } = list;
+  const failure = failureOfFault(fresh);
+  tell(ledger, group, applicationIndex, time, { type: "transfer.failed", transferId, failure });
+}
+
+/** The vaults that a batch of transfers has made, a record of them at a time. */
+class Outputs {
+  readonly #ledger: Ledger;
+  readonly #group: Group;
+  readonly #batchNumber: number;
+  readonly #chunks = new Map<number, { readonly vaults: StoredVault[]; isChanged: boolean }>();
+
+  constructor(ledger: Ledger, group: Group, { batchNumber }: BatchRecord) {
+    this.#ledger = ledger;
+    this.#group = group;
+    this.#batchNumber = batchNumber;
+  }
+
+  /** Gives the outputs of a list these units. Returns the vaults that had others. */
+  async set({ firstSlot }: TransferListRecord, amounts: readonly bigint[], time: number): Promise<VaultId[]> {
+    const changed: VaultId[] = [];
+    for (const [position, amount] of amounts.entries()) {
+      const slot = (firstSlot as number) + position;
+      const chunk = await this.#chunk(Math.floor(slot / CHUNK_VAULTS));
+      const vault = chunk.vaults[slot % CHUNK_VAULTS] as StoredVault;
+      if (vault.amount === amount) continue;
+      chunk.isChanged = true;
+      chunk.vaults[slot % CHUNK_VAULTS] = { ...vault, amount, updatedAt: time };
+      const vaultId = packVaultId({ mode: "zk-rollup", batchNumber: this.#batchNumber, slot });
+      changed.push(vaultId);
+      this.#group.onDurable(() => this.#ledger.tokenSums.forget(vault.userIndex));
+      if (amount < vault.amount) await failPending(this.#ledger, this.#group, vaultId, time);
+    }
+    return changed;
+  }
+
+  /** Writes what has changed. */
+  flush(): void {
+    for (const [index, { vaults, isChanged }] of this.#chunks)
+      if (isChanged) this.#group.stage(chunkKey("zk-rollup", this.#batchNumber, index), encodeChunk(vaults));
+  }
+
+  async #chunk(index: number): Promise<{ readonly vaults: StoredVault[]; isChanged: boolean }> {
+    const known = this.#chunks.get(index);
+    if (known !== undefined) return known;
+    const record = await this.#group.read(this.#ledger.store, chunkKey("zk-rollup", this.#batchNumber, index));
+    const chunk = { vaults: record === undefined ? [] : decodeChunk(record), isChanged: false };
+    this.#chunks.set(index, chunk);
+    return chunk;
+  }
+}
+
+const LESS = "L1 has given this vault less, because its transfer counts for less or for nothing.";
+
+async function failPending(ledger: Ledger, group: Group, vaultId: VaultId, time: number): Promise<void> {
+  for (const withdrawalId of (await readActivity(ledger, group, vaultId)).pending) {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    putFailed(ledger, group, known, await readActivity(ledger, group, vaultId), LESS, time);
+  }
+}
