@@ -12,10 +12,16 @@ import { requireScope } from "../tenants/api-keys.ts";
 import { requireUuid } from "../validate.ts";
 import { failureOfFault, outputsOf, placeIn } from "../vaults/transfer-lists.ts";
 import { readVaults, statusOf } from "../vaults/vaults.ts";
-import { requestTransfers, type TransferCaller, type TransferRequest } from "./request.ts";
+import type { TransferCaller } from "./checks.ts";
+import { type PreparedTransfers, prepareTransfers, type TransferPreparation } from "./prepare.ts";
+import { requestTransfers, type TransferRequest } from "./request.ts";
 
 export function transfersOf(context: EngineContext): Transfers {
   return {
+    async prepare(caller, preparation) {
+      if (!("owner" in caller)) requireScope(caller, "transfer");
+      return prepareTransfers(context.ledger, caller, preparation);
+    },
     async request(caller, request, wait) {
       if (!("owner" in caller)) requireScope(caller, "transfer");
       const list = await requestTransfers(context.ledger, caller, request, wait?.signal);
@@ -121,6 +127,8 @@ export interface TransferredVault {
  * const { transferId } = await engine.transfers.request(principal, { ...message, signature });
  */
 export interface Transfers {
+  /** The message that the owner signs for these transfers, with all checks of a request. Rejects as `request` does. */
+  prepare(caller: TransferCaller, preparation: TransferPreparation): Promise<PreparedTransfers>;
   /**
    * Checks the owner's signature and holds the vaults: all transfers or none. The receivers become users of the vaults'
    * application. The same signed transfers again resolve with the same list, unless it failed: then they are tried anew.

@@ -1,6 +1,7 @@
 import { zeroAddress } from "viem";
 import { describe, expect, it } from "vitest";
-import { all, memory, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { transfersTypedData } from "../../../core/protocol/transfers.ts";
+import { all, memory, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { hear, signed, withdrawn } from "./l1-fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
 
@@ -127,6 +128,27 @@ describe("transfers", () => {
       code: "vault_spent",
     });
     await noProblems(engine);
+  });
+
+  it("are prepared for the owner's signature, after every check of a request", async () => {
+    const made = await transferable();
+    const { engine, tenant, token, units } = made;
+    const asked = [whole(token), { vaultId: units, amount: 30n, to: friend }];
+    const prepared = await engine.transfers.prepare(tenant.principal, { transfers: asked });
+    expect(prepared).toMatchObject({ owner: OWNERS[0].address.toLowerCase(), transfers: asked });
+    const signature = await OWNERS[0].signTypedData(transfersTypedData(engine.settlement, prepared));
+    const list = await engine.transfers.request(tenant.principal, { ...prepared, signature });
+    expect([list.digest, list.deadline]).toEqual([prepared.digest, prepared.deadline]);
+    const again = (more: object) =>
+      refusal(engine.transfers.prepare(tenant.principal, { transfers: [whole(token)], ...more }));
+    expect(await again({})).toMatchObject({ code: "vault_spent" });
+    expect(await again({ deadline: 1n })).toMatchObject({ code: "deadline_invalid" });
+    expect(await again({ transfers: [] })).toMatchObject({ code: "validation_failed" });
+    expect(await again({ transfers: [whole(token), whole(token)] })).toMatchObject({ code: "validation_failed" });
+    const { principal } = await newTenant(engine, []);
+    expect(await refusal(engine.transfers.prepare(principal, { transfers: asked }))).toMatchObject({
+      code: "vault_not_found",
+    });
   });
 
   it("fail while they wait once their owner has withdrawn alone or their deadline is near, and can be signed anew", async () => {
