@@ -123,6 +123,8 @@ export interface Asset {
   readonly enabled: boolean;
   /** Whether the token's minter role is locked forever; null before L1 was asked. */
   readonly minterLocked: boolean | null;
+  /** Whether owners can transfer vaults of it; null before L1 was asked. */
+  readonly transferable: boolean | null;
   readonly mintable: boolean;
   /** Whether a mint would be accepted now; otherwise `unavailableReason` says why not. */
   readonly mintingAvailable: boolean;
@@ -343,6 +345,13 @@ export interface EventData {
   readonly "withdrawal.reverted": WithdrawalEventData;
   /** An owner's signed transfers were taken. `redemptions` of them burn what they take. */
   readonly "transfer.accepted": { readonly transferId: Uuid; readonly transfers: number; readonly redemptions: number };
+  /** One of them redeems: all that is left of the vault is burnt, or `amount` units of it unless that is 0. */
+  readonly "transfer.redeemed": {
+    readonly transferId: Uuid;
+    readonly userId: Uuid;
+    readonly vaultId: VaultId;
+    readonly amount: bigint;
+  };
   /** All of the signed transfers move nothing and their vaults are free again, or L1 does not count some of them. */
   readonly "transfer.failed": { readonly transferId: Uuid; readonly failure: string };
   /** Deliveries of a webhook have failed for so long that they stopped until it is enabled again. */

@@ -47,6 +47,7 @@ const TYPES = {
   "mint.failed": [3, { firstVaultId: u64, vaults: varint, failure: text }],
   "transfer.accepted": [40, { transferId: uuid, transfers: varint, redemptions: varint }],
   "transfer.failed": [41, { transferId: uuid, failure: text }],
+  "transfer.redeemed": [42, { transferId: uuid, userIndex: varint, vaultId: u64, amount: bigVarint }],
   "batch.sealed": [10, BATCH],
   "batch.submitted": [11, BATCH],
   "batch.settled": [12, BATCH],

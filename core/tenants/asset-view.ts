@@ -54,6 +54,7 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
     registered: asset.registered,
     enabled,
     minterLocked: asset.minterLocked,
+    transferable: asset.transferable,
     // Every asset that can be added is minted by a withdrawal.
     mintable: true,
     mintingAvailable: obstacle === null && !exhausted,

@@ -6,6 +6,7 @@ import { slotsOf } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS, type TransferFault } from "../protocol/transfer-rules.ts";
 import { isRedemption } from "../protocol/transfers.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import type { StoredEvent } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
@@ -84,12 +85,18 @@ export function putTransferList(group: Group, record: TransferListRecord, before
   group.stage(transferListKey(transferId), encodeRecord(transferListRecord, record));
 }
 
-/** Tells a list's application of it. */
+/** Tells a list's application of it, and of each redemption, so that it sees a used ticket at once. */
 export function tellAccepted(ledger: Ledger, group: Group, list: TransferListRecord): void {
   const { applicationIndex, transferId, transfers, createdAt } = list;
-  const redemptions = transfers.filter(isRedemption).length;
-  const event = { type: "transfer.accepted", transferId, transfers: transfers.length, redemptions } as const;
-  tell(ledger, group, applicationIndex, createdAt, event);
+  const redeemed = transfers.filter(isRedemption);
+  const events: StoredEvent[] = [
+    { type: "transfer.accepted", transferId, transfers: transfers.length, redemptions: redeemed.length },
+    ...redeemed.map(
+      ({ userIndex, vaultId, amount }) =>
+        ({ type: "transfer.redeemed", transferId, userIndex, vaultId, amount }) as const,
+    ),
+  ];
+  for (const event of events) tell(ledger, group, applicationIndex, createdAt, event);
 }
 
 /** The lists of a batch of transfers, in slot order. Throws `store_corrupt` unless they fill its slots. */

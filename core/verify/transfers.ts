@@ -108,7 +108,8 @@ export class ReferenceTransfers {
     const value = keys.journalKey(journalSequence).subarray(1);
     const name = `an index of transfer ${transferId}`;
     const users = new Set(transfers.flatMap(({ userIndex, payeeIndex }) => [userIndex, payeeIndex ?? userIndex]));
-    const told = { transfers: transfers.length, redemptions: transfers.filter(isRedemption).length };
+    const redeemed = transfers.filter(isRedemption);
+    const told = { transfers: transfers.length, redemptions: redeemed.length };
     return {
       assets: transfers.map(({ assetIndex }) => assetIndex),
       modes: ["zk-rollup" as const, ...transfers.map(({ vaultId }) => unpackVaultId(vaultId).mode)],
@@ -119,6 +120,15 @@ export class ReferenceTransfers {
           expectedRecord(keys.userTransactionKey(applicationIndex, user, firstSequence), value, name),
         ),
         this.#events.tell(applicationIndex, time, { type: "transfer.accepted", transferId, ...told }),
+        ...redeemed.map(({ userIndex, vaultId, amount }) =>
+          this.#events.tell(applicationIndex, time, {
+            type: "transfer.redeemed",
+            transferId,
+            userIndex,
+            vaultId,
+            amount,
+          }),
+        ),
       ],
     };
   }

@@ -43,6 +43,9 @@ export const asset = responseComponent(
     minterLocked: z.boolean().nullable().meta({
       description: "Whether the token's minter role can never be revoked; null before L1 was asked.",
     }),
+    transferable: z.boolean().nullable().meta({
+      description: "Whether owners can transfer and redeem vaults of it before a withdrawal; null before L1 was asked.",
+    }),
     mintable: z.boolean(),
     mintingAvailable: z.boolean().meta({ description: "Whether a mint would be accepted now." }),
     unavailableReason: z.string().nullable(),

@@ -26,6 +26,12 @@ const withdrawal = z.strictObject({
 const mint = z.strictObject({ mintId: outUuid, users: z.int(), mints: z.int() });
 const failedMint = z.strictObject({ firstVaultId: outDecimal, vaults: z.int(), failure: z.string() });
 const transfer = z.strictObject({ transferId: outUuid, transfers: z.int(), redemptions: z.int() });
+const redeemed = z.strictObject({
+  transferId: outUuid,
+  userId: outUuid,
+  vaultId: outDecimal,
+  amount: outDecimal.meta({ description: "Units; 0: all that was left of the vault." }),
+});
 const failedTransfer = z.strictObject({ transferId: outUuid, failure: z.string() });
 const asset = z.strictObject({ assetId: outUuid });
 
@@ -47,6 +53,7 @@ const DATA = {
   "withdrawal.failed": withdrawal,
   "withdrawal.reverted": withdrawal,
   "transfer.accepted": transfer,
+  "transfer.redeemed": redeemed,
   "transfer.failed": failedTransfer,
   "webhook.disabled": z.strictObject({ webhookId: outUuid, failure: z.string() }),
 } as const satisfies Record<keyof EventData, z.ZodType>;
