@@ -45,6 +45,19 @@ export {
 export { isSignedBy } from "./signature.ts";
 export { StateHistory, StateTree } from "./state-tree.ts";
 export {
+  isRedemption,
+  MAX_GROUP_TRANSFERS,
+  MAX_TRANSFER_HOPS,
+  SESSION_TYPES,
+  type SessionMessage,
+  sessionTypedData,
+  TRANSFERS_TYPES,
+  type Transfer,
+  type TransfersMessage,
+  transfersDigest,
+  transfersTypedData,
+} from "./transfers.ts";
+export {
   type ClaimMessage,
   claimDigest,
   claimTypedData,

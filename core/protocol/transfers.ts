@@ -107,13 +107,22 @@ export function transfersTypedData(settlement: Pick<Settlement, "chainId" | "con
 /**
  * The digest that an owner, or a session's key, signs. It takes whatever a committed group can hold, also amounts that no
  * vault has.
+ *
+ * @example
+ * await reader.approvedAt(owner, transfersDigest(settlement, { transfers, deadline }));
  */
 export function transfersDigest(settlement: Pick<Settlement, "chainId" | "contract">, message: TransfersMessage): Hash {
   const domain = typedDataDomain(settlement);
   return hashTypedData({ domain, types: TRANSFERS_TYPES, primaryType: "Transfers", message });
 }
 
-/** The `Session` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds. */
+/**
+ * The `Session` typed data for viem's `signTypedData`. Throws `validation_failed` for values out of bounds.
+ *
+ * @example
+ * const session = { owner: player.address, key: game.address, until, limit: 10n, assetType };
+ * const signature = await player.signTypedData(sessionTypedData(settlement, session));
+ */
 export function sessionTypedData(settlement: Pick<Settlement, "chainId" | "contract">, session: SessionMessage) {
   requireBigint("until", session.until, 0n, MAX_UINT64);
   requireBigint("limit", session.limit, 1n, MAX_UINT64);
@@ -194,7 +203,12 @@ export function transferBatchRoot(content: Hash): Hash {
   return rootOfKind(TRANSFERS_KIND, NO_MANIFEST, content);
 }
 
-/** Whether a transfer burns what it takes. */
+/**
+ * Whether a transfer burns what it takes.
+ *
+ * @example
+ * const used = transfers.filter(isRedemption);
+ */
 export function isRedemption({ to }: Pick<Transfer, "to">): boolean {
   return to.toLowerCase() === zeroAddress;
 }

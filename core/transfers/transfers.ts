@@ -6,10 +6,10 @@ import { readUsers } from "../ledger/users.ts";
 import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { type TransferListRecord, transferListRecord } from "../store/records.ts";
-import { transferListKey } from "../store/store-keys.ts";
+import { type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
+import { transferDigestKey, transferListKey } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
-import { requireUuid } from "../validate.ts";
+import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { failureOfFault, outputsOf, placeIn } from "../vaults/transfer-lists.ts";
 import { readVaults, statusOf } from "../vaults/vaults.ts";
 import type { TransferCaller } from "./checks.ts";
@@ -27,15 +27,33 @@ export function transfersOf(context: EngineContext): Transfers {
       const list = await requestTransfers(context.ledger, caller, request, wait?.signal);
       return transferListView(context.ledger, list);
     },
-    async get(applicationId, transferId) {
+    async get(caller, given) {
       const { ledger } = context;
-      const { applicationIndex } = ledger.application(applicationId);
+      const transferId = given.startsWith("0x") ? await idOfDigest(ledger, given as Hash) : given;
       const stored = await ledger.store.get(transferListKey(requireUuid("transferId", transferId)));
       const list = stored === undefined ? null : decodeRecord(transferListRecord, stored, `Transfer ${transferId}`);
-      if (list?.applicationIndex !== applicationIndex) throw new MintmarkError("transfer_not_found");
+      if (list === null || !(await isListOf(ledger, caller, list))) throw new MintmarkError("transfer_not_found");
       return transferListView(ledger, list);
     },
   };
+}
+
+/** The list that was taken under a signed message last. */
+async function idOfDigest(ledger: Ledger, digest: Hash): Promise<Uuid> {
+  const stored = await ledger.store.get(transferDigestKey(requireHash("digest", digest)));
+  if (stored === undefined) throw new MintmarkError("transfer_not_found");
+  return decodeRecord(transferIdRecord, stored, "The transfers of a digest");
+}
+
+/** Whether the vaults of a list are the caller's: an application's, or those of the owner who gives. */
+async function isListOf(
+  ledger: Ledger,
+  caller: Uuid | { readonly owner: Address },
+  { applicationIndex, transfers }: TransferListRecord,
+): Promise<boolean> {
+  if (typeof caller === "string") return ledger.application(caller).applicationIndex === applicationIndex;
+  const [giver] = await readUsers(ledger, applicationIndex, [transfers[0]?.userIndex ?? 0]);
+  return giver?.ownerAddress === requireAddress("owner", caller.owner);
 }
 
 /** A list as its application sees it. */
@@ -137,6 +155,9 @@ export interface Transfers {
    * `proof_not_ready` before the vault is final on L1, `withdrawal_pending`, `transfer_too_deep`, `amount_out_of_range`.
    */
   request(caller: TransferCaller, request: TransferRequest, wait?: WaitOptions): Promise<TransferList>;
-  /** Rejects with `transfer_not_found`. */
-  get(applicationId: Uuid, transferId: Uuid): Promise<TransferList>;
+  /**
+   * A list of an application, or one of the owner's own, by its id, or by the digest that was signed unless it has
+   * failed. Rejects with `transfer_not_found`.
+   */
+  get(caller: Uuid | { readonly owner: Address }, transferId: Uuid | Hash): Promise<TransferList>;
 }

@@ -76,6 +76,7 @@ export type Tag =
   | "Users"
   | "Vaults"
   | "Withdrawals"
+  | "Transfers"
   | "Batches"
   | "State"
   | "Events"

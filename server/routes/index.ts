@@ -15,6 +15,7 @@ import { ownerEndpoints } from "./owner.ts";
 import { ownerWithdrawalEndpoints } from "./owner-withdrawals.ts";
 import { tokenEndpoints } from "./token.ts";
 import { transactionEndpoints } from "./transactions.ts";
+import { ownerTransferEndpoints, transferEndpoints } from "./transfers.ts";
 import { usageEndpoints } from "./usage.ts";
 import { userEndpoints } from "./users.ts";
 import { publicVaultEndpoints, vaultEndpoints } from "./vaults.ts";
@@ -32,6 +33,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...userEndpoints,
   ...vaultEndpoints,
   ...withdrawalEndpoints,
+  ...transferEndpoints,
   ...eventEndpoints,
   ...webhookEndpoints,
   ...batchEndpoints,
@@ -40,6 +42,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...consoleEndpoints,
   ...ownerEndpoints,
   ...ownerWithdrawalEndpoints,
+  ...ownerTransferEndpoints,
   ...limitEndpoints,
   ...applicationEndpoints,
   ...usageEndpoints,

@@ -168,40 +168,60 @@ const field = z.strictObject({ name: z.string(), type: z.string() });
 const EXAMPLE = { vaultId: "1048578", quantity: "1", recipient: `0x${"70".repeat(20)}`, deadline: "1893456000" };
 const fieldsOf = (types: Readonly<Record<string, string>>) =>
   Object.entries(types).map(([name, type]) => ({ name, type }));
-const TYPED_DATA_EXAMPLE = {
-  domain: { name: "Mintmark", version: "1", chainId: 1, verifyingContract: `0x${"5e".repeat(20)}` },
-  types: {
-    EIP712Domain: fieldsOf({ name: "string", version: "string", chainId: "uint256", verifyingContract: "address" }),
-    Withdrawal: [...TYPED_DATA_TYPES.Withdrawal],
-  },
-  primaryType: "Withdrawal",
-  message: { ...EXAMPLE, withdrawnBefore: "0" },
-};
+/** EIP-712 typed data as wallets take them. */
+export function typedDataOf<const T extends string>(primaryTypes: readonly T[], example: unknown) {
+  return z
+    .strictObject({
+      domain: z.strictObject({
+        name: z.string(),
+        version: z.string(),
+        chainId: z.int(),
+        verifyingContract: outAddress,
+      }),
+      types: z.record(z.string(), z.array(field)),
+      primaryType: z.enum(primaryTypes),
+      message: z.record(z.string(), z.unknown()),
+    })
+    .meta({
+      description: "For `eth_signTypedData_v4` as it is. Whole numbers of the message are decimal strings.",
+      examples: [example],
+    });
+}
+
+/** The request to send with the signature. */
+export function submissionOf(example: { readonly path: string; readonly body: unknown }) {
+  return z.strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) }).meta({
+    description: "Add `signature` to `body`, and POST it to `path`.",
+    examples: [example],
+  });
+}
+
+/** Typed data of an example, without the types of the domain that each has. */
+export function typedDataExample(
+  primaryType: string,
+  types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>,
+  message: unknown,
+) {
+  return {
+    domain: { name: "Mintmark", version: "1", chainId: 1, verifyingContract: `0x${"5e".repeat(20)}` },
+    types: {
+      EIP712Domain: fieldsOf({ name: "string", version: "string", chainId: "uint256", verifyingContract: "address" }),
+      ...types,
+    },
+    primaryType,
+    message,
+  };
+}
 
 export const preparation = responseComponent(
   "WithdrawalPreparation",
   z.strictObject({
     ownerAddress: outAddress.meta({ description: "Who signs." }),
-    typedData: z
-      .strictObject({
-        domain: z.strictObject({
-          name: z.string(),
-          version: z.string(),
-          chainId: z.int(),
-          verifyingContract: outAddress,
-        }),
-        types: z.record(z.string(), z.array(field)),
-        primaryType: z.enum(["Withdrawal", "WithdrawalList"]),
-        message: z.record(z.string(), z.unknown()),
-      })
-      .meta({
-        description: "For `eth_signTypedData_v4` as it is. Whole numbers of the message are decimal strings.",
-        examples: [TYPED_DATA_EXAMPLE],
-      }),
-    submit: z.strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) }).meta({
-      description: "Add `signature` to `body`, and POST it to `path`.",
-      examples: [{ path: "/api/v1/withdrawals", body: EXAMPLE }],
-    }),
+    typedData: typedDataOf(
+      ["Withdrawal", "WithdrawalList"],
+      typedDataExample("Withdrawal", { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, { ...EXAMPLE, withdrawnBefore: "0" }),
+    ),
+    submit: submissionOf({ path: "/api/v1/withdrawals", body: EXAMPLE }),
     refused: z
       .array(z.strictObject({ vaultId: outDecimal, error: refusal }))
       .meta({ description: "Vaults that cannot be withdrawn now, and are left out.", examples: [[]] }),

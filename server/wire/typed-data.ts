@@ -1,6 +1,6 @@
 import { getTypesForEIP712Domain } from "viem";
-import type { PreparedWithdrawals } from "../../core/index.ts";
-import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/index.ts";
+import type { PreparedTransfers, PreparedWithdrawals, Settlement } from "../../core/index.ts";
+import { transfersTypedData, withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/index.ts";
 import { decimal } from "./wire.ts";
 
 /**
@@ -19,23 +19,43 @@ export function preparationToWire(
   const typed = isSingle
     ? withdrawalTypedData(portal, { ...first, recipient, deadline })
     : withdrawalListTypedData(portal, { vaults, recipient, deadline });
-  const domain = { ...typed.domain, chainId: Number(typed.domain.chainId) };
-  const message = plain(typed.message) as Record<string, unknown>;
+  const typedData = typedDataToWire(typed);
+  const { message } = typedData;
   const { withdrawnBefore: _, ...single } = message;
   return {
     ownerAddress: owner,
-    typedData: {
-      domain,
-      types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...typed.types },
-      primaryType: typed.primaryType,
-      message,
-    },
+    typedData,
     submit: isSingle ? { path: paths.one, body: single } : { path: paths.list, body: message },
     refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({
       vaultId: decimal(vaultId),
       error: { code, detail },
     })),
     nextCursor,
+  };
+}
+
+/** What an owner signs to transfer, with the route that takes it. */
+export function transferPreparationToWire(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  { owner, transfers, deadline, digest }: PreparedTransfers,
+  path: string,
+) {
+  const typedData = typedDataToWire(transfersTypedData(settlement, { transfers, deadline }));
+  return { ownerAddress: owner, digest, typedData, submit: { path, body: typedData.message } };
+}
+
+function typedDataToWire<T extends string>(typed: {
+  readonly domain: ReturnType<typeof withdrawalTypedData>["domain"];
+  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
+  readonly primaryType: T;
+  readonly message: unknown;
+}) {
+  const domain = { ...typed.domain, chainId: Number(typed.domain.chainId) };
+  return {
+    domain,
+    types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...typed.types },
+    primaryType: typed.primaryType,
+    message: plain(typed.message) as Record<string, unknown>,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from "fastify";
 import { MemoryLevel } from "memory-level";
+import type { PrivateKeyAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { z } from "zod";
 import {
@@ -131,6 +132,16 @@ export async function createWorld({
     },
   };
   return world;
+}
+
+/** Requests in an owner's session, after a sign-in by its wallet. */
+export async function signedIn(world: Pick<World, "send">, account: PrivateKeyAccount): Promise<SendOptions> {
+  const by = { key: null, headers: { host: "localhost:3000" } };
+  const { address } = account;
+  const { message } = (await world.send("POST", "/owner/v1/challenge", { ...by, body: { address } })).body;
+  const proof = { message, signature: await account.signMessage({ message }) };
+  const { body } = await world.send("POST", "/owner/v1/session", { ...by, body: proof });
+  return { key: null, headers: { authorization: `Bearer ${body.token}` } };
 }
 
 async function send(

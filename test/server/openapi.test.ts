@@ -106,9 +106,6 @@ describe("the OpenAPI document", () => {
       "mint_consented",
       "signer_failed",
       "store_mismatch",
-      "transfer_not_found",
-      "transfer_too_deep",
-      "asset_not_transferable",
     ];
     const routeless: Code[] = ["route_not_found", "method_not_allowed"];
     const shown = new Set(ENDPOINTS.flatMap(errorsOf));
@@ -201,6 +198,10 @@ describe("the OpenAPI document", () => {
       "POST /api/v1/withdrawals": "deadline_invalid",
       "POST /api/v1/withdrawals/bulk": "signature_invalid",
       "POST /api/v1/withdrawals/prepare": "proof_not_ready",
+      "POST /api/v1/transfers": "signature_invalid",
+      "POST /api/v1/transfers/prepare": "asset_not_transferable",
+      "POST /owner/v1/transfers": "credentials_missing",
+      "POST /owner/v1/transfers/prepare": "credentials_missing",
       "POST /owner/v1/withdrawals/prepare": "credentials_missing",
       "POST /owner/v1/withdrawals": "credentials_missing",
       "POST /public/v1/claims/{linkAddress}": "signature_invalid",

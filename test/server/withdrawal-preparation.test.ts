@@ -2,7 +2,7 @@ import { hashTypedData, type TypedDataDefinition } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { withdrawalDigest, withdrawalListDigest } from "../../core/protocol/typed-data.ts";
-import { type Answer, createWorld, refusal, SETTLEMENT, type SendOptions, type World } from "./fixture.ts";
+import { type Answer, createWorld, refusal, SETTLEMENT, type SendOptions, signedIn, type World } from "./fixture.ts";
 
 const owner = privateKeyToAccount(generatePrivateKey());
 const stranger = privateKeyToAccount(generatePrivateKey());
@@ -15,7 +15,7 @@ beforeAll(async () => {
   const register = async (ownerAddress: string, key?: string) =>
     (await world.send("POST", "/api/v1/users", { body: { ownerAddress }, ...(key && { key }) })).body.userId;
   users = [await register(owner.address), await register(owner.address, world.otherKey)];
-  session = await signedIn(owner);
+  session = await signedIn(world, owner);
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
@@ -32,18 +32,6 @@ async function vaults(count: number, { user = users[0], key = world.key, open = 
     if (!open) await world.engine.operator.seal("validium");
   }
   return ids;
-}
-
-async function signedIn(account: typeof owner): Promise<SendOptions> {
-  const headers = { host: "localhost:3000" };
-  const challenge = await world.send("POST", "/owner/v1/challenge", {
-    ...{ key: null, headers },
-    body: { address: account.address },
-  });
-  const { message } = challenge.body;
-  const proof = { message, signature: await account.signMessage({ message }) };
-  const { body } = await world.send("POST", "/owner/v1/session", { key: null, headers, body: proof });
-  return { key: null, headers: { authorization: `Bearer ${body.token}` } };
 }
 
 const prepare = (body: object, options: SendOptions = {}) =>
@@ -180,7 +168,7 @@ test("a signed-in owner withdraws its own whole vaults of every application, and
 
 test("an owner's session withdraws nobody else's vaults, and costs a unit for each", async () => {
   const [vaultId = ""] = await vaults(1);
-  const foreign = await signedIn(stranger);
+  const foreign = await signedIn(world, stranger);
   const ask = (options: SendOptions) =>
     world.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds: [vaultId] } });
   const prepared = await ask(session);
@@ -194,7 +182,7 @@ test("an owner's session withdraws nobody else's vaults, and costs a unit for ea
   await using poor = await createWorld({ rateLimits: { publicReads: { units: 20, windowSeconds: 3600 } } });
   const saved = world;
   world = poor;
-  const poorSession = await signedIn(owner);
+  const poorSession = await signedIn(world, owner);
   world = saved;
   const many = Array.from({ length: 19 }, (_, i) => String(i));
   const body = { vaultIds: many };
@@ -218,7 +206,7 @@ describe("the operator pays for an owner", () => {
     paying = await createWorld({ ownerRelayVaults, now });
     world = paying;
     const { body } = await paying.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
-    return { ids: await vaults(3, { user: body.userId }), options: await signedIn(owner) };
+    return { ids: await vaults(3, { user: body.userId }), options: await signedIn(world, owner) };
   }
   const ask = (vaultIds: readonly string[], options: SendOptions) =>
     paying.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds } });

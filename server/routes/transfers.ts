@@ -1,0 +1,180 @@
+import { zeroAddress } from "viem";
+import type { z } from "zod";
+import { MintmarkError } from "../../core/index.ts";
+import { transfersDigest } from "../../core/protocol/index.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import {
+  ownersTransferList,
+  transferBody,
+  transferList,
+  transferParams,
+  transferPreparation,
+  transferPreparationBody,
+} from "../schemas/transfers.ts";
+import { transferPreparationToWire } from "../wire/typed-data.ts";
+import { ownersTransferListToWire, transferListToWire } from "../wire/wire.ts";
+
+/** What refuses a list of transfers before anyone has signed it. */
+const PREPARATION_ERRORS = [
+  "history_diverged",
+  "l1_not_compared",
+  "vault_not_found",
+  "vault_void",
+  "vault_spent",
+  "asset_not_transferable",
+  "proof_not_ready",
+  "withdrawal_pending",
+  "insufficient_balance",
+  "transfer_too_deep",
+  "amount_out_of_range",
+  "batch_too_large",
+  "deadline_invalid",
+] as const;
+
+const REQUEST_ERRORS = [...PREPARATION_ERRORS, "signature_invalid"] as const;
+
+const PREPARE = {
+  transfers: [{ vaultId: "9223372036854775808", to: `0x${"70".repeat(20)}` }],
+};
+
+const REQUEST = {
+  transfers: [{ vaultId: "9223372036854775808", amount: "0", to: `0x${"70".repeat(20)}` }],
+  deadline: "1893456000",
+  signature: `0x${"00".repeat(65)}`,
+};
+
+export const transferEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "POST",
+    path: "/api/v1/transfers/prepare",
+    tag: "Transfers",
+    access: "transfer",
+    summary: "What an owner signs to give vaults or parts of them away, or to redeem them",
+    description:
+      "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. One vault that cannot be transferred refuses all.",
+    body: transferPreparationBody,
+    cost: countTransfers,
+    example: PREPARE,
+    success: { status: 200, description: "What to sign.", schemas: [transferPreparation] },
+    errors: PREPARATION_ERRORS,
+    async handle({ service: { engine }, principal, body }) {
+      const prepared = await engine.transfers.prepare(principal, asSigned(body));
+      return transferPreparationToWire(engine.settlement, prepared, "/api/v1/transfers");
+    },
+  }),
+  endpoint({
+    method: "POST",
+    path: "/api/v1/transfers",
+    tag: "Transfers",
+    access: "transfer",
+    summary: "Transfer or redeem up to 1,024 vaults with one signature of their owner",
+    description:
+      "Takes all transfers or none, and holds their vaults at once. Owner and receivers pay no gas. The same signed list always returns the same transfer; a failed one is tried anew.",
+    body: transferBody,
+    cost: countTransfers,
+    example: REQUEST,
+    success: {
+      status: 202,
+      description: "Accepted.",
+      schemas: [transferList],
+      headers: { Location: "Path of the transfer." },
+    },
+    errors: REQUEST_ERRORS,
+    async handle({ service: { engine }, principal, body, reply }) {
+      const accepted = await engine.transfers.request(principal, body);
+      reply.header("location", `/api/v1/transfers/${accepted.transferId}`);
+      return transferListToWire(accepted);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/transfers/{transferId}",
+    tag: "Transfers",
+    access: "read",
+    summary: "One transfer, with every vault that it takes and makes",
+    params: transferParams,
+    success: { status: 200, description: "The transfer.", schemas: [transferList] },
+    errors: ["transfer_not_found"],
+    async handle({ service: { engine }, principal, params }) {
+      return transferListToWire(await engine.transfers.get(principal.applicationId, params.transferId));
+    },
+  }),
+];
+
+/** Transfers of a signed-in owner, whatever application the vaults are of. Their gas counts like that of withdrawals. */
+export const ownerTransferEndpoints: readonly Endpoint[] = [
+  endpoint({
+    access: "owner",
+    method: "POST",
+    path: "/owner/v1/transfers/prepare",
+    tag: "Owners",
+    summary: "What the signed-in owner signs to transfer or redeem its vaults",
+    description: "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
+    body: transferPreparationBody,
+    cost: countTransfers,
+    example: PREPARE,
+    success: { status: 200, description: "What to sign.", schemas: [transferPreparation] },
+    errors: [...PREPARATION_ERRORS, "owner_relay_off"],
+    async handle({ service: { engine, ownerRelay }, owner, body, reply }) {
+      reply.header("cache-control", "no-store");
+      // Before the owner signs in vain.
+      ownerRelay.requireFor(owner, body.transfers.length);
+      const prepared = await engine.transfers.prepare({ owner }, asSigned(body));
+      return transferPreparationToWire(engine.settlement, prepared, "/owner/v1/transfers");
+    },
+  }),
+  endpoint({
+    access: "owner",
+    method: "POST",
+    path: "/owner/v1/transfers",
+    tag: "Owners",
+    summary: "Transfer or redeem vaults of the signed-in owner with one signature",
+    description: "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
+    body: transferBody,
+    cost: countTransfers,
+    example: REQUEST,
+    success: { status: 202, description: "Accepted.", schemas: [ownersTransferList] },
+    errors: [...REQUEST_ERRORS, "owner_relay_off"],
+    async handle({ service: { engine, ownerRelay }, owner, body, reply }) {
+      reply.header("cache-control", "no-store");
+      // A repeated list is answered as before, and costs nothing more.
+      const digest = transfersDigest(engine.settlement, body);
+      const known = await engine.transfers.get({ owner }, digest).catch(unlessNotFound);
+      const count = known === null ? body.transfers.length : 0;
+      const request = () => engine.transfers.request({ owner }, body);
+      return ownersTransferListToWire(await ownerRelay.count(owner, count, request, () => count));
+    },
+  }),
+  endpoint({
+    access: "owner",
+    method: "GET",
+    path: "/owner/v1/transfers/{transferId}",
+    tag: "Owners",
+    summary: "One transfer that the signed-in owner has signed",
+    params: transferParams,
+    success: { status: 200, description: "As it is now.", schemas: [ownersTransferList] },
+    errors: ["transfer_not_found"],
+    async handle({ service: { engine }, owner, params, reply }) {
+      reply.header("cache-control", "no-store");
+      return ownersTransferListToWire(await engine.transfers.get({ owner }, params.transferId));
+    },
+  }),
+];
+
+/** A preparation as it is signed: a redemption is a transfer to the zero address. */
+function asSigned({ transfers, deadline }: z.output<typeof transferPreparationBody>) {
+  return {
+    transfers: transfers.map(({ vaultId, amount, to = zeroAddress }) => ({ vaultId, amount, to })),
+    ...(deadline !== undefined && { deadline }),
+  };
+}
+
+function unlessNotFound(error: unknown): null {
+  if (error instanceof MintmarkError && error.code === "transfer_not_found") return null;
+  throw error;
+}
+
+function countTransfers(body: unknown): number {
+  const transfers = (body as { transfers?: unknown } | null)?.transfers;
+  return Array.isArray(transfers) ? Math.max(1, transfers.length) : 1;
+}

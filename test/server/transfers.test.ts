@@ -1,0 +1,200 @@
+import { type TypedDataDefinition, zeroAddress } from "viem";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { transfersDigest } from "../../core/protocol/index.ts";
+import { committed } from "../core/engine/l1-fixture.ts";
+import { type Answer, createWorld, refusal, type SendOptions, signedIn, type World } from "./fixture.ts";
+
+const owner = privateKeyToAccount(generatePrivateKey());
+const friend = privateKeyToAccount(generatePrivateKey()).address.toLowerCase();
+
+let world: World;
+let userId: string;
+let tokens = 1;
+let batches = 0;
+beforeAll(async () => {
+  world = await createWorld();
+  for (const { assetId } of [world.erc20, world.erc721])
+    await world.engine.operator.recordRegistered(assetId, { minterLocked: true, transferable: true });
+  userId = (await world.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } })).body.userId;
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** A ticket and 10 units of the owner, final on L1. */
+async function final(): Promise<{ ticket: string; units: string }> {
+  const { engine, erc20, erc721, send } = world;
+  const mints = [
+    { assetId: erc721.assetId, tokenId: String(tokens++), amount: 1, dataAvailabilityMode: "validium" },
+    { assetId: erc20.assetId, amount: 10, dataAvailabilityMode: "validium" },
+  ];
+  const { body } = await send("POST", "/api/v1/mint", { body: { users: [{ userId, mints }] } });
+  await engine.operator.seal("validium");
+  const block = 100n + BigInt(batches);
+  const { chainId } = engine.settlement;
+  await engine.operator.recordEvents(chainId, [await committed(engine, "validium", batches++, block)], block);
+  await engine.operator.recordFinalized(chainId, block);
+  const [ticket, units] = body.vaults.map(({ vaultId }: { vaultId: string }) => vaultId);
+  return { ticket, units };
+}
+
+const prepare = (transfers: readonly object[], options: SendOptions = {}, path = "/api/v1") =>
+  world.send("POST", `${path}/transfers/prepare`, { ...options, body: { transfers } });
+
+/** Signs what was prepared, as a wallet does, and sends what the answer says. */
+async function submitted({ body }: Answer, options: SendOptions = {}, by = owner): Promise<Answer> {
+  const signature = await by.signTypedData(body.typedData as TypedDataDefinition);
+  return world.send("POST", body.submit.path, { ...options, body: { ...body.submit.body, signature } });
+}
+
+describe("transfers", () => {
+  test("are prepared as plain JSON, signed once, taken, and shown to the application alone", async () => {
+    const { ticket, units } = await final();
+    const prepared = await prepare([
+      { vaultId: ticket, to: friend },
+      { vaultId: units, amount: "4", to: friend },
+    ]);
+    const { deadline } = prepared.body.submit.body;
+    const transfers = [
+      { vaultId: BigInt(ticket), amount: 0n, to: friend as `0x${string}` },
+      { vaultId: BigInt(units), amount: 4n, to: friend as `0x${string}` },
+    ];
+    expect(prepared.body).toMatchObject({
+      ownerAddress: owner.address.toLowerCase(),
+      digest: transfersDigest(world.engine.settlement, { transfers, deadline: BigInt(deadline) }),
+      submit: { path: "/api/v1/transfers" },
+    });
+    const taken = await submitted(prepared);
+    expect(taken.status).toBe(202);
+    expect(taken.body).toMatchObject({
+      status: "accepted",
+      transfers: [
+        { vaultId: ticket, userId, to: friend, isChange: false, newVaultId: null, hops: 1 },
+        { vaultId: units, to: friend, isChange: false },
+        { vaultId: units, to: null, isChange: true, toUserId: userId },
+      ],
+    });
+    const path = String(taken.headers.location);
+    expect((await world.send("GET", path)).body).toEqual(taken.body);
+    expect(refusal(await world.send("GET", path, { key: world.otherKey })).code).toBe("transfer_not_found");
+    const { body: listed } = await world.send("GET", "/api/v1/transactions?type=transfer");
+    expect(listed.data.map(({ transactionId }: { transactionId: string }) => transactionId)).toEqual(
+      taken.body.transfers.map((one: { transactionId: string }) => one.transactionId).toReversed(),
+    );
+    expect((await world.send("GET", `/api/v1/vaults/${ticket}`)).body.availableBalance).toBe("0");
+    expect((await submitted(prepared)).body).toEqual(taken.body);
+    await world.engine.operator.sealTransfers();
+    const { body } = await world.send("GET", path);
+    const [sword] = body.transfers;
+    expect(body.status).toBe("batched");
+    expect((await world.send("GET", `/api/v1/vaults/${sword.newVaultId}`)).body.ownerAddress).toBe(friend);
+  });
+
+  test("redeem: the issuer hears of a used ticket at once, with the ticket and its user", async () => {
+    const { ticket } = await final();
+    const { eventCount } = await lastEvent();
+    const { body: prepared } = await prepare([{ vaultId: ticket, redeem: true }]);
+    expect(prepared.typedData.message.transfers).toEqual([{ vaultId: ticket, amount: "0", to: zeroAddress }]);
+    const told = (async () => {
+      for await (const event of world.engine.events.stream(world.applicationId, { after: eventCount, follow: true }))
+        if (event.type === "transfer.redeemed") return performance.now();
+      return Number.POSITIVE_INFINITY;
+    })();
+    const sent = performance.now();
+    const { body: taken } = await submitted({ body: prepared } as Answer);
+    expect((await told) - sent).toBeLessThan(1_000);
+    const { body } = await world.send("GET", `/api/v1/events?after=${eventCount}`);
+    expect(body.data.map(({ type, data }: { type: string; data: object }) => [type, data])).toEqual([
+      ["transfer.accepted", { transferId: taken.transferId, transfers: 1, redemptions: 1 }],
+      ["transfer.redeemed", { transferId: taken.transferId, userId, vaultId: ticket, amount: "0" }],
+    ]);
+  });
+
+  test("are refused with every vault that cannot be transferred, also when they are only prepared", async () => {
+    const { ticket, units } = await final();
+    const redeemed = await prepare([{ vaultId: ticket, redeem: true }]);
+    await submitted(redeemed);
+    const both = await prepare([
+      { vaultId: ticket, to: friend },
+      { vaultId: units, amount: "10", to: friend },
+    ]);
+    expect(refusal(both)).toMatchObject({ status: 409, code: "vault_spent" });
+    expect(both.body.errors.map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code])).toEqual([
+      ["/transfers/0", "vault_spent"],
+      ["/transfers/1", "amount_out_of_range"],
+    ]);
+    const stranger = privateKeyToAccount(generatePrivateKey());
+    const fine = await prepare([{ vaultId: units, to: friend }]);
+    expect(refusal(await submitted(fine, {}, stranger)).code).toBe("signature_invalid");
+    const withdrawal = await world.send("POST", "/api/v1/withdrawals/prepare", {
+      body: { vaults: [{ vaultId: ticket }] },
+    });
+    expect(refusal(withdrawal).code).toBe("vault_spent");
+  });
+
+  test("name a receiver, or redeem, and never both or neither", async () => {
+    const vaultId = "1";
+    for (const wrong of [{ vaultId }, { vaultId, to: friend, redeem: true }, { vaultId, to: zeroAddress }])
+      expect(refusal(await prepare([wrong])).code).toBe("validation_failed");
+  });
+
+  test("need the scope transfer, and are of the key's own application", async () => {
+    const { ticket } = await final();
+    const transfers = [{ vaultId: ticket, to: friend }];
+    const reader = await world.newKey(["read", "withdraw"]);
+    expect(refusal(await prepare(transfers, { key: reader })).code).toBe("scope_missing");
+    expect(refusal(await prepare(transfers, { key: world.otherKey })).code).toBe("vault_not_found");
+    const mine = await prepare(transfers);
+    expect(refusal(await submitted(mine, { key: world.otherKey })).code).toBe("vault_not_found");
+  });
+});
+
+describe("an owner who signs in", () => {
+  test("transfers its own vaults, sees the transfer, and nobody else does", async () => {
+    const { ticket } = await final();
+    const session = await signedIn(world, owner);
+    const prepared = await prepare([{ vaultId: ticket, to: friend }], session, "/owner/v1");
+    const taken = await submitted(prepared, session);
+    expect(taken.body).toMatchObject({ status: "accepted", transfers: [{ vaultId: ticket, to: friend }] });
+    const path = `/owner/v1/transfers/${taken.body.transferId}`;
+    expect((await world.send("GET", path, session)).body).toEqual(taken.body);
+    expect(JSON.stringify(taken.body)).not.toContain(userId);
+    const stranger = privateKeyToAccount(generatePrivateKey());
+    const other = await signedIn(world, stranger);
+    expect(refusal(await world.send("GET", path, other)).code).toBe("transfer_not_found");
+    expect(refusal(await prepare([{ vaultId: ticket, to: friend }], other, "/owner/v1")).code).toBe("vault_not_found");
+  });
+
+  test("has its gas paid for only so many vaults a day, and a repeated list costs nothing", async () => {
+    await using few = await createWorld({ ownerRelayVaults: 1 });
+    const session = await signedIn(few, owner);
+    await few.engine.operator.recordRegistered(few.erc721.assetId, { minterLocked: true, transferable: true });
+    const { engine, applicationId } = few;
+    const user = await engine.users.create(applicationId, { ownerAddress: owner.address });
+    const mint = { assetId: few.erc721.assetId, amount: 1, dataAvailabilityMode: "validium" };
+    const mints = [
+      { ...mint, tokenId: "1" },
+      { ...mint, tokenId: "2" },
+    ];
+    const { body } = await few.send("POST", "/api/v1/mint", { body: { users: [{ userId: user.userId, mints }] } });
+    await engine.operator.seal("validium");
+    const { chainId } = engine.settlement;
+    await engine.operator.recordEvents(chainId, [await committed(engine, "validium", 0, 9n)], 9n);
+    await engine.operator.recordFinalized(chainId, 9n);
+    const [one, two] = body.vaults.map(({ vaultId }: { vaultId: string }) => vaultId);
+    const ask = (vaultId: string) =>
+      few.send("POST", "/owner/v1/transfers/prepare", { ...session, body: { transfers: [{ vaultId, to: friend }] } });
+    const { body: prepared } = await ask(one);
+    const signature = await owner.signTypedData(prepared.typedData);
+    const request = { ...session, body: { ...prepared.submit.body, signature } };
+    const first = await few.send("POST", prepared.submit.path, request);
+    expect(first.status).toBe(202);
+    expect((await few.send("POST", prepared.submit.path, request)).body).toEqual(first.body);
+    expect(refusal(await ask(two))).toMatchObject({ status: 429, code: "rate_limited" });
+  });
+});
+
+async function lastEvent(): Promise<{ eventCount: number }> {
+  let eventCount = 0;
+  for await (const { sequence } of world.engine.events.stream(world.applicationId)) eventCount = sequence;
+  return { eventCount };
+}
