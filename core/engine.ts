@@ -116,6 +116,7 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
     await ledger.writer.close();
     await events.told();
     await ledger.sealingThread.close();
+    await ledger.signers.close();
     await ledger.blobs.close();
     await ledger.store.close();
   };

@@ -7,6 +7,7 @@ import type { Clock, Settlement } from "../ports.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import { Recent } from "../recent.ts";
 import { SealingThread } from "../sealing/sealing-thread.ts";
+import { SignerThread } from "../signers/signer-thread.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { encodeEntry, encodeMintEntry } from "../store/journal.ts";
@@ -141,6 +142,7 @@ export class Ledger {
   readonly unsealed = new UnsealedBatches();
   readonly refs = new VaultRefs();
   readonly sealingThread = new SealingThread();
+  readonly signers = new SignerThread();
   readonly blobs: RollupBlobs;
   /** Batches that are closed and not yet sealed on disk, by number. */
   readonly sealings: Readonly<Record<Mode, Map<number, Promise<BatchRecord>>>> = {

@@ -4,7 +4,7 @@ import { type Address, type Hash, MAX_AMOUNT, type VaultId } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { keccak256 } from "./hash.ts";
-import { HASH_BYTES, writeHex } from "./hex.ts";
+import { bytesToHex, HASH_BYTES, writeHex } from "./hex.ts";
 import { rootOfKind } from "./manifest.ts";
 import { typedDataDomain, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
@@ -84,6 +84,10 @@ const LEAF_PREFIX = 0x08;
 const TRANSFERS_KIND = 3;
 const NO_MANIFEST: Hash = `0x${"00".repeat(HASH_BYTES)}`;
 const ITEM_TYPE_HASH = typeHash("Transfer(uint64 vaultId,uint64 amount,address to)");
+const TRANSFERS_TYPE_HASH = typeHash(
+  "Transfers(Transfer[] transfers,uint64 deadline)Transfer(uint64 vaultId,uint64 amount,address to)",
+);
+const DOMAIN = domainWords();
 /** prefix 1, output id 8, part 1, item 32, authorization 32. */
 const LEAF_BYTES = 74;
 
@@ -106,14 +110,28 @@ export function transfersTypedData(settlement: Pick<Settlement, "chainId" | "con
 
 /**
  * The digest that an owner, or a session's key, signs. It takes whatever a committed group can hold, also amounts that no
- * vault has.
+ * vault has. An engine needs thousands a second, and `hashTypedData` takes a tenth of a millisecond for each.
  *
  * @example
  * await reader.approvedAt(owner, transfersDigest(settlement, { transfers, deadline }));
  */
-export function transfersDigest(settlement: Pick<Settlement, "chainId" | "contract">, message: TransfersMessage): Hash {
-  const domain = typedDataDomain(settlement);
-  return hashTypedData({ domain, types: TRANSFERS_TYPES, primaryType: "Transfers", message });
+export function transfersDigest(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  { transfers, deadline }: TransfersMessage,
+): Hash {
+  const domain = new Uint8Array(DOMAIN);
+  const { chainId, contract } = settlement;
+  new DataView(domain.buffer).setBigUint64(4 * HASH_BYTES - 8, chainId);
+  writeHex(contract, 20, domain, 5 * HASH_BYTES - 20);
+  const message = new Uint8Array(3 * HASH_BYTES);
+  message.set(TRANSFERS_TYPE_HASH);
+  message.set(transferList(transfers), HASH_BYTES);
+  new DataView(message.buffer).setBigUint64(3 * HASH_BYTES - 8, deadline);
+  const preimage = new Uint8Array(2 + 2 * HASH_BYTES);
+  preimage.set([0x19, 0x01]);
+  preimage.set(keccak256(domain), 2);
+  preimage.set(keccak256(message), 2 + HASH_BYTES);
+  return bytesToHex(keccak256(preimage));
 }
 
 /**
@@ -234,4 +252,13 @@ export function requireTransfers({ transfers, deadline }: TransfersMessage): voi
 
 function typeHash(type: string): Uint8Array {
   return keccak256(new TextEncoder().encode(type));
+}
+
+/** The words of the domain, with chain and contract left out. */
+function domainWords(): Uint8Array {
+  const { name, version } = typedDataDomain({ chainId: 0n, contract: zeroAddress });
+  const words = new Uint8Array(5 * HASH_BYTES);
+  const type = "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
+  for (const [i, text] of [type, name, version].entries()) words.set(typeHash(text), i * HASH_BYTES);
+  return words;
 }

@@ -3,7 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hex, MODES, type Mode, type Uuid } from "../model.ts";
-import { sessionCovers, transferSigner } from "../protocol/transfer-rules.ts";
+import { sessionCovers } from "../protocol/transfer-rules.ts";
 import { isRedemption, type Transfer } from "../protocol/transfers.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
@@ -79,7 +79,7 @@ async function requireAuthorized(
     if (approval === null || approval.blockNumber > final) throw new MintmarkError("signature_invalid", NOT_APPROVED);
     return null;
   }
-  const signer = await transferSigner(digest, signature);
+  const signer = await ledger.signers.recover(digest, signature);
   if (signer === owner) return null;
   const session = signer === null ? null : await readSession(read, owner, signer);
   if (session === null || session.authorizedAt === 0n || session.blockNumber > final)

@@ -13,6 +13,7 @@ import { plot } from "./plot.ts";
 import { machine, page, type Report, sectionText } from "./report.ts";
 import type { Extent, Section, SectionResult } from "./section.ts";
 import { takeoverSection } from "./takeover.ts";
+import { transfersSection } from "./transfers.ts";
 import { treesSection } from "./trees.ts";
 
 /** `npm run bench`: measures sections by name, prints tables with ratios, or JSON. */
@@ -21,6 +22,7 @@ const SECTIONS: readonly Section[] = [
   keccakSection,
   treesSection,
   engineSection,
+  transfersSection,
   blobsSection,
   findingSection,
   clusterSection,
