@@ -108,7 +108,29 @@ export interface AssetPath {
   readonly siblings: readonly Hash[];
 }
 
-/** A vault with the proof that L1 needs. */
+/** A committed record of a transfer with its proof: the step from the vault that it spends to one that it makes. */
+export interface ProvenHop {
+  /** The vault that it makes. Its slot is the record's place in the batch. */
+  readonly outId: VaultId;
+  /** 0 for the payee's vault, 1 for the change of a split. */
+  readonly part: 0 | 1;
+  /** Units of the payee; 0 for the whole rest. */
+  readonly amount: bigint;
+  /** The payee; the zero address redeems. */
+  readonly to: Address;
+  /** Seconds since 1970, as signed. */
+  readonly deadline: bigint;
+  /** EIP-712's hash of all transfers under the signature. */
+  readonly list: Hash;
+  /** 65 bytes; `0x` when the owner has approved the list on L1. */
+  readonly signature: Hex;
+  /** Of the transfer batch. Until L1 has committed it, time and sequence are 0. */
+  readonly header: BatchHeader;
+  /** In the batch's tree, from the leaf upwards. */
+  readonly siblings: readonly Hash[];
+}
+
+/** A vault with the proof that L1 needs. After transfers it is the minted vault, with the records since. */
 export interface ProvenVault {
   readonly vault: VaultContent;
   readonly header: BatchHeader;
@@ -116,6 +138,10 @@ export interface ProvenVault {
   readonly siblings: readonly Hash[];
   /** The path of the vault's asset in the batch's manifest. */
   readonly assetPath: AssetPath;
+  /** The transfers since the mint, at most 8; default none. The last one makes the vault that is paid, the tip. */
+  readonly hops?: readonly ProvenHop[];
+  /** The record that spends the tip on L1 but does not count; default none. */
+  readonly refutation?: ProvenHop;
 }
 
 /** A withdrawal call of the paying contract: units, recipient, and the owner's authorization. */

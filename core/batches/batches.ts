@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
 import { openBatchRecord } from "../ledger/open-batch.ts";
 import { type Batch, batchIdOf, MODES, type Mode } from "../model.ts";
-import type { StoredBatch } from "../ports.ts";
+import type { BatchHeader, StoredBatch } from "../ports.ts";
 import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../protocol/manifest.ts";
@@ -213,4 +213,11 @@ export interface Batches {
   committedState(): Promise<EngineState>;
   /** Uncommitted vaults, those of open batches included. `limits.uncommittedVaults` bounds them. */
   uncommittedVaults(): number;
+}
+
+/** L1's record of a committed batch; null before the commit. */
+export function headerOf(batch: BatchRecord): BatchHeader | null {
+  const { batchRoot, committedAt, l1Sequence } = batch;
+  if (batchRoot === null || committedAt === null || l1Sequence === null) return null;
+  return { batchRoot, vaultCount: slotCountOf(batch), committedAt, sequence: l1Sequence };
 }

@@ -20,11 +20,12 @@ import { type VaultPlace, vaultLeaf } from "../protocol/vault.ts";
 import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
 import { leftOutPlaces, requireNotLeftOut } from "../sealing/left-out.ts";
 import { columnLeaves } from "../sealing/seal-columns.ts";
-import { clearVoidLeaves, requireNotVoid, slotCountOf, zeroRuns } from "../sealing/void-runs.ts";
+import { clearVoidLeaves, requireNotVoid, zeroRuns } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
 import { batchAt, decodePage, type LocatedVault, pageKeys, placeOf, readVaults } from "../vaults/vaults.ts";
-import { corruptBatch, findBatch, sealedCount, stateOver } from "./batches.ts";
+import { corruptBatch, findBatch, headerOf, sealedCount, stateOver } from "./batches.ts";
+import { provenHops } from "./hops.ts";
 
 /** Options of proofs that a batch in blobs takes by KZG. */
 export interface ProofOptions {
@@ -62,8 +63,16 @@ export async function vaultProof(
   vaultId: VaultId,
   { onKzgProofs }: ProofOptions = {},
 ): Promise<BatchVaultProof> {
-  const place = provablePlace(ledger, vaultId);
-  if (findBatch(ledger, place.mode, place.batchNumber).inBlobs) return openedVault(ledger, vaultId, onKzgProofs);
+  const place = provablePlace(ledger, vaultId, true);
+  const { inBlobs, transfers } = findBatch(ledger, place.mode, place.batchNumber);
+  if (transfers) {
+    // Refuses a slot that a redemption left, or a transfer that did not count.
+    await vaultContent(ledger, vaultId);
+    const { originId, hops } = await provenHops(ledger, place);
+    const proof = await vaultProof(ledger, originId, { ...(onKzgProofs && { onKzgProofs }) });
+    return { ...proof, hops, header: headerOf(findBatch(ledger, place.mode, place.batchNumber)) && proof.header };
+  }
+  if (inBlobs) return openedVault(ledger, vaultId, onKzgProofs);
   const batch = await provableBatch(ledger, place, [place.slot]);
   const { batchRoot, record, assets, tree } = batch;
   const page = pageAt(batch, place.slot);
@@ -79,8 +88,10 @@ export async function vaultProof(
 
 /** The content of a provable vault. Throws as {@link vaultProof}. */
 export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
-  const place = provablePlace(ledger, vaultId);
+  const place = provablePlace(ledger, vaultId, true);
   const { vault: stored } = (await readVaults(ledger, [place]))[0] as LocatedVault;
+  // A redemption's slot holds nothing, nor does that of a transfer that does not count.
+  if (stored.amount === 0n) throw new MintmarkError("vault_not_found");
   const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
   requireNotLeftOut(findBatch(ledger, place.mode, place.batchNumber), vault);
   return vault;
@@ -208,13 +219,6 @@ function committed(state: EngineState) {
   return { commitment: state.commitment, state };
 }
 
-/** L1's record of a committed batch; null before the commit. */
-export function headerOf(batch: BatchRecord): BatchHeader | null {
-  const { batchRoot, committedAt, l1Sequence } = batch;
-  if (batchRoot === null || committedAt === null || l1Sequence === null) return null;
-  return { batchRoot, vaultCount: slotCountOf(batch), committedAt, sequence: l1Sequence };
-}
-
 /**
  * The state after a number of sealed batches of each mode; default all. Throws `validation_failed` for more than exist.
  */
@@ -227,13 +231,13 @@ function sealedState(ledger: Ledger, at: StateCounts | undefined): EngineState {
 }
 
 /** The place of a provable vault. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
-function provablePlace(ledger: Ledger, vaultId: VaultId): VaultPlace {
+function provablePlace(ledger: Ledger, vaultId: VaultId, isTransferred = false): VaultPlace {
   const place = placeOf(vaultId);
   const batch = batchAt(ledger, place);
   requireSealed(batch);
   // Its leaf binds the signed transfer, so its proof begins with the vault that the mint made.
-  if (batch.transfers)
-    throw new MintmarkError("proof_not_ready", "A vault that a transfer made has no proof of its own.");
+  if (batch.transfers && !isTransferred)
+    throw new MintmarkError("validation_failed", "A transfer made this vault. Ask for the proof of this vault alone.");
   requireNotVoid(ledger.voids, place);
   return place;
 }

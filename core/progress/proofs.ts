@@ -1,10 +1,11 @@
+import { headerOf } from "../batches/batches.ts";
+import { originOf } from "../batches/hops.ts";
 import {
   type BatchMultiproof,
   type BatchTransition,
   batchProof,
   blobProofs,
   consistencyProof,
-  headerOf,
   type ProofOptions,
   type StateExtension,
   vaultContent,
@@ -31,9 +32,14 @@ async function exitProof(ledger: Ledger, vaultId: VaultId, options?: ProofOption
   return { ...proof, header: await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId)) };
 }
 
-/** A batch's header on a chain. A mirror has its own times and order. */
+/**
+ * The header of a mint's batch on a chain; null unless the chain has that batch, and the batch of the vault's last
+ * transfer. A mirror has its own times and order.
+ */
 export async function exitHeader(ledger: Ledger, chainId: bigint, place: VaultPlace): Promise<BatchHeader | null> {
-  const header = headerOf(batchOfRecord(ledger, place));
+  const batch = batchOfRecord(ledger, place);
+  const header = headerOf(batch);
+  if (header !== null && batch.transfers) return headerOf(batchOfRecord(ledger, await originOf(ledger, place)));
   if (header === null || chainId === ledger.settlement.chainId) return header;
   const stored = await ledger.store.get(importKey(chainId, place.mode, place.batchNumber));
   if (stored === undefined) return null;
@@ -69,7 +75,10 @@ export function proofsOf(context: EngineContext): Proofs {
 export interface Proofs {
   /** What a proof would show, without the proof, which a vault in blobs takes 50 ms of a core for. */
   content(vaultId: VaultId): Promise<VaultContent>;
-  /** The path from a vault to the root of its batch. */
+  /**
+   * The path from a vault to the root of its batch. For a vault that transfers made: the path of the minted vault, and
+   * the transfers since, in `hops`.
+   */
   vault(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
    * The same with the header of the contract that pays the vault: a mirror's for a token of another chain. `header` is
@@ -78,10 +87,15 @@ export interface Proofs {
   exit(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
    * One proof for many vaults of one batch, named in any order, with each shared sibling once. Rejects with
-   * `validation_failed` for no vault, for a vault that is named twice, and for vaults of several batches.
+   * `validation_failed` for no vault, for a vault that is named twice, for vaults of several batches, and for a vault
+   * that a transfer made.
    */
   vaults(vaultIds: readonly VaultId[]): Promise<BatchMultiproof>;
-  /** @param at - batches of each mode that the commitment covers; default all sealed ones */
+  /**
+   * Rejects with `validation_failed` for a vault that a transfer made.
+   *
+   * @param at - batches of each mode that the commitment covers; default all sealed ones
+   */
   vaultState(vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof>;
   /**
    * The proof of each blob of a batch, in order, by which JavaScript alone checks the batch's data (`verifyBlob`). Empty

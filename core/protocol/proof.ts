@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
-import type { AssetId, AssetPath, BatchHeader, Settlement, VaultContent } from "../ports.ts";
+import type { AssetId, AssetPath, BatchHeader, ProvenHop, Settlement, VaultContent } from "../ports.ts";
 import type { BatchTree } from "./batch-tree.ts";
 import { requireInteger } from "./bounds.ts";
 import type { StateRoots } from "./commitment.ts";
@@ -203,11 +203,18 @@ function notInBatch(): MintmarkError {
   return new MintmarkError("validation_failed", "the batch does not hold this vault at its slot");
 }
 
-/** A vault's path to its batch's root; `header` is null until L1 has committed the batch. */
+/**
+ * A vault's path to its batch's root; `header` is null until L1 has committed the batch. For a vault that transfers made,
+ * the path of the minted vault, and the transfers since; `header` is null until L1 has committed them, too.
+ */
 export interface BatchVaultProof extends VaultProof {
   readonly batchRoot: Hash;
   readonly leaf: Hash;
   readonly header: BatchHeader | null;
+  /** The transfers since the mint, at most 8; missing without any. The last one makes the vault that was asked for. */
+  readonly hops?: readonly ProvenHop[];
+  /** A committed record that spends the vault but does not count; missing without one. */
+  readonly refutation?: ProvenHop;
 }
 
 /** The append-only state over the batches of both modes. */

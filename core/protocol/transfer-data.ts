@@ -145,11 +145,17 @@ export function transferOutputs(groups: readonly TransferGroup[], batchNumber: n
 
 /** The leaves of a transfer batch, 32 bytes a slot, packed. Their tree's root is the batch's content. */
 export function transferLeaves(groups: readonly TransferGroup[], batchNumber: number): Uint8Array {
-  const auths = groups.map(groupAuth);
-  const outputs = transferOutputs(groups, batchNumber);
+  return leavesOf(groups, transferOutputs(groups, batchNumber));
+}
+
+/** The leaves of some outputs of these groups, in order, packed. */
+export function leavesOf(groups: readonly TransferGroup[], outputs: readonly TransferOutput[]): Uint8Array {
+  const auths = new Map(
+    [...new Set(outputs.map(({ group }) => group))].map((i) => [i, groupAuth(groups[i] as TransferGroup)]),
+  );
   const leaves = new Uint8Array(outputs.length * 32);
-  for (const [slot, { outId, part, group, transfer }] of outputs.entries()) {
-    leaves.set(transferLeaf(outId, part, transferItem(transfer), auths[group] as Uint8Array), slot * 32);
+  for (const [i, { outId, part, group, transfer }] of outputs.entries()) {
+    leaves.set(transferLeaf(outId, part, transferItem(transfer), auths.get(group) as Uint8Array), i * 32);
   }
   return leaves;
 }
