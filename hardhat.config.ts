@@ -6,15 +6,17 @@ import type { HardhatPlugin } from "hardhat/types/plugins";
 // The compiler comes from npm (solc's own JavaScript build), so compiling needs no download.
 const soljson = createRequire(import.meta.url).resolve("solc/soljson.js");
 
-/** Contracts whose fallback runs another contract's code on their storage. Callers see one interface. */
-const FACETS = [
-  {
-    of: ["contracts/StateCommitment.sol", "StateCommitment"],
-    code: ["contracts/state/Administration.sol", "Administration"],
-  },
-] as const;
+/** A contract whose fallback runs other code too, and the interfaces of that code. Callers see one interface. */
+const SETTLEMENT = {
+  of: ["contracts/StateCommitment.sol", "StateCommitment"],
+  code: [
+    ["contracts/state/Administration.sol", "Administration"],
+    // Compiled apart. Its interface declares all that it has.
+    ["contracts/interfaces/ITransfers.sol", "ITransfers"],
+  ],
+} as const;
 
-/** Gives the artifact of each contract with a facet both interfaces, as its callers see them. */
+/** Gives the artifact of the settlement contract its whole interface, as its callers see it. */
 const wholeInterfaces: HardhatPlugin = {
   id: "whole-interfaces",
   hookHandlers: {
@@ -22,15 +24,17 @@ const wholeInterfaces: HardhatPlugin = {
       default: async () => ({
         invokeSolc: async (context, compiler, input, config, next) => {
           const output = await next(context, compiler, input, config);
-          for (const { of, code } of FACETS) {
-            const [whole, facet] = [of, code].map(([source, name]) => output.contracts?.[`project/${source}`]?.[name]);
-            if (whole === undefined || facet === undefined) continue;
-            const own = new Set((whole.abi ?? []).map((item: unknown) => JSON.stringify(item)));
-            const lent = (facet.abi ?? []).filter(
-              (item: { type: string }) => item.type !== "constructor" && !own.has(JSON.stringify(item)),
-            );
-            whole.abi = [...(whole.abi ?? []), ...lent];
-          }
+          const compiled = ([source, name]: readonly [string, string]) =>
+            output.contracts?.[`project/${source}`]?.[name];
+          const whole = compiled(SETTLEMENT.of);
+          const lent = SETTLEMENT.code.map(compiled).filter((found) => found !== undefined);
+          if (whole === undefined || lent.length < SETTLEMENT.code.length) return output;
+          const own = new Set((whole.abi ?? []).map((item: unknown) => JSON.stringify(item)));
+          const items = new Map<string, { type: string }>(
+            lent.flatMap(({ abi = [] }) => abi.map((item: { type: string }) => [JSON.stringify(item), item])),
+          );
+          const more = [...items].filter(([text, { type }]) => type !== "constructor" && !own.has(text));
+          whole.abi = [...(whole.abi ?? []), ...more.map(([, item]) => item)];
           return output;
         },
       }),
@@ -53,8 +57,10 @@ export default defineConfig({
   },
   solidity: {
     compilers: [compiler(200)],
-    // Most is paid here, and its size leaves room for more runs.
-    overrides: { "contracts/StateCommitment.sol": compiler(1800) },
+    overrides: {
+      "contracts/StateCommitment.sol": compiler(1_800),
+      "contracts/state/Transfers.sol": compiler(1_000_000),
+    },
   },
   // The fuzz and invariant tests deploy the compiler's own artifacts, read from there: `npx hardhat test solidity` at Hardhat's depth,
   // `npm test` and `npm run test:heavy` at theirs.

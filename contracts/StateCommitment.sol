@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
+import {ITransfers} from "./interfaces/ITransfers.sol";
 import {Vault} from "./interfaces/Model.sol";
 import {BlobVaults} from "./libraries/BlobVaults.sol";
 import {Administration} from "./state/Administration.sol";
@@ -27,25 +27,47 @@ contract StateCommitment is Commits {
         uint64 changeDelay;
         /// @dev Seconds that an ERC-721 vault waits after its commit; see {voidDuplicate}.
         uint64 maturity;
+        /// @dev A {Transfers}, whose code runs here for ever; zero for a deployment without transfers.
+        address transfersCode;
     }
+
+    /// @notice The address of the transfers' code has no code.
+    error TransfersWithoutCode(address transfersCode);
+
+    /// @dev Bit b is set when a selector of {ITransfers} begins with the byte b.
+    uint256 private constant TRANSFERS_BYTES = (1 << uint8(bytes1(ITransfers.commitTransferBatch.selector)))
+        | (1 << uint8(bytes1(ITransfers.withdrawTransferred.selector)))
+        | (1 << uint8(bytes1(ITransfers.verifyTransferred.selector)))
+        | (1 << uint8(bytes1(ITransfers.isSpent.selector)))
+        | (1 << uint8(bytes1(ITransfers.approveTransfers.selector)))
+        | (1 << uint8(bytes1(ITransfers.approvedAt.selector)))
+        | (1 << uint8(bytes1(ITransfers.authorizeSession.selector)))
+        | (1 << uint8(bytes1(ITransfers.revokeSession.selector)))
+        | (1 << uint8(bytes1(ITransfers.session.selector)));
 
     /// @dev A contract that lends only its code. The constructor creates it, and nothing can replace it. Both have the
     /// same storage layout; a test compares them.
     address private immutable _administration;
+    /// @dev The same of a {Transfers}, which somebody has deployed before.
+    address private immutable _transfers;
 
-    constructor(Config memory config) EIP712("Mintmark", "1") Withdrawals(config.maturity) {
-        _administration = address(new Administration(config.changeDelay));
+    constructor(Config memory config) Withdrawals(config.maturity) {
+        address transfers = config.transfersCode;
+        if (transfers != address(0) && transfers.code.length == 0) revert TransfersWithoutCode(transfers);
+        _transfers = transfers;
+        _administration = address(new Administration(config.changeDelay, transfers));
         _grantFirst(0, config.admin);
         _grantFirst(GUARDIAN, config.guardian);
         _grantFirst(OPERATOR, config.operator);
         _setCommittee(config.committee, config.threshold, 0);
     }
 
-    /// @notice Runs every other function of {IStateCommitment} with the code of {Administration} on this contract's
-    /// storage, and returns its answer. It takes no ether, and reverts when neither contract has the function.
+    /// @notice Runs every other function of {IStateCommitment} on this contract's storage, those of {ITransfers} with the
+    /// code of {Transfers} and all others with the code of {Administration}, and returns the answer. It takes no ether,
+    /// and reverts when no code has the function.
     // solhint-disable-next-line no-complex-fallback
     fallback() external {
-        address code = _administration;
+        address code = _transfers != address(0) && _isOfTransfers(msg.sig) ? _transfers : _administration;
         assembly ("memory-safe") {
             let free := mload(0x40)
             calldatacopy(free, 0, calldatasize())
@@ -54,6 +76,16 @@ contract StateCommitment is Commits {
             if iszero(done) { revert(free, returndatasize()) }
             return(free, returndatasize())
         }
+    }
+
+    /// @dev The first look is at the selector's first byte alone, so that other functions pay hardly anything for it.
+    function _isOfTransfers(bytes4 selector) private pure returns (bool) {
+        if ((TRANSFERS_BYTES >> uint8(bytes1(selector))) & 1 == 0) return false;
+        return selector == ITransfers.commitTransferBatch.selector || selector == ITransfers.withdrawTransferred.selector
+            || selector == ITransfers.verifyTransferred.selector || selector == ITransfers.isSpent.selector
+            || selector == ITransfers.approveTransfers.selector || selector == ITransfers.approvedAt.selector
+            || selector == ITransfers.authorizeSession.selector || selector == ITransfers.revokeSession.selector
+            || selector == ITransfers.session.selector;
     }
 
     /// @dev Here for the usual vaults, by the {Administration} for the others, whose code would not fit.

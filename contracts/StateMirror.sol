@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ICommittee} from "./interfaces/ICommittee.sol";
 import {Growth, IStateMirror, MirrorBatch, MirrorStep, StateRoots} from "./interfaces/IStateMirror.sol";
 import {ICommits} from "./interfaces/ICommits.sol";
@@ -47,11 +46,7 @@ contract StateMirror is IStateMirror, Committee, AssetRegistry, VaultRecords, Ca
     uint64 private _epoch;
     mapping(uint64 sequence => MirrorStep) private _steps;
 
-    constructor(Config memory config)
-        EIP712("Mintmark", "1")
-        Committee(config.changeDelay)
-        Withdrawals(config.maturity)
-    {
+    constructor(Config memory config) Committee(config.changeDelay) Withdrawals(config.maturity) {
         _grantRole(DEFAULT_ADMIN_ROLE, config.admin);
         if (config.sourceChainId == block.chainid) revert SourceOnThisChain();
         sourceChainId = config.sourceChainId;
@@ -116,6 +111,11 @@ contract StateMirror is IStateMirror, Committee, AssetRegistry, VaultRecords, Ca
         return stepCount;
     }
 
+    /// @dev Only the source orders transfers, and only those of its own chain's tokens.
+    function _isTransferable(address) internal pure override returns (bool) {
+        return false;
+    }
+
     /// @dev The source checks consents at each commit. So the registry of a mirror keeps no issuers.
     function _onRegistered(uint64, uint256, bool) internal override {} // solhint-disable-line no-empty-blocks
 
@@ -135,6 +135,6 @@ contract StateMirror is IStateMirror, Committee, AssetRegistry, VaultRecords, Ca
         bytes32 message = Messages.mirroredState(
             sourceChainId, sourceContract, state.countValidium, state.countRollup, reached, epoch
         );
-        Attestation.check(attestation, _committeeHash, epoch, _hashTypedDataV4(message));
+        Attestation.check(attestation, _committeeHash, epoch, _digestOf(message));
     }
 }

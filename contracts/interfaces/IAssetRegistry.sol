@@ -15,6 +15,8 @@ interface IAssetRegistry {
         uint256 quantum,
         BlobScheme scheme
     );
+    /// @notice Comes behind {AssetRegistered}: owners can transfer vaults of the asset.
+    event AssetTransferable(uint256 indexed assetType, uint64 indexed chainId);
 
     /// @notice The standard, the chain or the token is missing.
     error AssetInvalid(Standard standard, uint64 chainId, address token);
@@ -56,4 +58,8 @@ interface IAssetRegistry {
         external
         view
         returns (Standard standard, address token, uint256 quantum, BlobScheme scheme, uint64 since);
+
+    /// @notice Whether owners can transfer vaults of the asset, for ever. The token said so by `transferable()` when it was
+    /// registered. Never for a token of another chain, nor on a mirror, nor where {IHistory-transfersCode} is zero.
+    function isTransferable(uint64 chainId, uint256 assetType) external view returns (bool);
 }

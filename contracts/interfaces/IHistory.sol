@@ -17,6 +17,9 @@ interface IHistory {
     function stateRoot(Mode mode) external view returns (bytes32);
     /// @notice One hash over both roots and counts, this chain and this contract.
     function stateCommitment() external view returns (bytes32);
+    /// @notice The contract whose code runs the functions of {ITransfers} here. Nothing can replace it. Zero: this
+    /// deployment has no transfers.
+    function transfersCode() external view returns (address);
     /// @notice ERC-721 is available from 4, ERC-20 and ERC-1155 from 5.
     function engineVersion() external pure returns (uint256);
 }

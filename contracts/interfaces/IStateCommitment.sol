@@ -8,6 +8,7 @@ import {ICommittee} from "./ICommittee.sol";
 import {IHistory} from "./IHistory.sol";
 import {IIssuers} from "./IIssuers.sol";
 import {IOperatorRoles} from "./IOperatorRoles.sol";
+import {ITransfers} from "./ITransfers.sol";
 import {IVaultProofs} from "./IVaultProofs.sol";
 import {IWithdrawals} from "./IWithdrawals.sol";
 
@@ -18,6 +19,7 @@ import {IWithdrawals} from "./IWithdrawals.sol";
 interface IStateCommitment is // solhint-disable-line no-empty-blocks
     ICommits,
     IWithdrawals,
+    ITransfers,
     IHistory,
     IVaultProofs,
     ICancellations,

@@ -33,7 +33,8 @@ interface IVaultProofs {
     /// @notice Hash of the header of a batch; zero when it has not been committed.
     function batchHeaderHash(Mode mode, uint64 batchNumber) external view returns (bytes32);
 
-    /// @notice Reverts unless the vault is in the committed state.
+    /// @notice Reverts unless the vault is in the committed state. Reverts with {IWithdrawals-VaultSpent} when owners can
+    /// transfer the asset and a record spends the vault: {ITransfers-verifyTransferred} tells who owns it.
     /// @return withdrawnAmount Quantized units withdrawn so far; 1 for a voided ERC-721.
     function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path)
         external

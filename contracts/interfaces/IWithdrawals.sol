@@ -38,6 +38,8 @@ interface IWithdrawals {
     /// @notice `mintFor` reverted. `reason` is the first 256 bytes of its error.
     error TokenRefused(address token, bytes reason);
     error NotSelf();
+    /// @notice A committed record spends the vault. {ITransfers-withdrawTransferred} pays the owner that it has.
+    error VaultSpent(uint64 vaultId);
     /// @notice Item `index` of all items would get less gas than `itemGas`.
     error GasTooLow(uint256 index);
     /// @notice An item needs at least `MIN_ITEM_GAS`.

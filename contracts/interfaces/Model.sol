@@ -97,4 +97,36 @@ struct WithdrawalTerms {
     BlobScheme scheme;
     /// @dev Base units of one quantized unit.
     uint256 quantum;
+    /// @dev Whether owners can transfer vaults of the asset, so that a vault may be spent.
+    bool transferable;
+}
+
+/// @dev One item of the EIP-712 message `Transfers`.
+struct Transfer {
+    uint64 vaultId;
+    /// @dev Units of the payee; 0 for the whole rest.
+    uint64 amount;
+    /// @dev The payee; the zero address burns.
+    address to;
+}
+
+/// @dev A committed record, as its batch binds it, and its proof; docs/protocol.md 10.
+struct Hop {
+    /// @dev The vault that the record makes: its place is the leaf's.
+    uint64 outId;
+    /// @dev 0 the payee's vault, 1 the change of a split.
+    uint8 part;
+    /// @dev Units of the payee; 0 for the whole rest.
+    uint64 amount;
+    /// @dev The payee; the zero address burns.
+    address to;
+    uint40 deadline;
+    /// @dev EIP-712's hash of all transfers of the group.
+    bytes32 list;
+    /// @dev 65 bytes, or none for an approved group.
+    bytes signature;
+    /// @dev Of the transfer batch.
+    BatchHeader header;
+    /// @dev From the leaf upwards, as many as the height of the batch's tree.
+    bytes32[] siblings;
 }

@@ -6,6 +6,14 @@ library Messages {
     bytes32 private constant VALIDIUM_BATCH_TYPEHASH = keccak256(
         "ValidiumBatch(bytes32 history,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)"
     );
+    bytes32 private constant TRANSFER_BATCH_TYPEHASH = keccak256(
+        "TransferBatch(bytes32 history,uint64 batchNumber,bytes32 batchRoot,uint32 vaultCount,bytes32 dataHash,uint64 epoch)"
+    );
+    bytes32 private constant TRANSFERS_TYPEHASH = keccak256(
+        "Transfers(Transfer[] transfers,uint64 deadline)Transfer(uint64 vaultId,uint64 amount,address to)"
+    );
+    bytes32 private constant SESSION_TYPEHASH =
+        keccak256("Session(address owner,address key,uint64 until,uint64 limit,uint256 assetType)");
     bytes32 private constant MIRRORED_STATE_TYPEHASH = keccak256(
         "MirroredState(uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch)"
     );
@@ -24,19 +32,27 @@ library Messages {
     /// after one history only.
     function validiumBatch(
         bytes32 history, uint256 batchNumber, bytes32 batchRoot, uint256 vaultCount, bytes32 dataHash, uint256 epoch
-    ) internal pure returns (bytes32 hash) {
-        bytes32 typeHash = VALIDIUM_BATCH_TYPEHASH;
-        assembly ("memory-safe") {
-            let free := mload(0x40)
-            mstore(free, typeHash)
-            mstore(add(free, 0x20), history)
-            mstore(add(free, 0x40), batchNumber)
-            mstore(add(free, 0x60), batchRoot)
-            mstore(add(free, 0x80), vaultCount)
-            mstore(add(free, 0xa0), dataHash)
-            mstore(add(free, 0xc0), epoch)
-            hash := keccak256(free, 0xe0)
-        }
+    ) internal pure returns (bytes32) {
+        return _batch(VALIDIUM_BATCH_TYPEHASH, history, batchNumber, batchRoot, vaultCount, dataHash, epoch);
+    }
+
+    /// @notice A member states that it has checked every record of the batch. The message is valid after one history
+    /// only.
+    function transferBatch(
+        bytes32 history, uint256 batchNumber, bytes32 batchRoot, uint256 vaultCount, bytes32 dataHash, uint256 epoch
+    ) internal pure returns (bytes32) {
+        return _batch(TRANSFER_BATCH_TYPEHASH, history, batchNumber, batchRoot, vaultCount, dataHash, epoch);
+    }
+
+    /// @notice An owner gives vaults away.
+    /// @param list The hash of the message's array.
+    function transfers(bytes32 list, uint64 deadline) internal pure returns (bytes32) {
+        return keccak256(abi.encode(TRANSFERS_TYPEHASH, list, deadline));
+    }
+
+    /// @notice An owner lets a key transfer.
+    function session(address owner, address key, uint64 until, uint64 limit, uint256 assetType) internal pure returns (bytes32) {
+        return keccak256(abi.encode(SESSION_TYPEHASH, owner, key, until, limit, assetType));
     }
 
     /// @notice A member states that this state is final on the source. The domain is the mirror's.
@@ -96,5 +112,21 @@ library Messages {
             entriesHash := keccak256(hashes, sub(hash, hashes))
         }
         return keccak256(abi.encode(WITHDRAWAL_LIST_TYPEHASH, entriesHash, recipient, deadline));
+    }
+
+    function _batch(
+        bytes32 typeHash, bytes32 history, uint256 batchNumber, bytes32 batchRoot, uint256 vaultCount, bytes32 dataHash, uint256 epoch
+    ) private pure returns (bytes32 hash) {
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            mstore(free, typeHash)
+            mstore(add(free, 0x20), history)
+            mstore(add(free, 0x40), batchNumber)
+            mstore(add(free, 0x60), batchRoot)
+            mstore(add(free, 0x80), vaultCount)
+            mstore(add(free, 0xa0), dataHash)
+            mstore(add(free, 0xc0), epoch)
+            hash := keccak256(free, 0xe0)
+        }
     }
 }

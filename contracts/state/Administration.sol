@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {IHistory} from "../interfaces/IHistory.sol";
 import {Mode, Vault} from "../interfaces/Model.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
@@ -11,6 +10,11 @@ import {Committee} from "./Committee.sol";
 import {Issuers} from "./Issuers.sol";
 import {VaultRecords} from "./VaultRecords.sol";
 
+/// @dev What a token says once, when it is registered.
+interface ITransferable {
+    function transferable() external view returns (bool);
+}
+
 /// @title What the settlement contract does apart from commits and withdrawals: who may act, which assets there are,
 /// which duplicate is void, what an owner cancels, what the state is, and whether blobs hold a vault.
 /// @dev Its code runs on the settlement contract's storage, and nothing can replace it. Both together would be larger
@@ -19,7 +23,12 @@ contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
     /// @inheritdoc IHistory
     uint256 public constant MAX_ROLLUP_VAULTS = ROLLUP_VAULTS;
 
-    constructor(uint64 changeDelay) EIP712("Mintmark", "1") Committee(changeDelay) {}
+    /// @inheritdoc IHistory
+    address public immutable transfersCode;
+
+    constructor(uint64 changeDelay, address transfersCode_) Committee(changeDelay) {
+        transfersCode = transfersCode_;
+    }
 
     /// @inheritdoc IHistory
     function engineVersion() external pure returns (uint256) {
@@ -53,6 +62,13 @@ contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
         return StateProof.stateCommitment(
             uint64(block.chainid), address(this), stateRoot(Mode.Validium), stateRoot(Mode.ZkRollup), validium, rollup
         );
+    }
+
+    /// @dev A token without an answer of this form says no.
+    function _isTransferable(address token) internal view override returns (bool) {
+        if (transfersCode == address(0)) return false;
+        (bool answered, uint256 yes) = _ask(token, abi.encodeCall(ITransferable.transferable, ()));
+        return answered && yes == 1;
     }
 
     /// @notice {BlobVaults-opened}; it reads no storage.

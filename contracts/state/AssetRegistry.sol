@@ -38,6 +38,7 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
         if (standard == Standard.None || token == address(0) || chainId == 0) revert AssetInvalid(standard, chainId, token);
         bool fungible = standard == Standard.ERC20;
         bool isFirst;
+        bool transferable;
         if (quantum == 0 || quantum >= 1 << 128 || (!fungible && quantum != 1)) revert QuantumInvalid(quantum);
         assetType = AssetEncoding.assetType(standard, token, quantum);
         if (_assets[chainId][assetType].standard != Standard.None) revert AssetAlreadyRegistered(chainId, token, assetType);
@@ -46,14 +47,21 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
             bool differs = first != 0 && (!fungible || _assets[chainId][first].standard != standard);
             if (differs) revert AssetAlreadyRegistered(chainId, token, first);
             _requireConforming(standard, token, quantum, scheme);
+            transferable = _isTransferable(token);
             isFirst = first == 0;
             if (isFirst) _firstOf[token] = assetType;
         } else if (scheme != BlobScheme.Imx) {
             revert SchemeMismatch(token, BlobScheme.Imx);
         }
-        _assets[chainId][assetType] = Asset(token, standard, scheme, _nextSequence(), uint128(quantum));
+        _assets[chainId][assetType] = Asset(token, standard, scheme, _nextSequence(), transferable, uint128(quantum));
         _onRegistered(chainId, assetType, isFirst);
         emit AssetRegistered(assetType, chainId, token, standard, quantum, scheme);
+        if (transferable) emit AssetTransferable(assetType, chainId);
+    }
+
+    /// @inheritdoc IAssetRegistry
+    function isTransferable(uint64 chainId, uint256 assetType) external view returns (bool) {
+        return _assets[chainId][assetType].transferable;
     }
 
     /// @inheritdoc IAssetRegistry
@@ -68,6 +76,9 @@ abstract contract AssetRegistry is IAssetRegistry, VaultState {
 
     /// @dev Sequence of the next batch that becomes known here.
     function _nextSequence() internal view virtual returns (uint64);
+
+    /// @dev Whether owners may transfer vaults of the token's assets, by the token's word.
+    function _isTransferable(address token) internal view virtual returns (bool);
 
     /// @param isFirst Whether this is the first asset of a contract of this chain.
     function _onRegistered(uint64 chainId, uint256 assetType, bool isFirst) internal virtual;

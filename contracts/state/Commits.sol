@@ -4,19 +4,17 @@ pragma solidity 0.8.37;
 import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {ICommits} from "../interfaces/ICommits.sol";
 import {Mode} from "../interfaces/Model.sol";
-import {Attestation} from "../libraries/Attestation.sol";
 import {BatchData} from "../libraries/BatchData.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Consents} from "../libraries/Consents.sol";
 import {Manifest} from "../libraries/Manifest.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {Roles} from "./Roles.sol";
-import {SettlementState} from "./SettlementState.sol";
+import {Appending} from "./Appending.sol";
 import {Withdrawals} from "./Withdrawals.sol";
 
 /// @title The append-only state: one incremental Merkle tree of batches per mode.
-abstract contract Commits is Roles, SettlementState, Withdrawals, ICommits {
+abstract contract Commits is Appending, Withdrawals, ICommits {
     uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
     /// @dev Most gas that an issuer's wallet contract can use in a commit.
     uint256 private constant CONSENT_GAS = 100_000;
@@ -28,9 +26,7 @@ abstract contract Commits is Roles, SettlementState, Withdrawals, ICommits {
 
     /// @inheritdoc ICommits
     function commitRollupBatch(bytes32 previous, bytes calldata consents, uint64 batchNumber, bytes calldata data) external {
-        // This is no authentication. Only the sender of the transaction has the data in the transaction's input.
-        // solhint-disable-next-line avoid-tx-origin
-        if (msg.sender != tx.origin || msg.sender.code.length != 0) revert NotPlainAccount(msg.sender);
+        _requirePlainAccount();
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
         bytes calldata assets = BatchData.assets(data);
         (uint256[] memory terms, uint256 issued) = _termsOf(assets);
@@ -57,7 +53,8 @@ abstract contract Commits is Roles, SettlementState, Withdrawals, ICommits {
         uint256 leftOut = _leftOut(Mode.Validium, batchNumber, content, assets, terms, issued, consents);
         bytes32 batchRoot = _batchRoot(Mode.Validium, assets, 0, content);
         if (vaultCount == 0 || vaultCount > MAX_BATCH_VAULTS) revert VaultCountInvalid(vaultCount);
-        _checkAttestation(previous, batchNumber, batchRoot, vaultCount, dataHash, uint64(head >> EPOCH), attestation);
+        uint64 epoch = uint64(head >> EPOCH);
+        _checkAttestation(Messages.validiumBatch(previous, batchNumber, batchRoot, vaultCount, dataHash, epoch), epoch, attestation);
         if (leftOut != 0) batchRoot = _batchRoot(Mode.Validium, assets, leftOut, content);
         _append(head, previous, Mode.Validium, batchNumber, batchRoot, vaultCount, dataHash);
     }
@@ -75,22 +72,6 @@ abstract contract Commits is Roles, SettlementState, Withdrawals, ICommits {
         uint256 leftOut = _leftOut(Mode.ZkRollup, batchNumber, content, assets, terms, issued, consents);
         bytes32 batchRoot = BlobVaults.batchRoot(Manifest.root(assets, leftOut), content);
         _append(head, previous, Mode.ZkRollup, batchNumber, batchRoot, vaultCount, content);
-    }
-
-    function _beforeCommit(bytes32 previous, Mode mode, uint64 batchNumber)
-        private
-        view
-        onlyOperator
-        returns (uint256 head)
-    {
-        head = _head;
-        if ((head >> PAUSED) & 1 == 1) revert CommittingPaused();
-        uint64 expected = uint32(head >> (uint256(mode) << 5));
-        if (batchNumber != expected) revert BatchNumberMismatch(expected, batchNumber);
-        // With numbers alone, two operators with different histories could commit in turns.
-        if (previous != _history) revert HistoryMismatch(_history, previous);
-        // The last leaf stays empty, so that the frontier always fits and a count is unambiguous.
-        if (batchNumber == type(uint32).max) revert StateFull();
     }
 
     /// @return terms The registry's word of each asset of the manifest; see {_termsAt}.
@@ -136,48 +117,12 @@ abstract contract Commits is Roles, SettlementState, Withdrawals, ICommits {
         Mode mode, uint64 batchNumber, bytes32 content, address issuer, bytes32 assetsHash, bytes calldata signature
     ) private view returns (bool) {
         if (issuer == address(0)) return false;
-        bytes32 digest = _hashTypedDataV4(Messages.issuerConsent(uint8(mode), batchNumber, content, assetsHash));
+        bytes32 digest = _digestOf(Messages.issuerConsent(uint8(mode), batchNumber, content, assetsHash));
         return _signed(issuer, digest, signature, CONSENT_GAS);
     }
 
     function _batchRoot(Mode mode, bytes calldata assets, uint256 leftOut, bytes32 content) private pure returns (bytes32) {
         if (content == 0) revert BatchRootZero();
         return Manifest.batchRoot(uint8(mode), Manifest.root(assets, leftOut), content);
-    }
-
-    /// @dev Reverts unless the present committee has signed the batch after this history.
-    function _checkAttestation(
-        bytes32 previous,
-        uint64 batchNumber,
-        bytes32 batchRoot,
-        uint32 vaultCount,
-        bytes32 dataHash,
-        uint64 epoch,
-        bytes calldata attestation
-    ) private view {
-        bytes32 digest =
-            _hashTypedDataV4(Messages.validiumBatch(previous, batchNumber, batchRoot, vaultCount, dataHash, epoch));
-        Attestation.check(attestation, _committeeHash, epoch, digest);
-    }
-
-    function _append(
-        uint256 head, bytes32 previous, Mode mode, uint64 batchNumber, bytes32 batchRoot, uint32 vaultCount, bytes32 dataHash
-    ) private {
-        unchecked {
-            uint64 committedAt = uint64(block.timestamp);
-            uint64 sequence = uint64(head >> SEQUENCE);
-            _headers[mode][batchNumber] = StateProof.headerHash(batchRoot, vaultCount, committedAt, sequence);
-            bytes32 root = StateProof.stateLeaf(batchNumber, vaultCount, dataHash, batchRoot);
-            _history = StateProof.nextHistory(previous, mode, root);
-            // The new leaf completes one subtree for each trailing 1 bit of its position. Only the root of the largest
-            // one is kept.
-            bytes32[32] storage frontier = _frontier[uint8(mode)];
-            uint256 h;
-            for (; (batchNumber >> h) & 1 == 1; ++h) root = StateProof.node(frontier[h], root);
-            frontier[h] = root;
-            // No count overflows into its neighbour: {_beforeCommit} stops each one at 2^32 - 1.
-            _head = head + (1 << (uint256(mode) << 5)) + (1 << SEQUENCE);
-            emit BatchCommitted(mode, batchNumber, batchRoot, vaultCount, dataHash, committedAt, sequence);
-        }
     }
 }

@@ -2,14 +2,13 @@
 pragma solidity 0.8.37;
 
 import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
-import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ICommittee} from "../interfaces/ICommittee.sol";
 import {DelayTooLong, MAX_DELAY} from "../interfaces/Model.sol";
 import {CommitteeState} from "./CommitteeState.sol";
 import {GUARDIAN} from "./Roles.sol";
 
 /// @title How the committee is replaced.
-abstract contract Committee is ICommittee, AccessControl, EIP712, CommitteeState {
+abstract contract Committee is ICommittee, AccessControl, CommitteeState {
     bytes32 public constant GUARDIAN_ROLE = GUARDIAN;
 
     /// @inheritdoc ICommittee

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {ICommittee} from "../interfaces/ICommittee.sol";
 import {Attestation} from "../libraries/Attestation.sol";
 
 /// @title The data availability committee: k of n plain accounts, kept as one hash.
-abstract contract CommitteeState is EIP712 {
+abstract contract CommitteeState {
     bytes32 internal _committeeHash;
     bytes32 internal _scheduledCommittee;
     uint64 internal _committeeActiveFrom;

@@ -14,6 +14,17 @@ abstract contract SettlementState is CommitteeState, VaultState {
         uint64 activeFrom;
     }
 
+    /// @dev A key that may transfer an owner's vaults. Each time is written once.
+    struct Session {
+        uint64 authorizedAt;
+        uint64 until;
+        uint64 revokedAt;
+        /// @dev Most quantized units of one record.
+        uint64 limit;
+        /// @dev Zero for every asset.
+        uint256 assetType;
+    }
+
     uint256 internal constant SEQUENCE = 64;
     uint256 internal constant EPOCH = 128;
     uint256 internal constant PAUSED = 192;
@@ -35,6 +46,9 @@ abstract contract SettlementState is CommitteeState, VaultState {
     bytes32[32][2] internal _frontier;
 
     bytes32 internal _history;
+
+    mapping(address owner => mapping(address key => Session)) internal _sessions;
+    mapping(address owner => mapping(bytes32 digest => uint64)) internal _approvedAt;
 
     /// @dev The word of an asset, with its token's issuer. Zero when nobody registered the asset.
     function _termsAt(uint64 chainId, uint256 assetType) internal view returns (uint256 terms) {

@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
-import {BatchHeader, Mode, Vault, VaultPath} from "../interfaces/Model.sol";
+import {BatchHeader, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {VaultState} from "./VaultState.sol";
@@ -47,6 +47,15 @@ abstract contract VaultProofs is VaultState {
         returns (bool)
     {
         return BlobVaults.opened(vault, assetIndex, batch, path);
+    }
+
+    function _withdrawnOf(uint64 vaultId, Standard standard) internal view returns (uint64) {
+        if (standard == Standard.ERC721) return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
+        return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
+    }
+
+    function _isSpent(uint64 vaultId) internal view returns (bool) {
+        return (_spent[vaultId >> 8] >> (vaultId & 0xff)) & 1 == 1;
     }
 
     function _take(uint64 vaultId) internal {

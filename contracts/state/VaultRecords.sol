@@ -2,6 +2,7 @@
 pragma solidity 0.8.37;
 
 import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
+import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {BatchHeader, BlobScheme, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {VaultProofs} from "./VaultProofs.sol";
@@ -44,13 +45,14 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
     /// @inheritdoc IVaultProofs
     function verifyVault(Vault calldata vault, BatchHeader calldata header, VaultPath calldata path) external view returns (uint64) {
         _prove(vault, header, path);
-        return withdrawn(vault.vaultId, _assets[vault.chainId][vault.assetType].standard);
+        Asset storage found = _assets[vault.chainId][vault.assetType];
+        if (found.transferable && _isSpent(vault.vaultId)) revert IWithdrawals.VaultSpent(vault.vaultId);
+        return _withdrawnOf(vault.vaultId, found.standard);
     }
 
     /// @inheritdoc IVaultProofs
-    function withdrawn(uint64 vaultId, Standard standard) public view returns (uint64) {
-        if (standard == Standard.ERC721) return uint64((_taken[vaultId >> 8] >> (vaultId & 0xff)) & 1);
-        return uint64(_withdrawn[vaultId >> 2] >> ((vaultId & 3) << 6));
+    function withdrawn(uint64 vaultId, Standard standard) external view returns (uint64) {
+        return _withdrawnOf(vaultId, standard);
     }
 
     function _sameToken(BlobScheme scheme, bytes calldata a, bytes calldata b) private pure returns (bool) {

@@ -11,6 +11,7 @@ abstract contract VaultState {
         BlobScheme scheme;
         /// @dev Vaults of earlier batches do not count.
         uint64 since;
+        bool transferable;
         uint128 quantum;
     }
 
@@ -23,6 +24,8 @@ abstract contract VaultState {
     mapping(uint256 word => uint256 bits) internal _taken;
     /// @dev ERC-20, ERC-1155: 64 bits for each vault.
     mapping(uint256 word => uint256 amounts) internal _withdrawn;
+    /// @dev One bit for each vault: whether a committed record spends it. No bit is ever cleared.
+    mapping(uint256 word => uint256 bits) internal _spent;
     mapping(address signer => mapping(bytes32 digest => bool)) internal _cancelled;
     /// @dev One bit for each vault: whether anyone has cancelled an authorization of it. Other vaults need no second
     /// read.

@@ -15,6 +15,7 @@ interface Artifact {
 /** The artifact of each deployed contract, below `artifacts`. */
 export const DEPLOYED = {
   StateCommitment: "contracts/StateCommitment.sol/StateCommitment",
+  Transfers: "contracts/state/Transfers.sol/Transfers",
   StateMirror: "contracts/StateMirror.sol/StateMirror",
   AdminTimeLock: "contracts/AdminTimeLock.sol/AdminTimeLock",
   MintableERC20: "contracts/tokens/MintableERC20.sol/MintableERC20",

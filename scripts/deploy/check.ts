@@ -151,6 +151,7 @@ async function gasHere(by: Deployer, plan: DeploymentPlan, earlier?: Deployment)
     const { multisig, settlement } = plan;
     if (multisig !== undefined)
       gas += await gasOf(by, "AdminTimeLock", [settlement.changeDelay, [multisig], [multisig]]);
+    if (settlement.transfers) gas += await gasOf(by, "Transfers", []);
     gas += await gasOf(by, "StateCommitment", settlementArgs(settlement));
   }
   gas += await gasOfTokens(by, plan.tokens, earlier?.tokens);

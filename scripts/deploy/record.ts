@@ -19,6 +19,8 @@ const settlementRecord = z.strictObject({
   threshold: z.int(),
   changeDelay: integer,
   maturity: integer,
+  /** The contract whose code runs transfers; absent in a deployment without them. */
+  transfersCode: address.optional(),
 });
 
 const tokenRecord = z.strictObject({

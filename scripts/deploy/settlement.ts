@@ -1,4 +1,4 @@
-import type { Address, Hex } from "viem";
+import { type Address, type Hex, zeroAddress } from "viem";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { isCodeOf, readArtifact } from "./artifact.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
@@ -17,6 +17,8 @@ export interface SettlementConfig {
   readonly changeDelay: bigint;
   /** Seconds. */
   readonly maturity: bigint;
+  /** Deploys the code of transfers too, for ever a part of the contract; default without. */
+  readonly transfers?: boolean;
 }
 
 /** Deploys the settlement contract. With an earlier record, verifies the recorded contract instead. */
@@ -29,12 +31,16 @@ export async function deploySettlement(
     await verifySettlement(by, earlier);
     return earlier;
   }
-  const { address, blockNumber, gasUsed } = await deployContract(by, "StateCommitment", settlementArgs(config));
+  const { transfers = false, ...terms } = config;
+  const code = transfers ? await deployContract(by, "Transfers", []) : undefined;
+  const args = settlementArgs(terms, code?.address);
+  const { address, blockNumber, gasUsed } = await deployContract(by, "StateCommitment", args);
   const record = {
     address,
     deployedAtBlock: blockNumber,
     gasUsed,
-    ...config,
+    ...terms,
+    ...(code && { transfersCode: code.address }),
     admin: lower(config.admin),
     guardian: lower(config.guardian),
     operator: lower(config.operator),
@@ -45,8 +51,8 @@ export async function deploySettlement(
 }
 
 /** The constructor's arguments. */
-export function settlementArgs(config: SettlementConfig): readonly unknown[] {
-  return [{ ...config, committee: ascending(config.committee) }];
+export function settlementArgs(config: SettlementConfig, transfersCode: Address = zeroAddress): readonly unknown[] {
+  return [{ ...config, committee: ascending(config.committee), transfersCode }];
 }
 
 /** Members in lower case and in the contracts' order. */
@@ -64,6 +70,15 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
       `${address} on chain ${by.chainId} is not this version's StateCommitment. Remove the deployment record to deploy anew.`,
     );
   }
+  const { transfersCode } = record;
+  if (
+    transfersCode &&
+    !isCodeOf(await readArtifact("Transfers"), await by.client.getCode({ address: transfersCode }))
+  ) {
+    throw new Error(
+      `${transfersCode} on chain ${by.chainId} is not this version's Transfers. Do not use the contract.`,
+    );
+  }
   const read = (functionName: string, args: readonly unknown[] = []) =>
     by.client.readContract({ abi: artifact.abi, address, functionName, args });
   const role = async (name: string, account: Address) => read("hasRole", [await read(name), account]);
@@ -74,6 +89,7 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
     ["admin role", await role("DEFAULT_ADMIN_ROLE", record.admin), true],
     ["guardian role", await role("GUARDIAN_ROLE", record.guardian), true],
     ["operator role", await role("OPERATOR_ROLE", record.operator), true],
+    ["transfersCode", lower((await read("transfersCode")) as Address), transfersCode ?? zeroAddress],
     ["committee", committee, committeeHash(epoch, { threshold: record.threshold, members: record.committee })],
   ];
   for (const [what, found, expected] of checks) {

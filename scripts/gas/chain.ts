@@ -49,6 +49,7 @@ export async function openGasChain() {
     threshold: THRESHOLD,
     changeDelay: 604_800n,
     maturity: 0n,
+    transfersCode: (await viem.deployContract("Transfers")).address,
   };
   const state = await viem.deployContract("StateCommitment", [config]);
   const roles = [operator, state.address, zeroAddress] as const;
@@ -95,6 +96,7 @@ export async function openGasChain() {
     client,
     gasOf,
     state,
+    transfersCode: config.transfersCode,
     settlement: { chainId: CHAIN_ID, contract: state.address },
     tokens: { coin, card, item },
     types: { erc20: erc20.type, erc721: erc721.type, erc1155: erc1155.type, issued: issued.type },

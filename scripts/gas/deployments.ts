@@ -10,7 +10,7 @@ const COMMITTEE = 5;
 
 /** The one-time costs of setting up, and the sizes of the contracts. */
 export async function deploymentSection(): Promise<Section> {
-  const { client, state, tokens, registrationGas, viem } = await openGasChain();
+  const { client, state, transfersCode, tokens, registrationGas, viem } = await openGasChain();
   const admin = account("administrator").address;
   const mirror = await viem.deployContract("StateMirror", [
     {
@@ -36,6 +36,7 @@ export async function deploymentSection(): Promise<Section> {
     (
       [
         ["StateCommitment", "contracts/StateCommitment.sol", state.address],
+        ["Transfers", "contracts/state/Transfers.sol", transfersCode],
         ["StateMirror", "contracts/StateMirror.sol", mirror.address],
         ["AdminTimeLock", "contracts/AdminTimeLock.sol", lock.address],
         ["MintableERC20", "contracts/tokens/MintableERC20.sol", tokens.coin.address],

@@ -4,6 +4,7 @@ import type { Section } from "./measurement.ts";
 import { mirrorSection } from "./mirror.ts";
 import { plainSection } from "./plain.ts";
 import { rollupSection } from "./rollup.ts";
+import { transferSection } from "./transfers.ts";
 import { validiumSection } from "./validium.ts";
 import { openingSection, withdrawalSection } from "./withdrawals.ts";
 
@@ -16,6 +17,7 @@ export async function measureGas(): Promise<Section[]> {
     await validiumSection(),
     await withdrawalSection(plain),
     await openingSection(),
+    await transferSection(),
     await mirrorSection(),
     plain.section,
     await deploymentSection(),

@@ -1,5 +1,6 @@
+import { getAddress, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { CHANGE_DELAY, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
+import { assetOf, CHANGE_DELAY, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
 
@@ -32,6 +33,25 @@ describe("a fresh settlement contract", () => {
     expect(await state.read.hasRole([await state.read.DEFAULT_ADMIN_ROLE(), deployer?.account.address ?? other])).toBe(
       false,
     );
+  });
+
+  it("has transfers where it is deployed with their code, and none where it is not", async () => {
+    const { state, config, viem } = d;
+    expect(await state.read.transfersCode()).toBe(getAddress(config.transfersCode));
+    const without = await viem.deployContract("StateCommitment", [{ ...config, transfersCode: zeroAddress }]);
+    expect(await without.read.transfersCode()).toBe(zeroAddress);
+    await expect(without.read.isSpent([1n])).rejects.toThrow("reverted");
+    const token = await viem.deployContract("TransferableToken", [STANDARD.erc721, 0, without.address, zeroAddress]);
+    const { assetType } = assetOf("erc721", token.address);
+    for (const [contract, expected] of [
+      [without, false],
+      [state, true],
+    ] as const) {
+      await contract.write.registerAsset([STANDARD.erc721, 31_337n, token.address, 1n, SCHEME.mintmark]);
+      expect(await contract.read.isTransferable([31_337n, BigInt(assetType)])).toBe(expected);
+    }
+    const nowhere = { ...config, transfersCode: config.admin };
+    await expect(viem.deployContract("StateCommitment", [nowhere])).rejects.toThrow("TransfersWithoutCode");
   });
 
   it("is not deployed with a delay above 30 days", async () => {

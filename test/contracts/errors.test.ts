@@ -13,9 +13,18 @@ import {
 import { beforeEach, describe, expect, it } from "vitest";
 import type { IStateCommitment$Type } from "../../artifacts/contracts/interfaces/IStateCommitment.sol/artifacts.js";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
-import { commitRollup, commitValidium, entry, proofOf, provenArgs, sealedRoot } from "./fixture/batches.ts";
+import {
+  type CommittedBatch,
+  commitRollup,
+  commitValidium,
+  entry,
+  proofOf,
+  provenArgs,
+  sealedRoot,
+} from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
 import { assetOf, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import { commitTransfers, exitArgs, give, hopOf, LATER, registerTransferable } from "./fixture/transfers.ts";
 import {
   BY_CALLER,
   batchArgs,
@@ -72,6 +81,16 @@ const withdrawCoins = async (d: Deployment, change: Partial<Request>) =>
   withdraw(d, request(await commitRollup(d, [coins(d), coins(d)]), 0, change));
 const withdrawLeaf = async (d: Deployment, slot: ReturnType<typeof entry>) =>
   withdraw(d, request(await commitValidium(d, [slot]), 0));
+/** Five coins that can be transferred, committed. */
+const committedCoins = async (d: Deployment) =>
+  commitRollup(d, [entry(await registerTransferable(d, "erc20"), ownerOf(d), "", 5n)]);
+/** A record of the batch's first vault, signed by nobody. */
+const moved = async (d: Deployment, { vaults }: CommittedBatch) => {
+  const transfers = [give(vaults[0]?.vaultId ?? 0n, first)];
+  return hopOf(await commitTransfers(d, [{ transfers, deadline: LATER, signature: "0x" }]), 0);
+};
+const session = (d: Deployment, limit = 1n) =>
+  d.state.write.authorizeSession([ownerOf(d), first, LATER, limit, 0n, "0x"], by(d, "owner"));
 const [first, second] = [
   "0x0000000000000000000000000000000000000001",
   "0x0000000000000000000000000000000000000002",
@@ -196,6 +215,29 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   GasTooLow: async (d) => {
     const asked = request(await commitRollup(d, [coins(d)]), 0);
     return d.state.write.withdrawBatch(batchArgs([asked]), { ...by(d, "owner"), gas: 500_000n });
+  },
+  NotTransferable: async (d) =>
+    d.state.write.withdrawTransferred(exitArgs(await commitRollup(d, [coins(d)]), 0), by(d, "owner")),
+  TransferInvalid: async (d) => {
+    const batch = await committedCoins(d);
+    return d.state.write.withdrawTransferred(exitArgs(batch, 0, { hops: [await moved(d, batch)] }), by(d, "owner"));
+  },
+  VaultSpent: async (d) => {
+    const batch = await committedCoins(d);
+    await moved(d, batch);
+    return withdraw(d, request(batch, 0));
+  },
+  Spent: async (d) => {
+    const batch = await committedCoins(d);
+    await moved(d, batch);
+    return moved(d, batch);
+  },
+  TransferDataInvalid: async (d) =>
+    d.state.write.commitTransferBatch([await d.state.read.history(), 0n, "0x", "0x"], by(d, "operator")),
+  SessionInvalid: (d) => session(d, 0n),
+  SessionKeyUsed: async (d) => {
+    await session(d);
+    return session(d);
   },
   ItemGasTooLow: (d) => d.state.write.withdrawBatch([[], [], ITEM_GAS - 1n], by(d, "owner")),
 };

@@ -21,20 +21,28 @@ interface Compiled {
 }
 type Slot = Compiled["storageLayout"]["storage"][number];
 
-/** What the compiler itself says of both contracts. It writes no code, so this is quick. */
-function compiled(): { settlement: Compiled; administration: Compiled } {
+/** What the compiler itself says of the contracts. It writes no code, so this is quick. */
+function compiled() {
   const read = (path: string) => readFileSync(`${ROOT}${path.startsWith("@") ? "node_modules/" : ""}${path}`, "utf8");
-  const [settlement, administration] = ["contracts/StateCommitment.sol", "contracts/state/Administration.sol"] as const;
+  const [settlement, transfers] = ["contracts/StateCommitment.sol", "contracts/state/Transfers.sol"] as const;
   const input = {
     language: "Solidity",
-    sources: { [settlement]: { content: read(settlement) } },
+    sources: Object.fromEntries([settlement, transfers].map((path) => [path, { content: read(path) }])),
     settings: { outputSelection: { "*": { "*": ["abi", "storageLayout"] } } },
   };
   const output = solc.compile(JSON.stringify(input), { import: (path) => ({ contents: read(path) }) });
   const { contracts } = JSON.parse(output) as { contracts: Record<string, Record<string, Compiled>> };
-  const [whole, facet] = [contracts[settlement]?.StateCommitment, contracts[administration]?.Administration];
-  if (whole === undefined || facet === undefined) throw new Error(`the contracts do not compile: ${output}`);
-  return { settlement: whole, administration: facet };
+  const of = (path: string, name: string): Compiled => {
+    const found = contracts[path]?.[name];
+    if (found === undefined) throw new Error(`${name} does not compile: ${output}`);
+    return found;
+  };
+  return {
+    settlement: of(settlement, "StateCommitment"),
+    administration: of("contracts/state/Administration.sol", "Administration"),
+    transfers: of(transfers, "Transfers"),
+    transfersInterface: of("contracts/interfaces/ITransfers.sol", "ITransfers"),
+  };
 }
 
 const functionsOf = (abi: Abi) =>
@@ -45,12 +53,15 @@ const named = (type: string) => type.replaceAll(/\d+_storage/g, "_storage");
 const placed = ({ label, slot, offset, type }: Slot) => ({ label, slot, offset, type: named(type) });
 
 describe("the code that the settlement contract borrows", () => {
-  const { settlement, administration } = compiled();
+  const { settlement, administration, transfers, transfersInterface } = compiled();
 
   it("sees the storage as the contract does: slots, types and members are the same", () => {
     const [own, lent] = [settlement.storageLayout, administration.storageLayout];
     expect(own.storage.length).toBeGreaterThan(15);
     expect(lent.storage.map(placed)).toEqual(own.storage.map(placed));
+    // The last two hold long names of the EIP-712 domain, which the contract does not have.
+    expect(own.storage.slice(-2).map(({ label }) => label)).toEqual(["_nameFallback", "_versionFallback"]);
+    expect(transfers.storageLayout.storage.map(placed)).toEqual(own.storage.slice(0, -2).map(placed));
     const types = ({ types }: Compiled["storageLayout"]) =>
       Object.entries(types)
         .map(([name, { encoding, numberOfBytes, members }]) => ({
@@ -61,18 +72,31 @@ describe("the code that the settlement contract borrows", () => {
         }))
         .sort((a, b) => (a.name < b.name ? -1 : 1));
     expect(types(lent)).toEqual(types(own));
+    expect(types(own)).toEqual(expect.arrayContaining(types(transfers.storageLayout)));
   });
 
   it("has no function that the contract has too, but for the one that both inherit", () => {
-    const own = new Set(functionsOf(settlement.abi).map((signature) => toFunctionSelector(signature)));
+    const selectors = ({ abi }: Compiled) => functionsOf(abi).map((signature) => toFunctionSelector(signature));
+    const own = new Set(selectors(settlement));
     const shared = functionsOf(administration.abi).filter((signature) => own.has(toFunctionSelector(signature)));
     expect(shared).toEqual(["eip712Domain()"]);
+    const others = new Set([...own, ...selectors(administration)]);
+    expect(selectors(transfers).filter((selector) => others.has(selector))).toEqual([]);
+  });
+
+  it("has in the code of transfers what their interface says, and no value of a deployment", async () => {
+    expect(functionsOf(transfers.abi).toSorted()).toEqual(functionsOf(transfersInterface.abi).toSorted());
+    const { abi } = await hre.artifacts.readArtifact("StateCommitment");
+    const declared = new Set(abi.map((item) => JSON.stringify(item)));
+    expect(transfers.abi.filter((item) => !declared.has(JSON.stringify(item)))).toEqual([]);
+    expect((await hre.artifacts.readArtifact("Transfers")).immutableReferences ?? {}).toEqual({});
   });
 
   it("makes the documented interface whole, in the artifact too", async () => {
     const { abi } = await hre.artifacts.readArtifact("StateCommitment");
     const all = functionsOf(abi as Abi);
-    expect(new Set(all)).toEqual(new Set([...functionsOf(settlement.abi), ...functionsOf(administration.abi)]));
+    const contracts = [settlement, administration, transfers];
+    expect(new Set(all)).toEqual(new Set(contracts.flatMap(({ abi }) => functionsOf(abi))));
     expect(new Set(all).size).toBe(all.length);
     const documented = functionsOf((await hre.artifacts.readArtifact("IStateCommitment")).abi as Abi);
     expect(all).toEqual(expect.arrayContaining(documented));
@@ -88,7 +112,7 @@ describe("the code that the settlement contract borrows", () => {
       "renounceRole(bytes32,address)",
       "revokeRole(bytes32,address)",
       "supportsInterface(bytes4)",
-      "withdrawItem((bytes32,bytes32,uint32,uint8,address,uint8,uint8,uint256),uint64,uint256,uint256)",
+      "withdrawItem((bytes32,bytes32,uint32,uint8,address,uint8,uint8,uint256,bool),uint64,uint256,uint256)",
     ]);
   });
 

@@ -14,6 +14,7 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { transfersCodeHash } from "../../core/l1/abi.ts";
 import { readArtifact } from "../../scripts/deploy/artifact.ts";
 import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
@@ -100,16 +101,16 @@ describe("the deployment", () => {
     ["after a creation is sent", "eth_sendRawTransaction", true],
     ["before a creation is seen on the chain", "eth_getTransactionReceipt", true],
   ] as const)("killed %s creates nothing twice", async (_, method, isAnswered) => {
-    const asked = { record, settlement: CONFIG, tokens: [SWORDS, POINTS] };
-    for (let nth = 1; nth <= 6; nth++) {
+    const asked = { record, settlement: { ...CONFIG, transfers: true }, tokens: [SWORDS, POINTS] };
+    for (let nth = 1; nth <= 7; nth++) {
       await deploy(killedAt(method, nth, isAnswered), asked).catch((error: Error) => {
         expect(error.message).toContain("killed");
       });
     }
     const whole = await deploy(by, asked);
     expect(whole.tokens.map(({ symbol }) => symbol)).toEqual(["SWRD", "PTS"]);
-    // Three creations, two registrations, two locks.
-    expect(await transactions()).toBe(7);
+    // Four creations, two registrations, two locks.
+    expect(await transactions()).toBe(8);
     expect(await deploy(by, asked)).toEqual(whole);
   });
 
@@ -194,6 +195,20 @@ describe("the deployment", () => {
     const sent = await transactions();
     await expect(deploy(by, { record, settlement: CONFIG, tokens: [SWORDS] })).rejects.toThrow(name);
     expect(await transactions()).toBe(sent);
+  });
+
+  test("has transfers only when they are asked for, and refuses other code in their place", async () => {
+    const without = await deploy(by, { record: `${record}.without`, settlement: CONFIG });
+    expect(without.settlement.transfersCode).toBeUndefined();
+    const { settlement, ...rest } = await deploy(by, { record, settlement: { ...CONFIG, transfers: true } });
+    const code = await by.client.getCode({ address: settlement.transfersCode ?? zeroAddress });
+    expect(keccak256(code ?? "0x")).toBe(transfersCodeHash);
+    const { transfersCode, ...others } = settlement;
+    await writeRecord(record, { ...rest, settlement: others });
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("transfersCode");
+    await writeRecord(record, { ...rest, settlement });
+    await connection.provider.request({ method: "hardhat_setCode", params: [transfersCode, "0x00"] });
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("is not this version's Transfers");
   });
 
   test("refuses a record whose contract the chain does not hold: another chain of the same id, or a fresh one", async () => {

@@ -26,7 +26,7 @@ contract HostileOperatorInvariants {
 
     /// @dev They would hold as well of actions that all fail: these do not.
     function test_theActionsReachWhatTheyAreFor() external {
-        for (uint256 i; i < 240; ++i) {
+        for (uint256 i; i < 300; ++i) {
             uint256 random = uint256(keccak256(abi.encode(i)));
             uint64 quantity = uint64(random >> 16) & ~uint64(1);
             if (i % 6 == 0) _hostile.commitRollupBatch(random, random, uint8(random >> 200));

@@ -8,7 +8,7 @@ import {Batches} from "./Batches.sol";
 import {Exit} from "./Exit.sol";
 import {Manifests} from "./Manifests.sol";
 import {NaiveTree} from "./NaiveTree.sol";
-import {deploy, vm} from "./Vm.sol";
+import {deploy, place, vm} from "./Vm.sol";
 
 /// @dev What the contract offers beyond its interface. Tests know the contracts by interfaces alone, so that the compiler need not
 /// compile them once more.
@@ -29,6 +29,7 @@ abstract contract Settlement is Exit {
         uint8 threshold;
         uint64 changeDelay;
         uint64 maturity;
+        address transfersCode;
     }
 
     /// @dev What the issuer says of a batch, or what an operator makes of it. Only the first counts for both of its assets.
@@ -62,7 +63,8 @@ abstract contract Settlement is Exit {
     bool[3] internal suspended;
 
     constructor() {
-        Config memory config = Config(admin, guardian, operator, members, THRESHOLD, 1 days, MATURITY);
+        address transfersCode = place("contracts/state/Transfers.sol/Transfers");
+        Config memory config = Config(admin, guardian, operator, members, THRESHOLD, 1 days, MATURITY, transfersCode);
         state = IState(deploy("contracts/StateCommitment.sol/StateCommitment", abi.encode(config)));
         issueTokens(state);
     }

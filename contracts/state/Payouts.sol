@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+
+import {IERC1271} from "@openzeppelin/contracts/interfaces/IERC1271.sol";
+import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/ReentrancyGuardTransient.sol";
+import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
+import {IMintable} from "../interfaces/IMintable.sol";
+import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
+import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
+import {BatchHeader, BlobScheme, Standard, Vault, WithdrawalTerms} from "../interfaces/Model.sol";
+import {Messages} from "../libraries/Messages.sol";
+import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {Signatures} from "../libraries/Signatures.sol";
+import {StateProof} from "../libraries/StateProof.sol";
+import {TypedData} from "./TypedData.sol";
+import {VaultProofs} from "./VaultProofs.sol";
+
+/// @title The rules by which a vault is paid, whether its owner has it from a mint or from a transfer.
+abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
+    /// @dev Most bytes of a token's error that are kept.
+    uint256 private constant MAX_REASON_BYTES = 256;
+
+    /// @dev Mints a proven vault, or a part of it, with the authorization of its owner.
+    /// @param by The caller, or the signer of an item's list, in the form of {PackedItems-Word}.
+    function _pay(
+        WithdrawalTerms memory terms,
+        Vault memory vault,
+        uint64 quantity,
+        address recipient,
+        uint64 deadline,
+        bytes calldata signature,
+        uint256 by
+    ) internal {
+        uint64 vaultId = vault.vaultId;
+        uint64 before;
+        if (terms.standard == Standard.ERC721) {
+            if (quantity != 1) revert IWithdrawals.QuantityTooLarge(vaultId, quantity, 1);
+            _take(vaultId);
+        } else {
+            before = _spend(vaultId, quantity, vault.amount);
+        }
+        _authorize(vaultId, vault.owner, before, quantity, recipient, deadline, signature, by);
+        emit IWithdrawals.Withdrawn(vaultId, recipient, quantity, before + quantity);
+        _mint(terms.token, recipient, quantity * terms.quantum, vault.blob);
+    }
+
+    /// @dev Reverts unless the call asks for something, for somebody.
+    function _requireAsked(uint64 vaultId, uint64 quantity, address recipient) internal pure {
+        if (quantity == 0) revert IWithdrawals.QuantityZero(vaultId);
+        if (recipient == address(0)) revert IWithdrawals.RecipientZero(vaultId);
+    }
+
+    /// @dev Reverts unless the batch of these terms holds the vault, and the vault is one that a token can mint.
+    function _requireVault(WithdrawalTerms memory terms, Vault memory vault, bytes32[] calldata siblings) internal view {
+        _requireProven(vault, terms.assetIndex, terms.batchRoot, terms.manifestRoot, terms.vaultCount, siblings);
+        _requirePayable(vault, terms.standard, terms.scheme);
+    }
+
+    /// @dev The terms that all vaults of a batch and an asset share. Reverts when none of them can be withdrawn now.
+    /// @param maturity Seconds that an ERC-721 vault waits after its commit.
+    function _terms(
+        uint64 vaultId,
+        uint64 chainId,
+        uint256 assetType,
+        BatchHeader calldata header,
+        uint256 assetIndex,
+        bytes32[] calldata assetSiblings,
+        uint64 maturity
+    ) internal view returns (WithdrawalTerms memory) {
+        _requireHeader(vaultId, header);
+        if (chainId != block.chainid) revert IWithdrawals.OtherChain(chainId);
+        Asset storage found = _assets[chainId][assetType];
+        (address token, Standard standard, BlobScheme scheme, bool transferable) =
+            (found.token, found.standard, found.scheme, found.transferable);
+        if (standard == Standard.None) revert IAssetRegistry.AssetNotRegistered(chainId, assetType);
+        if (header.sequence < found.since) revert IWithdrawals.BatchBeforeRegistration(vaultId, found.since);
+        if (standard == Standard.ERC721) {
+            uint64 maturesAt = header.committedAt + maturity;
+            if (block.timestamp < maturesAt) revert IWithdrawals.NotMature(vaultId, maturesAt);
+        }
+        // If the manifest does not name the asset, no siblings of the vault lead to the batch root.
+        (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(chainId, assetType, assetIndex, assetSiblings);
+        if (!shown) revert IVaultProofs.ProofInvalid(vaultId);
+        uint256 quantum = standard == Standard.ERC20 ? found.quantum : 1;
+        return WithdrawalTerms(
+            header.batchRoot, manifestRoot, header.vaultCount, uint8(assetIndex), token, standard, scheme, quantum, transferable
+        );
+    }
+
+    /// @dev This is the first check of a validium leaf's content on L1.
+    function _requirePayable(Vault memory vault, Standard standard, BlobScheme scheme) private pure {
+        (uint64 vaultId, uint64 amount, uint256 blobLength) = (vault.vaultId, vault.amount, vault.blob.length);
+        if (amount == 0 || amount > uint64(type(int64).max)) revert IWithdrawals.AmountInvalid(vaultId, amount);
+        if ((standard == Standard.ERC20) != (blobLength == 0) || blobLength > 255) revert IWithdrawals.BlobLengthInvalid(vaultId, blobLength);
+        if (standard != Standard.ERC721) return;
+        if (amount != 1) revert IWithdrawals.AmountInvalid(vaultId, amount);
+        // A token may accept more spellings than the scheme has. {voidDuplicate} does not know the ids of those.
+        if (scheme == BlobScheme.Imx) MintingBlob.imxTokenId(vault.blob);
+        if (scheme == BlobScheme.Raw32) MintingBlob.rawTokenId(vault.blob);
+    }
+
+    function _spend(uint64 vaultId, uint64 quantity, uint64 amount) private returns (uint64 before) {
+        uint256 word = _withdrawn[vaultId >> 2];
+        uint256 shift = (vaultId & 3) << 6;
+        before = uint64(word >> shift);
+        if (before == amount) revert IVaultProofs.VaultExhausted(vaultId);
+        if (quantity > amount - before) revert IWithdrawals.QuantityTooLarge(vaultId, quantity, amount - before);
+        _withdrawn[vaultId >> 2] = word + (uint256(quantity) << shift);
+    }
+
+    function _authorize(
+        uint64 vaultId,
+        address owner,
+        uint64 before,
+        uint64 quantity,
+        address recipient,
+        uint64 deadline,
+        bytes calldata signature,
+        uint256 by
+    ) private view {
+        if (signature.length == 0) {
+            if (address(uint160(by)) != owner) revert IWithdrawals.NotOwner(vaultId, address(uint160(by)));
+            // A list authorizes the item, and names the quantity withdrawn before.
+            if (by >> 160 != 0 && uint64(by >> 161) != before) revert IWithdrawals.NotListed(vaultId);
+            return;
+        }
+        bytes32 digest = _digestOf(Messages.withdrawal(vaultId, before, quantity, recipient, deadline));
+        bool mayBeCancelled = (_hasCancelled[vaultId >> 8] >> (vaultId & 0xff)) & 1 == 1;
+        _requireSigned(owner, digest, deadline, signature, mayBeCancelled);
+    }
+
+    function _requireSigned(address owner, bytes32 digest, uint64 deadline, bytes calldata signature, bool mayBeCancelled) internal view {
+        if (block.timestamp > deadline) revert IWithdrawals.AuthorizationExpired(deadline);
+        if (mayBeCancelled && _cancelled[owner][digest]) revert IWithdrawals.AuthorizationIsCancelled(digest);
+        if (!_signed(owner, digest, signature, gasleft())) revert IWithdrawals.SignatureInvalid(digest);
+    }
+
+    /// @dev Tries the key first, because an account with delegated code (EIP-7702) still signs with its key. Then it
+    /// asks the wallet contract, with at most `gas_`.
+    function _signed(address owner, bytes32 digest, bytes calldata signature, uint256 gas_) internal view returns (bool) {
+        address signer = Signatures.signerOf(digest, signature);
+        if (signer != address(0) && signer == owner) return true;
+        return owner.code.length != 0 && _walletTakes(owner, abi.encodeCall(IERC1271.isValidSignature, (digest, signature)), gas_);
+    }
+
+    /// @dev Copies only one word of the answer.
+    function _walletTakes(address wallet, bytes memory question, uint256 gas_) private view returns (bool taken) {
+        bytes4 yes = IERC1271.isValidSignature.selector;
+        assembly ("memory-safe") {
+            taken := staticcall(gas_, wallet, add(question, 0x20), mload(question), 0, 32)
+            taken := and(and(taken, gt(returndatasize(), 31)), eq(mload(0), yes))
+        }
+    }
+
+    function _mint(address token, address recipient, uint256 quantity, bytes memory blob) private {
+        if (token.code.length == 0) revert IAssetRegistry.TokenWithoutCode(token);
+        if (!_call(token, gasleft(), abi.encodeCall(IMintable.mintFor, (recipient, quantity, blob)))) {
+            revert IWithdrawals.TokenRefused(token, _reason(MAX_REASON_BYTES));
+        }
+    }
+
+    /// @dev Copies none of the answer.
+    function _call(address to, uint256 gas_, bytes memory callData) internal returns (bool done) {
+        assembly ("memory-safe") {
+            done := call(gas_, to, 0, add(callData, 0x20), mload(callData), 0, 0)
+        }
+    }
+
+    /// @dev The first `most` bytes of the last call's answer. So a long answer costs only the contract that gives it.
+    function _reason(uint256 most) internal pure returns (bytes memory reason) {
+        assembly ("memory-safe") {
+            let size := returndatasize()
+            if gt(size, most) { size := most }
+            reason := mload(0x40)
+            mstore(0x40, add(reason, add(0x20, and(add(size, 0x1f), not(0x1f)))))
+            mstore(reason, size)
+            returndatacopy(add(reason, 0x20), 0, size)
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import { encodeFunctionData, type Hex, hexToBytes, toFunctionSelector, toHex } from "viem";
+import type { PrivateKeyAccount } from "viem/accounts";
+import { beforeEach, describe, expect, it } from "vitest";
+import { decodeTransferData } from "../../core/protocol/transfer-data.ts";
+import { sessionTypedData } from "../../core/protocol/transfers.ts";
+import { type CommittedBatch, commitRollup, entry } from "./fixture/batches.ts";
+import { MATURITY } from "./fixture/deployment.ts";
+import { errorIn } from "./fixture/outcomes.ts";
+import {
+  commitTransfers,
+  type Exit,
+  exitArgs,
+  give,
+  hopOf,
+  LATER,
+  NOBODY,
+  openTransferChain,
+  signedGroup,
+  type TransferDeployment,
+  transferBatchArgs,
+} from "./fixture/transfers.ts";
+import { batchArgs, listed, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
+
+const { connection, fresh } = await openTransferChain();
+const { time, takeSnapshot } = connection.networkHelpers;
+
+describe("attacks on transfers", () => {
+  let d: TransferDeployment;
+  let [ann, bob, dan] = [] as unknown as [PrivateKeyAccount, PrivateKeyAccount, PrivateKeyAccount];
+  beforeEach(async () => {
+    d = await fresh();
+    [ann, bob, dan] = d.keys as unknown as [PrivateKeyAccount, PrivateKeyAccount, PrivateKeyAccount];
+  });
+  const coins = (amount: bigint) => [entry(d.transferable.coin, ann.address, "", amount)];
+  const cards = (count: number) =>
+    Array.from({ length: count }, (_, i) => entry(d.transferable.card, ann.address, String(i)));
+  const idOf = (batch: CommittedBatch, slot = 0) => batch.vaults[slot]?.vaultId as bigint;
+  const moved = async (...transfers: ReturnType<typeof give>[]) =>
+    commitTransfers(d, [await signedGroup(d, ann, transfers)]);
+  const bogus = (...transfers: ReturnType<typeof give>[]) =>
+    commitTransfers(d, [{ transfers, deadline: LATER, signature: `0x${"00".repeat(65)}` }]);
+  /** The error of an exit, or `nothing`. */
+  const exit = (batch: CommittedBatch, by: PrivateKeyAccount, { slot = 0, ...exit }: Exit & { slot?: number } = {}) =>
+    d.state.simulate
+      .withdrawTransferred(exitArgs(batch, slot, { recipient: bob.address, ...exit }), { account: by.address })
+      .then(
+        () => "nothing",
+        (error: unknown) => errorIn(error).error,
+      );
+
+  it("a session that a key signs for its own vaults is none of its wallet contract", async () => {
+    const wallet = await d.viem.deployContract("Wallet1271", [ann.address, 0]);
+    const until = BigInt(await time.latest()) + 1_000_000n;
+    const authorize = async (owner: Hex) => {
+      const session = { owner, key: dan.address, until, limit: 5n, assetType: toHex(0, { size: 32 }) };
+      const signature = await ann.signTypedData(sessionTypedData(d.settlement, session));
+      const args = [wallet.address, dan.address, until, 5n, 0n, signature] as const;
+      return d.state.write.authorizeSession(args, { account: bob.address });
+    };
+    await expect(authorize(ann.address)).rejects.toThrow("SignatureInvalid");
+    await authorize(wallet.address);
+  });
+
+  it("what is redeemed leaves with nobody's signature, and goes to nobody", async () => {
+    const mint = await commitRollup(d, coins(100n));
+    const batch = await moved(give(idOf(mint), NOBODY));
+    const hops = [hopOf(batch, 0)];
+    const signatures = ["00".repeat(64), "00".repeat(65), `${"11".repeat(64)}1b`, "ff".repeat(65), "01"];
+    for (const signature of signatures.map((text): Hex => `0x${text}`)) {
+      const authorization = { deadline: 2n ** 63n, signature };
+      expect(await exit(mint, bob, { hops, authorization }), signature).toBe("SignatureInvalid");
+    }
+    expect(await exit(mint, ann, { hops })).toBe("NotOwner");
+    expect(await exit(mint, ann, { refutation: hops })).toBe("VaultSpent");
+  });
+
+  it("records of vaults that do not exist yet freeze none of them, part by part", async () => {
+    const mint = await commitRollup(d, coins(100n));
+    const [, next] = await d.state.read.batchCounts();
+    const born = (1n << 63n) | ((next + 1n) << 20n);
+    const early = await bogus(give(born, bob.address), give(born + 1n, bob.address));
+    const batch = await moved(give(idOf(mint), dan.address, 40n));
+    const [payee, change] = [hopOf(batch, 0), hopOf(batch, 1)];
+    const [first, second] = [hopOf(early, 0), hopOf(early, 1)];
+    expect([payee.outId, change.outId]).toEqual([born, born + 1n]);
+    expect(await exit(mint, dan, { hops: [payee] })).toBe("VaultSpent");
+    expect(await exit(mint, dan, { hops: [payee], refutation: [first], quantity: 40n })).toBe("nothing");
+    expect(await exit(mint, ann, { hops: [change], refutation: [second], quantity: 60n })).toBe("nothing");
+    expect(await exit(mint, ann, { hops: [change], refutation: [first], quantity: 60n })).toBe("ProofInvalid");
+    expect(await exit(mint, bob, { hops: [payee, first] })).toBe("TransferInvalid");
+  });
+
+  it("an old authorization of the mint pays nothing of its outputs, and no output passes for a mint", async () => {
+    const mint = await commitRollup(d, coins(100n));
+    const old = await signed(d, ann, { ...request(mint, 0), quantity: 10n });
+    const batch = await moved(give(idOf(mint), bob.address, 40n));
+    const hop = [hopOf(batch, 0), hopOf(batch, 1)] as const;
+    const { recipient, authorization } = old;
+    for (const hops of [[hop[0]], [hop[1]]]) {
+      expect(await exit(mint, bob, { hops, quantity: 10n, recipient, authorization })).toBe("SignatureInvalid");
+    }
+    const [vault, , path] = exitArgs(mint, 0);
+    const fake = { ...vault, vaultId: hop[1].outId, amount: 60n };
+    for (const siblings of [hop[1].siblings, path.siblings, []]) {
+      const args = [fake, batch.header, { ...path, siblings }, 1n, ann.address, { deadline: 0n, signature: "0x" }];
+      const call = d.state.simulate.withdraw(args as never, { account: ann.address });
+      await expect(call).rejects.toThrow("ProofInvalid");
+    }
+  });
+
+  it("a voided mint is void for every owner after it, and a redeemed earlier one voids still", async () => {
+    const mint = await commitRollup(d, cards(1));
+    const twin = await commitRollup(d, cards(1));
+    const redeemed = await moved(give(idOf(mint), NOBODY));
+    const given = await moved(give(idOf(twin), bob.address));
+    const [earlier, later] = [exitArgs(mint, 0), exitArgs(twin, 0)];
+    const pair = [earlier[0], earlier[1], earlier[2], later[0], later[1], later[2]] as const;
+    await time.increase(MATURITY);
+    const snapshot = await takeSnapshot();
+    const args = exitArgs(twin, 0, { hops: [hopOf(given, 0)], recipient: bob.address });
+    await d.state.write.withdrawTransferred(args, { account: bob.address });
+    // The token is minted already. So nobody else gets it.
+    await d.state.write.voidDuplicate(pair);
+    expect(await exit(twin, ann, { refutation: [hopOf(given, 0)] })).toBe("VaultExhausted");
+    await snapshot.restore();
+    await d.state.write.voidDuplicate(pair);
+    expect(await exit(twin, bob, { hops: [hopOf(given, 0)] })).toBe("TransferInvalid");
+    expect(await exit(mint, ann, { refutation: [hopOf(redeemed, 0)] })).toBe("VaultSpent");
+  });
+
+  it("a batch of withdrawals, and a signed list, fails at spent vaults only", async () => {
+    const mint = await commitRollup(d, cards(3));
+    await moved(give(idOf(mint, 1), bob.address));
+    await time.increase(MATURITY);
+    const all = [0, 1, 2].map((slot) => request(mint, slot));
+    for (const asked of [await listed(d, ann, all), await Promise.all(all.map((one) => signed(d, ann, one)))]) {
+      const snapshot = await takeSnapshot();
+      const hash = await d.state.write.withdrawBatch(batchArgs(asked), { account: d.actors.relayer.account });
+      const { blockNumber } = await d.publicClient.getTransactionReceipt({ hash });
+      const range = { fromBlock: blockNumber, toBlock: blockNumber };
+      const failed = await d.state.getEvents.WithdrawalFailed({}, range);
+      const reason = toFunctionSelector("VaultSpent(uint64)");
+      expect(failed.map(({ args }) => [args.vaultId, args.reason?.slice(0, 10)])).toEqual([[idOf(mint, 1), reason]]);
+      expect((await d.state.getEvents.Withdrawn({}, range)).length).toBe(2);
+      await snapshot.restore();
+    }
+  });
+
+  it("a token does not come back through the code of transfers", async () => {
+    const token = await d.viem.deployContract("ReentrantToken");
+    const asset = await d.register("erc1155", token.address);
+    const mint = await commitRollup(d, [entry(asset, d.actors.owner.account.address, "1", 10n), ...coins(10n)]);
+    const batch = await moved(give(idOf(mint, 1), token.address));
+    const args = exitArgs(mint, 1, { hops: [hopOf(batch, 0)], recipient: token.address });
+    const call = encodeFunctionData({ abi: d.state.abi, functionName: "withdrawTransferred", args });
+    await token.write.arm([d.state.address, call]);
+    const asked = withdrawArgs(request(mint, 0, { quantity: 1n }));
+    await d.state.write.withdraw(asked, { account: d.actors.owner.account });
+    expect(await token.read.callAnswer()).toBe(toFunctionSelector("ReentrancyGuardReentrantCall()"));
+  });
+
+  it("data of any form is taken by L1 as the decoder takes it, and spends each vault once", async () => {
+    let seed = 7;
+    const random = (below: number) => {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+      return Math.floor((seed / 2 ** 32) * below);
+    };
+    const bytes = (count: number) =>
+      Array.from({ length: count }, () => random(256).toString(16).padStart(2, "0")).join("");
+    const number = (value: bigint | number, size: number) => value.toString(16).padStart(2 * size, "0");
+    const spent = new Set<bigint>();
+    const count = { taken: 0, spentTwice: 0, refused: 0 };
+    for (let n = 0; n < 60; n++) {
+      let data: Hex = "0x03";
+      const ids: bigint[] = [];
+      for (let groups = 1 + random(4); groups > 0; groups--) {
+        const [form, length] = [random(4), 1 + random(6)];
+        data += number(form, 1) + bytes(5) + number(length, 2) + (form & 2 ? "" : bytes(65));
+        for (let i = 0; i < length; i++) {
+          const id =
+            (BigInt(random(2)) << 63n) | (BigInt(random(3)) << BigInt(8 + 20 * random(3))) | BigInt(random(255));
+          ids.push(id);
+          data += number(id, 8) + bytes(20) + (form & 1 ? (random(2) ? number(0, 8) : bytes(8)) : "");
+        }
+      }
+      const cut = random(8);
+      if (cut === 0) data = data.slice(0, -2 * (1 + random(30))) as Hex;
+      if (cut === 1) data += bytes(1 + random(30));
+      const isSpent = new Set(ids).size !== ids.length || ids.some((id) => spent.has(id));
+      const decodes = (() => {
+        try {
+          return decodeTransferData(hexToBytes(data as Hex)).length > 0;
+        } catch {
+          return false;
+        }
+      })();
+      const [, batchNumber] = await d.state.read.batchCounts();
+      const args = decodes
+        ? await transferBatchArgs(d, data as Hex)
+        : ([await d.state.read.history(), batchNumber, data as Hex, "0x"] as const);
+      const outcome = await d.state.write.commitTransferBatch(args, { account: d.actors.operator.account }).then(
+        () => "taken",
+        (error: unknown) => errorIn(error).error,
+      );
+      if (!decodes) {
+        expect(outcome).toMatch(/^(TransferDataInvalid|Spent)$/);
+        count.refused++;
+        continue;
+      }
+      expect(outcome).toBe(isSpent ? "Spent" : "taken");
+      if (isSpent) count.spentTwice++;
+      else for (const id of ids) spent.add(id);
+      if (!isSpent) count.taken++;
+    }
+    for (const id of spent) expect(await d.state.read.isSpent([id])).toBe(true);
+    expect(Math.min(...Object.values(count)), JSON.stringify(count)).toBeGreaterThan(2);
+  });
+});

@@ -1,0 +1,53 @@
+import type { Hex } from "viem";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { readVectors } from "../core/protocol/vector-file.ts";
+import { ONE, tooManySlots } from "../core/protocol/vectors/transfers.ts";
+import { commitRollup, committedEvent, entry } from "./fixture/batches.ts";
+import { type Deployment, openChain } from "./fixture/deployment.ts";
+import { transferBatchArgs } from "./fixture/transfers.ts";
+
+const { fresh } = await openChain();
+const { batchNumber, vectors, refused } = readVectors<{
+  batchNumber: string;
+  vectors: readonly { name: string; data: Hex; dataHash: Hex; slots: string; batchRoot: Hex }[];
+  refused: readonly { name: string; reason: string; data: Hex }[];
+}>("transfers.json");
+
+describe("L1 and the vectors of transfer data", () => {
+  let d: Deployment;
+  let restore: () => Promise<void>;
+  beforeAll(async () => {
+    d = await fresh();
+    for (let n = 0; n < Number(batchNumber); n++) {
+      await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address)]);
+    }
+  });
+  beforeEach(async () => {
+    const snapshot = await d.connection.networkHelpers.takeSnapshot();
+    restore = () => snapshot.restore();
+  });
+  afterEach(() => restore());
+
+  it.each(vectors)("$name has the root of the core", async ({ data, dataHash, slots, batchRoot }) => {
+    const args = await transferBatchArgs(d, data);
+    const hash = await d.state.write.commitTransferBatch(args, { account: d.actors.operator.account });
+    expect((await committedEvent(d, hash)).args).toMatchObject({ batchRoot, vaultCount: Number(slots), dataHash });
+  });
+
+  it.each(refused)("$name is refused", async ({ reason, data }) => {
+    const name = reason === "spent_twice" ? "Spent(" : "TransferDataInvalid(";
+    const [history, number] = [await d.state.read.history(), BigInt(batchNumber)];
+    await expect(
+      d.state.simulate.commitTransferBatch([history, number, data, "0x"], {
+        account: d.actors.operator.account.address,
+      }),
+    ).rejects.toThrow(name);
+  });
+
+  it.each(["", ONE])("too many slots, with amount '%s', are refused", async (amount) => {
+    const args = [await d.state.read.history(), BigInt(batchNumber), tooManySlots(amount), "0x"] as const;
+    await expect(
+      d.state.simulate.commitTransferBatch(args, { account: d.actors.operator.account.address, gas: 16_000_000n }),
+    ).rejects.toThrow("TransferDataInvalid(");
+  });
+});
