@@ -3,6 +3,7 @@ import type { Database, EngineOptions, Store, WaitOptions } from "../../../core/
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import { committed, HOME, hear, MIRROR, signed, signedList, stranger, withdrawn } from "./l1-fixture.ts";
+import { signedTransfers } from "./transfers-fixture.ts";
 
 const [{ address: ownerAddress }] = OWNERS;
 /** The keys of two claim links. */
@@ -16,7 +17,7 @@ export async function changeable(options: Partial<EngineOptions> & { readonly st
     engine.mint(tenant.principal, requestOf(tenant.users[0], ...texts.map((text) => mintOf(assets.erc721, text))));
   await engine.mint(
     tenant.principal,
-    requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(assets.erc721, 1)),
+    requestOf(tenant.users[0], mintOf(assets.erc20, "", 100), mintOf(assets.erc721, 1), mintOf(assets.erc1155, 9, 3)),
   );
   await engine.operator.seal("validium");
   const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
@@ -145,6 +146,24 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "operator.addMirror": ({ engine }, wait) => engine.operator.addMirror(MIRROR, wait),
   "operator.recordFinalized": ({ engine }, wait) =>
     engine.operator.recordFinalized(HOME, 11n, { ...wait, blockHash: hashOf(11) }),
+  "operator.recordRegistered as transferable": ({ engine, assets }, wait) =>
+    engine.operator.recordRegistered(assets.erc1155, { transferable: true }, wait),
+  "transfers.request": async (made, wait) => {
+    const transfers = [{ vaultId: 2n, amount: 1n, to: `0x${"7a".repeat(20)}` as const }];
+    return made.engine.transfers.request(made.tenant.principal, await signedTransfers(made, transfers), wait);
+  },
+  "operator.sealTransfers": ({ engine }, wait) => engine.operator.sealTransfers(wait),
+  "operator.takeBackTransfers": async ({ engine }, wait) => {
+    const batches = await Array.fromAsync(engine.batches.list({ mode: "zk-rollup" }));
+    const { batchNumber = -1 } = batches.find(({ kind }) => kind === "transfers") ?? {};
+    return engine.operator.takeBackTransfers(batchNumber, "not now", wait);
+  },
+  "operator.sealTransfers again": ({ engine }, wait) => engine.operator.sealTransfers(wait),
+  "operator.recordEvents of a session": ({ engine }, wait) => {
+    const facts = { key: stranger, until: 9n, limit: 9n, assetType: hashOf(0), authorizedAt: 1n } as const;
+    const at = { txHash: hashOf(13), blockNumber: 13n, logIndex: 0 };
+    return hear(engine, { type: "sessionAuthorized", owner: ownerAddress, ...facts, ...at }, wait);
+  },
   "operator.forgetIdempotencyKeys": ({ engine, clock }, wait) =>
     engine.operator.forgetIdempotencyKeys(clock.now + 1, wait),
   "webhooks.create": ({ engine, tenant }, wait) =>
