@@ -10,6 +10,7 @@ import { addMembers } from "../commands/members.ts";
 import { addRebuild } from "../commands/rebuild.ts";
 import { addServer } from "../commands/server.ts";
 import { addStore } from "../commands/store.ts";
+import { addTransfer } from "../commands/transfer.ts";
 import { addCompletion } from "./completion.ts";
 import { EXIT, EXIT_HELP, UsageError } from "./exit-codes.ts";
 import { addOperations } from "./operations.ts";
@@ -33,6 +34,7 @@ const GROUPS = [
   addOperations,
   addDrop,
   addClaimLinks,
+  addTransfer,
   addRebuild,
   addExitKit,
   addExit,

@@ -3,12 +3,6 @@ export type * from "./api.ts";
 export { type ClientOptions, createClient, type MintCallOptions, type MintmarkClient, mint } from "./client.ts";
 export { ApiError, answer, everyEntry } from "./problem.ts";
 export type { RetryOptions } from "./retry.ts";
-export {
-  type Eip1193Provider,
-  type OwnerSigner,
-  type TypedData,
-  type TypedDataSigner,
-  type VaultWithdrawal,
-  type WithdrawOptions,
-  withdraw,
-} from "./withdraw.ts";
+export type { Eip1193Provider, OwnerSigner, TypedData, TypedDataSigner } from "./sign.ts";
+export { type TransferOptions, transfer, type VaultTransfer } from "./transfer.ts";
+export { type VaultWithdrawal, type WithdrawOptions, withdraw } from "./withdraw.ts";

@@ -2,41 +2,22 @@ import { type TypedDataDefinition, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { transfersDigest } from "../../core/protocol/index.ts";
-import { committed } from "../core/engine/l1-fixture.ts";
-import { type Answer, createWorld, refusal, type SendOptions, signedIn, type World } from "./fixture.ts";
+import { type Answer, refusal, type SendOptions, signedIn, type World } from "./fixture.ts";
+import { type TransferWorld, transferWorld } from "./transfers-fixture.ts";
 
 const owner = privateKeyToAccount(generatePrivateKey());
 const friend = privateKeyToAccount(generatePrivateKey()).address.toLowerCase();
 
+let made: TransferWorld;
 let world: World;
 let userId: string;
-let tokens = 1;
-let batches = 0;
 beforeAll(async () => {
-  world = await createWorld();
-  for (const { assetId } of [world.erc20, world.erc721])
-    await world.engine.operator.recordRegistered(assetId, { minterLocked: true, transferable: true });
-  userId = (await world.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } })).body.userId;
+  made = await transferWorld(owner);
+  ({ world, userId } = made);
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-/** A ticket and 10 units of the owner, final on L1. */
-async function final(): Promise<{ ticket: string; units: string }> {
-  const { engine, erc20, erc721, send } = world;
-  const mints = [
-    { assetId: erc721.assetId, tokenId: String(tokens++), amount: 1, dataAvailabilityMode: "validium" },
-    { assetId: erc20.assetId, amount: 10, dataAvailabilityMode: "validium" },
-  ];
-  const { body } = await send("POST", "/api/v1/mint", { body: { users: [{ userId, mints }] } });
-  await engine.operator.seal("validium");
-  const block = 100n + BigInt(batches);
-  const { chainId } = engine.settlement;
-  await engine.operator.recordEvents(chainId, [await committed(engine, "validium", batches++, block)], block);
-  await engine.operator.recordFinalized(chainId, block);
-  const [ticket, units] = body.vaults.map(({ vaultId }: { vaultId: string }) => vaultId);
-  return { ticket, units };
-}
-
+const final = () => made.final();
 const prepare = (transfers: readonly object[], options: SendOptions = {}, path = "/api/v1") =>
   world.send("POST", `${path}/transfers/prepare`, { ...options, body: { transfers } });
 
@@ -165,22 +146,10 @@ describe("an owner who signs in", () => {
   });
 
   test("has its gas paid for only so many vaults a day, and a repeated list costs nothing", async () => {
-    await using few = await createWorld({ ownerRelayVaults: 1 });
+    const { world: few, final: more } = await transferWorld(owner, { ownerRelayVaults: 1 });
+    await using _ = few;
     const session = await signedIn(few, owner);
-    await few.engine.operator.recordRegistered(few.erc721.assetId, { minterLocked: true, transferable: true });
-    const { engine, applicationId } = few;
-    const user = await engine.users.create(applicationId, { ownerAddress: owner.address });
-    const mint = { assetId: few.erc721.assetId, amount: 1, dataAvailabilityMode: "validium" };
-    const mints = [
-      { ...mint, tokenId: "1" },
-      { ...mint, tokenId: "2" },
-    ];
-    const { body } = await few.send("POST", "/api/v1/mint", { body: { users: [{ userId: user.userId, mints }] } });
-    await engine.operator.seal("validium");
-    const { chainId } = engine.settlement;
-    await engine.operator.recordEvents(chainId, [await committed(engine, "validium", 0, 9n)], 9n);
-    await engine.operator.recordFinalized(chainId, 9n);
-    const [one, two] = body.vaults.map(({ vaultId }: { vaultId: string }) => vaultId);
+    const { ticket: one, units: two } = await more();
     const ask = (vaultId: string) =>
       few.send("POST", "/owner/v1/transfers/prepare", { ...session, body: { transfers: [{ vaultId, to: friend }] } });
     const { body: prepared } = await ask(one);

@@ -1,0 +1,95 @@
+import type { Command } from "commander";
+import type { LocalAccount } from "viem";
+import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
+import { answer, createClient, type OwnersTransfer, transfer, type VaultTransfer } from "../../server/client/index.ts";
+import { acting, leaf, type Options, type Running } from "../cli/command.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+import { processAccount, setting } from "../cli/secret.ts";
+
+const VAULT = "9223372036854775808";
+const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+
+type Receiver = { readonly to: `0x${string}` } | { readonly redeem: true };
+
+export function addTransfer(program: Command): void {
+  const give = leaf(
+    program,
+    "transfer <vaults...>",
+    "give vaults to another owner, by their owner's signature over HTTP",
+    [
+      `transfer ${VAULT} --to ${FRIEND} --url https://mint.example < owner.key`,
+      `transfer ${VAULT} --to ${FRIEND} --amount 25 --wait`,
+      `transfer ${VAULT} --to ${FRIEND} --session`,
+    ],
+  ).requiredOption("--to <address>", "the receiver, for ever: nobody can take a transfer back");
+  signing(give, ({ to }) => ({ to: addressOf(to) }));
+  const redeem = leaf(program, "redeem <vaults...>", "redeem vaults, such as tickets: it burns them for ever", [
+    `redeem ${VAULT} --url https://mint.example < owner.key`,
+    `redeem ${VAULT} --amount 3 --wait`,
+  ]);
+  signing(redeem, () => ({ redeem: true }));
+}
+
+function signing(command: Command, receiverOf: (options: Options) => Receiver): void {
+  command
+    .option("--amount <units>", "of one ERC-20 or ERC-1155 vault; default all that is left")
+    .option("--session", "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)")
+    .option("--wait", "wait until the transfer is final on L1, where the receiver can rely on it")
+    .option("--url <url>", "the server's address (MINTMARK_URL)")
+    .addHelpText(
+      "after",
+      "\nThe key is read from the environment or standard input. With MINTMARK_API_KEY the application sends the transfer;" +
+        "\nwithout it the owner signs in to the server, which pays for so many vaults of an owner a day.",
+    )
+    .action(
+      acting((options, vaults, running) => give(options, vaults, receiverOf(options), running), {
+        failed: (answered) => {
+          const { status, failure } = answered as OwnersTransfer;
+          return status === "failed" ? `the transfer has failed and moved nothing: ${failure}` : null;
+        },
+      }),
+    );
+}
+
+async function give(options: Options, vaultIds: readonly string[], receiver: Receiver, running: Running) {
+  if (options.amount !== undefined && vaultIds.length > 1) throw new UsageError("--amount is for one vault");
+  const amount = options.amount === undefined ? {} : { amount: String(options.amount) };
+  const transfers: VaultTransfer[] = vaultIds.map((vaultId) => ({ vaultId, ...amount, ...receiver }));
+  const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
+  const apiKey = process.env.MINTMARK_API_KEY || undefined;
+  const bySession = options.session === true;
+  if (bySession && apiKey === undefined)
+    throw new UsageError("--session needs MINTMARK_API_KEY: only owners sign in, and the session's key owns nothing");
+  const { account } = await processAccount(bySession ? "SESSION" : "OWNER");
+  const client =
+    apiKey === undefined
+      ? createClient({ baseUrl, accessToken: await signedIn(baseUrl, account, running.signal) })
+      : createClient({ baseUrl, apiKey });
+  return transfer(client, {
+    transfers,
+    signer: account,
+    asOwner: apiKey === undefined,
+    wait: options.wait === true,
+    signal: running.signal,
+    onStatus: ({ transferId, status }) => running.progress(`transfer ${transferId}: ${status}`),
+  });
+}
+
+/** An owner's session of the server, by the owner's signature over its challenge. */
+async function signedIn(baseUrl: string, account: LocalAccount, signal: AbortSignal): Promise<string> {
+  const client = createClient({ baseUrl });
+  const { message } = await answer(client.POST("/owner/v1/challenge", { body: { address: account.address }, signal }));
+  const { host } = new URL(baseUrl);
+  if (!message.startsWith(`${host} wants you to sign in with your Ethereum account:\n`))
+    throw new Error(`the server's text to sign in is not for ${host}, so it is not signed; is the address right?`);
+  const signature = await account.signMessage({ message });
+  const { token } = await answer(client.POST("/owner/v1/session", { body: { message, signature }, signal }));
+  return token;
+}
+
+function addressOf(text: unknown): `0x${string}` {
+  if (typeof text !== "string" || !/^0x(?!0{40}$)[0-9a-fA-F]{40}$/.test(text))
+    throw new UsageError("--to: give an address. To burn a vault, use `mintmark redeem`");
+  if (!checksumHolds(text)) throw new UsageError(`--to: ${CHECKSUM_WRONG}`);
+  return text.toLowerCase() as `0x${string}`;
+}

@@ -1,0 +1,38 @@
+import type { TransferPreparation, WithdrawalPreparation } from "./api.ts";
+
+/** EIP-712 typed data as the API prepares it: plain JSON. */
+export type TypedData = WithdrawalPreparation["typedData"] | TransferPreparation["typedData"];
+
+/** Where Ethereum wallets take requests (EIP-1193). */
+export interface Eip1193Provider {
+  /** Sends a request to the wallet, and resolves with its answer. */
+  request(call: { readonly method: string; readonly params: readonly unknown[] }): Promise<unknown>;
+}
+
+/** A viem account or wallet client. A wallet client without an account signs with the vaults' owner. */
+export interface TypedDataSigner {
+  /** Resolves with the signature over EIP-712 typed data. */
+  signTypedData(typedData: never): Promise<`0x${string}`>;
+  readonly account?: unknown;
+}
+
+/** Whatever can sign for an owner; a function serves every other library. */
+export type OwnerSigner =
+  | TypedDataSigner
+  | Eip1193Provider
+  | ((typedData: TypedData, ownerAddress: string) => Promise<string>);
+
+/** The signature of an owner over typed data. */
+export async function signWith(signer: OwnerSigner, typedData: TypedData, ownerAddress: string): Promise<string> {
+  if (typeof signer === "function") return signer(typedData, ownerAddress);
+  if ("signTypedData" in signer) {
+    // A wallet client signs with its own account, or with the one that is named. An account takes the data alone.
+    const account = "request" in signer ? { account: signer.account ?? ownerAddress } : {};
+    // viem types the data by its contents, which only the server knows.
+    return signer.signTypedData({ ...account, ...typedData } as never);
+  }
+  const params = [ownerAddress, JSON.stringify(typedData)];
+  const signature = await signer.request({ method: "eth_signTypedData_v4", params });
+  if (typeof signature === "string") return signature;
+  throw new TypeError("the wallet answered eth_signTypedData_v4 without a signature");
+}

@@ -1,0 +1,78 @@
+import { pause } from "../../core/backoff.ts";
+import type { OwnersTransfer, TransferPreparation } from "./api.ts";
+import type { MintmarkClient } from "./client.ts";
+import { answer } from "./problem.ts";
+import { type OwnerSigner, signWith } from "./sign.ts";
+
+/** What becomes of a vault: another owner gets it, or it is redeemed, which burns it for ever. */
+export type VaultTransfer = {
+  readonly vaultId: string;
+  /** Quantized units of an ERC-20 or ERC-1155 vault, as a decimal string. Default: all that is left. */
+  readonly amount?: string;
+} & ({ readonly to: `0x${string}` } | { readonly redeem: true });
+
+/** What to transfer, and with whose signature. */
+export interface TransferOptions {
+  /** 1 to 1,024 vaults of one owner, each once. */
+  readonly transfers: readonly VaultTransfer[];
+  /** Signs for the owner: the owner's key or wallet, or a session key of the owner. */
+  readonly signer: OwnerSigner;
+  /** Seconds since 1970, as a decimal string. Default: in a day. */
+  readonly deadline?: string;
+  /** Whether the client has the session of a signed-in owner instead of an application's key. Default false. */
+  readonly asOwner?: boolean;
+  /** Whether to wait until the transfer is final on L1, or has failed. Default false. */
+  readonly wait?: boolean;
+  /** Milliseconds between two looks while waiting. Default 2,000. */
+  readonly pollingMs?: number;
+  /** Is told each look while waiting. */
+  readonly onStatus?: (transfer: OwnersTransfer) => void;
+  readonly signal?: AbortSignal;
+}
+
+const ENDED: readonly OwnersTransfer["status"][] = ["finalized", "failed"];
+
+/**
+ * Transfers or redeems vaults with one signature of their owner: prepares the message, has it signed and sends it.
+ * Rejects with `ApiError`, which names each vault that cannot be transferred; then none is.
+ *
+ * @example
+ * const gift = { vaultId, to: friend };
+ * const { status } = await transfer(client, { transfers: [gift], signer: account, wait: true });
+ */
+export async function transfer(client: MintmarkClient, options: TransferOptions): Promise<OwnersTransfer> {
+  const { transfers, signer, deadline, asOwner = false, wait = false, pollingMs = 2_000, onStatus, signal } = options;
+  const init = signal === undefined ? {} : { signal };
+  const body = { transfers: [...transfers], ...(deadline !== undefined && { deadline }) };
+  const route = asOwner ? "/owner/v1/transfers" : "/api/v1/transfers";
+  const prepared = await answer(client.POST(`${route}/prepare`, { body, ...init }));
+  requireAsked(prepared, transfers);
+  const signature = await signWith(signer, prepared.typedData, prepared.ownerAddress);
+  // The server has written the body, so its fields are those of the route.
+  const signed = { ...prepared.submit.body, signature } as never;
+  let taken: OwnersTransfer = await answer(client.POST(route, { body: signed, ...init }));
+  const params = { path: { transferId: taken.transferId } };
+  onStatus?.(taken);
+  while (wait && !ENDED.includes(taken.status)) {
+    await pause(pollingMs, signal);
+    taken = await answer(client.GET(`${route}/{transferId}`, { params, ...init }));
+    onStatus?.(taken);
+  }
+  return taken;
+}
+
+const REDEEMED = `0x${"00".repeat(20)}`;
+
+/** Throws unless the message is what the caller asked for, because a signed transfer cannot be taken back. */
+function requireAsked({ typedData, submit }: TransferPreparation, transfers: readonly VaultTransfer[]): void {
+  const asked = transfers.map((one) => {
+    const to = "to" in one ? one.to.toLowerCase() : REDEEMED;
+    return `${one.vaultId} ${one.amount ?? "0"} ${to}`;
+  });
+  for (const { transfers: listed } of [typedData.message, submit.body] as readonly Record<string, unknown>[]) {
+    const prepared = (listed as { vaultId: string; amount: string; to: string }[]).map(
+      ({ vaultId, amount, to }) => `${vaultId} ${amount} ${to.toLowerCase()}`,
+    );
+    if (prepared.join() !== asked.join()) throw new Error("the server prepared other transfers than it was asked for");
+  }
+}
