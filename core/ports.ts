@@ -205,6 +205,8 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
       readonly leftOut?: readonly number[];
       /** Of a batch whose data is in blobs; its `dataHash` is its content. */
       readonly blobs?: CommittedBlobs;
+      /** Of a batch that holds transfers; its data is in calldata. */
+      readonly transfers?: true;
     } & BatchHeader)
   /** A mirror has imported a batch, with its own header. */
   | ({
@@ -222,6 +224,8 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
     }
   | { readonly type: "authorizationCancelled"; readonly signer: Address; readonly digest: Hash }
   | { readonly type: "duplicateVoided"; readonly earlierVaultId: VaultId; readonly laterVaultId: VaultId }
+  /** Vaults of the asset can be transferred; told once, at the registration. */
+  | ({ readonly type: "assetTransferable" } & AssetId)
   /** A key may transfer for an owner. Times are seconds. */
   | {
       readonly type: "sessionAuthorized";
@@ -270,6 +274,8 @@ export interface L1Reader {
   registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<L1Registration | null>;
   /** The registrations of many assets, in order. */
   registrations(assets: readonly AssetId[], at?: bigint): Promise<readonly (L1Registration | null)[]>;
+  /** Whether vaults of an asset can be transferred, as of a block; false where the contract has no transfers. */
+  isTransferable(asset: AssetId, at?: bigint): Promise<boolean>;
   /** Reads the token's contract. */
   token(contract: Address, standard: Standard): Promise<L1Token>;
   /** Most base units of an ERC-20 that can ever exist; null when the token states no bound. */
@@ -370,6 +376,8 @@ export interface L1Committer {
   commitRollup(batch: SealedBatch, history: Hash, options?: L1CommitOptions): Promise<L1Receipt>;
   /** As {@link L1Committer.commitRollup}, with the committee's signatures instead of the data. */
   commitValidium(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1CommitOptions): Promise<L1Receipt>;
+  /** Commits a batch of transfers with its data and the committee's signatures. It needs no consents. */
+  commitTransfers(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
   /**
    * The reason why {@link L1Committer.commitRollup} would fail for this batch as the next; null when it would succeed.
    * Sends nothing.

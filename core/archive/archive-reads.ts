@@ -1,3 +1,4 @@
+import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Kzg } from "../kzg/kzg.ts";
 import { type Address, type BlobScheme, type Hash, MODES, type Mode, type VaultId } from "../model.ts";
@@ -6,11 +7,20 @@ import { stateCommitment } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import type { BatchVaultProof, EngineState } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
+import type { TransferGroup } from "../protocol/transfer-data.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
 import { committedProof, type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn } from "./derive.ts";
 import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, withdrawnKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
+import type {
+  InvalidTransfer,
+  JudgedRecord,
+  OutputVault,
+  Spending,
+  TransferCommit,
+  TransferIndex,
+} from "./transfer-index.ts";
 
 /** Two vaults of one ERC-721 token, by one way of reading their blobs. */
 interface Duplicate {
@@ -21,7 +31,7 @@ interface Duplicate {
 }
 
 /** Reads of an archive: committed batches and their data, vaults with their proofs, and withdrawals. */
-export class ArchiveReads {
+export abstract class ArchiveReads {
   /** A store of its own, not shared. */
   readonly store: Database;
   readonly settlement: Settlement;
@@ -31,6 +41,7 @@ export class ArchiveReads {
     validium: new StateTree(),
     "zk-rollup": new StateTree(),
   };
+  protected abstract readonly transfers: TransferIndex;
   protected readonly vaultCounts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
   /** The batch derived last: consecutive proofs often use one batch. */
   #derived: { readonly key: string; readonly batch: DerivedBatch } | null = null;
@@ -91,9 +102,47 @@ export class ArchiveReads {
     return found;
   }
 
-  /** Throws `vault_not_found`; `proof_not_ready` when the batch's data is missing. */
+  /** Throws `vault_not_found`; `proof_not_ready` when the batch's data is missing, or that of a vault behind it. */
   async vaultContent(vaultId: VaultId): Promise<VaultContent> {
-    return vaultIn(await this.#derivedBatch(await this.#commitOf(vaultId)), vaultId);
+    const output = await this.output(vaultId);
+    if (output !== null && output.owner !== zeroAddress) {
+      const { chainId, owner, assetType, amount, blob } = output;
+      return { vaultId, chainId, owner, assetType, amount, blob };
+    }
+    const commit = await this.#commitOf(vaultId);
+    if (commit.mode === "zk-rollup" && (await this.isUnjudged(commit.batchNumber))) throw unknownBefore(commit);
+    return vaultIn(await this.derived(commit), vaultId);
+  }
+
+  /** The vault that a valid record made; null for any other id. One that was redeemed belongs to the zero address. */
+  output(vaultId: VaultId): Promise<OutputVault | null> {
+    return this.transfers.output(vaultId);
+  }
+
+  /** The committed record that spends a vault, valid or not; null while there is none. */
+  spending(vaultId: VaultId): Promise<Spending | null> {
+    return this.transfers.spending(vaultId);
+  }
+
+  /** The committed records that move nothing. */
+  invalidTransfers(): AsyncGenerator<InvalidTransfer> {
+    return this.transfers.invalid();
+  }
+
+  /** The verdicts over records as a commit would get them; null while the data of a vault is missing. */
+  judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<JudgedRecord[] | null> {
+    return this.transfers.judge(groups, commit);
+  }
+
+  /** Batches of transfers that wait for the data of vaults that they spend, in order. */
+  async unjudged(): Promise<number[]> {
+    const keys = await Array.fromAsync(this.store.keys<string>(within("unjudged/zk-rollup/")));
+    return keys.map(batchNumberOf);
+  }
+
+  /** Whether a batch of transfers waits for the data of vaults that it spends. */
+  isUnjudged(batchNumber: number): Promise<boolean> {
+    return this.store.has(batchKey("unjudged", "zk-rollup", batchNumber), TEXT);
   }
 
   /** Whether L1 has committed the batch and the archive has its data. */
@@ -105,7 +154,7 @@ export class ArchiveReads {
   /** Verified before return. Throws as {@link Archive.vaultContent}. */
   async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
     const commit = await this.#commitOf(vaultId);
-    return committedProof(await this.#derivedBatch(commit), vaultId, commit, this.kzg);
+    return committedProof(await this.derived(commit), vaultId, commit, this.kzg);
   }
 
   /** Units of a vault that L1 has paid out or voided. */
@@ -120,7 +169,7 @@ export class ArchiveReads {
     return count;
   }
 
-  /** The committed vaults of an owner, ordered by id. */
+  /** The committed vaults of an owner, ordered by id, without those that it has transferred. */
   async *vaultsOf(owner: Address): AsyncGenerator<VaultId> {
     const prefix = ownerKey(owner.toLowerCase() as Address, 0n).slice(0, -16);
     for await (const key of this.store.keys<string>(within(prefix))) {
@@ -150,7 +199,8 @@ export class ArchiveReads {
     return commit;
   }
 
-  async #derivedBatch(commit: Commit): Promise<DerivedBatch> {
+  /** A committed batch from its data. Throws `proof_not_ready` when the data is missing. */
+  async derived(commit: Commit): Promise<DerivedBatch> {
     const { mode, batchNumber } = commit;
     const key = `${mode}/${batchNumber}`;
     if (this.#derived?.key === key) return this.#derived.batch;
@@ -164,4 +214,9 @@ export class ArchiveReads {
     this.#derived = { key, batch };
     return batch;
   }
+}
+
+function unknownBefore({ mode, batchNumber }: Commit): MintmarkError {
+  const detail = `The data of vaults that ${mode}-${batchNumber} transfers is missing; rebuild with a member that has it.`;
+  return new MintmarkError("proof_not_ready", detail);
 }

@@ -31,6 +31,7 @@ import {
   positionFromText,
   positionToText,
 } from "./records.ts";
+import { type Changes, type InvalidTransfer, type TransferChanges, TransferIndex } from "./transfer-index.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
 
 /** Options of {@link Archive.open}. */
@@ -43,7 +44,9 @@ export interface ArchiveOptions {
 }
 
 const FORMAT = "mintmark-archive";
-const VERSION = 5;
+const VERSION = 6;
+/** Knows no transfers. Reading L1's events again brings what it lacks. */
+const VERSION_BEFORE_TRANSFERS = 5;
 
 /**
  * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner,
@@ -57,6 +60,7 @@ const VERSION = 5;
 export class Archive extends ArchiveReads {
   readonly assets: KnownAssets;
   readonly #index: VaultIndex;
+  protected readonly transfers: TransferIndex;
   readonly #ownKzg: KzgThread | null;
   #position: Position | null = null;
   /** The block of the newest commit here; null before the first. */
@@ -70,6 +74,7 @@ export class Archive extends ArchiveReads {
     this.#ownKzg = own;
     this.assets = new KnownAssets(l1);
     this.#index = new VaultIndex(store, this.assets);
+    this.transfers = new TransferIndex(this, this.assets);
   }
 
   /**
@@ -101,9 +106,10 @@ export class Archive extends ArchiveReads {
 
   /**
    * Applies one event of L1, in order; repeats change nothing. `data` is the batch data of a commit; null when missing.
-   * Rejects with `l1_failed` when an earlier commit is missing; then reading restarts at the last commit here.
+   * Returns the records that it judged and that move nothing. Rejects with `l1_failed` when an earlier commit is missing;
+   * then reading restarts at the last commit here.
    */
-  apply(event: L1Event, data: Uint8Array | null = null): Promise<void> {
+  apply(event: L1Event, data: Uint8Array | null = null): Promise<readonly InvalidTransfer[]> {
     return this.inTurn(() => this.#apply(event, data));
   }
 
@@ -112,33 +118,69 @@ export class Archive extends ArchiveReads {
     return this.inTurn(() => this.#write(new Map(), { block: block.number, logIndex: null, hash: block.hash }));
   }
 
-  /** Adds the missing data of a committed batch. Rejects with `validation_failed` for other data. */
-  supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<void> {
+  /** Adds the missing data of a committed batch; as {@link apply}. Rejects with `validation_failed` for other data. */
+  supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<readonly InvalidTransfer[]> {
     return this.inTurn(() => this.#supply(mode, batchNumber, data));
   }
 
-  async #apply(event: L1Event, data: Uint8Array | null): Promise<void> {
+  /** Judges the records of batches whose spent vaults have their data by now; as {@link apply}. */
+  judgeTransfers(): Promise<readonly InvalidTransfer[]> {
+    return this.inTurn(async () => {
+      const invalid: InvalidTransfer[] = [];
+      for (const batchNumber of await this.unjudged()) {
+        const commit = await this.commit("zk-rollup", batchNumber);
+        const groups = commit && (await this.derived(commit)).transfers;
+        const judged = groups && (await this.transfers.changes(groups, commit));
+        if (judged === null) continue;
+        await this.#putAll(
+          this.store.batch(),
+          judged.changes.set(batchKey("unjudged", "zk-rollup", batchNumber), null),
+        ).write();
+        invalid.push(...judged.invalid);
+      }
+      return invalid;
+    });
+  }
+
+  async #apply(event: L1Event, data: Uint8Array | null): Promise<readonly InvalidTransfer[]> {
     const position = this.#behind(event);
     if (event.type === "batchCommitted") return this.#applyCommit(event, data, position);
-    // Only ERC-721 vaults are voided; their amount is 1.
-    if (event.type === "withdrawn") await this.#withdraw(event.vaultId, event.withdrawnTotal, position);
-    else if (event.type === "duplicateVoided") await this.#withdraw(event.laterVaultId, 1n, position);
+    const changes = await this.#changesBy(event);
+    if (changes.size > 0) await this.#write(changes, position);
+    return [];
   }
 
-  async #withdraw(vaultId: VaultId, total: bigint, position: Position): Promise<void> {
-    if ((await this.withdrawn(vaultId)) >= total) return;
-    await this.#write(new Map([[withdrawnKey(vaultId), total.toString()]]), position);
+  async #changesBy(event: L1Event): Promise<Changes> {
+    if (event.type === "withdrawn") return this.#withdrawals([event.vaultId], event.withdrawnTotal);
+    if (event.type === "duplicateVoided") return this.#voids(event.laterVaultId);
+    return this.transfers.powerChanges(event);
   }
 
-  async #supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<void> {
+  async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
+    const changes: Changes = new Map();
+    for (const vaultId of vaultIds) {
+      if ((await this.withdrawn(vaultId)) < total) changes.set(withdrawnKey(vaultId), total.toString());
+    }
+    return changes;
+  }
+
+  /** A vault is voided with those that transfers made of it. Only ERC-721 vaults are voided; their amount is 1. */
+  async #voids(minted: VaultId): Promise<Changes> {
+    const voided = [minted];
+    for (let spent = await this.spending(minted); spent?.fault === null; spent = await this.spending(spent.outId))
+      voided.push(spent.outId);
+    return this.#withdrawals(voided, 1n);
+  }
+
+  async #supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<readonly InvalidTransfer[]> {
     const commit = await this.commit(mode, batchNumber);
     if (commit === null) throw new MintmarkError("batch_not_found");
-    const puts = await this.#dataEntries(commit, data);
-    const write = this.store.batch();
-    for (const [key, value] of puts) write.put(key, value, TEXT);
+    const { changes, invalid } = await this.#dataEntries(commit, data);
+    const write = this.#putAll(this.store.batch(), changes);
     write.put(dataKey(commit.dataHash), data, BYTES);
     write.del(batchKey("missing", mode, batchNumber), TEXT);
     await write.write();
+    return invalid;
   }
 
   /**
@@ -179,12 +221,7 @@ export class Archive extends ArchiveReads {
       ...derivingOptions(commit ?? {}),
       leftOut: leftOut.map(Number),
     });
-    const changes = await this.#index.removals(vaultsOf(batch));
-    const write = this.store.batch();
-    for (const [key, value] of changes) {
-      if (value === null) write.del(key, TEXT);
-      else write.put(key, value, TEXT);
-    }
+    const write = this.#putAll(this.store.batch(), await this.#index.removals(vaultsOf(batch)));
     write.del(batchKey("indexed", mode, batchNumber), TEXT);
     if (record !== undefined) write.del(record, TEXT);
     await write.write();
@@ -194,8 +231,8 @@ export class Archive extends ArchiveReads {
     event: L1Event & { readonly type: "batchCommitted" },
     data: Uint8Array | null,
     position: Position,
-  ): Promise<void> {
-    if (this.hasApplied(event)) return;
+  ): Promise<readonly InvalidTransfer[]> {
+    if (this.hasApplied(event)) return [];
     const { mode, batchNumber, txHash, blockNumber, dataHash, batchRoot, vaultCount } = event;
     const { committedAt, sequence, leftOut = [], blobs } = event;
     if (sequence !== this.#commits || batchNumber !== this.trees[mode].count) {
@@ -209,26 +246,39 @@ export class Archive extends ArchiveReads {
     const commit = { mode, batchNumber, dataHash, ...header, txHash, blockNumber, leftOut, ...(blobs && { blobs }) };
     // A committee member already has the data of batches that it signed.
     const known = data ?? (await this.dataOf(dataHash));
-    const puts = known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
-    const entries = new Map(puts ?? [[batchKey("missing", mode, batchNumber), ""]]);
+    const found = known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
+    const entries: Changes = found?.changes ?? new Map([[batchKey("missing", mode, batchNumber), ""]]);
     entries.set(batchKey("commit", mode, batchNumber), commitToText(commit));
-    await this.#write(entries, position, puts !== null && data !== null ? { dataHash, data } : undefined);
+    await this.#write(entries, position, found !== null && data !== null ? { dataHash, data } : undefined);
     this.#append(commit);
+    return found?.invalid ?? [];
   }
 
   /** The writes for a batch's data, after checking it. */
-  async #dataEntries(commit: Commit, data: Uint8Array): Promise<ReadonlyMap<string, string>> {
+  async #dataEntries(commit: Commit, data: Uint8Array): Promise<TransferChanges> {
+    const { mode, batchNumber } = commit;
     const batch = await checkedBatch(commit, data, this.kzg);
-    return (await this.indexing(commit.mode, commit.batchNumber, batch, commit)).puts;
+    const { puts } = await this.indexing(mode, batchNumber, batch, commit);
+    if (batch.transfers === null) return { changes: new Map(puts), invalid: [] };
+    const judged = await this.transfers.changes(batch.transfers, commit);
+    const changes: Changes = judged?.changes ?? new Map([[batchKey("unjudged", mode, batchNumber), ""]]);
+    return { changes: new Map([...puts, ...changes]), invalid: judged?.invalid ?? [] };
+  }
+
+  #putAll(write: ReturnType<Database["batch"]>, changes: ReadonlyMap<string, string | null>) {
+    for (const [key, value] of changes) {
+      if (value === null) write.del(key, TEXT);
+      else write.put(key, value, TEXT);
+    }
+    return write;
   }
 
   async #write(
-    puts: ReadonlyMap<string, string>,
+    changes: ReadonlyMap<string, string | null>,
     position: Position,
     data?: { readonly dataHash: Hash; readonly data: Uint8Array },
   ): Promise<void> {
-    const write = this.store.batch();
-    for (const [key, value] of puts) write.put(key, value, TEXT);
+    const write = this.#putAll(this.store.batch(), changes);
     if (data !== undefined) write.put(dataKey(data.dataHash), data.data, BYTES);
     write.put(POSITION, positionToText(position), TEXT);
     await write.write();
@@ -270,13 +320,23 @@ export class Archive extends ArchiveReads {
 
   async #open(): Promise<void> {
     const { chainId, contract } = this.settlement;
-    const meta = JSON.stringify({ format: FORMAT, version: VERSION, chainId: chainId.toString(), contract });
+    const metaOf = (version: number) =>
+      JSON.stringify({ format: FORMAT, version, chainId: chainId.toString(), contract });
+    const meta = metaOf(VERSION);
     const found = await this.store.get<string, string>(META, TEXT);
     if (found === undefined) {
       for await (const _ of this.store.keys({ limit: 1 })) {
         throw new MintmarkError("store_mismatch", "The folder holds another kind of store. Give an empty folder.");
       }
       await this.store.put<string, string>(META, meta, TEXT);
+    } else if (found === metaOf(VERSION_BEFORE_TRANSFERS)) {
+      await this.#putAll(
+        this.store.batch(),
+        new Map([
+          [META, meta],
+          [POSITION, null],
+        ]),
+      ).write();
     } else if (found !== meta) {
       throw new MintmarkError("store_mismatch", `The store is ${found}, not ${meta}.`);
     }

@@ -14,11 +14,13 @@ import {
   readBlobBatchData,
 } from "../protocol/blob-batch.ts";
 import { keccak256 } from "../protocol/hash.ts";
-import { bytesToHex } from "../protocol/hex.ts";
+import { bytesToHex, HASH_BYTES } from "../protocol/hex.ts";
 import { versionedHash } from "../protocol/kzg.ts";
 import { batchRoot, compareAssets, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { elementPlaces, openedProof } from "../protocol/opening.ts";
 import { type BatchVaultProof, proveVault, type VaultProof, verifyVaultProof } from "../protocol/proof.ts";
+import { decodeTransferData, isTransferData, type TransferGroup, transferLeaves } from "../protocol/transfer-data.ts";
+import { transferBatchRoot } from "../protocol/transfers.ts";
 import { unpackVaultId, vaultLeaf, vaultLeaves } from "../protocol/vault.ts";
 
 /** A batch, derived from its data and its place. */
@@ -32,12 +34,14 @@ export interface DerivedBatch {
   readonly vaultCount: number;
   /** Places in the manifest of the assets that L1 has left out; their leaves there are zero. */
   readonly leftOut: readonly number[];
-  /** In slot order; null for a void slot, and for a vault of an asset that L1 has left out. */
+  /** In slot order; null for a void slot, a transfer's, and for a vault of an asset that L1 has left out. */
   readonly slots: readonly (VaultContent | null)[];
   /** null for a batch in blobs. */
   readonly tree: BatchTree | null;
   /** null for a batch with a vault tree. */
   readonly blobs: DerivedBlobs | null;
+  /** The signed records of a batch of transfers, whose vaults depend on earlier batches; null for a batch of mints. */
+  readonly transfers: readonly TransferGroup[] | null;
 }
 
 /** What proves the vaults of a batch in blobs. */
@@ -65,7 +69,8 @@ export function derivingOptions({
 }
 
 /**
- * Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1 refuses.
+ * Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1 refuses;
+ * `TransferDataError` for transfers.
  *
  * @example
  * const { batchRoot, slots } = deriveBatch("zk-rollup", 12, data);
@@ -77,6 +82,7 @@ export function deriveBatch(
   data: Uint8Array,
   { leftOut = [], versionedHashes, ...options }: DeriveOptions = {},
 ): DerivedBatch {
+  if (versionedHashes === undefined && isTransferData(mode, data)) return deriveTransfers(batchNumber, data);
   const { slots: entries, assets } =
     versionedHashes === undefined ? decodeBatch(data, options) : decodeBlobBatch(data, options);
   const vaults = placeVaults(entries, mode, batchNumber);
@@ -99,6 +105,27 @@ export function deriveBatch(
     slots,
     tree,
     blobs,
+    transfers: null,
+  };
+}
+
+function deriveTransfers(batchNumber: number, data: Uint8Array): DerivedBatch {
+  const transfers = decodeTransferData(data);
+  const leaves = transferLeaves(transfers, batchNumber);
+  const tree = new BatchTree(leaves);
+  const content = bytesToHex(tree.root);
+  const vaultCount = leaves.length / HASH_BYTES;
+  return {
+    dataHash: bytesToHex(keccak256(data)),
+    assets: [],
+    content,
+    batchRoot: transferBatchRoot(content),
+    vaultCount,
+    leftOut: [],
+    slots: Array.from({ length: vaultCount }, () => null),
+    tree,
+    blobs: null,
+    transfers,
   };
 }
 

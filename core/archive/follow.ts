@@ -3,6 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { L1Event, L1Reader } from "../ports.ts";
 import type { Archive } from "./archive.ts";
 import { CommittedData, type DataSources } from "./committed-data.ts";
+import type { InvalidTransfer } from "./transfer-index.ts";
 
 /** The part of L1 that an archive follows. */
 export type FollowedChain = Pick<L1Reader, "block" | "events" | "finalizedBlockNumber" | "rollupData">;
@@ -25,6 +26,8 @@ export interface FollowOptions extends DataSources {
   readonly onProgress?: (progress: Progress) => void;
   /** Called when a source fails or gives other data. The next source follows. */
   readonly onFault?: (source: { readonly name: string }, batchId: string, error: unknown) => void;
+  /** Called once for each committed record that moves nothing: a committee that checks records signs none. */
+  readonly onInvalidTransfer?: (found: InvalidTransfer) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -40,7 +43,7 @@ export interface FollowOptions extends DataSources {
  * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
  */
 export async function follow(options: FollowOptions): Promise<void> {
-  const { archive, l1, fromBlock, onProgress, signal } = options;
+  const { archive, l1, fromBlock, onProgress, onInvalidTransfer = () => {}, signal } = options;
   const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
   await requireSameChain(archive, l1);
   const next = nextBlock(archive, fromBlock);
@@ -50,13 +53,14 @@ export async function follow(options: FollowOptions): Promise<void> {
     for (const event of events) {
       signal?.throwIfAborted();
       if (archive.hasApplied(event)) continue;
-      await archive.apply(event, await dataOf(event, options));
+      (await archive.apply(event, await dataOf(event, options))).forEach(onInvalidTransfer);
       if (event.type === "batchCommitted") onProgress?.(progressOf(archive, event.blockNumber, toBlock));
     }
     await archive.advance(block);
     onProgress?.(progressOf(archive, to, toBlock));
   }
   await supplyMissing(options);
+  (await archive.judgeTransfers()).forEach(onInvalidTransfer);
 }
 
 /** The calldata of a commit; null when the chain does not give it. Then the chain and the sources are asked later. */
@@ -67,7 +71,7 @@ async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array
 
 /** Asks for missing data. The next run retries, with new patience for each source. */
 async function supplyMissing(options: FollowOptions): Promise<void> {
-  const { archive, l1, onFault, signal } = options;
+  const { archive, l1, onFault, onInvalidTransfer = () => {}, signal } = options;
   const committed = new CommittedData(l1, archive.kzg, options);
   // The newest first: beacon nodes have dropped old blobs, and an answer without data uses up their time too.
   for (const { mode, batchNumber } of (await archive.missing()).reverse()) {
@@ -75,7 +79,7 @@ async function supplyMissing(options: FollowOptions): Promise<void> {
     if (commit === null) continue;
     await committed.find(
       commit,
-      (data) => archive.supply(mode, batchNumber, data),
+      async (data) => (await archive.supply(mode, batchNumber, data)).forEach(onInvalidTransfer),
       (source, error) => {
         if (error !== null) onFault?.(source, `${mode}-${batchNumber}`, error);
       },

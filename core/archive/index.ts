@@ -8,4 +8,5 @@ export { type VoidedDuplicate, type VoidingPortal, type VoidOptions, voidDuplica
 export { type FollowOptions, follow, type Progress } from "./follow.ts";
 export { type RebuildOptions, type RebuildReport, rebuild } from "./rebuild.ts";
 export type { Commit, Position } from "./records.ts";
+export type { InvalidTransfer, OutputVault, RecordFault, Spending } from "./transfer-index.ts";
 export { Watcher, type WatcherOptions } from "./watcher.ts";

@@ -22,6 +22,13 @@ import type { VaultPlace } from "../protocol/vault.ts";
  * duplicate/<chain>/<asset type>/<blob scheme>/<vault id>
  *                                        the earlier vault of the same ERC-721 token
  * signed/<number>                        JSON: a committee member's signed validium batch
+ * transferable/<chain>/<asset type>      empty: L1 has registered the asset as transferable
+ * session/<owner>/<key>                  JSON: a session, as L1 keeps it
+ * approved/<owner>/<digest>              decimal: when the owner approved a `Transfers` message, in seconds
+ * spent/<vault id>                       JSON: the committed record that spends the vault
+ * output/<vault id>                      JSON: a vault that a valid record made
+ * invalid/<vault id>                     JSON: a record that moves nothing, by its first output
+ * unjudged/zk-rollup/<number>            a batch of transfers that waits for the data of vaults that it spends
  * ```
  */
 export const META = "meta";
@@ -32,7 +39,7 @@ export const BYTES = { keyEncoding: "utf8", valueEncoding: "view" } as const;
 /** For writes that must survive a crash of the machine. classic-level has `sync`; other stores ignore it. */
 export const DURABLE = { sync: true } as object;
 
-type BatchRecordKind = "commit" | "missing" | "indexed";
+type BatchRecordKind = "commit" | "missing" | "indexed" | "unjudged";
 
 export function batchKey(kind: BatchRecordKind, mode: Mode, batchNumber: number): string {
   return `${kind}/${mode}/${numberKey(batchNumber)}`;
@@ -90,6 +97,22 @@ export function ownerKey(owner: Address, vaultId: VaultId): string {
 
 export function withdrawnKey(vaultId: VaultId): string {
   return `withdrawn/${vaultIdKey(vaultId)}`;
+}
+
+export function transferableKey(chainId: bigint, assetType: Hash): string {
+  return `transferable/${assetKey(chainId, assetType)}`;
+}
+
+export function sessionKey(owner: Address, key: Address): string {
+  return `session/${owner}/${key}`;
+}
+
+export function approvedKey(owner: Address, digest: Hash): string {
+  return `approved/${owner}/${digest}`;
+}
+
+export function transferKey(kind: "spent" | "output" | "invalid", vaultId: VaultId): string {
+  return `${kind}/${vaultIdKey(vaultId)}`;
 }
 
 /** The vault id at the end of a key. */

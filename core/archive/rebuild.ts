@@ -19,6 +19,10 @@ export interface RebuildReport {
   readonly withdrawnVaults: number;
   /** Batches without data: their roots are known, their vaults are not. */
   readonly missing: readonly string[];
+  /** Batches of transfers that wait for missing data of vaults that they spend. */
+  readonly unjudged: readonly string[];
+  /** Number of committed records that move nothing. A committee that checks records signs none. */
+  readonly invalidTransfers: number;
   readonly state: EngineState;
 }
 
@@ -53,6 +57,8 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
     vaults: byMode((mode) => archive.vaultCount(mode)),
     withdrawnVaults: await archive.withdrawnVaults(),
     missing: missing.map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
+    unjudged: (await archive.unjudged()).map((batchNumber) => `zk-rollup-${batchNumber}`),
+    invalidTransfers: (await Array.fromAsync(archive.invalidTransfers())).length,
     state: here,
   };
 }

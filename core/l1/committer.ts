@@ -137,6 +137,17 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     return this.#commit(batch, call, behind, options);
   }
 
+  async commitTransfers(
+    batch: SealedBatch,
+    history: Hash,
+    attestation: Hex,
+    options: L1SendOptions = {},
+  ): Promise<L1Receipt> {
+    requireMode(batch, "zk-rollup");
+    const args = [history, BigInt(batch.batchNumber), toHex(batch.data), attestation] as const;
+    return toReceipt(await this.transact("commitTransferBatch", args, options));
+  }
+
   /** @param behind - gas of a commit behind one that is under way, without consents */
   async #commit(
     { assets }: SealedBatch,

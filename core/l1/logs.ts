@@ -1,4 +1,4 @@
-import { getAbiItem, type Log, parseEventLogs } from "viem";
+import { getAbiItem, type Log, numberToHex, parseEventLogs } from "viem";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MODES } from "../model.ts";
@@ -72,6 +72,19 @@ function toEvent(log: DecodedLog, before: readonly DecodedLog[]): L1Event | null
       return { type: "authorizationCancelled", ...place, ...log.args, signer: lowerCase(log.args.signer) };
     case "DuplicateVoided":
       return { type: "duplicateVoided", ...place, ...log.args };
+    case "AssetTransferable":
+      return { type: "assetTransferable", ...place, ...log.args, assetType: assetTypeOf(log.args.assetType) };
+    case "SessionAuthorized": {
+      const { owner, key, assetType, ...terms } = log.args;
+      const parties = { owner: lowerCase(owner), key: lowerCase(key) };
+      return { type: "sessionAuthorized", ...place, ...terms, ...parties, assetType: assetTypeOf(assetType) };
+    }
+    case "SessionRevoked": {
+      const { owner, key, revokedAt } = log.args;
+      return { type: "sessionRevoked", ...place, owner: lowerCase(owner), key: lowerCase(key), revokedAt };
+    }
+    case "TransfersApproved":
+      return { type: "transfersApproved", ...place, ...log.args, owner: lowerCase(log.args.owner) };
     default:
       return null;
   }
@@ -80,8 +93,9 @@ function toEvent(log: DecodedLog, before: readonly DecodedLog[]): L1Event | null
 type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 
 /** What the contract tells of a commit in the one or two events directly before it. */
-function besideCommit(before: readonly DecodedLog[]): Pick<CommitEvent, "leftOut" | "blobs"> {
+function besideCommit(before: readonly DecodedLog[]): Pick<CommitEvent, "leftOut" | "blobs" | "transfers"> {
   const last = before.at(-1);
+  if (last?.eventName === "TransfersCommitted") return { transfers: true };
   const leftOut = last?.eventName === "AssetsLeftOut" ? last.args.assets : null;
   const blobs = leftOut === null ? last : before.at(-2);
   return {
@@ -109,6 +123,10 @@ function modeOf(value: number) {
   const mode = MODES[value];
   if (mode === undefined) throw new MintmarkError("l1_failed", `the contract reported the unknown mode ${value}`);
   return mode;
+}
+
+function assetTypeOf(value: bigint): Hash {
+  return numberToHex(value, { size: 32 });
 }
 
 function lowerCase(address: Address): Address {

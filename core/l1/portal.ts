@@ -43,7 +43,13 @@ const LIST_TRIAL_GAS = TRIAL_GAS + ITEM_GAS + GAS_AROUND_ITEM;
 /** Gas of a plain transfer to an account. */
 export const TRANSFER_GAS = 21_000n;
 
-type Writes = "commitRollupBatch" | "commitValidiumBatch" | "withdraw" | "voidDuplicate" | "registerAsset";
+type Writes =
+  | "commitRollupBatch"
+  | "commitValidiumBatch"
+  | "commitTransferBatch"
+  | "withdraw"
+  | "voidDuplicate"
+  | "registerAsset";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */
 export type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };

@@ -195,10 +195,9 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
       decodeFunctionData({ abi, data: input }),
     );
     if (functionName === "commitBlobBatch") return null;
-    if (functionName !== "commitRollupBatch") {
-      throw new MintmarkError("l1_failed", `transaction ${txHash} calls ${functionName}, not commitRollupBatch`);
-    }
-    return hexToBytes(args[3]);
+    if (functionName === "commitRollupBatch") return hexToBytes(args[3]);
+    if (functionName === "commitTransferBatch") return hexToBytes(args[2]);
+    throw new MintmarkError("l1_failed", `transaction ${txHash} calls ${functionName}, which commits no rollup batch`);
   }
 
   verifyVault(proven: ProvenVault): Promise<bigint> {
@@ -246,6 +245,19 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
       );
       return answers?.map((answer) => registrationOf(...answer)) ?? some.map(() => null);
     });
+  }
+
+  isTransferable({ chainId, assetType }: AssetId, at?: bigint): Promise<boolean> {
+    const block = at === undefined ? {} : { blockNumber: at };
+    const args = [chainId, BigInt(assetType)] as const;
+    const read = { abi, address: this.settlement.contract, functionName: "isTransferable", args, ...block } as const;
+    return askL1(`asking whether ${assetType} is transferable`, () =>
+      this.connection.client.readContract(read).catch((error: unknown) => {
+        // A contract without transfers does not know the function.
+        if (saysNothing(error)) return false;
+        throw error;
+      }),
+    );
   }
 
   issuers(assets: readonly AssetId[]): Promise<(AssetIssuer | null)[]> {

@@ -1,4 +1,4 @@
-import type { Hex, VaultId } from "../model.ts";
+import type { Hex, Mode, VaultId } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
 import {
@@ -85,6 +85,11 @@ export class TransferDataError extends Error {
     this.reason = reason;
     this.offset = offset;
   }
+}
+
+/** Whether a batch's data holds transfers. Its first byte tells it from the other data of rollup batches. */
+export function isTransferData(mode: Mode, data: Uint8Array): boolean {
+  return mode === "zk-rollup" && data[0] === TRANSFER_DATA_VERSION;
 }
 
 /**

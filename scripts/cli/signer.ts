@@ -38,6 +38,8 @@ export async function runSigner({ what, signer, l1, settings, secrets, build, wo
     ...(work && { work }),
     onFault: ({ name }, batchId, error) => app.log.warn({ peer: name, batchId, reason: messageOf(error) }, "no data"),
     onVoided: (voided) => app.log.warn(fieldsOf(voided), "duplicate voided on L1"),
+    onInvalidTransfer: ({ vaultId, outId, fault }) =>
+      app.log.warn({ vaultId: `${vaultId}`, outId: `${outId}`, fault }, "a committed transfer has no effect"),
     onError: (error) => app.log.error({ reason: messageOf(error) }, "watching L1 failed; trying again"),
   });
   const { MINTMARK_METRICS_PORT: metricsPort } = settings;

@@ -122,6 +122,10 @@ export function addMembers(program: Command): void {
         ...sourcesOf(settings),
         intervalMs,
         onVoided: (voided) => say(sentenceOf(voided)),
+        onInvalidTransfer: ({ vaultId, outId, fault }) =>
+          say(
+            `slot ${outId} transfers vault ${vaultId} without effect (${fault}): the committee should not have signed it`,
+          ),
         onFault: ({ name }, batchId, error) => say(`${name} did not give ${batchId}: ${messageOf(error)}`),
         onError: (error) => say(`${messageOf(error)}; trying again`),
       });

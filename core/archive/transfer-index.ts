@@ -1,0 +1,283 @@
+import { zeroAddress } from "viem";
+import type { Address, Hash, Mode, VaultId } from "../model.ts";
+import type { AssetId, BatchHeader, L1Event, Settlement, VaultContent } from "../ports.ts";
+import { type TransferGroup, type TransferOutput, transferOutputs } from "../protocol/transfer-data.ts";
+import {
+  type TransferableVault,
+  type TransferFault,
+  type TransferSession,
+  transferFault,
+  transferredVault,
+  transferSigner,
+} from "../protocol/transfer-rules.ts";
+import { type Transfer, transfersDigest } from "../protocol/transfers.ts";
+import { unpackVaultId } from "../protocol/vault.ts";
+import type { Database } from "../store/ports.ts";
+import type { DerivedBatch } from "./derive.ts";
+import { approvedKey, ownerKey, sessionKey, TEXT, transferableKey, transferKey, vaultIdOf, within } from "./keys.ts";
+import type { KnownAssets } from "./known-assets.ts";
+import type { Commit } from "./records.ts";
+
+/** Why a record moves nothing. `no_vault`: L1 has no vault with this id, or a left-out or void one. */
+export type RecordFault = TransferFault | "no_vault";
+
+/** A vault that a valid record made. Its proof begins with the minted vault. */
+export interface OutputVault extends VaultContent {
+  /** The minted vault. */
+  readonly origin: VaultId;
+  /** The vault that the record spends. */
+  readonly spent: VaultId;
+  /** Records since the mint, at most 8. */
+  readonly hops: number;
+}
+
+/** The committed record that spends a vault. There is at most one for ever. */
+export interface Spending {
+  /** The record's first output: the slot of its leaf. */
+  readonly outId: VaultId;
+  /** Null for a record that moves the vault. Otherwise its owner withdraws by refuting the record. */
+  readonly fault: RecordFault | null;
+}
+
+/** A committed record that moves nothing. Members do not sign such records. */
+export interface InvalidTransfer {
+  readonly vaultId: VaultId;
+  readonly outId: VaultId;
+  readonly fault: RecordFault;
+}
+
+/** What the records of a batch are judged by. */
+export type TransferCommit = Pick<BatchHeader, "committedAt" | "sequence"> &
+  Pick<Commit, "batchNumber"> & { readonly blockNumber?: bigint };
+
+/** One record of a batch with its verdict. */
+export interface JudgedRecord {
+  readonly transfer: Transfer;
+  readonly outputs: readonly TransferOutput[];
+  /** Null when L1 has no such vault. */
+  readonly vault: SpentVault | null;
+  /** Who signed the record; null for nobody. */
+  readonly signer: Address | null;
+  readonly fault: RecordFault | null;
+}
+
+/** A vault that a record spends, with everything that the rule asks for. */
+interface SpentVault extends TransferableVault {
+  readonly content: VaultContent;
+  readonly origin: VaultId;
+}
+
+/** The reads of the archive that hold the index. */
+interface Batches {
+  readonly store: Database;
+  readonly settlement: Settlement;
+  commit(mode: Mode, batchNumber: number): Promise<Commit | null>;
+  holds(mode: Mode, batchNumber: number): Promise<boolean>;
+  derived(commit: Commit): Promise<DerivedBatch>;
+  isUnjudged(batchNumber: number): Promise<boolean>;
+  withdrawn(vaultId: VaultId): Promise<bigint>;
+}
+
+/** Changes of the store; null deletes a key. */
+export type Changes = Map<string, string | null>;
+
+/** What a batch of transfers changes, and its records that move nothing. */
+export interface TransferChanges {
+  readonly changes: Changes;
+  readonly invalid: readonly InvalidTransfer[];
+}
+
+/**
+ * Judges the records of committed transfer batches exactly as L1 does, and keeps who owns each vault since. A verdict
+ * does not depend on when it is made: powers count by their times, and a vault that a valid record spends pays nothing.
+ */
+export class TransferIndex {
+  readonly #batches: Batches;
+  readonly #assets: KnownAssets;
+
+  constructor(batches: Batches, assets: KnownAssets) {
+    this.#batches = batches;
+    this.#assets = assets;
+  }
+
+  /** What a committed batch changes; null while the data of a vault that it spends is missing. */
+  async changes(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges | null> {
+    const judged = await this.judge(groups, commit);
+    if (judged === null) return null;
+    const changes: Changes = new Map();
+    const invalid: InvalidTransfer[] = [];
+    for (const { transfer, outputs, vault, fault } of judged) {
+      const { vaultId } = transfer;
+      const { outId } = outputs[0] as TransferOutput;
+      changes.set(transferKey("spent", vaultId), toText({ outId, fault }));
+      if (fault !== null || vault === null) {
+        changes.set(transferKey("invalid", outId), toText({ vaultId, fault }));
+        invalid.push({ vaultId, outId, fault: fault ?? "no_vault" });
+        continue;
+      }
+      changes.set(ownerKey(vault.owner, vaultId), null);
+      for (const output of outputs) {
+        const made = transferredVault(vault, { transfer, sequence: commit.sequence }, output);
+        const { chainId, assetType, blob } = vault.content;
+        const { owner, amount, hops } = made;
+        const { origin } = vault;
+        const record = { origin, spent: vaultId, owner, amount, hops, chainId, assetType, blob };
+        changes.set(transferKey("output", output.outId), toText(record));
+        if (owner !== zeroAddress) changes.set(ownerKey(owner, output.outId), "");
+      }
+    }
+    return { changes, invalid };
+  }
+
+  /** The verdicts, in data order; null while the data of a vault is missing. */
+  async judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<JudgedRecord[] | null> {
+    const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
+    const vaults = await this.#vaults(ids, commit);
+    if (vaults === null) return null;
+    const outputs = Map.groupBy(transferOutputs(groups, commit.batchNumber), ({ transfer }) => transfer);
+    const judged: JudgedRecord[] = [];
+    for (const { transfers, deadline, signature } of groups) {
+      const digest = transfersDigest(this.#batches.settlement, { transfers, deadline });
+      const signer = await transferSigner(digest, signature);
+      for (const transfer of transfers) {
+        const vault = vaults.get(transfer.vaultId) ?? null;
+        const fault =
+          vault === null ? "no_vault" : await this.#fault(vault, transfer, { deadline, digest, signer }, commit);
+        judged.push({ transfer, outputs: outputs.get(transfer) ?? [], vault, signer, fault });
+      }
+    }
+    return judged;
+  }
+
+  async #fault(
+    vault: SpentVault,
+    transfer: Transfer,
+    { deadline, digest, signer }: { readonly deadline: bigint; readonly digest: Hash; readonly signer: Address | null },
+    { committedAt, sequence }: TransferCommit,
+  ): Promise<TransferFault | null> {
+    const { owner } = vault;
+    const session = signer === null || signer === owner ? null : await this.session(owner, signer);
+    const approved = await this.#read(approvedKey(owner, digest));
+    const powers = { signer, session, approvedAt: BigInt(approved ?? "0") };
+    return transferFault(vault, { transfer, deadline, committedAt, sequence }, powers);
+  }
+
+  /** The vaults that L1 had before the commit; null while the data of one is missing. Reads each batch once. */
+  async #vaults(ids: readonly VaultId[], { sequence, blockNumber }: TransferCommit) {
+    const found = new Map<VaultId, SpentVault>();
+    const byBatch = Map.groupBy(ids, (id) => id >> 20n);
+    for (const same of byBatch.values()) {
+      const { mode, batchNumber } = unpackVaultId(same[0] as VaultId);
+      const commit = await this.#batches.commit(mode, batchNumber);
+      // Its id may become a vault later, which the record cannot spend.
+      if (commit === null || commit.sequence >= sequence) continue;
+      if (!(await this.#batches.holds(mode, batchNumber))) return null;
+      if (mode === "zk-rollup" && (await this.#batches.isUnjudged(batchNumber))) return null;
+      for (const vault of await this.#vaultsIn(commit, same, blockNumber)) found.set(vault.vaultId, vault);
+    }
+    return found;
+  }
+
+  async #vaultsIn(commit: Commit, ids: readonly VaultId[], notBefore = 0n): Promise<SpentVault[]> {
+    const { slots, transfers } = await this.#batches.derived(commit);
+    const contents = await Promise.all(
+      ids.map((id) => (transfers === null ? (slots[unpackVaultId(id).slot] ?? null) : this.output(id))),
+    );
+    const vaults = contents.filter((content) => content !== null);
+    await this.#assets.learn(vaults, notBefore);
+    return Promise.all(
+      vaults.map(async (content): Promise<SpentVault> => {
+        const { vaultId, owner, amount, chainId, assetType } = content;
+        const registration = this.#assets.known(chainId, assetType);
+        const isOutput = "origin" in content;
+        // Only mints after the registration count. An output's origin was judged before.
+        const counts = registration !== null && (isOutput || commit.sequence >= registration.since);
+        return {
+          vaultId,
+          owner: owner.toLowerCase() as Address,
+          amount,
+          withdrawn: await this.#batches.withdrawn(vaultId),
+          standard: registration?.standard ?? "erc20",
+          assetType,
+          transferable: counts && (await this.isTransferable(content)),
+          sequence: commit.sequence,
+          hops: isOutput ? content.hops : 0,
+          content,
+          origin: isOutput ? content.origin : vaultId,
+        };
+      }),
+    );
+  }
+
+  /** Whether L1 has registered the asset as transferable. */
+  async isTransferable({ chainId, assetType }: AssetId): Promise<boolean> {
+    return (await this.#read(transferableKey(chainId, assetType))) !== undefined;
+  }
+
+  /** The session of an owner with a key, as L1 keeps it; null for none. */
+  async session(owner: Address, key: Address): Promise<TransferSession | null> {
+    const stored = await this.#read(sessionKey(owner, key));
+    if (stored === undefined) return null;
+    const { authorizedAt, until, revokedAt, limit, assetType } = JSON.parse(stored);
+    const times = { authorizedAt: BigInt(authorizedAt), until: BigInt(until), revokedAt: BigInt(revokedAt) };
+    return { ...times, limit: BigInt(limit), assetType };
+  }
+
+  /** The vault that a valid record made, a redeemed one too; null for any other id. */
+  async output(vaultId: VaultId): Promise<OutputVault | null> {
+    const stored = await this.#read(transferKey("output", vaultId));
+    if (stored === undefined) return null;
+    const { origin, spent, owner, amount, hops, chainId, assetType, blob } = JSON.parse(stored);
+    const ids = { vaultId, origin: BigInt(origin), spent: BigInt(spent) };
+    return { ...ids, owner, amount: BigInt(amount), hops, chainId: BigInt(chainId), assetType, blob };
+  }
+
+  /** The committed record that spends a vault; null while there is none. */
+  async spending(vaultId: VaultId): Promise<Spending | null> {
+    const stored = await this.#read(transferKey("spent", vaultId));
+    if (stored === undefined) return null;
+    const { outId, fault } = JSON.parse(stored);
+    return { outId: BigInt(outId), fault };
+  }
+
+  /** The committed records that move nothing, by their first output. */
+  async *invalid(): AsyncGenerator<InvalidTransfer> {
+    for await (const [key, stored] of this.#batches.store.iterator<string, string>(within("invalid/"))) {
+      const { vaultId, fault } = JSON.parse(stored);
+      yield { vaultId: BigInt(vaultId), outId: vaultIdOf(key), fault };
+    }
+  }
+
+  /** The changes by an event that gives or takes a power; none by other events. Repeats change nothing. */
+  async powerChanges(event: L1Event): Promise<Changes> {
+    switch (event.type) {
+      case "assetTransferable":
+        return new Map([[transferableKey(event.chainId, event.assetType), ""]]);
+      case "transfersApproved":
+        return new Map([[approvedKey(event.owner, event.digest), `${event.approvedAt}`]]);
+      case "sessionAuthorized": {
+        const { owner, key, authorizedAt, until, limit, assetType } = event;
+        const revokedAt = (await this.session(owner, key))?.revokedAt ?? 0n;
+        return new Map([[sessionKey(owner, key), toText({ authorizedAt, until, revokedAt, limit, assetType })]]);
+      }
+      case "sessionRevoked": {
+        const { owner, key, revokedAt } = event;
+        const session = (await this.session(owner, key)) ?? NO_SESSION;
+        return new Map([[sessionKey(owner, key), toText({ ...session, revokedAt })]]);
+      }
+      default:
+        return new Map();
+    }
+  }
+
+  #read(key: string): Promise<string | undefined> {
+    return this.#batches.store.get<string, string>(key, TEXT);
+  }
+}
+
+/** A key that was revoked first can never have a session. */
+const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: `0x${"00".repeat(32)}` } as const;
+
+function toText(record: object): string {
+  return JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
+}
