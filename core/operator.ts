@@ -32,6 +32,7 @@ import { bringUp, type Copied, type CopyOptions, requireCopy } from "./store/jou
 import type { Journal } from "./store/ports.ts";
 import { allAssets, markAssetRegistered, type RegisteredFacts, setMintingFault } from "./tenants/assets.ts";
 import { closeTransfers } from "./transfers/close.ts";
+import { transferFault, waitingSince } from "./transfers/look.ts";
 import { takeBackTransfers } from "./transfers/take-back.ts";
 import { requireMode } from "./validate.ts";
 import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
@@ -44,6 +45,8 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     sealTransfers: async (wait) => closeTransfers(context.ledger, wait?.signal),
     takeBackTransfers: async (batchNumber, failure, wait) =>
       takeBackTransfers(context.ledger, batchNumber, failure, wait?.signal),
+    waitingTransfersSince: () => waitingSince(context.ledger),
+    transferFault: (batchNumber, l1Time) => transferFault(context.ledger, batchNumber, l1Time),
     voidSlots: async (mode, batchNumber, slots, wait) =>
       voidSlots(context.ledger, requireMode(mode), batchNumber, slots, wait?.signal),
     leaveOut: async (mode, batchNumber, assets, wait) =>
@@ -137,6 +140,14 @@ export interface Operator {
    * transaction can still commit it.
    */
   takeBackTransfers(batchNumber: number, failure: string, wait?: WaitOptions): Promise<Batch>;
+  /** When the oldest transfers without a batch were taken, in milliseconds since 1970; null when none wait. */
+  waitingTransfersSince(): Promise<number | null>;
+  /**
+   * Why a sealed batch of transfers must not go to L1 now; null when it may.
+   *
+   * @param l1Time - seconds of L1's newest block
+   */
+  transferFault(batchNumber: number, l1Time: bigint): Promise<string | null>;
   /**
    * Makes slots void that L1 refuses, so the batch can be committed without them. Their mints fail with these reasons.
    * Rejects with `batch_committed` once L1 has the batch. The caller must ensure that no earlier transaction can still

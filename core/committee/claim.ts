@@ -11,6 +11,7 @@ import { blobsIn, decodeBlobBatch, isBlobBatchData, readBlobBatchData } from "..
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { versionedHash } from "../protocol/kzg.ts";
+import { TransferDataError } from "../protocol/transfer-data.ts";
 import { Refusal } from "./refusal.ts";
 
 /** Most batches stored ahead of L1. An honest operator needs few; a hostile one would fill the disk. */
@@ -80,7 +81,9 @@ function wellFormed<T>(work: () => T): T {
     return work();
   } catch (error) {
     const malformed =
-      error instanceof BatchDataError || (error instanceof MintmarkError && error.code === "blob_invalid");
+      error instanceof BatchDataError ||
+      error instanceof TransferDataError ||
+      (error instanceof MintmarkError && error.code === "blob_invalid");
     throw malformed ? new Refusal("malformed", error.message) : error;
   }
 }

@@ -3,8 +3,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import type { ClaimedBatch, Committee, HistoryPoint, L1Reader } from "../ports.ts";
 import { committeeHash, compactSignature, encodeAttestation, type MemberSignature } from "../protocol/attestation.ts";
-import { validiumBatchTypedData } from "../protocol/typed-data.ts";
-import type { AttestationTerms } from "./request.ts";
+import { type AttestationTerms, attestationTypedData } from "./request.ts";
 
 /** A client of one member, in this process or over its service. */
 export interface MemberClient {
@@ -34,7 +33,7 @@ export interface CollectorOptions {
 /** The result of the last request to a member. */
 export interface MemberStanding {
   readonly address: Address;
-  /** The validium batch of the request; null before the first. */
+  /** The batch of the request; null before the first. */
   readonly batchNumber: number | null;
   readonly state: "idle" | "asked" | "signed" | "failed";
   /** The reason why it has not signed. */
@@ -122,14 +121,13 @@ async function askMember(
   { l1, earlierBatch }: CollectorOptions,
   limit: AbortSignal,
 ): Promise<Hex> {
-  if (earlierBatch !== undefined && member.nextBatch !== undefined) {
+  if (batch.mode === "validium" && earlierBatch !== undefined && member.nextBatch !== undefined) {
     for (let missed = await member.nextBatch(limit); missed < batch.batchNumber && !limit.aborted; missed++) {
       await member.sign(await earlierBatch(missed), terms, limit);
     }
   }
   const signature = await member.sign(batch, terms, limit);
-  const message = validiumBatchTypedData(l1.settlement, { ...batch, ...terms });
-  const signer = await recoverTypedDataAddress({ ...message, signature });
+  const signer = await recoverTypedDataAddress({ ...attestationTypedData(l1.settlement, batch, terms), signature });
   if (signer.toLowerCase() !== member.address) throw new Error("the signature is not this member's over this batch");
   return signature;
 }

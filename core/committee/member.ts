@@ -20,18 +20,19 @@ import { blockRanges } from "../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../model.ts";
 import type { ClaimedBatch, HistoryPoint, L1Reader, L1State, VaultContent } from "../ports.ts";
 import { nextHistory, stateLeaf } from "../protocol/commitment.ts";
-import { validiumBatchTypedData } from "../protocol/typed-data.ts";
+import { isTransferData } from "../protocol/transfer-data.ts";
 import type { Database } from "../store/ports.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
 import { Refusal } from "./refusal.ts";
-import type { AttestationTerms } from "./request.ts";
+import { type AttestationTerms, attestationTypedData } from "./request.ts";
+import { requireValid } from "./transfers.ts";
 
 /** Options of {@link CommitteeMember.open}. */
 export interface MemberOptions {
   readonly account: LocalAccount;
   /** The member's own store, not shared. {@link CommitteeMember.close} closes it. */
   readonly store: Database;
-  readonly l1: AssetReader & Pick<L1Reader, "state" | "blockNumber" | "events">;
+  readonly l1: AssetReader & Pick<L1Reader, "state" | "blockNumber" | "block" | "events">;
   /** Milliseconds that the member waits for its node to catch up with the operator's; default 5,000. */
   readonly lagMs?: number;
 }
@@ -40,8 +41,9 @@ export interface MemberOptions {
 const LAG_POLL_MS = 250;
 
 /**
- * One member of the data availability committee. Before it signs a validium batch, it stores all data and derives from
- * it everything that it signs. The batch must be the next one in its own node's history, or after further batches that
+ * One member of the data availability committee. Before it signs a batch of transfers, it judges every record as L1
+ * does, from its own archive. Before it signs a validium batch, it stores all data and derives from it everything that
+ * it signs. The batch must be the next one in its own node's history, or after further batches that
  * it has signed itself. L1 takes the signature after that history only. A member never signs two roots for one batch
  * number and one history, even after a restart.
  *
@@ -83,13 +85,16 @@ export class CommitteeMember {
    * @throws Refusal with the reason, when the claim is wrong or the member has signed another batch for the number
    */
   async sign(batch: ClaimedBatch, terms: AttestationTerms): Promise<Hex> {
-    if (batch.mode !== "validium") throw new Refusal("mode", "the committee signs validium batches only");
+    const areTransfers = isTransferData(batch.mode, batch.data);
+    if (batch.mode !== "validium" && !areTransfers)
+      throw new Refusal("mode", "the committee signs validium batches and batches of transfers only");
     // Values out of bounds are refused here, before anything is stored.
-    const message = validiumBatchTypedData(this.archive.settlement, { ...batch, ...terms });
+    const message = attestationTypedData(this.archive.settlement, batch, terms);
     const deadline = performance.now() + this.#lagMs;
     for (;;) {
       try {
-        await this.archive.inTurn(() => this.#take(batch, terms));
+        if (areTransfers) await this.#checkTransfers(batch, terms);
+        else await this.archive.inTurn(() => this.#take(batch, terms));
         return await this.#account.signTypedData(message);
       } catch (error) {
         const isBehind = error instanceof Refusal && error.reason === "behind";
@@ -97,6 +102,17 @@ export class CommitteeMember {
         await pause(LAG_POLL_MS);
       }
     }
+  }
+
+  /** Checks every record as L1 will judge it. Nothing is stored, because L1 gets the data itself. */
+  async #checkTransfers(batch: ClaimedBatch, asked: HistoryPoint): Promise<void> {
+    const onL1 = await this.#l1.state();
+    if (asked.history !== onL1.history) throw disagreed(asked, onL1);
+    const { countRollup } = onL1;
+    if (batch.batchNumber !== countRollup)
+      throw new Refusal("ahead", `L1 has ${countRollup} rollup batches, so the next is not ${batch.batchNumber}`);
+    const { transfers } = await deriveClaimed(batch, this.archive.kzg);
+    await requireValid(transfers ?? [], { ...batch, ...asked }, this.archive, this.#l1);
   }
 
   /** The stored data of a batch; null when this member has not seen it. */

@@ -12,6 +12,7 @@ export const REFUSAL_REASONS = [
   "duplicate",
   "unregistered",
   "cap",
+  "transfer",
   "committed",
   "not_issuer",
   "not_allowed",

@@ -1,5 +1,5 @@
 import type { LocalAccount } from "viem";
-import type { Address, Hex } from "../model.ts";
+import { type Address, batchIdOf, type Hex } from "../model.ts";
 import type { ClaimedBatch, Settlement } from "../ports.ts";
 import type { MemberClient } from "./collector.ts";
 import { MemberService, nonsense, signatureIn } from "./member-service.ts";
@@ -37,13 +37,13 @@ export class RemoteMember implements MemberClient {
   }
 
   async sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
-    const { batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
+    const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
     const { history, sequence, epoch } = terms;
     const asked = attestationRequestTypedData(this.#settlement, { ...batch, ...terms });
     const request = await this.#operator.signTypedData(asked);
     const numbers = { vaultCount: `${vaultCount}`, epoch: `${epoch}`, sequence: `${sequence}` };
     const claim = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
-    const path = `/v1/batches/validium-${batchNumber}/attestation?${claim}`;
+    const path = `/v1/batches/${batchIdOf(mode, batchNumber)}/attestation?${claim}`;
     return signatureIn(await this.#service.sendBatch(path, data, request, signal));
   }
 

@@ -1,14 +1,28 @@
 import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
-import type { HistoryPoint, Settlement } from "../ports.ts";
+import type { ClaimedBatch, HistoryPoint, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint } from "../protocol/bounds.ts";
+import { isTransferData } from "../protocol/transfer-data.ts";
+import { transferBatchTypedData } from "../protocol/transfers.ts";
 import { TYPED_DATA_TYPES, type ValidiumBatchMessage, validiumBatchTypedData } from "../protocol/typed-data.ts";
 
 /** The values that a member signs with a batch. */
 export interface AttestationTerms extends HistoryPoint {
   /** The epoch of the committee in force. */
   readonly epoch: bigint;
+}
+
+/** The message that a member signs: of a validium batch, or of a batch of transfers. */
+export function attestationTypedData(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  batch: ClaimedBatch,
+  terms: AttestationTerms,
+): TypedDataDefinition {
+  const message = { ...batch, ...terms };
+  return isTransferData(batch.mode, batch.data)
+    ? transferBatchTypedData(settlement, message)
+    : validiumBatchTypedData(settlement, message);
 }
 
 /**

@@ -9,6 +9,7 @@ import type { ClaimedBatch, L1Event, L1Reader } from "../ports.ts";
 import { isBlobBatchData } from "../protocol/blob-batch.ts";
 import { countOf } from "../protocol/commitment.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
+import { isTransferData } from "../protocol/transfer-data.ts";
 import { SecondLook } from "./second-look.ts";
 import { takeBackReorganised } from "./watch.ts";
 
@@ -61,7 +62,7 @@ async function adopt(options: AdoptOptions, committed: CommittedData): Promise<A
     for (const commit of there.slice(first)) {
       signal?.throwIfAborted();
       const { data, batch } = await batchOf(commit, committed, signal);
-      const kind = kindOf(mode, commit.blobs !== undefined);
+      const kind = kindOf(mode, commit.blobs !== undefined, batch.transfers !== null);
       // The store learns from L1's events which assets L1 left out.
       batches.push({ ...commit, batchRoot: batchRoot(kind, manifestRoot(batch.assets), batch.content), data });
     }
@@ -88,7 +89,7 @@ async function isOurs(engine: SettlementPort, commit: Commit): Promise<boolean> 
   try {
     const own = await engine.batches.getSealed(mode, batchNumber);
     if (leftOut.some((place) => place >= own.assets.length)) return false;
-    const kind = kindOf(mode, isBlobBatchData(own.data));
+    const kind = kindOf(mode, isBlobBatchData(own.data), isTransferData(mode, own.data));
     const root = batchRoot(kind, manifestRoot(own.assets, leftOut), own.content);
     return root === commit.batchRoot.toLowerCase() && own.dataHash === dataHash.toLowerCase();
   } catch (error) {

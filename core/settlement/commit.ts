@@ -4,6 +4,7 @@ import type { SettlementPort } from "../operator.ts";
 import type { Committee, Consent, HistoryPoint, L1Committer, L1Reader, SealedBatch, StoredBatch } from "../ports.ts";
 
 import { countOf, nextHistory, stateLeaf } from "../protocol/commitment.ts";
+import { isTransferData } from "../protocol/transfer-data.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 
 import type { Consents } from "./consents.ts";
@@ -100,7 +101,8 @@ async function commitFrom(
       signal?.throwIfAborted();
       const looked = await withoutVain(await engine.batches.getSealed(mode, first + commits.length), options);
       const [batch, consents] = await withConsents(looked, options);
-      await commits.at(-MOST_UNDER_WAY);
+      // Members judge transfers from L1's own history, so all commits before them must be there.
+      await (areTransfers(batch) ? Promise.all(commits) : commits.at(-MOST_UNDER_WAY));
       const commit = await readyCommit(batch, consents, point, options).catch(async (error) => {
         if (mined === commits.length) throw error;
         // A member that has not signed the earlier batches must first see them on L1.
@@ -164,9 +166,17 @@ function pointAfter(batch: StoredBatch, { history, sequence }: HistoryPoint): Hi
   return { history: nextHistory(history, batch.mode, leaf), sequence: sequence + 1n };
 }
 
-/** The batch without slots that nobody could withdraw from. */
-async function withoutVain(batch: StoredBatch, { engine, looks }: CommitOptions): Promise<StoredBatch> {
+function areTransfers({ mode, data }: SealedBatch): boolean {
+  return isTransferData(mode, data);
+}
+
+/** The batch without slots that nobody could withdraw from; for transfers that L1 must not take, what replaces them. */
+async function withoutVain(batch: StoredBatch, { engine, looks, refused }: CommitOptions): Promise<StoredBatch> {
   const { mode, batchNumber } = batch;
+  if (areTransfers(batch)) {
+    await refused.lookAtTransfers(batchNumber);
+    return engine.batches.getSealed(mode, batchNumber);
+  }
   const voids: VoidSlots[] = [];
   for (const look of looks) voids.push(...(await look.lookAtBatch(batch)));
   if (voids.length === 0) return batch;
@@ -197,7 +207,8 @@ async function readyCommit(
   { engine, l1, committee, signal }: CommitOptions,
 ) {
   const abort = signal ? { signal } : {};
-  const attestation = batch.mode === "validium" ? await committee.attest(batch, before, abort) : null;
+  const isAttested = batch.mode === "validium" || areTransfers(batch);
+  const attestation = isAttested ? await committee.attest(batch, before, abort) : null;
   return (isBehind: boolean, sent: () => void): Promise<unknown> => {
     const onSent = async (txHash: Hash) => {
       await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);
@@ -205,6 +216,7 @@ async function readyCommit(
     };
     const options = { ...abort, onSent, isBehind, consents };
     if (attestation === null) return l1.commitRollup(batch, before.history, options);
+    if (areTransfers(batch)) return l1.commitTransfers(batch, before.history, attestation, options);
     return l1.commitValidium(batch, before.history, attestation, options);
   };
 }

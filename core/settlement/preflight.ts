@@ -5,6 +5,7 @@ import { MAX_REFUSAL } from "../progress/refusals.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS, tokenIdOf } from "../protocol/blob.ts";
 import { trustedSlots } from "../protocol/blob-batch.ts";
+import { isTransferData } from "../protocol/transfer-data.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 import { Attempts } from "./rounds.ts";
@@ -26,6 +27,8 @@ export type TokenChain = Pick<
   L1Reader,
   "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap" | "withdrawn"
 > &
+  /** Mirrors have no transfers. */
+  Partial<Pick<L1Reader, "isTransferable">> &
   L1Tokens;
 
 interface Placed extends VaultEntry {
@@ -74,6 +77,8 @@ export class Preflight {
   readonly #due = new Map<Uuid, number>();
   /** By asset: a refused mint, which decides whether the asset can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();
+  /** Assets for which L1 has said whether they are transferable. */
+  readonly #transferable = new Set<Uuid>();
 
   constructor(engine: SettlementPort, chain: TokenChain, clock: Clock) {
     this.#engine = engine;
@@ -103,6 +108,7 @@ export class Preflight {
     const looks = await severalAtOnce(due, (asset, index) => {
       signal?.throwIfAborted();
       return attempts.of(async () => {
+        if (registrations[index] != null) await this.#recordTransferable(asset, final);
         await this.#judge(asset, await this.#obstacle(asset, registrations[index] ?? null, newest));
         return 1;
       });
@@ -153,6 +159,8 @@ export class Preflight {
   /** @param slots - the earlier refused slots; null to examine the whole batch */
   async #lookAgain(mode: Mode, batchNumber: number, slots: ReadonlySet<number> | null): Promise<void> {
     const { data } = await this.#engine.batches.getSealed(mode, batchNumber);
+    // Its vaults pay what the mints promised.
+    if (isTransferData(mode, data)) return;
     const byType = this.#entriesByAsset(data);
     if (byType.size === 0) return;
     const final = await this.#chain.finalizedBlockNumber();
@@ -203,6 +211,16 @@ export class Preflight {
 
   #isHere({ chainId }: Pick<Asset, "chainId">): boolean {
     return chainId === this.#chain.settlement.chainId;
+  }
+
+  /** What the registry says never changes. */
+  async #recordTransferable(asset: Asset, final: bigint): Promise<void> {
+    const { assetId, chainId, minterLocked } = asset;
+    if (chainId !== this.#engine.settlement.chainId || this.#transferable.has(assetId)) return;
+    const transferable = await this.#chain.isTransferable?.(asset, final);
+    if (transferable === undefined) return;
+    await this.#engine.operator.recordRegistered(assetId, { minterLocked, transferable });
+    this.#transferable.add(assetId);
   }
 
   /**

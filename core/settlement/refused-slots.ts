@@ -1,3 +1,4 @@
+import { MintmarkError } from "../errors.ts";
 import type { Hash, Standard } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { L1Committer, L1Reader, SealedBatch } from "../ports.ts";
@@ -6,6 +7,7 @@ import type { VaultEntry } from "../protocol/batch-data.ts";
 import { encodeBatchData } from "../protocol/batch-encoder.ts";
 import { isBlobBatchData, trustedSlots } from "../protocol/blob-batch.ts";
 import { contentGas, contentOf } from "../protocol/commit-gas.ts";
+import { isTransferData } from "../protocol/transfer-data.ts";
 import type { VoidSlots } from "../sealing/void-runs.ts";
 
 /** A transaction gets a twentieth more gas than its estimate. */
@@ -18,7 +20,8 @@ interface Refused {
 }
 
 /**
- * Makes slots void that L1 or the committee refuses, so that a refused batch does not block those behind it. A void
+ * Makes slots void that L1 or the committee refuses, or takes refused transfers back, so that a refused batch does not
+ * block those behind it. A void
  * slot stays void. So two things come first: the refusal must still stand in a block after the first one is final; and
  * no earlier transaction may still commit the old batch, so the account uses up its nonces, and the block that did so
  * must be final. The same holds for a batch without a recorded transaction, because a process can end, or an answer be
@@ -29,18 +32,60 @@ export class RefusedSlots {
   readonly #l1: L1Reader & L1Committer;
   /** By batch and last transaction: the block that must be final. Lost with the process; the wait then starts anew. */
   readonly #waiting = new Map<string, bigint>();
+  /** An earlier process may have sent the rollup batches before this one without a record of it. */
+  readonly #firstUnsent: number;
 
   constructor(engine: SettlementPort, l1: L1Reader & L1Committer) {
     this.#engine = engine;
     this.#l1 = l1;
+    this.#firstUnsent = engine.batches.state().countRollup;
   }
 
   /** Handles a batch that could not be committed. Returns whether slots became void, so that a retry makes sense. */
   async voidOf(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
     const { mode, batchNumber } = batch;
+    if (isTransferData(mode, batch.data)) {
+      const fault = await this.#transferFault(batchNumber);
+      if (fault === null || !(await this.#isUnusable(batch, signal))) return false;
+      await this.#engine.operator.takeBackTransfers(batchNumber, fault);
+      return true;
+    }
     const { slots, unregistered } = await this.#refused(batch);
-    if (slots.length === 0) return false;
-    const { l1TxHash } = await this.#engine.batches.get(mode, batchNumber);
+    if (slots.length === 0 || !(await this.#isUnusable(batch, signal))) return false;
+    for await (const { assetId, chainId, assetType } of this.#engine.operator.assets()) {
+      if (unregistered.some((asset) => asset.chainId === chainId && asset.assetType === assetType)) {
+        await this.#engine.operator.recordMintingFault(assetId, "the asset is no longer registered on L1");
+      }
+    }
+    await this.#engine.operator.voidSlots(mode, batchNumber, slots);
+    return true;
+  }
+
+  /**
+   * Takes a batch of transfers back whose records would not all count. Throws `l1_failed` for one that may have been sent:
+   * {@link voidOf} handles it.
+   */
+  async lookAtTransfers(batchNumber: number): Promise<void> {
+    const fault = await this.#transferFault(batchNumber);
+    if (fault === null) return;
+    const { l1TxHash } = await this.#engine.batches.get("zk-rollup", batchNumber);
+    if (l1TxHash !== null || batchNumber < this.#firstUnsent)
+      throw new MintmarkError(
+        "l1_failed",
+        `The batch of transfers is taken back when it can no longer be mined: ${fault}`,
+      );
+    await this.#engine.operator.takeBackTransfers(batchNumber, fault);
+  }
+
+  async #transferFault(batchNumber: number): Promise<string | null> {
+    const newest = await this.#l1.block("latest");
+    if (newest === null) throw new MintmarkError("l1_failed", "The node has no newest block.");
+    return this.#engine.operator.transferFault(batchNumber, newest.timestamp);
+  }
+
+  /** Whether no earlier transaction can commit the batch any more. Begins to make it so. */
+  async #isUnusable(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
+    const { l1TxHash } = await this.#engine.batches.get(batch.mode, batch.batchNumber);
     const name = `${batch.batchRoot} ${l1TxHash}`;
     const since = this.#waiting.get(name);
     if (since === undefined) {
@@ -49,12 +94,6 @@ export class RefusedSlots {
       return false;
     }
     if ((await this.#l1.finalizedBlockNumber()) < since) return false;
-    for await (const { assetId, chainId, assetType } of this.#engine.operator.assets()) {
-      if (unregistered.some((asset) => asset.chainId === chainId && asset.assetType === assetType)) {
-        await this.#engine.operator.recordMintingFault(assetId, "the asset is no longer registered on L1");
-      }
-    }
-    await this.#engine.operator.voidSlots(mode, batchNumber, slots);
     this.#waiting.delete(name);
     return true;
   }

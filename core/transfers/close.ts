@@ -84,7 +84,7 @@ async function waitingLists(ledger: Ledger): Promise<TransferListRecord[]> {
 }
 
 /** A deep reorganisation may have taken a vault's batch back. The list waits until it is final again. */
-function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
+export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
   return transfers.every(({ vaultId }) => {
     const { mode, batchNumber } = placeOf(vaultId);
     return ledger.batches[mode].latest(batchNumber)?.status === "finalized";

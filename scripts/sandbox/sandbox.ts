@@ -3,6 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Level } from "level";
 import { createPublicClient, http } from "viem";
+import { Watcher } from "../../core/archive/index.ts";
 import { pause } from "../../core/backoff.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import { type Asset, type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
@@ -119,6 +120,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const members = await openMembers(folder, l1);
   for (const member of members) stack.defer(() => member.close());
+  stack.use(followingL1(members, l1, deployment));
   const settling = await startSettling({
     ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
     ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
@@ -243,6 +245,26 @@ function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "asse
       dataAvailabilityMode: standard === "erc20" ? "validium" : "zk-rollup",
     }));
   return { users: users.slice(0, 1).map(({ userId }) => ({ userId, mints })) };
+}
+
+/** Members judge transfers from their own archives. */
+function followingL1(
+  members: readonly CommitteeMember[],
+  l1: Awaited<ReturnType<typeof connectL1>>,
+  { settlement }: Deployment,
+): AsyncDisposable {
+  const stopping = new AbortController();
+  const { deployedAtBlock: fromBlock } = settlement;
+  const watchers = members.map(
+    ({ archive }) => new Watcher({ archive, l1, fromBlock, intervalMs: 1_000, work: async () => 0 }),
+  );
+  const following = Promise.all(watchers.map((watcher) => watcher.run(stopping.signal)));
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping.abort();
+      await following;
+    },
+  };
 }
 
 async function openMembers(folder: string, l1: Awaited<ReturnType<typeof connectL1>>): Promise<CommitteeMember[]> {

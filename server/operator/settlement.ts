@@ -83,7 +83,8 @@ export const SETTLEMENT_OPERATIONS = {
         const detail = `L1 reads this token's blobs as ${registered?.blobScheme}; the asset here has ${asset.blobScheme}, permanently.`;
         throw new MintmarkError("validation_failed", detail);
       }
-      const facts = isHere ? await l1.token(asset.contractAddress, asset.standard) : {};
+      const transferable = isHere && (await l1.isTransferable(asset));
+      const facts = { transferable, ...(isHere && (await l1.token(asset.contractAddress, asset.standard))) };
       return assetToOperator(await engine.operator.recordRegistered(assetId, facts));
     },
   }),

@@ -126,7 +126,10 @@ export async function killCampaign(rounds: number, random: (below: number) => nu
 }
 
 /** The store follows from its journal, and L1 has each of its batches, once. Returns their number by kind. */
-async function requireOnce(store: string, { l1, settlement }: MembersWorld): Promise<Record<string, number>> {
+export async function requireOnce(
+  store: string,
+  { l1, settlement }: Pick<MembersWorld, "l1" | "settlement">,
+): Promise<Record<string, number>> {
   await using engine = await openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
   const { problems } = await engine.operator.verify();
   if (problems.length > 0) throw new Error(`the store does not follow from its journal: ${problems.join("; ")}`);

@@ -10,9 +10,10 @@ import { connectL1 } from "../../core/l1/connect.ts";
 import { Settler } from "../../core/settlement/settler.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
 import { recordPath } from "../../scripts/deploy/record.ts";
+import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { startChain } from "../../scripts/sandbox/chain.ts";
-import { at, seed, TOKENS } from "../settlement/fixture.ts";
+import { at, seed, TOKENS, type WorldOptions } from "../settlement/fixture.ts";
 import { MemberProcess } from "./member-process.ts";
 import type { OperatorOptions } from "./operator-process.ts";
 
@@ -24,11 +25,17 @@ export async function startMembersWorld({
   members = COMMITTEE,
   threshold = THRESHOLD,
   kzg,
+  config = {},
+  deployTokens,
 }: {
   readonly members?: typeof COMMITTEE;
   readonly threshold?: number;
   /** Puts the rollup into blobs. */
   readonly kzg?: Kzg;
+  /** Of the settlement contract. */
+  readonly config?: Partial<SettlementConfig>;
+  /** Deploys and registers the tokens; default {@link TOKENS}. */
+  readonly deployTokens?: NonNullable<WorldOptions["tokens"]>;
 } = {}) {
   const stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "mintmark-members-"));
@@ -38,9 +45,9 @@ export async function startMembersWorld({
   const transport = http(chain.rpcUrl);
   const client = createPublicClient({ transport, pollingInterval: 20 });
   const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
-  const { settlement, tokens } = await deploy(by, {
+  const deployed = await deploy(by, {
     record: recordPath(folder, by.chainId),
-    tokens: TOKENS,
+    tokens: deployTokens === undefined ? TOKENS : [],
     settlement: {
       admin: ADMIN.address,
       guardian: GUARDIAN.address,
@@ -49,8 +56,11 @@ export async function startMembersWorld({
       threshold,
       changeDelay: 60n,
       maturity: MATURITY,
+      ...config,
     },
   });
+  const { settlement } = deployed;
+  const tokens = (await deployTokens?.(by, settlement.address)) ?? deployed.tokens;
   const l1 = await connectL1({
     rpc: chain.rpcUrl,
     contract: settlement.address,

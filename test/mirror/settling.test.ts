@@ -21,6 +21,7 @@ import {
   rpc,
 } from "../settlement/fixture.ts";
 import { flippingWallets } from "../settlement/flipping-wallets.ts";
+import { signTransfers } from "../settlement/transfers-fixture.ts";
 import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
 
 const OWNER = USERS[0].owner;
@@ -91,6 +92,11 @@ describe("withdrawals of another chain's tokens", () => {
     await mine(world.far, Number(CONFIRMATIONS));
     await settler.round();
     expect(await Promise.all(asked.map(statusOf))).toEqual(["finalized", "finalized"]);
+    // A mirror has no transfers.
+    const signed = await signTransfers(near, [{ vaultId: points, amount: 0n, to: OPERATOR.address }]);
+    await expect(near.engine.transfers.request(near.principal, signed)).rejects.toMatchObject({
+      code: "asset_not_transferable",
+    });
     expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 

@@ -40,6 +40,7 @@ export const l1: MemberOptions["l1"] & Pick<L1Reader, "committee"> = {
   ...registry,
   state: async () => stateOf(onL1),
   blockNumber: async () => 0n,
+  block: async () => null,
   events: async () => [],
   committee: async () => ({ committeeHash: committeeHash(0n, IN_FORCE), epoch: 0n }),
 };

@@ -1,6 +1,7 @@
 import { network } from "hardhat";
 import { MemoryLevel } from "memory-level";
 import {
+  type Address,
   createPublicClient,
   custom,
   type EIP1193RequestFn,
@@ -13,6 +14,7 @@ import {
 } from "viem";
 import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
+import { attestationTypedData } from "../../core/committee/request.ts";
 import {
   type Engine,
   type EngineOptions,
@@ -27,13 +29,10 @@ import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
-import {
-  validiumBatchTypedData,
-  withdrawalListTypedData,
-  withdrawalTypedData,
-} from "../../core/protocol/typed-data.ts";
+import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
-import { lower } from "../../scripts/deploy/deployer.ts";
+import { type Deployer, lower } from "../../scripts/deploy/deployer.ts";
+import type { TokenRecord } from "../../scripts/deploy/record.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
@@ -75,8 +74,14 @@ export async function anvil(): Promise<Node> {
   return { request: request as Request, close };
 }
 
+async function deployTokens(by: Deployer, settlement: Address): Promise<TokenRecord[]> {
+  const tokens = [];
+  for (const token of TOKENS) tokens.push(await deployToken(by, settlement, token));
+  return tokens;
+}
+
 /** A chain with the contracts and one registered token of each standard. */
-export async function createChain(config: Partial<SettlementConfig> = {}, start = hardhat) {
+export async function createChain(config: Partial<SettlementConfig> = {}, start = hardhat, deploy = deployTokens) {
   const node = await start();
   const { request } = node;
   const transport = custom({ request });
@@ -92,8 +97,7 @@ export async function createChain(config: Partial<SettlementConfig> = {}, start 
     maturity: MATURITY,
     ...config,
   });
-  const tokens = [];
-  for (const token of TOKENS) tokens.push(await deployToken(by, settlement.address, token));
+  const tokens = await deploy(by, settlement.address);
   // Members sign for final registrations only.
   await mine({ request }, Number(CONFIRMATIONS));
   return { request, client, transport, by, settlement, tokens, close: () => node.close() };
@@ -120,13 +124,18 @@ export interface WorldOptions {
   readonly fees?: CommitterOptions;
   readonly verifySignature?: NonNullable<EngineOptions["verifySignature"]>;
   readonly kzg?: NonNullable<EngineOptions["kzg"]>;
+  /** Of the settlement contract. */
+  readonly config?: Partial<SettlementConfig>;
+  /** Deploys the chain's tokens and registers them; default {@link TOKENS}. */
+  readonly tokens?: typeof deployTokens;
   /** Default: hardhat's chain in this process. */
   readonly node?: () => Promise<Node>;
 }
 
 /** Chain, engine with one user and ready assets, five members, and a settler that works only when told to. */
-export async function createWorld({ member = (it) => it, request, fees, node, ...options }: WorldOptions = {}) {
-  const chain = await createChain({}, node);
+export async function createWorld(given: WorldOptions = {}) {
+  const { member = (it) => it, request, fees, node, config, tokens, ...options } = given;
+  const chain = await createChain(config, node, tokens);
   const l1 = await connectOperator(chain, request?.(chain), fees);
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
   const settlement = l1.settlement;
@@ -160,11 +169,11 @@ export function openMembers(l1: MemberOptions["l1"]): Promise<CommitteeMember[]>
   return Promise.all(COMMITTEE.map((account) => CommitteeMember.open({ account, store: new MemoryLevel(), l1 })));
 }
 
-/** Commits a validium batch that a committee has signed without a look at it, as a hostile majority does. */
+/** Commits a batch that a committee has signed without a look at it, as a hostile majority does. */
 export async function commitUnseen(l1: Pick<L1Reader, "settlement" | "state"> & L1Committer, batch: SealedBatch) {
   const members = COMMITTEE.toSorted((a, b) => (lower(a.address) < lower(b.address) ? -1 : 1));
-  const { history } = await l1.state();
-  const message = validiumBatchTypedData(l1.settlement, { ...batch, history, epoch: 0n });
+  const { history, sequence } = await pointOn(l1);
+  const message = attestationTypedData(l1.settlement, batch, { history, sequence, epoch: 0n });
   const signatures = await Promise.all(
     members.slice(0, THRESHOLD).map(async (member, memberIndex) => {
       return { memberIndex, ...compactSignature(await member.signTypedData(message)) };
@@ -172,7 +181,9 @@ export async function commitUnseen(l1: Pick<L1Reader, "settlement" | "state"> & 
   );
   const addresses = members.map(({ address }) => lower(address));
   const attestation = encodeAttestation({ threshold: THRESHOLD, members: addresses, signatures });
-  return l1.commitValidium(batch, history, attestation);
+  return batch.mode === "validium"
+    ? l1.commitValidium(batch, history, attestation)
+    : l1.commitTransfers(batch, history, attestation);
 }
 
 /** What the next commit follows. */

@@ -1,0 +1,100 @@
+import { readFile } from "node:fs/promises";
+import { type Abi, type Address, createWalletClient, type Hex, type LocalAccount } from "viem";
+import { deriveBatch } from "../../core/archive/derive.ts";
+import { follow } from "../../core/archive/follow.ts";
+import type { Standard, TransferList, VaultId } from "../../core/index.ts";
+import type { SealedBatch } from "../../core/ports.ts";
+import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
+import { type Transfer, transfersTypedData } from "../../core/protocol/transfers.ts";
+import { type Deployer, lower } from "../../scripts/deploy/deployer.ts";
+import type { TokenRecord } from "../../scripts/deploy/record.ts";
+import { registerToken } from "../../scripts/deploy/token.ts";
+import { at, createWorld, mine, mint, type World, type WorldOptions } from "./fixture.ts";
+
+const STANDARDS: readonly Standard[] = ["erc20", "erc721", "erc1155"];
+
+/** A token of each standard whose vaults can be transferred. */
+export async function transferableTokens(by: Deployer, settlement: Address): Promise<TokenRecord[]> {
+  const path = new URL("../../artifacts/contracts/test/TransferableToken.sol/TransferableToken.json", import.meta.url);
+  const { abi, bytecode } = JSON.parse(await readFile(path, "utf8")) as { readonly abi: Abi; readonly bytecode: Hex };
+  const wallet = createWalletClient({ account: by.account, transport: by.transport });
+  const tokens: TokenRecord[] = [];
+  for (const [i, standard] of STANDARDS.entries()) {
+    const args = [i + 1, 0, settlement, `0x${"00".repeat(20)}`];
+    const hash = await wallet.deployContract({ abi, bytecode, args, chain: null });
+    const { contractAddress, blockNumber, gasUsed } = await by.client.waitForTransactionReceipt({ hash });
+    const address = lower(contractAddress as Address);
+    const facts = { standard, address, quantum: 1n, blobScheme: "mintmark" } as const;
+    await registerToken(by, settlement, { ...facts, chainId: BigInt(by.chainId) });
+    const named = { name: `Given ${standard}`, symbol: "GIVE", minterLocked: false };
+    tokens.push({ ...facts, ...named, deployedAtBlock: blockNumber, gasUsed });
+  }
+  return tokens;
+}
+
+/**
+ * A world whose first user holds final vaults: 100 units, a token, and 7 of an item.
+ *
+ * @param more - mints further ones
+ */
+export async function createTransferWorld(
+  options: WorldOptions = {},
+  more: (world: World) => Promise<unknown> = async () => {},
+) {
+  const world = await createWorld({ ...options, config: { transfers: true }, tokens: transferableTokens });
+  const units = await mint(world, "erc20", "validium", "", 100);
+  const token = await mint(world, "erc721", "zk-rollup", "1");
+  const items = await mint(world, "erc1155", "validium", "5", 7);
+  await more(world);
+  await world.settler.round();
+  await becomeFinal(world);
+  return { ...world, vaults: { units, token, items } };
+}
+
+export type TransferWorld = Awaited<ReturnType<typeof createTransferWorld>>;
+
+/** All blocks so far become final, for the engine and for the members. */
+export async function becomeFinal(world: Pick<World, "chain" | "settler" | "members" | "l1">): Promise<void> {
+  await mine(world.chain, 20);
+  await world.settler.round();
+  for (const { archive } of world.members)
+    await follow({ archive, l1: world.l1, fromBlock: world.chain.settlement.deployedAtBlock });
+}
+
+export const friendOf = ({ users }: Pick<World, "users">): Address => lower(at(users, 1).owner.address);
+
+/** The whole rest of a vault for the second user. */
+export function whole(world: Pick<World, "users">, vaultId: VaultId, to = friendOf(world)): Transfer {
+  return { vaultId, amount: 0n, to };
+}
+
+/** The owner's signature, the first user's by default. */
+export async function signTransfers(
+  world: Pick<World, "engine" | "users">,
+  transfers: readonly Transfer[],
+  by: Pick<LocalAccount, "signTypedData"> = at(world.users, 0).owner,
+): Promise<TransferGroup> {
+  const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400);
+  const message = { transfers, deadline };
+  return { ...message, signature: await by.signTypedData(transfersTypedData(world.engine.settlement, message)) };
+}
+
+/** Signed transfers, handed to the engine. */
+export async function give(
+  world: World,
+  transfers: readonly Transfer[],
+  by?: Pick<LocalAccount, "signTypedData">,
+): Promise<TransferList> {
+  return world.engine.transfers.request(world.principal, await signTransfers(world, transfers, by));
+}
+
+/** A batch of transfers with this number, as an operator claims it. */
+export function claimed(groups: readonly TransferGroup[], batchNumber: number): SealedBatch {
+  const data = encodeTransferData(groups);
+  const { assets, content, batchRoot, dataHash, vaultCount } = deriveBatch("zk-rollup", batchNumber, data);
+  return { mode: "zk-rollup", batchNumber, data, assets, content, batchRoot, dataHash, vaultCount };
+}
+
+export function listOf({ engine, principal }: World, { transferId }: TransferList): Promise<TransferList> {
+  return engine.transfers.get(principal.applicationId, transferId);
+}

@@ -1,0 +1,118 @@
+import { toHex } from "viem";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openEngine, type VaultId } from "../../core/index.ts";
+import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import { connectL1 } from "../../core/l1/index.ts";
+import { at, mine, mint, newSettler, rpc } from "./fixture.ts";
+import {
+  becomeFinal,
+  createTransferWorld,
+  friendOf,
+  give,
+  listOf,
+  type TransferWorld,
+  whole,
+} from "./transfers-fixture.ts";
+
+describe("signed transfers", () => {
+  let world: TransferWorld;
+  let [first, second]: VaultId[] = [];
+
+  beforeAll(async () => {
+    world = await createTransferWorld({}, async (empty) => {
+      first = await mint(empty, "erc1155", "zk-rollup", "6", 7);
+      second = await mint(empty, "erc1155", "validium", "7", 7);
+    });
+  });
+  afterAll(() => world.close());
+
+  async function requireOneHistory(): Promise<void> {
+    const { engine, l1 } = world;
+    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  }
+
+  /** The owner withdraws by itself, while the engine has other plans. */
+  async function withdrawAlone(vaultId: VaultId, quantity: bigint): Promise<void> {
+    const { chain, l1, engine, users } = world;
+    const { owner } = at(users, 0);
+    const { contract } = l1.settlement;
+    const own = await connectL1({ rpc: chain.transport, contract, account: owner, pollingMs: 5 });
+    const { vault, header, siblings, assetPath } = await engine.proofs.exit(vaultId);
+    if (header === null) throw new Error("the vault is not on L1");
+    const authorization = { deadline: 0n, signature: "0x" } as const;
+    const proof = { vault, header, siblings, assetPath };
+    await own.withdrawOwn({ ...proof, quantity, recipient: owner.address, authorization });
+  }
+
+  const isSpent = (vaultId: VaultId) => {
+    const { contract: address } = world.l1.settlement;
+    return world.chain.client.readContract({
+      abi: stateCommitmentAbi,
+      address,
+      functionName: "isSpent",
+      args: [vaultId],
+    });
+  };
+
+  const sealed = async () => {
+    const batch = await world.engine.operator.sealTransfers();
+    if (batch === null) throw new Error("no transfers wait");
+    return batch.batchNumber;
+  };
+
+  test("come to L1, and come again when a reorganisation drops them", async () => {
+    const { engine, settler, vaults, chain, principal } = world;
+    const list = await give(world, [whole(world, vaults.token), { ...whole(world, vaults.units), amount: 30n }]);
+    const snapshot = await rpc(chain, "evm_snapshot");
+    expect(await settler.round()).toMatchObject({ sealed: 1, committed: 1 });
+    expect(await listOf(world, list)).toMatchObject({ status: "settled" });
+    await rpc(chain, "evm_revert", [snapshot]);
+    await rpc(chain, "evm_increaseTime", [toHex(7)]);
+    await mine(chain, 3);
+    expect(await isSpent(vaults.token)).toBe(false);
+    expect(await settler.round()).toMatchObject({ committed: 1 });
+    expect(await isSpent(vaults.token)).toBe(true);
+    await requireOneHistory();
+    await becomeFinal(world);
+    const { status, transfers } = await listOf(world, list);
+    expect(status).toBe("finalized");
+    expect(transfers.map(({ amount }) => amount)).toEqual([1n, 30n, 70n]);
+    const sword = await engine.vaults.get(principal.applicationId, transfers[0]?.newVaultId ?? 0n);
+    expect(sword).toMatchObject({ ownerAddress: friendOf(world), amount: 1n });
+  });
+
+  test("are taken back when the owner overtakes them, and their number is committed without them", async () => {
+    const { engine, settler, principal } = world;
+    const vaultId = first ?? 0n;
+    const list = await give(world, [{ ...whole(world, vaultId), amount: 3n }]);
+    const batchNumber = await sealed();
+    await withdrawAlone(vaultId, 5n);
+    expect(await settler.round()).toMatchObject({ committed: 1 });
+    expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "calldata", status: "settled" });
+    expect(await isSpent(vaultId)).toBe(false);
+    await settler.round();
+    expect(await listOf(world, list)).toMatchObject({ status: "failed" });
+    expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ availableBalance: 2n });
+    await requireOneHistory();
+  });
+
+  test("that an earlier process may have sent are taken back only when they can no longer be mined", async () => {
+    const { chain, l1, committee, engineStore, settlement } = { ...world, settlement: world.l1.settlement };
+    const vaultId = second ?? 0n;
+    await give(world, [{ ...whole(world, vaultId), amount: 3n }]);
+    const batchNumber = await sealed();
+    await world.engine.close();
+    await engineStore.open();
+    const engine = await openEngine({ store: engineStore, settlement, environment: "sandbox" });
+    const settler = newSettler({ engine, l1, committee }, chain);
+    Object.assign(world, { engine, settler });
+    await withdrawAlone(vaultId, 5n);
+    await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
+    expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "transfers", status: "sealed" });
+    await mine(chain, 25);
+    expect(await settler.round()).toMatchObject({ committed: 1 });
+    expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "calldata", status: "settled" });
+    await requireOneHistory();
+  });
+});
