@@ -13,6 +13,7 @@ import { requireAddress, requireHash, requireUuid } from "../validate.ts";
 import { failureOfFault, outputsOf, placeIn } from "../vaults/transfer-lists.ts";
 import { readVaults, statusOf } from "../vaults/vaults.ts";
 import type { TransferCaller } from "./checks.ts";
+import { readSession } from "./powers.ts";
 import { type PreparedTransfers, prepareTransfers, type TransferPreparation } from "./prepare.ts";
 import { requestTransfers, type TransferRequest } from "./request.ts";
 
@@ -27,6 +28,7 @@ export function transfersOf(context: EngineContext): Transfers {
       const list = await requestTransfers(context.ledger, caller, request, wait?.signal);
       return transferListView(context.ledger, list);
     },
+    session: async (owner, key) => sessionOf(context.ledger, owner, key),
     async get(caller, given) {
       const { ledger } = context;
       const transferId = given.startsWith("0x") ? await idOfDigest(ledger, given as Hash) : given;
@@ -36,6 +38,32 @@ export function transfersOf(context: EngineContext): Transfers {
       return transferListView(ledger, list);
     },
   };
+}
+
+/** A key that may transfer for an owner, as L1 has it. Times are seconds since 1970. */
+export interface KeySession {
+  /** 0 for a key that was revoked before any authorization: it never can be authorized. */
+  readonly authorizedAt: bigint;
+  /** Last second. */
+  readonly until: bigint;
+  /** 0 for never. */
+  readonly revokedAt: bigint;
+  /** Most units of one transfer. */
+  readonly limit: bigint;
+  /** The only asset type; zero for every asset of the owner. */
+  readonly assetType: Hash;
+  /** Whether the authorization is final, and so counts for requests. */
+  readonly isFinal: boolean;
+}
+
+async function sessionOf(ledger: Ledger, owner: Address, key: Address): Promise<KeySession | null> {
+  const given = [requireAddress("owner", owner), requireAddress("key", key)] as const;
+  const known = await readSession((at) => ledger.store.get(at), ...given);
+  if (known === null) return null;
+  const { blockNumber, ...session } = known;
+  const { finalized = null } = ledger.portals.get(ledger.settlement.chainId) ?? {};
+  const isFinal = session.authorizedAt !== 0n && finalized !== null && blockNumber <= finalized;
+  return { ...session, isFinal };
 }
 
 /** The list that was taken under a signed message last. */
@@ -160,4 +188,6 @@ export interface Transfers {
    * failed. Rejects with `transfer_not_found`.
    */
   get(caller: Uuid | { readonly owner: Address }, transferId: Uuid | Hash): Promise<TransferList>;
+  /** The session of an owner with a key; null when L1 has told of none. */
+  session(owner: Address, key: Address): Promise<KeySession | null>;
 }

@@ -5,6 +5,7 @@ it("50 kills at random moments under load lose nothing and leave nothing by half
   const report = await killRounds(50, 800);
   console.log(report);
   expect(report).toMatchObject({ rounds: 50 });
+  expect(report.given).toBeGreaterThan(0);
   expect(report.acknowledged).toBeGreaterThan(1000);
   expect(report.inBlobs).toBeGreaterThan(5);
 });

@@ -25,6 +25,8 @@ interface Acknowledged {
 export interface KillReport {
   readonly rounds: number;
   readonly acknowledged: number;
+  /** Lists of transfers that were taken. */
+  readonly given: number;
   /** Requests that were on disk although nobody had been told. */
   readonly unacknowledged: number;
   readonly batches: number;
@@ -41,20 +43,29 @@ export async function killRounds(rounds: number, maxMs: number): Promise<KillRep
     const setup = await openTest(path, { limits: LIMITS, kzg });
     const erc721 = await knownAsset(setup, "erc721");
     const erc20 = await knownAsset(setup, "erc20");
-    const tenant = await newTenant(setup, [erc721, erc20]);
+    const erc1155 = await knownAsset(setup, "erc1155");
+    await setup.operator.recordRegistered(erc1155, { transferable: true });
+    const tenant = await newTenant(setup, [erc721, erc20, erc1155]);
     await setup.close();
     const acknowledged: Acknowledged[] = [];
+    const given: string[] = [];
     let found = { requests: 0, batches: 0, inBlobs: 0 };
     for (let round = 0; round < rounds; round++) {
       const userId = tenant.users[round % tenant.users.length]?.userId ?? "";
       const delay = Math.random() * maxMs;
-      acknowledged.push(...(await killedRun([path, tenant.token, String(round), userId, erc721, erc20], delay)));
+      const said = await killedRun([path, tenant.token, String(round), userId, erc721, erc20, erc1155], delay);
+      acknowledged.push(...said.acknowledged);
+      given.push(...said.given);
       const engine = await openTest(path, { limits: LIMITS, kzg });
       found = await requireWhole(engine, tenant, erc721, acknowledged);
+      for (const transferId of given) {
+        const { status } = await engine.transfers.get(tenant.applicationId, transferId);
+        if (status === "failed") throw new Error(`the transfers ${transferId}, which were taken, have failed`);
+      }
       await engine.close();
     }
     const unacknowledged = found.requests - acknowledged.length;
-    return { rounds, acknowledged: acknowledged.length, unacknowledged, ...found };
+    return { rounds, acknowledged: acknowledged.length, given: given.length, unacknowledged, ...found };
   } finally {
     await kzg.close();
     await rm(folder, { recursive: true });
@@ -62,7 +73,7 @@ export async function killRounds(rounds: number, maxMs: number): Promise<KillRep
 }
 
 /** Runs the child, kills it `delay` ms after it has opened its store, and returns what it had acknowledged. */
-async function killedRun(args: readonly string[], delay: number): Promise<Acknowledged[]> {
+async function killedRun(args: readonly string[], delay: number) {
   const child = spawn(process.execPath, [CHILD, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   let errors = "";
@@ -81,14 +92,14 @@ async function killedRun(args: readonly string[], delay: number): Promise<Acknow
   child.kill("SIGKILL");
   await closed;
   // The last line may have been cut off by the kill: then nobody was told.
-  return output
-    .split("\n")
-    .slice(0, -1)
+  const lines = output.split("\n").slice(0, -1);
+  const acknowledged = lines
     .filter((line) => line.startsWith("ack "))
-    .map((line) => {
+    .map((line): Acknowledged => {
       const [, id = "", tokens = "0", vaultIds = ""] = line.split(" ");
       return { id, tokens: Number(tokens), vaultIds: vaultIds.split(",").map(BigInt) };
     });
+  return { acknowledged, given: lines.flatMap((line) => (line.startsWith("gave ") ? line.slice(5) : [])) };
 }
 
 /** Every acknowledged request is there, once and where it was told to be; every other one wholly or not at all. */
@@ -97,7 +108,9 @@ async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, 
   if (problems.length > 0) throw new Error(`the store does not follow from its journal: ${problems.join("; ")}`);
   const vaults = new Map<string, Vault>();
   const tokensOf = new Map<string, number>();
+  const items = new Set<string>();
   for await (const vault of allVaults(engine, tenant)) {
+    if (vault.tokenId !== null && vault.assetId !== erc721) items.add(vault.mintingBlob);
     if (vault.assetId !== erc721) continue;
     const text = Buffer.from(vault.mintingBlob.slice(2), "hex").toString().replace(LONG, "");
     if (vaults.has(text)) throw new Error(`token ${text} is there twice`);
@@ -115,7 +128,7 @@ async function requireWhole(engine: Engine, tenant: TestTenant, erc721: string, 
   for (const [request, tokens] of tokensOf) {
     if (![1, 7, 40].includes(tokens)) throw new Error(`request ${request} is there by half: ${tokens} tokens`);
   }
-  await requireToldOnce(engine, tenant, tokensOf.size);
+  await requireToldOnce(engine, tenant, tokensOf.size + items.size);
   const inBlobs = (await all(engine.batches.list())).filter(
     ({ kind, status }) => kind === "blobs" && status !== "open",
   );

@@ -150,7 +150,10 @@ describe("a list is authorized by", () => {
     const { assetType } = (await engine.vaults.get(tenant.applicationId, units)) ?? {};
     await tell(made, session(made, { assetType }), 900n);
     expect(await ask([part(units, 40n)])).toMatchObject(invalid);
+    const known = () => engine.transfers.session(owner.address, gameKey.address);
+    expect(await known()).toMatchObject({ limit: 40n, revokedAt: 0n, isFinal: false });
     await engine.operator.recordFinalized(HOME, 900n);
+    expect([(await known())?.isFinal, await engine.transfers.session(friend, gameKey.address)]).toEqual([true, null]);
     expect(await ask([part(units, 41n)])).toMatchObject(invalid);
     expect(await ask([whole(units)])).toMatchObject(invalid);
     expect(await ask([part(items, 2n)])).toMatchObject(invalid);
