@@ -1,7 +1,7 @@
-import type { TransferPreparation, WithdrawalPreparation } from "./api.ts";
+import type { SessionKeyPreparation, TransferPreparation, WithdrawalPreparation } from "./api.ts";
 
 /** EIP-712 typed data as the API prepares it: plain JSON. */
-export type TypedData = WithdrawalPreparation["typedData"] | TransferPreparation["typedData"];
+export type TypedData = (WithdrawalPreparation | TransferPreparation | SessionKeyPreparation)["typedData"];
 
 /** Where Ethereum wallets take requests (EIP-1193). */
 export interface Eip1193Provider {

@@ -13,6 +13,7 @@ import { mintEndpoints } from "./mint.ts";
 import { openApiEndpoints } from "./openapi.ts";
 import { ownerEndpoints } from "./owner.ts";
 import { ownerWithdrawalEndpoints } from "./owner-withdrawals.ts";
+import { sessionKeyEndpoints } from "./session-keys.ts";
 import { tokenEndpoints } from "./token.ts";
 import { transactionEndpoints } from "./transactions.ts";
 import { ownerTransferEndpoints, transferEndpoints } from "./transfers.ts";
@@ -34,6 +35,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...vaultEndpoints,
   ...withdrawalEndpoints,
   ...transferEndpoints,
+  ...sessionKeyEndpoints,
   ...eventEndpoints,
   ...webhookEndpoints,
   ...batchEndpoints,

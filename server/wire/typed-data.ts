@@ -44,7 +44,8 @@ export function transferPreparationToWire(
   return { ownerAddress: owner, digest, typedData, submit: { path, body: typedData.message } };
 }
 
-function typedDataToWire<T extends string>(typed: {
+/** Typed data as plain JSON, with the domain's type and decimal strings. */
+export function typedDataToWire<T extends string>(typed: {
   readonly domain: ReturnType<typeof withdrawalTypedData>["domain"];
   readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
   readonly primaryType: T;

@@ -1,6 +1,7 @@
-import { type TypedDataDefinition, zeroAddress } from "viem";
+import { decodeFunctionData, type Hex, type TypedDataDefinition, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { stateCommitmentAbi } from "../../core/l1/index.ts";
 import { transfersDigest } from "../../core/protocol/index.ts";
 import { type Answer, refusal, type SendOptions, signedIn, type World } from "./fixture.ts";
 import { type TransferWorld, transferWorld } from "./transfers-fixture.ts";
@@ -159,6 +160,53 @@ describe("an owner who signs in", () => {
     expect(first.status).toBe(202);
     expect((await few.send("POST", prepared.submit.path, request)).body).toEqual(first.body);
     expect(refusal(await ask(two))).toMatchObject({ status: 429, code: "rate_limited" });
+  });
+});
+
+describe("a session key", () => {
+  const game = privateKeyToAccount(generatePrivateKey());
+  const session = () => world.send("GET", `/api/v1/session-keys/${owner.address}/${game.address}`);
+
+  test("gets its owner's signature and a call for any account, transfers once L1 tells of it, and can be revoked", async () => {
+    const { ticket, units } = await final();
+    const { engine, erc721 } = world;
+    const { chainId, contract } = engine.settlement;
+    expect((await session()).body).toMatchObject({ status: "none", until: null });
+    const until = String(Math.floor(Date.now() / 1000) + 30 * 86_400);
+    const wanted = {
+      ownerAddress: owner.address,
+      keyAddress: game.address,
+      until,
+      limit: "1",
+      assetId: erc721.assetId,
+    };
+    const asked = await world.send("POST", "/api/v1/session-keys/prepare", { body: wanted });
+    const signature = await owner.signTypedData(asked.body.typedData as TypedDataDefinition);
+    const { body } = await world.send("POST", "/api/v1/session-keys/prepare", { body: { ...wanted, signature } });
+    expect(body.call).toMatchObject({ chainId: `${chainId}`, to: contract });
+    const { functionName, args } = decodeFunctionData({ abi: stateCommitmentAbi, data: body.call.data });
+    const terms = [owner.address, game.address, BigInt(until), 1n, BigInt(erc721.assetType)];
+    expect([functionName, args]).toEqual(["authorizeSession", [...terms, signature]]);
+    const byKey = await prepare([{ vaultId: ticket, to: friend }]);
+    expect(refusal(await submitted(byKey, {}, game)).code).toBe("signature_invalid");
+    const facts = { owner: owner.address.toLowerCase() as Hex, key: game.address.toLowerCase() as Hex };
+    const place = { txHash: `0x${"5a".repeat(32)}`, blockNumber: 500n, logIndex: 0 } as const;
+    const opened = { ...facts, until: BigInt(until), limit: 1n, assetType: erc721.assetType, authorizedAt: 1_000n };
+    await engine.operator.recordEvents(chainId, [{ type: "sessionAuthorized", ...opened, ...place }], 500n);
+    expect((await session()).body.status).toBe("pending");
+    await engine.operator.recordFinalized(chainId, 500n);
+    expect((await session()).body).toMatchObject({ status: "active", limit: "1", assetType: erc721.assetType });
+    expect((await submitted(byKey, {}, game)).status).toBe(202);
+    const other = await prepare([{ vaultId: units, to: friend }]);
+    expect(refusal(await submitted(other, {}, game)).code).toBe("signature_invalid");
+    const { data } = (await session()).body.revocation;
+    expect(decodeFunctionData({ abi: stateCommitmentAbi, data })).toEqual({
+      functionName: "revokeSession",
+      args: [game.address],
+    });
+    const revoked = { type: "sessionRevoked", ...facts, revokedAt: 2_000n, ...place, blockNumber: 501n } as const;
+    await engine.operator.recordEvents(chainId, [revoked], 501n);
+    expect((await session()).body).toMatchObject({ status: "revoked", revokedAt: "2000" });
   });
 });
 

@@ -1,0 +1,69 @@
+import type { KeySession } from "../../core/index.ts";
+import { revocationCalldata, sessionCalldata } from "../../core/l1/index.ts";
+import { sessionTypedData } from "../../core/protocol/index.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { sessionKey, sessionKeyParams, sessionPreparation, sessionPreparationBody } from "../schemas/session-keys.ts";
+import { typedDataToWire } from "../wire/typed-data.ts";
+import { decimal } from "../wire/wire.ts";
+
+const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
+
+export const sessionKeyEndpoints: readonly Endpoint[] = [
+  endpoint({
+    method: "POST",
+    path: "/api/v1/session-keys/prepare",
+    tag: "Transfers",
+    access: "transfer",
+    summary: "What an owner signs so that another key may transfer for it, and the transaction that says so on L1",
+    description:
+      "Changes nothing. Sign `typedData`, repeat the request with the signature, and send `call` from any account. A key has one session with an owner for ever.",
+    body: sessionPreparationBody,
+    example: {
+      ownerAddress: `0x${"70".repeat(20)}`,
+      keyAddress: `0x${"71".repeat(20)}`,
+      until: "1893456000",
+      limit: "10",
+    },
+    success: { status: 200, description: "What to sign and to send.", schemas: [sessionPreparation] },
+    errors: ["asset_not_found"],
+    async handle({ service: { engine }, principal, body }) {
+      const { ownerAddress: owner, keyAddress: key, until, limit, assetId, signature } = body;
+      const asset = assetId === undefined ? null : await engine.assets.get(principal.applicationId, assetId);
+      const session = { owner, key, until, limit, assetType: asset?.assetType ?? EVERY_ASSET };
+      const { chainId, contract: to } = engine.settlement;
+      const typedData = typedDataToWire(sessionTypedData(engine.settlement, session));
+      return { typedData, call: { chainId: decimal(chainId), to, data: sessionCalldata(session, signature) } };
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/session-keys/{ownerAddress}/{keyAddress}",
+    tag: "Transfers",
+    access: "read",
+    summary: "The session of an owner with a key, as L1 tells it",
+    params: sessionKeyParams,
+    success: { status: 200, description: "The session, or `none`.", schemas: [sessionKey] },
+    async handle({ service: { engine }, params: { ownerAddress, keyAddress } }) {
+      const session = await engine.transfers.session(ownerAddress, keyAddress);
+      const { chainId, contract: to } = engine.settlement;
+      const isOpen = session !== null && session.authorizedAt > 0n;
+      return {
+        ownerAddress,
+        keyAddress,
+        status: statusOf(session),
+        authorizedAt: isOpen ? decimal(session.authorizedAt) : null,
+        until: isOpen ? decimal(session.until) : null,
+        limit: isOpen ? decimal(session.limit) : null,
+        assetType: isOpen && session.assetType !== EVERY_ASSET ? session.assetType : null,
+        revokedAt: session === null || session.revokedAt === 0n ? null : decimal(session.revokedAt),
+        revocation: { chainId: decimal(chainId), to, data: revocationCalldata(keyAddress) },
+      };
+    },
+  }),
+];
+
+function statusOf(session: KeySession | null): "none" | "pending" | "active" | "expired" | "revoked" {
+  if (session === null) return "none";
+  if (session.revokedAt > 0n) return "revoked";
+  return session.until < BigInt(Math.floor(Date.now() / 1000)) ? "expired" : session.isFinal ? "active" : "pending";
+}
