@@ -144,6 +144,14 @@ export interface ProvenVault {
   readonly refutation?: ProvenHop;
 }
 
+/** The last vault of a chain of transfers, as L1 has it. */
+export interface TransferredTip {
+  /** The zero address when it is redeemed. */
+  readonly owner: Address;
+  /** Units that are not withdrawn. */
+  readonly left: bigint;
+}
+
 /** A withdrawal call of the paying contract: units, recipient, and the owner's authorization. */
 export interface WithdrawalCall extends ProvenVault {
   readonly quantity: bigint;
@@ -268,6 +276,11 @@ export interface L1Reader {
   rollupData(txHash: Hash): Promise<Uint8Array | null>;
   /** The units withdrawn from a vault, after the contract has checked its proof. Rejects with the contract's reason. */
   verifyVault(proven: ProvenVault): Promise<bigint>;
+  /**
+   * The end of a chain of transfers, after the contract has checked it. Rejects with the contract's reason: with
+   * `VaultSpent` when a record that counts spends the tip, or one that nothing refutes.
+   */
+  verifyTransferred(proven: ProvenVault): Promise<TransferredTip>;
   /** Whether the account may commit batches now. */
   isOperator(account: Address): Promise<boolean>;
   /** As of a block, by default the newest. Rejects when the node does not have the block yet. */

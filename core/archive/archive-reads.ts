@@ -8,9 +8,10 @@ import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import type { BatchVaultProof, EngineState } from "../protocol/proof.ts";
 import { StateTree } from "../protocol/state-tree.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
-import { unpackVaultId } from "../protocol/vault.ts";
+import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
-import { committedProof, type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn } from "./derive.ts";
+import { chainProof } from "./chain-proof.ts";
+import { type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn } from "./derive.ts";
 import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, withdrawnKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
 import type {
@@ -151,10 +152,13 @@ export abstract class ArchiveReads {
     return isCommitted && !(await this.store.has(batchKey("missing", mode, batchNumber), TEXT));
   }
 
-  /** Verified before return. Throws as {@link Archive.vaultContent}. */
+  /** With the transfers since the mint. Verified before return. Throws as {@link Archive.vaultContent}. */
   async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
-    const commit = await this.#commitOf(vaultId);
-    return committedProof(await this.derived(commit), vaultId, commit, this.kzg);
+    await this.vaultContent(vaultId);
+    return chainProof(vaultId, this.kzg, async (mode, batchNumber) => {
+      const commit = await this.#commitOf(packVaultId({ mode, batchNumber, slot: 0 }));
+      return { commit, batch: await this.derived(commit) };
+    });
   }
 
   /** Units of a vault that L1 has paid out or voided. */

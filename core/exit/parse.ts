@@ -1,6 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import { BLOB_SCHEMES, type Hex, STANDARDS } from "../model.ts";
-import { EXIT_KIT_FORMAT, EXIT_KIT_VERSION, type ExitKit } from "./kit.ts";
+import { MAX_TRANSFER_HOPS } from "../protocol/transfers.ts";
+import { EXIT_KIT_FORMAT, EXIT_KIT_VERSIONS, type ExitKit } from "./kit.ts";
 
 /** Reads a value at a place of the file, or throws what is wrong there. */
 type Read<T> = (value: unknown, place: string) => T;
@@ -18,18 +19,43 @@ export function parseExitKit(text: string): ExitKit {
   } catch {
     throw unreadable("it is not JSON");
   }
-  const { chainId, contract, token, vault, header, siblings, assetPath, maturesAt } = exitKitFile(json, "");
-  // Batch and slot are for the file's reader. The vault's id has the same facts, and the proof covers it.
+  const version = (json as { readonly version?: unknown } | null)?.version;
+  if (version !== 2) {
+    const kit = kitOf(mintedKit(json, ""));
+    const { vaultId, owner, amount } = kit.vault;
+    return { ...kit, tip: { vaultId, owner, amount } };
+  }
+  const { tip, hops, refutation, ...file } = transferredKit(json, "");
+  return { ...kitOf(file), tip: contentOf(tip), ...(hops.length > 0 && { hops }), ...(refutation && { refutation }) };
+}
+
+function kitOf(file: ReturnType<typeof mintedKit>): Omit<ExitKit, "tip"> {
+  const { chainId, contract, token, vault, header, siblings, assetPath, maturesAt } = file;
+  return { settlement: { chainId, contract }, token, vault: contentOf(vault), header, siblings, assetPath, maturesAt };
+}
+
+/** Batch and slot are for the file's reader. The vault's id has the same facts, and the proof covers it. */
+function contentOf<V extends { readonly batchId: string; readonly slot: number }>(
+  vault: V,
+): Omit<V, "batchId" | "slot"> {
   const { batchId: _batchId, slot: _slot, ...content } = vault;
-  return { settlement: { chainId, contract }, token, vault: content, header, siblings, assetPath, maturesAt };
+  return content;
 }
 
 const hash = hex(32, 32);
 const address = hex(20, 20);
 
-const exitKitFile = object({
+const place = { vaultId: integer, batchId: (value: unknown) => String(value), slot: number(0, 2 ** 32) };
+const batchHeader = object({
+  batchRoot: hash,
+  vaultCount: number(1, 2 ** 32),
+  committedAt: integer,
+  sequence: integer,
+});
+
+const common = {
   format: oneOf([EXIT_KIT_FORMAT]),
-  version: oneOf([EXIT_KIT_VERSION]),
+  version: oneOf(EXIT_KIT_VERSIONS),
   chainId: integer,
   contract: address,
   token: object({
@@ -39,20 +65,33 @@ const exitKitFile = object({
     blobScheme: oneOf(BLOB_SCHEMES),
     tokenId: orNull(integer),
   }),
-  vault: object({
-    vaultId: integer,
-    batchId: (value: unknown) => String(value),
-    slot: number(0, 2 ** 32),
-    chainId: integer,
-    owner: address,
-    assetType: hash,
-    amount: integer,
-    blob: hex(0, 255),
-  }),
-  header: object({ batchRoot: hash, vaultCount: number(1, 2 ** 32), committedAt: integer, sequence: integer }),
+  vault: object({ ...place, chainId: integer, owner: address, assetType: hash, amount: integer, blob: hex(0, 255) }),
+  header: batchHeader,
   siblings: list(hash, 20),
   assetPath: object({ index: number(0, 254), siblings: list(hash, 8) }),
   maturesAt: orNull(integer),
+};
+
+const hop = object({
+  outId: integer,
+  part: oneOf([0, 1]),
+  amount: integer,
+  to: address,
+  deadline: integer,
+  list: hash,
+  signature: hex(0, 65),
+  header: batchHeader,
+  siblings: list(hash, 20),
+});
+
+/** Version 1. */
+const mintedKit = object(common);
+/** Version 2: a vault with transfers, or with a record to refute. */
+const transferredKit = object({
+  ...common,
+  tip: object({ ...place, owner: address, amount: integer }),
+  hops: list(hop, MAX_TRANSFER_HOPS),
+  refutation: orNull(hop),
 });
 
 function integer(value: unknown, place: string): bigint {

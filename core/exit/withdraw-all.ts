@@ -1,11 +1,12 @@
-import { MintmarkError } from "../errors.ts";
-import type { Address, Hash, VaultId } from "../model.ts";
+import { type ErrorCode, MintmarkError } from "../errors.ts";
+import type { Hash, VaultId } from "../model.ts";
 import type { L1Committer, WithdrawalCall } from "../ports.ts";
+import { isTransferred, tipIdOf } from "../protocol/transfer-proof.ts";
 import type { ExitKit } from "./kit.ts";
-import { type ExitOptions, type ExitPlan, planExit } from "./withdraw.ts";
+import { type ExitOptions, type ExitPlan, ownCall, planExit } from "./withdraw.ts";
 
 /** An exit of many vaults: their kits, the chain and the account that owns them. */
-export interface ExitAllOptions extends Pick<ExitOptions, "account" | "recipient" | "onSent" | "signal"> {
+export interface ExitAllOptions extends Pick<ExitOptions, "account" | "recipient" | "onSent" | "fromBlock" | "signal"> {
   /** Of the contract that `l1` is connected to, each vault once. */
   readonly kits: readonly ExitKit[];
   readonly l1: ExitOptions["l1"] & Pick<L1Committer, "withdraw" | "mostWithdrawals">;
@@ -22,12 +23,9 @@ export interface VaultExit {
   readonly refusal: string | null;
 }
 
-/** What the owner itself says of a vault: it sends, so no signature is needed. */
-const BY_OWNER = { deadline: 0n, signature: "0x" } as const;
-
 /**
- * Withdraws all that is left of many vaults, up to 20 in one transaction of their owner. A vault that cannot be
- * withdrawn now is left out with its reason, and stops no other.
+ * Withdraws all that is left of many vaults, up to 20 in one transaction of their owner; one with transfers has a
+ * transaction of its own. A vault that cannot be withdrawn now is left out with its reason, and stops no other.
  *
  * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account, or a vault twice;
  *   `l1_failed` when L1 cannot be asked
@@ -37,46 +35,53 @@ const BY_OWNER = { deadline: 0n, signature: "0x" } as const;
  * for (const { vaultId, refusal } of exits) console.log(vaultId, refusal ?? "paid");
  */
 export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]> {
-  const { kits, l1, account, recipient, onSent, signal } = options;
-  if (new Set(kits.map(({ vault }) => vault.vaultId)).size !== kits.length) {
+  const { kits, l1, account, recipient, fromBlock, onSent, signal } = options;
+  if (new Set(kits.map(({ tip }) => tip.vaultId)).size !== kits.length) {
     throw new MintmarkError("validation_failed", "Two of the kits are of one vault. Give each vault once.");
   }
   const exits = new Map<VaultId, VaultExit>();
   const ready: WithdrawalCall[] = [];
   for (const kit of kits) {
     signal?.throwIfAborted();
-    const { vaultId } = kit.vault;
-    const plan = await planOrReason({ kit, l1, account, ...(recipient && { recipient }) });
+    const { vaultId } = kit.tip;
+    const search = { ...(fromBlock !== undefined && { fromBlock }), ...(signal && { signal }) };
+    const plan = await planOrReason({ kit, l1, account, ...search, ...(recipient && { recipient }) });
     if (typeof plan === "string") {
       exits.set(vaultId, { vaultId, plan: null, txHash: null, refusal: plan });
       continue;
     }
-    const { vault, header, siblings, assetPath } = kit;
-    const { quantity, recipient: to } = plan;
-    const call = { vault, header, siblings, assetPath, quantity, recipient: to as Address, authorization: BY_OWNER };
+    const call = ownCall(plan);
     const refusal = await l1.checkOwnWithdrawal(call);
     exits.set(vaultId, { vaultId, plan, txHash: null, refusal });
     if (refusal === null) ready.push(call);
   }
-  const most = await l1.mostWithdrawals();
-  for (let first = 0; first < ready.length; first += most) {
-    const group = ready.slice(first, first + most);
+  for (const group of groupsOf(ready, await l1.mostWithdrawals())) {
     const { txHash, refusals } = await l1.withdraw(group, { ...(onSent && { onSent }), ...(signal && { signal }) });
-    for (const [i, { vault }] of group.entries()) {
+    for (const [i, call] of group.entries()) {
       const refusal = refusals === null ? `transaction ${txHash} reverted` : (refusals[i] ?? null);
-      const known = exits.get(vault.vaultId) as VaultExit;
-      exits.set(vault.vaultId, { ...known, refusal, txHash: refusal === null ? txHash : null });
+      const known = exits.get(tipIdOf(call)) as VaultExit;
+      exits.set(tipIdOf(call), { ...known, refusal, txHash: refusal === null ? txHash : null });
     }
   }
-  return kits.map(({ vault }) => exits.get(vault.vaultId) as VaultExit);
+  return kits.map(({ tip }) => exits.get(tip.vaultId) as VaultExit);
 }
+
+/** The withdrawals of each transaction. The contract has no batch of vaults with transfers. */
+function* groupsOf(calls: readonly WithdrawalCall[], most: number): Generator<readonly WithdrawalCall[]> {
+  const together = calls.filter((call) => !isTransferred(call));
+  for (let first = 0; first < together.length; first += most) yield together.slice(first, first + most);
+  for (const call of calls) if (isTransferred(call)) yield [call];
+}
+
+/** The errors of a vault that is no longer its owner's, or empty. */
+const STANDINGS: ReadonlySet<ErrorCode> = new Set(["insufficient_balance", "vault_spent"]);
 
 /** Why nothing of the vault is left, or what to withdraw. */
 async function planOrReason(options: ExitOptions): Promise<ExitPlan | string> {
   try {
     return await planExit(options);
   } catch (error) {
-    if (error instanceof MintmarkError && error.code === "insufficient_balance") return error.message;
+    if (error instanceof MintmarkError && STANDINGS.has(error.code)) return error.message;
     throw error;
   }
 }

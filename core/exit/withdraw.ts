@@ -3,11 +3,12 @@ import { MintmarkError } from "../errors.ts";
 import type { Address, Hash } from "../model.ts";
 import type { L1Owner, L1Reader, WithdrawalCall } from "../ports.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
+import { type SearchOptions, type StandingChain, standingOf } from "./standing.ts";
 
 /** Options of an exit. */
-export interface ExitOptions {
+export interface ExitOptions extends SearchOptions {
   readonly kit: ExitKit;
-  readonly l1: Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block"> & L1Owner;
+  readonly l1: StandingChain & Pick<L1Reader, "holding"> & L1Owner;
   /** The account that `l1` sends from: the vault's owner. */
   readonly account: Address;
   /** Units; default all that are left. */
@@ -24,7 +25,6 @@ export interface ExitOptions {
   readonly onWait?: (seconds: bigint) => void;
   /** Called once a node has taken the transaction. */
   readonly onSent?: (txHash: Hash) => void;
-  readonly signal?: AbortSignal;
 }
 
 /** The effects of an exit, after the contract has verified the kit. */
@@ -34,6 +34,8 @@ export interface ExitPlan {
   readonly recipient: Address;
   /** Base units that the token mints. */
   readonly baseUnits: bigint;
+  /** The kit as L1 takes it now: with the refutation of a record that spends the vault but does not count. */
+  readonly kit: ExitKit;
 }
 
 /** A mined exit. */
@@ -49,21 +51,20 @@ export interface ExitResult extends ExitPlan {
 /**
  * Withdraws a vault with its kit and its owner's account. Simulates each transaction before sending it.
  *
- * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account; `insufficient_balance` when
- *   less is left; `proof_not_ready` while the vault is not mature; `l1_failed` with the contract's reason
+ * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account; `vault_spent` when the owner
+ *   has given the vault away or redeemed it; `insufficient_balance` when less is left; `proof_not_ready` while the vault
+ *   is not mature; `l1_failed` with the contract's reason
  *
  * @example
  * const { txHash } = await exitWithKit({ kit, l1, account: owner.address, immature: "wait" });
  */
 export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
-  const { kit, l1, onPlan, onSent, signal } = options;
+  const { l1, onPlan, onSent, signal } = options;
   const plan = await planExit(options);
   onPlan?.(plan);
-  const { quantity, recipient } = plan;
-  const { vault, header, siblings, assetPath, token } = kit;
-  // The owner itself sends, so no signature is needed.
-  const authorization = { deadline: 0n, signature: "0x" } as const;
-  const call = { vault, header, siblings, assetPath, quantity, recipient, authorization };
+  const { recipient } = plan;
+  const { token } = plan.kit;
+  const call = ownCall(plan);
   await requireWithdrawable(call, options);
   const holding = () => l1.holding(token.address, token.standard, recipient, token.tokenId);
   const heldBefore = await holding();
@@ -74,15 +75,24 @@ export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
   return { ...plan, txHash, blockNumber, gasUsed, heldBefore, held: await holding() };
 }
 
+/** The contract's call of a planned exit. The owner itself sends, so no signature is needed. */
+export function ownCall({ kit, quantity, recipient }: ExitPlan): WithdrawalCall {
+  const { vault, header, siblings, assetPath, hops, refutation } = kit;
+  const transfers = { ...(hops && { hops }), ...(refutation && { refutation }) };
+  const authorization = { deadline: 0n, signature: "0x" } as const;
+  return { vault, header, siblings, assetPath, ...transfers, quantity, recipient, authorization };
+}
+
 /**
  * Checks the kit by itself and with the contract, and the units left. Sends nothing.
  *
  * @example
  * const { quantity } = await planExit({ kit, l1, account: owner.address });
  */
-export async function planExit({ kit, l1, account, quantity, recipient }: ExitOptions): Promise<ExitPlan> {
+export async function planExit(options: ExitOptions): Promise<ExitPlan> {
+  const { kit, l1, account, quantity, recipient } = options;
   requireWholeKit(kit);
-  const { settlement, vault, token } = kit;
+  const { settlement, tip, token } = kit;
   if (settlement.chainId !== l1.settlement.chainId || settlement.contract !== l1.settlement.contract) {
     const meant = `${settlement.contract} on chain ${settlement.chainId}`;
     throw new MintmarkError(
@@ -90,22 +100,21 @@ export async function planExit({ kit, l1, account, quantity, recipient }: ExitOp
       `The kit is for ${meant}; the RPC serves chain ${l1.settlement.chainId}.`,
     );
   }
-  if (account.toLowerCase() !== vault.owner) {
-    throw new MintmarkError("validation_failed", `The key belongs to ${account}; the vault's owner is ${vault.owner}.`);
+  if (account.toLowerCase() !== tip.owner) {
+    throw new MintmarkError("validation_failed", `The key belongs to ${account}; the vault's owner is ${tip.owner}.`);
   }
-  const withdrawnBefore = await l1.verifyVault(kit);
-  const left = vault.amount - withdrawnBefore;
+  const { left, withdrawnBefore, kit: complete } = await standingOf(kit, l1, options);
   const wanted = quantity ?? left;
   if (left === 0n)
     throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn, or it was voided.");
   if (wanted < 1n || wanted > left) {
     throw new MintmarkError(
       "insufficient_balance",
-      `The vault has ${left} of ${vault.amount} units left; cannot withdraw ${wanted}.`,
+      `The vault has ${left} of ${tip.amount} units left; cannot withdraw ${wanted}.`,
     );
   }
-  const to = recipient ?? vault.owner;
-  return { withdrawnBefore, quantity: wanted, recipient: to, baseUnits: wanted * token.quantum };
+  const to = recipient ?? tip.owner;
+  return { withdrawnBefore, quantity: wanted, recipient: to, baseUnits: wanted * token.quantum, kit: complete };
 }
 
 /** Resolves once L1 would pay the vault out. If only time is missing, waits or throws, as `immature` says. */

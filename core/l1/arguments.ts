@@ -11,9 +11,10 @@ import {
 } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hash, Mode } from "../model.ts";
-import type { AssetId, BatchHeader, Consent, ListedVault, ProvenVault, WithdrawalCall } from "../ports.ts";
+import type { AssetId, BatchHeader, Consent, ListedVault, ProvenHop, ProvenVault, WithdrawalCall } from "../ports.ts";
 import { ASSET_ENTRY_BYTES } from "../protocol/batch-data.ts";
 import { compareAssets } from "../protocol/manifest.ts";
+import { isTransferred } from "../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 
@@ -53,6 +54,18 @@ export function provenVaultArguments({ vault, header, siblings, assetPath }: Pro
   return [{ ...vault, assetType: BigInt(vault.assetType) }, header, path] as const;
 }
 
+/** The same with the transfers since, for the functions of transferred vaults. */
+export function transferredArguments(proven: ProvenVault) {
+  const { hops = [], refutation } = proven;
+  const refuted = refutation === undefined ? [] : [refutation];
+  return [...provenVaultArguments(proven), hops.map(hopArgument), refuted.map(hopArgument)] as const;
+}
+
+/** The contract's `Hop`. viem takes its five bytes of a deadline as a number. */
+function hopArgument({ deadline, ...hop }: ProvenHop) {
+  return { ...hop, deadline: Number(deadline) };
+}
+
 /** A batch's manifest for the contract: chainId(8) and assetType(32) of each asset. */
 export function packedAssets(assets: readonly AssetId[]): Hex {
   return concatHex(assets.map(({ chainId, assetType }) => concatHex([numberToHex(chainId, { size: 8 }), assetType])));
@@ -89,14 +102,25 @@ export function withdrawalArguments(call: WithdrawalCall) {
   return [...provenVaultArguments(call), call.quantity, call.recipient, call.authorization] as const;
 }
 
+/** The contract's function that pays one withdrawal, with its arguments. */
+export function withdrawalCall(call: WithdrawalCall) {
+  const { quantity, recipient, authorization } = call;
+  if (!isTransferred(call)) {
+    return { abi: stateCommitmentAbi, functionName: "withdraw", args: withdrawalArguments(call) } as const;
+  }
+  const args = [...transferredArguments(call), quantity, recipient, authorization] as const;
+  return { abi: stateCommitmentAbi, functionName: "withdrawTransferred", args } as const;
+}
+
 /**
- * Calldata of `withdraw`, for a transaction to the settlement contract or mirror.
+ * Calldata of `withdraw`, for a transaction to the settlement contract or mirror; of `withdrawTransferred` after
+ * transfers.
  *
  * @example
  * const data = withdrawCalldata({ ...proof, header, quantity, recipient, authorization: { deadline: 0n, signature: "0x" } });
  */
 export function withdrawCalldata(call: WithdrawalCall): Hex {
-  return encodeFunctionData({ abi: stateCommitmentAbi, functionName: "withdraw", args: withdrawalArguments(call) });
+  return encodeFunctionData(withdrawalCall(call));
 }
 
 /**

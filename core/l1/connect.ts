@@ -25,7 +25,8 @@ export interface L1Options {
 
 /** The functions that settlement contract and mirror share. */
 export type OwnerPortal = L1Owner &
-  Pick<L1Reader, "settlement" | "verifyVault" | "holding" | "block"> &
+  Pick<L1Reader, "settlement" | "verifyVault" | "verifyTransferred" | "withdrawn" | "holding" | "block"> &
+  Pick<L1Reader, "blockNumber" | "events" | "rollupData"> &
   Pick<L1Committer, "withdraw" | "mostWithdrawals">;
 
 /** The same with the sending account and its fee bounds. */

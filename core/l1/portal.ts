@@ -10,8 +10,15 @@ import {
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import type { L1Owner, L1Receipt, L1SendOptions, WithdrawalCall } from "../ports.ts";
+import { isTransferred, tipIdOf } from "../protocol/transfer-proof.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { packedList, withdrawalArguments, withdrawalBatchArguments } from "./arguments.ts";
+import {
+  packedList,
+  withdrawalArguments,
+  withdrawalBatchArguments,
+  withdrawalCall,
+  withdrawCalldata,
+} from "./arguments.ts";
 import type { BlobSidecar } from "./blob-sidecar.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, reasonIn, revertReason } from "./failure.ts";
@@ -32,6 +39,8 @@ const ITEM_GAS = 500_000n;
 /** Further gas of each item, and of the whole batch. */
 const GAS_AROUND_ITEM = 30_000n;
 const GAS_AROUND_ITEMS = 50_000n;
+/** Upper bound of the check of one transfer, without its calldata. */
+const HOP_GAS = 60_000n;
 /** Price of a byte of calldata that is not zero. */
 export const GAS_PER_BYTE = 16n;
 
@@ -88,7 +97,8 @@ export class ViemPortal extends ViemReader implements L1Owner {
 
   /** Tries the very call that `withdraw` makes, because a token's behaviour can depend on its gas. */
   checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
-    return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, async () => {
+    return askL1(`trying the withdrawal of vault ${tipIdOf(call)}`, async () => {
+      if (isTransferred(call)) return this.#refusalOf(call, transferredGas(call));
       const { result } = await this.connection.client.simulateContract({
         ...this.#portal,
         functionName: "withdrawBatch",
@@ -104,7 +114,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
   }
 
   checkOwnWithdrawal(call: WithdrawalCall): Promise<string | null> {
-    return askL1(`trying the withdrawal of vault ${call.vault.vaultId}`, () => this.#refusalOf(call));
+    return askL1(`trying the withdrawal of vault ${tipIdOf(call)}`, () => this.#refusalOf(call));
   }
 
   /** The contract's answer to `withdraw`, which gives a reason where `withdrawBatch` gives none. */
@@ -113,8 +123,9 @@ export class ViemPortal extends ViemReader implements L1Owner {
     const limit = gas !== undefined && { gas };
     try {
       if (list === undefined) {
-        const args = withdrawalArguments(call);
-        await this.connection.client.simulateContract({ ...this.#portal, functionName: "withdraw", args, ...limit });
+        // viem's types cannot follow a union of functions.
+        const one = withdrawalCall(call) as { abi: typeof abi; functionName: "withdraw"; args: Arguments<"withdraw"> };
+        await this.connection.client.simulateContract({ ...this.#portal, ...one, ...limit });
         return null;
       }
       const { vaultId, owner } = call.vault;
@@ -149,6 +160,9 @@ export class ViemPortal extends ViemReader implements L1Owner {
   }
 
   async withdraw(calls: readonly WithdrawalCall[], options?: L1SendOptions) {
+    const [first] = calls;
+    if (calls.length === 1 && first !== undefined && isTransferred(first))
+      return this.#withdrawTransferred(first, options);
     const args = withdrawalBatchArguments(calls, ITEM_GAS);
     const shares = calls.length + args[1].length;
     if (calls.length < 1 || shares > MAX_SHARES) {
@@ -166,7 +180,14 @@ export class ViemPortal extends ViemReader implements L1Owner {
   }
 
   async withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt> {
-    return toReceipt(await this.transact("withdraw", withdrawalArguments(call), options));
+    return toReceipt(await this.send(withdrawalCall(call) as ContractCall, options));
+  }
+
+  /** The contract has no batch of them. With the gas of its trial, for the reasons of {@link relayGas}. */
+  async #withdrawTransferred(call: WithdrawalCall, options?: L1SendOptions) {
+    const one = withdrawalCall(call) as ContractCall;
+    const receipt = await this.#mined(one, options, async () => this.withGas(one, () => transferredGas(call)));
+    return { ...toReceipt(receipt), refusals: receipt.status === "reverted" ? null : [null] };
   }
 
   protected transact<F extends Writes>(functionName: F, args: Arguments<F>, options?: L1SendOptions) {
@@ -219,6 +240,12 @@ export class ViemPortal extends ViemReader implements L1Owner {
  */
 function relayGas(shares: number, bytes: number): bigint {
   return TRANSFER_GAS + BigInt(bytes) * GAS_PER_BYTE + BigInt(shares) * (ITEM_GAS + GAS_AROUND_ITEM) + GAS_AROUND_ITEMS;
+}
+
+/** The most gas of the withdrawal of a transferred vault: that of an item, and of each transfer. */
+function transferredGas(call: WithdrawalCall): bigint {
+  const hops = BigInt((call.hops?.length ?? 0) + 1);
+  return relayGas(1, size(withdrawCalldata(call))) + hops * HOP_GAS;
 }
 
 export function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {

@@ -35,11 +35,12 @@ import type {
   ProvenVault,
   Settlement,
   TokenMint,
+  TransferredTip,
 } from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { versionedHash } from "../protocol/kzg.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { MODE_VALUE, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
+import { MODE_VALUE, provenVaultArguments, SCHEME_VALUE, transferredArguments } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1, revertReason, saysNothing } from "./failure.ts";
@@ -209,6 +210,18 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
         args: provenVaultArguments(proven),
       }),
     );
+  }
+
+  async verifyTransferred(proven: ProvenVault): Promise<TransferredTip> {
+    const [owner, left] = await askL1(`verifying the transfers of vault ${proven.vault.vaultId}`, () =>
+      this.connection.client.readContract({
+        abi,
+        address: this.settlement.contract,
+        functionName: "verifyTransferred",
+        args: transferredArguments(proven),
+      }),
+    );
+    return { owner: owner.toLowerCase() as Address, left };
   }
 
   isOperator(account: Address): Promise<boolean> {

@@ -25,7 +25,8 @@ export interface MirrorCommittee {
 
 /** The reads of a mirror that an exit kit needs. No account. */
 export type MirrorReader = Pick<MirrorContract, "stepCount" | "step" | "isImported" | "settlement" | "maturity"> &
-  Pick<MirrorContract, "registration" | "token" | "verifyVault">;
+  Pick<MirrorContract, "registration" | "token" | "verifyVault"> &
+  Pick<L1Reader, "verifyTransferred" | "withdrawn" | "block" | "blockNumber" | "events" | "rollupData">;
 
 /** The `StateMirror` contract. Every method rejects with `l1_failed` when its chain is unreachable or refuses. */
 export interface MirrorContract

@@ -144,6 +144,7 @@ export function requireAcceptable(
   activity: ActivityRecord,
 ): void {
   requireReady(ledger, listed.vaultId, vault);
+  if (batchAt(ledger, placeOf(listed.vaultId)).transfers) throw new MintmarkError("validation_failed", ALONE);
   // A concurrent change may have made it unacceptable since the first check.
   requireNotVoid(ledger.voids, placeOf(listed.vaultId), "latest");
   requireBalance(vault, activity, listed.withdrawnBefore, listed.quantity);
@@ -151,6 +152,8 @@ export function requireAcceptable(
     throw new MintmarkError("amount_out_of_range", "An owner withdraws all that is left of a vault.");
   }
 }
+
+const ALONE = "A transfer made this vault. Sign one withdrawal for it, or withdraw it with its exit kit.";
 
 export function faultOf(check: () => unknown): MintmarkError | null {
   try {

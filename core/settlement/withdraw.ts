@@ -3,6 +3,7 @@ import type { Hash, Uuid } from "../model.ts";
 import type { SettlementPort } from "../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../ports.ts";
 import type { PendingWithdrawal } from "../progress/pending-withdrawals.ts";
+import { isTransferred, tipOwnerOf } from "../protocol/transfer-proof.ts";
 import type { Moment, PendingQueue } from "./pending-queue.ts";
 
 /** Transactions of one pass, after which the chain is read again. */
@@ -117,8 +118,11 @@ export class WithdrawalSender {
       if (reason === null) ready.push(pending);
       else await this.#refuse(pending, reason);
     }
-    if (ready.length === 0) return 0;
-    return this.#relay(ready, signal);
+    // A transaction takes one vault with transfers.
+    const together = ready.filter(({ call }) => !isTransferred(call));
+    let sent = together.length === 0 ? 0 : await this.#relay(together, signal);
+    for (const pending of ready) if (isTransferred(pending.call)) sent += await this.#relay([pending], signal);
+    return sent;
   }
 
   /**
@@ -153,8 +157,8 @@ export class WithdrawalSender {
   /** null when the contract no longer knows the batch. */
   async #callOf({ withdrawal, authorization }: PendingWithdrawal): Promise<WithdrawalCall | null> {
     const { vaultId, quantity, recipient } = withdrawal;
-    const { vault, header, siblings, assetPath } = await this.#engine.proofs.exit(vaultId);
-    return header && { vault, header, siblings, assetPath, quantity, recipient, authorization };
+    const { header, ...proof } = await this.#engine.proofs.exit(vaultId);
+    return header && { ...proof, header, quantity, recipient, authorization };
   }
 
   /** Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked anything. */
@@ -195,8 +199,8 @@ export class WithdrawalSender {
 }
 
 /** The possible causes of a refusal: the owner's wallet, or the token. */
-function causeOf({ vault }: WithdrawalCall): string {
-  return `${vault.owner} ${vault.assetType}`.toLowerCase();
+function causeOf(call: WithdrawalCall): string {
+  return `${tipOwnerOf(call)} ${call.vault.assetType}`.toLowerCase();
 }
 
 /** Groups of one transaction each. A signed list counts as one more withdrawal. */

@@ -29,7 +29,9 @@ export function addExitKit(program: Command): void {
 
       async function exportKit(proof: BatchVaultProof) {
         const { MINTMARK_MIRROR_RPC_URL: rpc, MINTMARK_MIRROR: contract } = settings;
-        if (rpc === undefined && contract === undefined) return exportExitKit(proof, l1);
+        if (rpc === undefined && contract === undefined) {
+          return exportExitKit(proof, l1, { fromBlock: settings.MINTMARK_FROM_BLOCK });
+        }
         if (rpc === undefined || contract === undefined)
           throw new UsageError("give both --mirror-rpc and --mirror, or neither");
         const mirror = await readMirror({ rpc, contract });

@@ -39,6 +39,7 @@ export function addExit(program: Command): void {
     async ({ MINTMARK_RPC_URL: rpcUrl }, { args: kits, options: given, progress, signal }) => {
       const quantity = given.quantity === undefined ? {} : { quantity: unitsOf(given.quantity) };
       const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient) };
+      const search = given.fromBlock === undefined ? {} : { fromBlock: blockOf(given.fromBlock) };
       const { account } = await processAccount("OWNER");
       const isJson = given.json === true;
       const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
@@ -47,7 +48,7 @@ export function addExit(program: Command): void {
         if (given.quantity !== undefined || given.wait === true || given.dryRun === true) {
           throw new UsageError("--quantity, --wait and --dry-run are for one kit, and not for --sign");
         }
-        const all = { kits, rpcUrl, account, signal, ...recipient };
+        const all = { kits, rpcUrl, account, signal, ...recipient, ...search };
         if (given.sign === true) {
           const deadline = BigInt(Math.floor(Date.now() / 1000)) + SIGNED_SECONDS;
           process.stdout.write(`${JSON.stringify(await signExits({ ...all, deadline }), decimals)}\n`);
@@ -59,7 +60,7 @@ export function addExit(program: Command): void {
         if (refused > 0) throw new Error(`${refused} of ${exits.length} vaults were not paid`);
         return isJson ? exits : undefined;
       }
-      const options = { kit, rpcUrl, account, signal, ...quantity, ...recipient };
+      const options = { kit, rpcUrl, account, signal, ...quantity, ...recipient, ...search };
       if (given.dryRun === true) {
         const plan = await describeExit(options);
         say(sentenceOf(plan));
@@ -82,6 +83,7 @@ export function addExit(program: Command): void {
     .option("--wait", "wait until an ERC-721 has matured instead of failing")
     .option("--quantity <units>", "default all that are left")
     .option("--recipient <address>", "default the owner")
+    .option("--from-block <number>", "where to look for a transfer that spends the vault; default the vault's commit")
     .option("--dry-run", "check the kit against the chain and show the effects");
 }
 
@@ -100,6 +102,11 @@ function decimals(_: string, value: unknown): unknown {
 function unitsOf(text: unknown): bigint {
   if (typeof text !== "string" || !/^[1-9]\d{0,18}$/.test(text))
     throw new UsageError("--quantity: give a whole number of units");
+  return BigInt(text);
+}
+
+function blockOf(text: unknown): bigint {
+  if (typeof text !== "string" || !/^\d{1,18}$/.test(text)) throw new UsageError("--from-block: give a block's number");
   return BigInt(text);
 }
 

@@ -1,6 +1,8 @@
 import type { LocalAccount } from "viem";
+import { MintmarkError } from "../../core/errors.ts";
 import {
   type ExitAllOptions,
+  type ExitKit,
   type ExitOptions,
   type ExitPlan,
   type ExitResult,
@@ -10,11 +12,15 @@ import {
   type VaultExit,
 } from "../../core/exit/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
+import { isTransferred } from "../../core/protocol/transfer-proof.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { readExitKit } from "./kit-file.ts";
 
 interface ExitFromFileOptions
-  extends Pick<ExitOptions, "quantity" | "recipient" | "immature" | "onWait" | "onSent" | "pollingMs" | "signal"> {
+  extends Pick<
+    ExitOptions,
+    "quantity" | "recipient" | "immature" | "onWait" | "onSent" | "pollingMs" | "fromBlock" | "signal"
+  > {
   /** The kit's file. */
   readonly kit: string;
   readonly rpcUrl: string;
@@ -24,7 +30,7 @@ interface ExitFromFileOptions
 }
 
 /** A plan with its context, for people. */
-export interface DescribedPlan extends ExitPlan {
+export interface DescribedPlan extends Omit<ExitPlan, "kit"> {
   readonly vaultId: bigint;
   readonly token: { readonly address: `0x${string}`; readonly standard: string; readonly tokenId: bigint | null };
   readonly contract: `0x${string}`;
@@ -38,14 +44,14 @@ export async function describeExit(options: ExitFromFileOptions): Promise<Descri
 }
 
 /** An exit with only a kit's file, an RPC and the owner's account. Throws as `exitWithKit` does. */
-export async function exitFromFile(options: ExitFromFileOptions): Promise<DescribedPlan & ExitResult> {
+export async function exitFromFile(options: ExitFromFileOptions): Promise<DescribedPlan & Omit<ExitResult, "kit">> {
   const { onPlan, ...rest } = options;
   const exit = await connect(rest);
-  const result = await exitWithKit({ ...exit, onPlan: (plan) => onPlan?.(describe(exit.kit, plan)) });
-  return { ...describe(exit.kit, result), ...result };
+  const { kit, ...result } = await exitWithKit({ ...exit, onPlan: (plan) => onPlan?.(describe(plan.kit, plan)) });
+  return { ...describe(kit, { kit, ...result }), ...result };
 }
 
-interface ExitFromFilesOptions extends Pick<ExitAllOptions, "recipient" | "onSent" | "signal"> {
+interface ExitFromFilesOptions extends Pick<ExitAllOptions, "recipient" | "onSent" | "fromBlock" | "signal"> {
   /** The kits' files, all of one contract. */
   readonly kits: readonly string[];
   readonly rpcUrl: string;
@@ -63,11 +69,15 @@ export async function exitFromFiles({ kits: paths, ...rest }: ExitFromFilesOptio
 /** The owner's one signature for all that is left of many vaults, for `POST /api/v1/withdrawals/bulk`. Sends nothing. */
 export async function signExits({ kits: paths, ...rest }: ExitFromFilesOptions & { readonly deadline: bigint }) {
   const { account, deadline } = rest;
-  const { kit, l1, recipient = kit.vault.owner } = await connect({ kit: paths[0] ?? "", ...rest });
+  const { kit, l1, recipient = kit.tip.owner } = await connect({ kit: paths[0] ?? "", ...rest });
   const vaults = [];
   for (const path of paths) {
     const kit = await readExitKit(path);
     const { withdrawnBefore, quantity } = await planExit({ kit, l1, account: account.address, recipient });
+    if (isTransferred(kit)) {
+      const detail = `Vault ${kit.tip.vaultId} has transfers. Its owner withdraws it alone, without a list.`;
+      throw new MintmarkError("validation_failed", detail);
+    }
     vaults.push({ vaultId: kit.vault.vaultId, withdrawnBefore, quantity });
   }
   const message = { vaults, recipient, deadline };
@@ -82,7 +92,7 @@ async function connect({ kit: path, rpcUrl, account, ...rest }: Omit<ExitFromFil
   return { ...rest, kit, l1, account: account.address };
 }
 
-function describe({ vault, token, settlement }: ExitOptions["kit"], plan: ExitPlan): DescribedPlan {
+function describe({ tip, token, settlement }: ExitKit, { kit: _, ...plan }: ExitPlan): DescribedPlan {
   const { address, standard, tokenId } = token;
-  return { vaultId: vault.vaultId, token: { address, standard, tokenId }, ...settlement, ...plan };
+  return { vaultId: tip.vaultId, token: { address, standard, tokenId }, ...settlement, ...plan };
 }

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { BatchVaultProof, Hex, ProofOptions } from "../../core/index.ts";
+import { tipOwnerOf } from "../../core/internal.ts";
 import { withdrawCalldata } from "../../core/l1/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ownVaultProof, vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "../schemas/vaults.ts";
@@ -91,8 +92,8 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
 
 /** For the owner's own account, without the operator. Null while L1 has no batch of it, and when nothing is left. */
 function ownCalldata(quantity: bigint, proof: BatchVaultProof): Hex | null {
-  const { header, vault } = proof;
+  const { header } = proof;
   if (header === null || quantity === 0n) return null;
   const authorization = { deadline: 0n, signature: "0x" } as const;
-  return withdrawCalldata({ ...proof, header, quantity, recipient: vault.owner, authorization });
+  return withdrawCalldata({ ...proof, header, quantity, recipient: tipOwnerOf(proof), authorization });
 }

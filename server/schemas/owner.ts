@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXIT_KIT_FORMAT, EXIT_KIT_VERSION } from "../../core/exit/index.ts";
+import { EXIT_KIT_FORMAT, EXIT_KIT_VERSIONS } from "../../core/exit/index.ts";
 import { BLOB_SCHEMES } from "../../core/index.ts";
 import {
   address,
@@ -13,7 +13,7 @@ import {
   responseComponent,
   standard,
 } from "./common.ts";
-import { assetPath, batchHeader } from "./vaults.ts";
+import { assetPath, batchHeader, provenHop } from "./vaults.ts";
 
 /** Wallet contracts' signatures can be long. */
 export const MAX_SIGNATURE_BYTES = 4096;
@@ -38,11 +38,15 @@ export const session = responseComponent(
   z.strictObject({ token: z.string(), address: outAddress, expiresAt: outTime }),
 );
 
+const exitPlace = { vaultId: outDecimal, batchId: z.string(), slot: z.int() };
+
 export const exitKit = responseComponent(
   "ExitKit",
   z.strictObject({
     format: z.literal(EXIT_KIT_FORMAT),
-    version: z.literal(EXIT_KIT_VERSION),
+    version: z
+      .literal(EXIT_KIT_VERSIONS)
+      .meta({ description: "2 for a vault with transfers, which adds the last fields." }),
     chainId: outDecimal,
     contract: outAddress.meta({ description: "The settlement contract." }),
     token: z.strictObject({
@@ -53,9 +57,7 @@ export const exitKit = responseComponent(
       tokenId: outDecimal.nullable(),
     }),
     vault: z.strictObject({
-      vaultId: outDecimal,
-      batchId: z.string(),
-      slot: z.int(),
+      ...exitPlace,
       chainId: outDecimal,
       owner: outAddress,
       assetType: outHash,
@@ -66,5 +68,14 @@ export const exitKit = responseComponent(
     siblings: z.array(outHash),
     assetPath,
     maturesAt: outDecimal.nullable().meta({ description: "ERC-721: seconds since 1970 from which L1 pays it out." }),
+    tip: z
+      .strictObject({ ...exitPlace, owner: outAddress, amount: outDecimal })
+      .optional()
+      .meta({ description: "The vault that the kit pays: the last one that transfers made." }),
+    hops: z.array(provenHop).optional().meta({ description: "The transfers since the mint, in their order." }),
+    refutation: provenHop
+      .nullable()
+      .optional()
+      .meta({ description: "The record that spends the vault on L1 but does not count; null without one." }),
   }),
 );

@@ -79,6 +79,23 @@ export const assetPath = z.strictObject({ index: z.int(), siblings: z.array(outH
   description: "The place of the vault's asset in the batch's manifest, and its siblings from the leaf upwards.",
 });
 
+export const provenHop = responseComponent(
+  "TransferProof",
+  z
+    .strictObject({
+      outId: outDecimal.meta({ description: "The vault that the transfer makes." }),
+      part: z.int().min(0).max(1).meta({ description: "0 for the receiver's vault, 1 for the change." }),
+      amount: outDecimal.meta({ description: "Units of the receiver; 0 for all that was left." }),
+      to: outAddress,
+      deadline: outDecimal,
+      list: outHash.meta({ description: "EIP-712's hash of all transfers under the signature." }),
+      signature: outHex,
+      header: batchHeader,
+      siblings: z.array(outHash).meta({ description: "From the leaf upwards." }),
+    })
+    .meta({ description: "A transfer in its batch. Time and sequence are 0 until L1 has committed the batch." }),
+);
+
 export const vaultProof = responseComponent(
   "VaultProof",
   z.strictObject({
@@ -96,6 +113,10 @@ export const vaultProof = responseComponent(
     siblings: z.array(outHash).meta({ description: "From the leaf upwards." }),
     assetPath,
     header: batchHeader.nullable().meta({ description: "null until L1 has committed the batch." }),
+    hops: z
+      .array(provenHop)
+      .optional()
+      .meta({ description: "Of a vault that transfers made: `vault` is the minted one, and these follow it." }),
   }),
 );
 

@@ -72,7 +72,8 @@ describe("an exit kit", () => {
   test("is refused with the position of a format fault", () => {
     const json = exitKitToJson(kits.sword);
     const bad: [object, string][] = [
-      [{ ...json, version: 2 }, "version"],
+      [{ ...json, version: 3 }, "version"],
+      [{ ...json, version: 2 }, "tip"],
       [{ ...json, more: 1 }, "more"],
       [{ ...json, contract: "0x12" }, "contract"],
       [{ ...json, chainId: 31337 }, "chainId"],

@@ -105,6 +105,12 @@ describe("an owner's sign-in", () => {
       registration: unasked,
       maturity: unasked,
       verifyVault: unasked,
+      verifyTransferred: unasked,
+      withdrawn: unasked,
+      block: unasked,
+      blockNumber: unasked,
+      events: unasked,
+      rollupData: unasked,
       verifySignature: async (signer, _digest, signature) => {
         asked.push(signer);
         return signature === "0x1271";

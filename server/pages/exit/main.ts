@@ -46,26 +46,29 @@ async function readKits(): Promise<Node[]> {
 }
 
 /** One transaction is one owner's, to one contract. */
-function requireTogether({ settlement, vault }: ExitKit, all: readonly ExitKit[]): void {
+function requireTogether({ settlement, tip }: ExitKit, all: readonly ExitKit[]): void {
   if (
     all.some((kit) => kit.settlement.contract !== settlement.contract || kit.settlement.chainId !== settlement.chainId)
   )
     throw new Error("These kits are for different contracts. Choose those of one contract.");
-  if (all.some((kit) => kit.vault.owner !== vault.owner))
+  if (all.some((kit) => kit.tip.owner !== tip.owner))
     throw new Error("These kits have different owners. Choose those of one owner.");
-  if (new Set(all.map((kit) => kit.vault.vaultId)).size < all.length)
+  if (new Set(all.map((kit) => kit.tip.vaultId)).size < all.length)
     throw new Error("Two of the kits are of one vault. Choose one of them.");
 }
 
-function kitFacts({ vault, token, settlement, maturesAt }: ExitKit): HTMLElement {
+function kitFacts({ vault, tip, hops = [], token, settlement, maturesAt }: ExitKit): HTMLElement {
   const matures = maturesAt === null ? [] : [["Can leave from", moment(maturesAt)] as const];
   return facts([
-    ["Vault", String(vault.vaultId)],
-    ["Owner", code(vault.owner)],
+    ["Vault", String(tip.vaultId)],
+    ...(hops.length === 0
+      ? []
+      : [["Minted as", `vault ${vault.vaultId}, ${counted(hops.length, "transfer")} ago`] as const]),
+    ["Owner", code(tip.owner)],
     ["Token", code(token.address)],
     ["Standard", token.standard.replace("erc", "ERC-")],
     ...(token.tokenId === null ? [] : [["Token id", code(String(token.tokenId))] as const]),
-    ["Amount", counted(vault.amount, "unit")],
+    ["Amount", counted(tip.amount, "unit")],
     ...matures,
     ["Contract", code(settlement.contract)],
     ["Chain", String(settlement.chainId)],
@@ -90,7 +93,7 @@ function offerWallets(): void {
 async function connected({ name, provider }: Wallet): Promise<Node[]> {
   const [first] = kits;
   if (first === undefined) return [];
-  const { owner } = first.vault;
+  const { owner } = first.tip;
   const accounts = await accountsOf(provider);
   if (!accounts.includes(owner)) {
     const shown = accounts.length === 0 ? "no account" : accounts.join(", ");
@@ -103,8 +106,9 @@ async function connected({ name, provider }: Wallet): Promise<Node[]> {
     try {
       ready.push({ kit, checked: await check(provider, owner, kit) });
     } catch (error) {
-      if ((error as { code?: unknown }).code !== "insufficient_balance") throw error;
-      spent.push(`Vault ${kit.vault.vaultId}: ${sentenceOf(error)}`);
+      const { code } = error as { readonly code?: unknown };
+      if (code !== "insufficient_balance" && code !== "vault_spent") throw error;
+      spent.push(`Vault ${kit.tip.vaultId}: ${sentenceOf(error)}`);
     }
   }
   place("withdraw").replaceChildren(...offer(provider, owner, ready));
@@ -118,9 +122,9 @@ async function connected({ name, provider }: Wallet): Promise<Node[]> {
 
 function offer(provider: Provider, owner: `0x${string}`, ready: readonly Ready[]): Node[] {
   if (ready.length === 0) return [quiet("Nothing is left to withdraw.")];
-  const rows = ready.map(({ kit: { vault, token }, checked: { left, baseUnits } }) => {
+  const rows = ready.map(({ kit: { tip, token }, checked: { left, baseUnits } }) => {
     const what = token.tokenId === null ? `${baseUnits.toLocaleString()} base units` : `token ${token.tokenId}`;
-    return [`Vault ${vault.vaultId}`, `${counted(left, "unit")}: ${what}`] as const;
+    return [`Vault ${tip.vaultId}`, `${counted(left, "unit")}: ${what}`] as const;
   });
   const result = el("div", {});
   const start = button("Withdraw", async () => {

@@ -97,7 +97,7 @@ export async function byOwnTransaction(
     if (kit === undefined) continue;
     await switchChain(session.provider, kit.settlement.chainId);
     const sent = () => {
-      for (const { vault } of group) change(vault.vaultId, "sent to L1", "waiting");
+      for (const { tip } of group) change(tip.vaultId, "sent to L1", "waiting");
     };
     for (const { vaultId, refusal } of await withdraw(session.provider, session.address, group, sent)) {
       if (refusal === null) change(vaultId, "on L1", "spent");

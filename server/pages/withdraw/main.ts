@@ -45,7 +45,7 @@ export async function withdraw(
   try {
     if (more.length === 0) {
       const { txHash } = await exitWithKit({ kit, l1, account: address, onSent });
-      return [{ vaultId: kit.vault.vaultId, txHash, refusal: null }];
+      return [{ vaultId: kit.tip.vaultId, txHash, refusal: null }];
     }
     const exits = await exitWithKits({ kits, l1, account: address, onSent });
     return exits.map(({ vaultId, txHash, refusal }) => ({ vaultId, txHash, refusal: refusal && sentence(refusal) }));
@@ -65,6 +65,7 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
     /TokenRefused\(/,
     "The token contract refuses this withdrawal for now: it may be paused, or the token may exist already.",
   ],
+  [/VaultSpent\(/, "A transfer takes this vault, so it is no longer yours, or it is redeemed."],
   [/VaultExhausted\(|AmountInvalid\(/, "Nothing is left of this vault."],
   [
     /BatchBeforeRegistration\(|AssetNotRegistered\(/,

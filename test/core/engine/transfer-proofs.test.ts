@@ -5,8 +5,10 @@ import type { ProvenHop, ProvenVault } from "../../../core/ports.ts";
 import { isTransferred, tipIdOf, tipOwnerOf, verifyHop, verifyHops } from "../../../core/protocol/transfer-proof.ts";
 import { followTransfers, transferSigner } from "../../../core/protocol/transfer-rules.ts";
 import { transfersDigest } from "../../../core/protocol/transfers.ts";
+import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { verifyVaultProof } from "../../../core/protocol/verifier.ts";
 import { mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
+import { signed } from "./l1-fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
 
 type World = Awaited<ReturnType<typeof transferable>>;
@@ -152,5 +154,26 @@ describe("the proof of a transferred vault", () => {
     const [given] = await moved(world, [{ vaultId: token, amount: 0n, to: bob }]);
     for (const ask of [engine.proofs.vaults([given ?? 0n]), engine.proofs.vaultState(given ?? 0n)])
       expect(await refusal(ask)).toMatchObject({ code: "validation_failed" });
+  });
+
+  it("lets the new owner ask for its withdrawal, by a signature of this vault alone", async () => {
+    const world = await transferable();
+    const { engine, tenant, units } = world;
+    const [given, change] = await moved(world, [{ vaultId: units, amount: 30n, to: bob }]);
+    const vaultId = given ?? 0n;
+    const asked = await signed(world, 5n, { vaultId, recipient: bob, signer: OWNERS[1] });
+    await engine.withdrawals.request(tenant.principal, asked);
+    const pending = await Array.fromAsync(engine.operator.pendingWithdrawals(engine.settlement.chainId));
+    expect(pending[0]?.header).toEqual((await engine.proofs.exit(units)).header);
+    const listed = {
+      vaults: [{ vaultId: change ?? 0n, withdrawnBefore: 0n, quantity: 70n }],
+      deadline: asked.deadline,
+    };
+    const signature = await OWNERS[0].signTypedData(
+      withdrawalListTypedData(engine.settlement, { ...listed, recipient: ann }),
+    );
+    const [answer] = await engine.withdrawals.requestList(tenant.principal, { ...listed, signature });
+    expect(answer?.error).toMatchObject({ code: "validation_failed" });
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
