@@ -2,6 +2,7 @@ import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readUsers } from "../ledger/users.ts";
 import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
@@ -10,9 +11,11 @@ import { type TransferListRecord, transferIdRecord, transferListRecord } from ".
 import { transferDigestKey, transferListKey } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
+import { findPage } from "../vaults/transaction-page.ts";
 import { failureOfFault, outputsOf, placeIn } from "../vaults/transfer-lists.ts";
 import { readVaults, statusOf } from "../vaults/vaults.ts";
 import type { TransferCaller } from "./checks.ts";
+import { historyOf, type VaultHistory } from "./history.ts";
 import { readSession } from "./powers.ts";
 import { type PreparedTransfers, prepareTransfers, type TransferPreparation } from "./prepare.ts";
 import { requestTransfers, type TransferRequest } from "./request.ts";
@@ -28,6 +31,18 @@ export function transfersOf(context: EngineContext): Transfers {
       const list = await requestTransfers(context.ledger, caller, request, wait?.signal);
       return transferListView(context.ledger, list);
     },
+    list: (applicationId, filter = {}) =>
+      listOf(context, "transfers", applicationId, filter, async (start) => {
+        const { ledger } = context;
+        const { found, next } = await findPage(ledger, applicationId, filter, start, {
+          type: "transfer",
+          order: "desc",
+          wanted: ({ source }) => source.type === "transfer" && source.output.position === 0,
+        });
+        const lists = found.flatMap(({ source }) => (source.type === "transfer" ? [source.list] : []));
+        return { data: await Promise.all(lists.map((list) => transferListView(ledger, list))), next };
+      }),
+    history: async (vaultId) => historyOf(context.ledger, vaultId),
     session: async (owner, key) => sessionOf(context.ledger, owner, key),
     async get(caller, given) {
       const { ledger } = context;
@@ -38,6 +53,13 @@ export function transfersOf(context: EngineContext): Transfers {
       return transferListView(ledger, list);
     },
   };
+}
+
+/** Filter of a list of transfers. */
+export interface TransferFilter extends PageOptions {
+  /** Milliseconds since 1970 of the request, exclusive. */
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
 }
 
 /** A key that may transfer for an owner, as L1 has it. Times are seconds since 1970. */
@@ -183,6 +205,10 @@ export interface Transfers {
    * `proof_not_ready` before the vault is final on L1, `withdrawal_pending`, `transfer_too_deep`, `amount_out_of_range`.
    */
   request(caller: TransferCaller, request: TransferRequest, wait?: WaitOptions): Promise<TransferList>;
+  /** Of an application, newest first. Pages can be short, as with {@link Transactions.list}. */
+  list(applicationId: Uuid, filter?: TransferFilter): List<TransferList>;
+  /** Where a vault of any application comes from, and where it went. Rejects with `vault_not_found`. */
+  history(vaultId: VaultId): Promise<VaultHistory>;
   /**
    * A list of an application, or one of the owner's own, by its id, or by the digest that was signed unless it has
    * failed. Rejects with `transfer_not_found`.

@@ -68,7 +68,7 @@ function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
 }
 
 /** The status of a transfer: that of its batch, once it has one. */
-function statusOfTransfer(
+export function statusOfTransfer(
   ledger: Ledger,
   list: TransferListRecord,
   { position, transfer }: TransferOutput,

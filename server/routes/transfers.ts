@@ -4,15 +4,26 @@ import { MintmarkError } from "../../core/index.ts";
 import { transfersDigest } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import {
+  history,
   ownersTransferList,
+  publicHistory,
   transferBody,
   transferList,
+  transferPage,
   transferParams,
   transferPreparation,
   transferPreparationBody,
+  transferQuery,
 } from "../schemas/transfers.ts";
+import { vaultParams } from "../schemas/vaults.ts";
 import { transferPreparationToWire } from "../wire/typed-data.ts";
-import { ownersTransferListToWire, transferListToWire } from "../wire/wire.ts";
+import {
+  historyToWire,
+  ownersTransferListToWire,
+  pageToWire,
+  publicHistoryToWire,
+  transferListToWire,
+} from "../wire/wire.ts";
 
 /** What refuses a list of transfers before anyone has signed it. */
 const PREPARATION_ERRORS = [
@@ -84,6 +95,51 @@ export const transferEndpoints: readonly Endpoint[] = [
       const accepted = await engine.transfers.request(principal, body);
       reply.header("location", `/api/v1/transfers/${accepted.transferId}`);
       return transferListToWire(accepted);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/transfers",
+    tag: "Transfers",
+    access: "read",
+    summary: "Transfers of the application, newest first",
+    description:
+      "A page can be shorter than `limit` even if there is a next one. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
+    query: transferQuery,
+    success: { status: 200, description: "One page.", schemas: [transferPage] },
+    errors: ["cursor_invalid"],
+    async handle({ service: { engine, turns }, principal, query }) {
+      await turns.turn(principal.keyId);
+      return pageToWire(await engine.transfers.list(principal.applicationId, query), transferListToWire);
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/api/v1/vaults/{vaultId}/history",
+    tag: "Vaults",
+    access: "read",
+    summary: "The transfers that led to a vault, and what took it",
+    params: vaultParams,
+    success: { status: 200, description: "The transfers, waiting ones too.", schemas: [history] },
+    errors: ["vault_not_found"],
+    async handle({ service: { engine }, principal, params: { vaultId } }) {
+      await engine.vaults.get(principal.applicationId, vaultId);
+      return historyToWire(await engine.transfers.history(vaultId));
+    },
+  }),
+  endpoint({
+    method: "GET",
+    path: "/public/v1/vaults/{vaultId}/history",
+    tag: "Vaults",
+    access: "public",
+    summary: "The transfers in sealed batches that led to a vault, and that took it",
+    params: vaultParams,
+    success: { status: 200, description: "The transfers; L1 holds the data of each.", schemas: [publicHistory] },
+    errors: ["vault_not_found"],
+    async handle({ service: { engine }, params: { vaultId } }) {
+      const { before, after } = await engine.transfers.history(vaultId);
+      // What waits is not public yet.
+      return publicHistoryToWire({ before, after: after.filter(({ status }) => status !== "accepted") });
     },
   }),
   endpoint({

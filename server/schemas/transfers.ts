@@ -5,11 +5,14 @@ import { MAX_GROUP_TRANSFERS, MAX_TRANSFER_HOPS, TRANSFERS_TYPES } from "../../c
 import {
   address,
   amount,
+  createdBetween,
   outAddress,
   outDecimal,
   outHash,
   outTime,
   outUuid,
+  page,
+  pageOf,
   requestComponent,
   responseComponent,
   seconds,
@@ -133,5 +136,34 @@ export const ownersTransferList = responseComponent(
   "OwnersTransfer",
   z.strictObject({ ...listFields, transfers: z.array(transferred.omit({ userId: true, toUserId: true })) }),
 );
+
+export const transferPage = responseComponent("TransferPage", pageOf(transferList));
+
+export const transferQuery = z.strictObject({ ...createdBetween, ...page });
+
+const step = z.strictObject({
+  status: z.enum(STATUSES),
+  vaultId: outDecimal.meta({ description: "The vault that is spent." }),
+  from: outAddress.meta({ description: "Its owner." }),
+  to: outAddress.meta({ description: "The receiver; the zero address redeems. Of change it is the giver." }),
+  isChange: z.boolean(),
+  newVaultId: outDecimal.nullable().meta({ description: "null before the batch is sealed, and for a redemption." }),
+  amount: outDecimal.nullable().meta({ description: "Units of the new vault, or burnt; null before it is sealed." }),
+  createdAt: outTime,
+});
+
+function historyOf<S extends z.ZodType>(each: S) {
+  return z.strictObject({
+    before: z.array(each).meta({
+      description: `The transfers from the mint to the vault, oldest first; at most ${MAX_TRANSFER_HOPS}.`,
+    }),
+    after: z
+      .array(each)
+      .meta({ description: "What took the vault: the receiver's part and the change. Empty while nothing did." }),
+  });
+}
+
+export const history = responseComponent("VaultHistory", historyOf(step.extend({ transferId: outUuid })));
+export const publicHistory = responseComponent("PublicVaultHistory", historyOf(step));
 
 export const transferParams = z.strictObject({ transferId: uuid });

@@ -69,6 +69,8 @@ describe("transfers", () => {
     const [sword] = body.transfers;
     expect(body.status).toBe("batched");
     expect((await world.send("GET", `/api/v1/vaults/${sword.newVaultId}`)).body.ownerAddress).toBe(friend);
+    expect((await world.send("GET", "/api/v1/transfers")).body.data).toEqual([body]);
+    expect((await world.send("GET", "/api/v1/transfers", { key: world.otherKey })).body.data).toEqual([]);
   });
 
   test("redeem: the issuer hears of a used ticket at once, with the ticket and its user", async () => {
@@ -111,6 +113,29 @@ describe("transfers", () => {
       body: { vaults: [{ vaultId: ticket }] },
     });
     expect(refusal(withdrawal).code).toBe("vault_spent");
+  });
+
+  test("show where a vault comes from and where it went; what waits is told to its application alone", async () => {
+    const { units } = await final();
+    const { body: prepared } = await prepare([{ vaultId: units, amount: "4", redeem: true }]);
+    const { body: taken } = await submitted({ body: prepared } as Answer);
+    const path = `v1/vaults/${units}/history`;
+    const waiting = (await world.send("GET", `/api/${path}`)).body;
+    expect(waiting).toMatchObject({ before: [], after: [{ amount: "4" }, { amount: null, newVaultId: null }] });
+    expect((await world.send("GET", `/public/${path}`, { key: null })).body.after).toEqual([]);
+    await world.engine.operator.sealTransfers();
+    const from = owner.address.toLowerCase();
+    const { body } = await world.send("GET", `/public/${path}`, { key: null });
+    expect(body.before).toEqual([]);
+    expect(body.after).toMatchObject([
+      { vaultId: units, from, to: zeroAddress, isChange: false, newVaultId: null, amount: "4", status: "batched" },
+      { vaultId: units, from, to: from, isChange: true, amount: "6" },
+    ]);
+    const change = body.after[1].newVaultId;
+    const of = (await world.send("GET", `/api/v1/vaults/${change}/history`)).body;
+    expect(of).toMatchObject({ before: [{ transferId: taken.transferId, newVaultId: change }], after: [] });
+    const foreign = await world.send("GET", `/api/${path}`, { key: world.otherKey });
+    expect(refusal(foreign).code).toBe("vault_not_found");
   });
 
   test("name a receiver, or redeem, and never both or neither", async () => {

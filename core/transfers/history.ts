@@ -1,0 +1,68 @@
+import type { Ledger } from "../ledger/ledger.ts";
+import type { Address, Status, Uuid, VaultId } from "../model.ts";
+import { packVaultId } from "../protocol/vault.ts";
+import type { TransferListRecord } from "../store/records.ts";
+import { activityKey } from "../store/store-keys.ts";
+import { statusOfTransfer } from "../vaults/transactions.ts";
+import { makerOf, outputsOf, placeIn, readTransferList, type TransferOutput } from "../vaults/transfer-lists.ts";
+import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
+
+/** One vault that a transfer made, or a waiting one will make. */
+export interface HistoryStep {
+  readonly transferId: Uuid;
+  readonly status: Status;
+  /** The vault that is spent, and its owner. */
+  readonly vaultId: VaultId;
+  readonly from: Address;
+  /** The receiver; the zero address redeems. Of change it is the giver. */
+  readonly to: Address;
+  readonly isChange: boolean;
+  /** Null before the batch is sealed, and for a redemption. */
+  readonly newVaultId: VaultId | null;
+  /** Units of the new vault, or burnt; null before the batch is sealed. */
+  readonly amount: bigint | null;
+  /** Milliseconds since 1970, of the request. */
+  readonly createdAt: number;
+}
+
+/** Where a vault comes from, and where it went. */
+export interface VaultHistory {
+  /** The transfers from the mint to the vault, oldest first; at most 8. */
+  readonly before: readonly HistoryStep[];
+  /** What took the vault: the receiver's part and the change. Empty while nothing did. */
+  readonly after: readonly HistoryStep[];
+}
+
+export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<VaultHistory> {
+  batchAt(ledger, placeOf(vaultId));
+  const before: HistoryStep[] = [];
+  for (let maker = await makerOf(ledger, placeOf(vaultId)); maker !== null; ) {
+    before.unshift(await stepOf(ledger, maker.list, maker.output));
+    maker = await makerOf(ledger, placeOf(maker.output.transfer.vaultId));
+  }
+  const { spentBy } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
+  if (spentBy === null) return { before, after: [] };
+  const list = await readTransferList(ledger, spentBy);
+  const outputs = outputsOf(list).filter(({ transfer }) => transfer.vaultId === vaultId);
+  return { before, after: await Promise.all(outputs.map((output) => stepOf(ledger, list, output))) };
+}
+
+async function stepOf(ledger: Ledger, list: TransferListRecord, output: TransferOutput): Promise<HistoryStep> {
+  const { transfer, position, isChange, holderIndex } = output;
+  const { vaultId, to } = transfer;
+  const from = (await readVault(ledger, placeOf(vaultId))).owner;
+  const place = placeIn(list, position);
+  const made = place === null ? null : await readVault(ledger, place);
+  return {
+    transferId: list.transferId,
+    status: statusOfTransfer(ledger, list, output),
+    vaultId,
+    from,
+    to: isChange ? from : to,
+    isChange,
+    newVaultId: place === null || holderIndex === null ? null : packVaultId(place),
+    // The store keeps no amount for a redemption: it burns what the owner has not withdrawn.
+    amount: holderIndex === null && transfer.amount > 0n ? transfer.amount : (made?.amount ?? null),
+    createdAt: list.createdAt,
+  };
+}
