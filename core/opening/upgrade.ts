@@ -80,7 +80,7 @@ async function* transactionIndex(ledger: Ledger): Records {
       const record = decodeRecord(withdrawalRecord, stored ?? Buffer.alloc(0), `Withdrawal ${entry.withdrawalId}`);
       const asset = await assetOf(ledger, record);
       for (const of of listsOf(record, asset)) {
-        yield { key: keys.withdrawalByKey(of, record.sequence), value: reference };
+        yield { key: keys.requestByKey(of, record.sequence), value: reference };
       }
       found = { assets: [asset], modes: [unpackVaultId(record.vaultId).mode] };
     }

@@ -13,9 +13,9 @@ import type { ActivityRecord, WithdrawalRecord } from "../store/records.ts";
 import {
   applicationWithdrawalKey,
   journalKey,
+  requestByKey,
   transactionKey,
   userTransactionKey,
-  withdrawalByKey,
   withdrawalsOfAsset,
   withdrawalsOfUser,
   withdrawalsOfVault,
@@ -121,7 +121,7 @@ export function acceptWithdrawal(
     withdrawalsOfAsset(applicationIndex, vault.assetIndex),
     withdrawalsOfVault(applicationIndex, vaultId),
   ])
-    group.put(withdrawalByKey(of, sequence), reference);
+    group.put(requestByKey(of, sequence), reference);
   const { mode } = placeOf(vaultId);
   markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], 1 << MODES.indexOf(mode));
   setPending(group, record);

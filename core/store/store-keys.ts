@@ -113,6 +113,11 @@ export const PREFIX = {
   waitingTransfers: 0x57,
   /** batchNumber(4) ‖ first slot(4) → transferId: the lists of a rollup batch of transfers. */
   batchTransfers: 0x58,
+  /**
+   * applicationIndex(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: lists of transfers, all for kind 1 and no
+   * value, and for kind 2 those that spend a vault(8).
+   */
+  transferBy: 0x59,
   /** owner(20) ‖ key(20) → the key's session: it transfers for the owner. */
   transferSession: 0x5a,
   /** owner(20) ‖ digest(32) → the approval of a list of transfers on L1. */
@@ -287,9 +292,23 @@ export const assetMark = (application: number, asset: number): Buffer => markOf(
 export const markKey = (mark: Buffer, block: number): Buffer =>
   endedByU64(Buffer.concat([mark, Buffer.alloc(8)]), block);
 
-function withdrawalsBy(application: number, kind: number, value: Buffer): Buffer {
-  return Buffer.concat([ofU32(PREFIX.withdrawalBy, application), Buffer.from([kind]), value]);
+function requestsBy(prefix: number, application: number, kind: number, value: Buffer): Buffer {
+  return Buffer.concat([ofU32(prefix, application), Buffer.from([kind]), value]);
 }
+const withdrawalsBy = (application: number, kind: number, value: Buffer): Buffer =>
+  requestsBy(PREFIX.withdrawalBy, application, kind, value);
+export const withdrawalsOf = (application: number): Buffer => ofU32(PREFIX.applicationWithdrawal, application);
+export const transfersOf = (application: number): Buffer =>
+  requestsBy(PREFIX.transferBy, application, 1, Buffer.alloc(0));
+export const transfersOfVault = (application: number, vaultId: VaultId): Buffer =>
+  requestsBy(PREFIX.transferBy, application, 2, ofU64(0, vaultId).subarray(1));
+/** The indexes that hold a list of transfers. */
+export const transferIndexes = (application: number, spent: readonly { readonly vaultId: VaultId }[]): Buffer[] => [
+  transfersOf(application),
+  ...spent.map(({ vaultId }) => transfersOfVault(application, vaultId)),
+];
+export const requestsOfUser = (application: number, user: number): Buffer =>
+  userTransactionKey(application, user, 0).subarray(0, -8);
 export const withdrawalsOfUser = (application: number, user: number): Buffer =>
   withdrawalsBy(application, 1, u32(user));
 export const withdrawalsOfAsset = (application: number, asset: number): Buffer =>
@@ -300,7 +319,7 @@ export const withdrawalsOfVault = (application: number, vaultId: VaultId): Buffe
 export const withdrawalsOfStatus = (application: number, status: number): Buffer =>
   withdrawalsBy(application, 4, Buffer.from([status]));
 /** @param of - a prefix from one of the functions above */
-export const withdrawalByKey = (of: Buffer, sequence: number): Buffer =>
+export const requestByKey = (of: Buffer, sequence: number): Buffer =>
   endedByU64(Buffer.concat([of, Buffer.alloc(8)]), sequence);
 
 export const mintReferenceKey = (application: number, reference: string, sequence: number): Buffer =>

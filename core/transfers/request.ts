@@ -2,18 +2,26 @@ import { v7 as uuidv7 } from "uuid";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
-import { type Address, type Hex, MODES, type Mode, type Uuid } from "../model.ts";
+import { type Address, type Hex, MODES, type Uuid } from "../model.ts";
 import { sessionCovers } from "../protocol/transfer-rules.ts";
 import { isRedemption, type Transfer } from "../protocol/transfers.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type ActivityRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
-import { activityKey, journalKey, transactionKey, transferDigestKey, userTransactionKey } from "../store/store-keys.ts";
+import {
+  activityKey,
+  journalKey,
+  requestByKey,
+  transactionKey,
+  transferDigestKey,
+  transferIndexes,
+  userTransactionKey,
+} from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
 import { outputsOf, putTransferList, readTransferList, slotCount, tellAccepted } from "../vaults/transfer-lists.ts";
-import { decodeActivity, placeOf } from "../vaults/vaults.ts";
+import { decodeActivity } from "../vaults/vaults.ts";
 import { putActivity } from "../vaults/withdrawals.ts";
 import {
   type Asked,
@@ -196,7 +204,7 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
   }
 }
 
-/** The index records of a list: by sequence, by each user who gives or gets, and by asset and mode. */
+/** The index records of a list: by sequence, by each user who gives or gets, by each vault that it spends, and by asset. */
 function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord): void {
   const { applicationIndex, firstSequence, journalSequence, transfers } = list;
   const reference = journalKey(journalSequence).subarray(1);
@@ -205,8 +213,9 @@ function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord):
     outputsOf(list).flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat()),
   );
   for (const user of users) group.put(userTransactionKey(applicationIndex, user, firstSequence), reference);
-  const modes: Mode[] = ["zk-rollup", ...transfers.map(({ vaultId }) => placeOf(vaultId).mode)];
-  const bits = modes.reduce((sum, mode) => sum | (1 << MODES.indexOf(mode)), 0);
+  for (const of of transferIndexes(applicationIndex, transfers)) group.put(requestByKey(of, firstSequence), reference);
+  // Vaults of either mode go into a rollup batch, so a transfer belongs to both.
+  const bits = (1 << MODES.length) - 1;
   const assets = new Set(transfers.map(({ assetIndex }) => assetIndex));
   markRequest(ledger, group, applicationIndex, firstSequence, assets, bits);
 }

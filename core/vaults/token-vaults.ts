@@ -13,6 +13,7 @@ import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { bindingKey, endOf, itemKey, itemsOf } from "../store/store-keys.ts";
 import { isVisible } from "../tenants/asset-view.ts";
 import type { VaultFilter } from "./transaction-range.ts";
+import { tipOf } from "./transfer-lists.ts";
 import { readVaults, vaultViews } from "./vaults.ts";
 
 /** Most assets that a search by token id alone covers. */
@@ -57,7 +58,7 @@ function assetsOf(ledger: Ledger, applicationIndex: number, assetId: Uuid | unde
   );
 }
 
-/** The place of an ERC-721 token: its hash leads to candidates. */
+/** The place of an ERC-721 token: its hash leads to candidates, and its transfers to the vault that holds it now. */
 async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigint): Promise<VaultPlace[]> {
   const refs = ledger.tokens.candidates(ledger.hasher.ofId(asset.assetIndex, tokenId)) ?? [];
   const places = refs
@@ -65,11 +66,10 @@ async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigin
     .map((ref) => ledger.refs.placeOf(ref))
     .filter((place) => isDurable(ledger, place));
   const located = await readVaults(ledger, places);
-  return located
-    .filter(({ vault: { assetIndex, blob } }) => {
-      return assetIndex === asset.assetIndex && tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId;
-    })
-    .map(({ place }) => place);
+  const minted = located.filter(({ vault: { assetIndex, blob } }) => {
+    return assetIndex === asset.assetIndex && tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId;
+  });
+  return Promise.all(minted.map(({ place }) => tipOf(ledger, place)));
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PageOptions, PageStart } from "../ledger/list.ts";
-import type { Uuid } from "../model.ts";
-import { narrow, type Part, type TransactionFilter } from "./transaction-range.ts";
+import type { Transaction, Uuid } from "../model.ts";
+import { narrow, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, type Scan, scanTransactions } from "./transaction-scan.ts";
 
 /** Most transactions that one page examines. A withdrawal or a transfer counts for as many as its two reads cost. */
@@ -9,7 +9,8 @@ const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
 
 /** What a list wants of the transactions, and their order. */
-interface Wanted extends Pick<Scan, "order">, Pick<Part, "type"> {
+interface Wanted extends Pick<Scan, "order"> {
+  readonly type: Transaction["type"] | undefined;
   readonly wanted: (found: Found) => boolean;
 }
 

@@ -22,14 +22,19 @@ import {
   mintKey,
   modeMark,
   ownerKey,
+  requestsOfUser,
   transactionKey,
+  transfersOf,
+  transfersOfVault,
   userIdKey,
+  withdrawalsOf,
   withdrawalsOfAsset,
   withdrawalsOfStatus,
   withdrawalsOfUser,
   withdrawalsOfVault,
 } from "../store/store-keys.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
+import { makerOf, slotCount } from "./transfer-lists.ts";
 import { placeOf, readVault } from "./vaults.ts";
 
 /** Most users of one owner that a list covers: the first ones. */
@@ -41,16 +46,15 @@ export interface Sequences {
   readonly to: number;
 }
 
-/** Transactions within a range: of some users, one type, one reference, marked blocks, or all. */
+/** Transactions within a range: of some users, one reference, marked blocks, some indexes, or all. */
 export interface Part {
   readonly users?: readonly number[] | undefined;
-  readonly type: Transaction["type"] | undefined;
   /** Only mints with this reference. */
   readonly reference?: string | undefined;
   /** Only blocks with all of these marks. */
   readonly marks?: readonly Buffer[] | undefined;
-  /** Only withdrawals in one of these indexes. */
-  readonly withdrawals?: readonly Buffer[] | undefined;
+  /** Only requests in one of these indexes. */
+  readonly indexes?: readonly Buffer[] | undefined;
   readonly within: Sequences;
 }
 
@@ -65,7 +69,7 @@ export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
   filter: Omit<TransactionFilter, "order">,
-  type: Part["type"],
+  type: Transaction["type"] | undefined,
 ): Promise<Narrowed | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
   const users = await usersOf(ledger, applicationIndex, filter);
@@ -83,48 +87,74 @@ export async function narrow(
   const before = filter.createdBefore === undefined ? Number.POSITIVE_INFINITY : filter.createdBefore;
   const within = mint ?? { from: 0, to: nextSequence };
   const find = (time: number) => sequenceAt(ledger, applicationIndex, nextSequence, time);
+  const { createdAfter } = filter;
+  const after = createdAfter === undefined ? 0 : await find(Math.floor(createdAfter) + 1);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
   const to = before === Number.POSITIVE_INFINITY ? within.to : Math.min(within.to, await find(before));
   const asset = assetId === undefined ? undefined : ledger.assetIndices.get(assetId.toLowerCase());
   if (assetId !== undefined && asset === undefined) return null;
   const withdrawals = withdrawalIndexes(applicationIndex, filter, users, asset, type);
+  const transfers = transferIndexes(applicationIndex, filter, users);
+  // Both have other times than the batches of their vaults.
+  const later = { withdrawal: withdrawals, transfer: transfers, mint: undefined };
+  const indexes = type === undefined ? [...withdrawals, ...transfers] : later[type];
   if (vault === undefined || reference !== undefined) {
     const spans =
       type === "withdrawal" || type === "transfer"
         ? [{ from, to, modes: MODES }]
         : await spansOf(ledger, filter, find, { from, to });
     return spans.flatMap(({ modes, ...span }): Part[] => {
-      // Withdrawals have their own statuses, and come after their batch.
-      if (modes.length === 0) return type === undefined ? [{ type: "withdrawal", withdrawals, within: span }] : [];
+      if (modes.length === 0) return type === undefined ? [{ users, indexes, within: span }] : [];
       const marks = asset === undefined ? [] : [assetMark(applicationIndex, asset)];
       if (modes.length === 1) marks.push(modeMark(applicationIndex, modes[0] as Mode));
-      return [{ users, type, reference, marks, withdrawals, within: span }];
+      return [{ users, reference, marks, ...(type !== undefined && { indexes }), within: span }];
     });
   }
   const owner = [vault.userIndex];
-  // A vault's mints lie between its first and last one. Its withdrawals come after the last.
+  // A vault's mints lie between its first and last one. Its withdrawals and transfers come after the last.
   const lastMint = Math.max(from, Math.min(to, await find(vault.updatedAt + 1)));
   // The user's index has both, because a withdrawal can have the same millisecond as the last mint.
-  const mints: Part = { users: owner, type: "mint", within: { from, to: lastMint } };
+  const mints: Part = { users: owner, within: { from, to: lastMint } };
   if (type === "mint") return [mints];
-  if (type === "withdrawal") return [{ type, withdrawals, within: { from, to } }];
-  return [mints, { type: "withdrawal", withdrawals, within: { from: lastMint, to } }];
+  // A transfer that made the vault was asked for before it.
+  const made = await madeWithin(ledger, filter.vaultId as VaultId, { from: after, to });
+  if (type !== undefined) return [...(type === "transfer" ? made : []), { indexes, within: { from, to } }];
+  return [...made, mints, { indexes, within: { from: lastMint, to } }];
 }
 
-/** The most selective indexes of withdrawals; undefined for all of the application. */
+/** The list of transfers that made a vault, if it lies within a range. */
+async function madeWithin(ledger: Ledger, vaultId: VaultId, { from, to }: Sequences): Promise<Part[]> {
+  const maker = await makerOf(ledger, placeOf(vaultId));
+  if (maker === null) return [];
+  const { firstSequence, transfers } = maker.list;
+  const within = { from: Math.max(from, firstSequence), to: Math.min(to, firstSequence + slotCount(transfers)) };
+  return within.from < within.to ? [{ within }] : [];
+}
+
+/** The most selective indexes of transfers. A user's has its mints, too. */
+function transferIndexes(
+  applicationIndex: number,
+  { vaultId }: Pick<TransactionFilter, "vaultId">,
+  users: readonly number[] | undefined,
+): Buffer[] {
+  if (vaultId !== undefined) return [transfersOfVault(applicationIndex, vaultId)];
+  return users?.map((user) => requestsOfUser(applicationIndex, user)) ?? [transfersOf(applicationIndex)];
+}
+
+/** The most selective indexes of withdrawals. */
 function withdrawalIndexes(
   applicationIndex: number,
   { vaultId, status }: Pick<TransactionFilter, "vaultId" | "status">,
   users: readonly number[] | undefined,
   asset: number | undefined,
-  type: Part["type"],
-): Buffer[] | undefined {
+  type: Transaction["type"] | undefined,
+): Buffer[] {
   if (vaultId !== undefined) return [withdrawalsOfVault(applicationIndex, vaultId)];
   if (users !== undefined) return users.map((user) => withdrawalsOfUser(applicationIndex, user));
   const number = WITHDRAWAL_STATUSES.findIndex((known) => known === status);
   // For mints and withdrawals together, a status means that of either.
   if (type === "withdrawal" && number >= 0) return [withdrawalsOfStatus(applicationIndex, number)];
-  return asset === undefined ? undefined : [withdrawalsOfAsset(applicationIndex, asset)];
+  return [asset === undefined ? withdrawalsOf(applicationIndex) : withdrawalsOfAsset(applicationIndex, asset)];
 }
 
 /** A range of transactions, and the modes of its mints that can match. */

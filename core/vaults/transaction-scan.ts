@@ -7,12 +7,11 @@ import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
 import { type TransferListRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
 import {
-  applicationWithdrawalKey,
   mintReferenceKey,
+  requestByKey,
+  requestsOfUser,
   transactionKey,
   transferListKey,
-  userTransactionKey,
-  withdrawalByKey,
   withdrawalKey,
 } from "../store/store-keys.ts";
 import { type RequestRange, requestsIn, requestsInAny, requestsInBlocks } from "./requests.ts";
@@ -96,17 +95,14 @@ async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator
 function requestsOf(
   { store }: Ledger,
   application: number,
-  { users, type, reference, marks = [], withdrawals }: Part,
+  { users, reference, marks = [], indexes }: Part,
   range: RequestRange,
 ): AsyncGenerator<number> {
   if (reference !== undefined) return requestsIn(store, (at) => mintReferenceKey(application, reference, at), range);
-  if (type === "withdrawal") {
-    const indexes = withdrawals?.map((of) => (at: number) => withdrawalByKey(of, at));
-    return requestsInAny(store, indexes ?? [(at) => applicationWithdrawalKey(application, at)], range);
-  }
-  if (users !== undefined) {
-    const indexes = users.map((user) => (at: number) => userTransactionKey(application, user, at));
-    return requestsInAny(store, indexes, range);
+  const within = indexes ?? users?.map((user) => requestsOfUser(application, user));
+  if (within !== undefined) {
+    const keys = within.map((of) => (at: number) => requestByKey(of, at));
+    return requestsInAny(store, keys, range);
   }
   if (marks.length > 0) return requestsInBlocks(store, application, marks, range);
   return requestsIn(store, (at) => transactionKey(application, at), range);

@@ -38,6 +38,14 @@ function placeOfFound({ source }: Found): VaultPlace {
   return source.type === "mint" ? source.mint : source.place;
 }
 
+/** A transfer's own batch, once it has one. */
+function batchIdOfFound(found: Found): string {
+  const { source } = found;
+  const made = source.type === "transfer" ? placeIn(source.list, source.output.position) : null;
+  const { mode, batchNumber } = made ?? placeOfFound(found);
+  return batchIdOf(mode, batchNumber);
+}
+
 /** The conditions that {@link findPage} does not check. */
 export function matches(ledger: Ledger, found: Found, filter: TransactionFilter): boolean {
   const { source } = found;
@@ -46,7 +54,7 @@ export function matches(ledger: Ledger, found: Found, filter: TransactionFilter)
     (filter.type === undefined || filter.type === source.type) &&
     matchesAsset(ledger, found, filter.assetId) &&
     (filter.vaultId === undefined || isVault(source, filter.vaultId)) &&
-    (filter.batchId === undefined || filter.batchId === batchIdOf(place.mode, place.batchNumber)) &&
+    (filter.batchId === undefined || filter.batchId === batchIdOfFound(found)) &&
     (filter.dataAvailabilityMode === undefined || filter.dataAvailabilityMode === place.mode) &&
     (filter.status === undefined || filter.status === statusOfFound(ledger, found))
   );
@@ -98,7 +106,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
     quantum,
     decimals,
     dataAvailabilityMode: place.mode,
-    batchId: batchIdOf(place.mode, place.batchNumber),
+    batchId: batchIdOfFound(found),
   };
   if (source.type === "mint") {
     const { mint, mintId, journalSequence } = source;
@@ -160,7 +168,6 @@ function transferFacts(ledger: Ledger, { list, output, blob }: Found["source"] &
     l1TxHash: batch?.l1TxHash ?? null,
     l1BlockNumber: batch?.l1BlockNumber ?? null,
     failure: output.transfer.fault === null ? list.failure : failureOfFault(output.transfer),
-    ...(place !== null && { batchId: batchIdOf(place.mode, place.batchNumber) }),
     timestamps: present({
       accepted: list.createdAt,
       batched: batch?.sealedAt ?? null,

@@ -5,18 +5,20 @@ import { batchIdOf, type Uuid } from "../model.ts";
 import { slotsOf } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS, type TransferFault } from "../protocol/transfer-rules.ts";
 import { isRedemption } from "../protocol/transfers.ts";
-import type { VaultPlace } from "../protocol/vault.ts";
+import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { StoredEvent } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type BatchRecord, type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
 import {
+  activityKey,
   batchTransfersKey,
   batchTransfersOf,
   endOf,
   transferListKey,
   waitingTransfersKey,
 } from "../store/store-keys.ts";
+import { decodeActivity } from "./vaults.ts";
 
 /** What one slot of a list gives to whom. */
 export interface TransferOutput {
@@ -128,4 +130,18 @@ export async function makerOf(
     if (output !== undefined) return { list, output };
   }
   return null;
+}
+
+/** The place of the vault that holds an ERC-721 token now, or held it before its redemption. */
+export async function tipOf(ledger: Ledger, minted: VaultPlace): Promise<VaultPlace> {
+  for (let place = minted; ; ) {
+    const vaultId = packVaultId(place);
+    const { spentBy } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
+    if (spentBy === null) return place;
+    const list = await readTransferList(ledger, spentBy);
+    const output = outputsOf(list).find(({ transfer }) => transfer.vaultId === vaultId);
+    const next = output === undefined ? null : placeIn(list, output.position);
+    if (next === null || output?.holderIndex === null || output?.transfer.fault !== null) return place;
+    place = next;
+  }
 }

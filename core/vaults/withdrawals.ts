@@ -12,7 +12,7 @@ import {
   activityKey,
   journalKey,
   pendingWithdrawalKey,
-  withdrawalByKey,
+  requestByKey,
   withdrawalKey,
   withdrawalsOfStatus,
 } from "../store/store-keys.ts";
@@ -90,7 +90,7 @@ export function putWithdrawal(
 }
 
 function statusKey({ applicationIndex, status, sequence }: WithdrawalRecord): Buffer {
-  return withdrawalByKey(withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)), sequence);
+  return requestByKey(withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)), sequence);
 }
 
 export function setPending(group: Group, record: WithdrawalRecord): void {

@@ -1,4 +1,4 @@
-import type { Address } from "../model.ts";
+import { type Address, MODES } from "../model.ts";
 import { slotsOf } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS, type TransferFault, type TransferPowers, transferFault } from "../protocol/transfer-rules.ts";
 import { isRedemption } from "../protocol/transfers.ts";
@@ -112,13 +112,16 @@ export class ReferenceTransfers {
     const told = { transfers: transfers.length, redemptions: redeemed.length };
     return {
       assets: transfers.map(({ assetIndex }) => assetIndex),
-      modes: ["zk-rollup" as const, ...transfers.map(({ vaultId }) => unpackVaultId(vaultId).mode)],
+      modes: MODES,
       slots: slotCount(transfers),
       expected: [
         expectedRecord(keys.transactionKey(applicationIndex, firstSequence), value, name),
         ...[...users].map((user) =>
           expectedRecord(keys.userTransactionKey(applicationIndex, user, firstSequence), value, name),
         ),
+        ...keys
+          .transferIndexes(applicationIndex, transfers)
+          .map((of) => expectedRecord(keys.requestByKey(of, firstSequence), value, name)),
         this.#events.tell(applicationIndex, time, { type: "transfer.accepted", transferId, ...told }),
         ...redeemed.map(({ userIndex, vaultId, amount }) =>
           this.#events.tell(applicationIndex, time, {

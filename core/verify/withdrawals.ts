@@ -231,7 +231,7 @@ export class ReferenceWithdrawals {
         add(keys.authorizationKey(digest), id, `the authorization of withdrawal ${withdrawalId}`);
       for (const of of this.#listsOf(record)) {
         const value = keys.journalKey(journalSequence).subarray(1);
-        add(keys.withdrawalByKey(of, record.sequence), value, `an index of withdrawal ${withdrawalId}`);
+        add(keys.requestByKey(of, record.sequence), value, `an index of withdrawal ${withdrawalId}`);
       }
       if (status !== "accepted" && status !== "submitted") continue;
       add(keys.pendingWithdrawalKey(chainId, journalSequence), id, `pending withdrawal ${withdrawalId}`);

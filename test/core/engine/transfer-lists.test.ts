@@ -1,0 +1,109 @@
+import { zeroAddress } from "viem";
+import { describe, expect, it } from "vitest";
+import type { Transaction, TransactionFilter } from "../../../core/index.ts";
+import { all, mintOf, OWNERS, requestOf } from "./fixture.ts";
+import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
+
+const friend = OWNERS[1].address.toLowerCase() as `0x${string}`;
+
+/** Transfers of every status, among mints of both modes at other times. */
+async function busy() {
+  const world = await transferable();
+  const { engine, tenant, assets, units, items, token, clock } = world;
+  const later = () => {
+    clock.now += 10_000;
+  };
+  const mint = async (mode: "validium" | "zk-rollup", id: number) => {
+    later();
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id, 1, mode)));
+  };
+  const ask = async (vaultId: bigint, amount: bigint, to = friend) => {
+    later();
+    return engine.transfers.request(tenant.principal, await signedTransfers(world, [{ vaultId, amount, to }]));
+  };
+  const first = await ask(units, 30n);
+  await mint("validium", 100);
+  await engine.operator.seal("validium");
+  later();
+  await engine.operator.sealTransfers();
+  later();
+  await mint("zk-rollup", 101);
+  await engine.operator.seal("zk-rollup");
+  await commitAll(engine, "zk-rollup", 0);
+  await commitAll(engine, "validium", 1);
+  const made = (await engine.transfers.get(tenant.applicationId, first.transferId)).transfers;
+  await ask(made[1]?.newVaultId ?? 0n, 10n);
+  await mint("zk-rollup", 102);
+  await engine.operator.sealTransfers();
+  await ask(items, 0n, zeroAddress);
+  await mint("validium", 103);
+  await ask(token, 0n);
+  clock.now += 100_000_000;
+  expect(await engine.operator.sealTransfers()).toBeNull();
+  const open = await ask(token, 0n);
+  expect(open.status).toBe("accepted");
+  return { ...world, made };
+}
+
+describe("lists with transfers", () => {
+  it("miss nothing, whatever filter narrows them", async () => {
+    const { engine, tenant, made } = await busy();
+    const { applicationId } = tenant;
+    const list = (filter: TransactionFilter) => all(engine.transactions.list(applicationId, { ...filter, limit: 2 }));
+    const every = await list({ order: "asc" });
+    expect(new Set(every.map(({ status }) => status))).toEqual(new Set(["accepted", "batched", "finalized", "failed"]));
+    const check = async (filter: TransactionFilter, holds: (one: Transaction) => boolean) => {
+      const expected = every.filter(holds).map(({ transactionId }) => transactionId);
+      const ids = (found: readonly Transaction[]) => found.map(({ transactionId }) => transactionId);
+      for (const type of [undefined, "transfer", "mint"] as const) {
+        const wanted = every.filter((one) => holds(one) && (type === undefined || one.type === type));
+        expect(ids(await list({ ...filter, type, order: "asc" })), JSON.stringify([filter.status, type])).toEqual(
+          ids(wanted),
+        );
+        expect(ids(await list({ ...filter, type }))).toEqual(ids(wanted).reverse());
+      }
+      return expected.length;
+    };
+    for (const status of ["accepted", "batched", "submitted", "settled", "finalized", "failed"] as const)
+      await check({ status }, (one) => one.status === status);
+    for (const batchId of new Set(every.map((one) => one.batchId))) {
+      expect(await check({ batchId }, (one) => one.batchId === batchId)).toBeGreaterThan(0);
+    }
+    for (const user of tenant.users) {
+      const found = await list({ userId: user.userId, status: "finalized" });
+      const isTheirs = ({ transactionId }: Transaction) =>
+        made.some((one) => one.transactionId === transactionId && one.toUserId === user.userId);
+      expect(found.map((one) => one.transactionId)).toEqual(
+        every
+          .filter((one) => one.status === "finalized" && (one.userId === user.userId || isTheirs(one)))
+          .map((one) => one.transactionId)
+          .reverse(),
+      );
+    }
+    for (const vaultId of new Set(every.map((one) => one.vaultId))) {
+      const maker = made.filter(({ newVaultId }) => newVaultId === vaultId).map(({ transactionId }) => transactionId);
+      await check({ vaultId }, (one) => one.vaultId === vaultId || maker.includes(one.transactionId));
+    }
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("find an ERC-721 token where it is now", async () => {
+    const world = await transferable();
+    const { engine, tenant, token, assets } = world;
+    const move = async (vaultId: bigint, to: `0x${string}`, signer = OWNERS[0]) => {
+      const request = await signedTransfers(world, [{ vaultId, amount: 0n, to }], { signer });
+      const { transferId } = await engine.transfers.request(tenant.principal, request);
+      const batch = await engine.operator.sealTransfers();
+      await commitAll(engine, "zk-rollup", batch?.batchNumber ?? 0);
+      return (await engine.transfers.get(tenant.applicationId, transferId)).transfers[0]?.newVaultId ?? null;
+    };
+    const search = () => all(engine.vaults.list(tenant.applicationId, { assetId: assets.erc721, tokenId: 1n }));
+    expect((await search()).map(({ vaultId }) => vaultId)).toEqual([token]);
+    const given = await move(token, friend);
+    expect((await search()).map(({ vaultId, ownerAddress }) => [vaultId, ownerAddress])).toEqual([[given, friend]]);
+    await move(given ?? 0n, zeroAddress, OWNERS[1]);
+    expect((await search()).map(({ vaultId, transferredBalance }) => [vaultId, transferredBalance])).toEqual([
+      [given, 1n],
+    ]);
+  });
+});
