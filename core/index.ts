@@ -1,8 +1,9 @@
 /** The public interface of the core, for embedding applications, the server and the scripts. */
 
 export type { WaitOptions } from "./abort.ts";
-export type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
+export type { Adopted } from "./batches/adopt.ts";
 export type { Batches, BatchFilter } from "./batches/batches.ts";
+export type { AdoptedBatches } from "./batches/incoming.ts";
 export type { BatchMultiproof, BatchTransition, ProofOptions, StateExtension } from "./batches/proofs.ts";
 export {
   type Claim,

@@ -1,6 +1,7 @@
 import type { WaitOptions } from "./abort.ts";
-import type { Adopted, AdoptedBatches } from "./batches/adopt.ts";
+import type { Adopted } from "./batches/adopt.ts";
 import type { Batches } from "./batches/batches.ts";
+import type { AdoptedBatches } from "./batches/incoming.ts";
 import { type LeftOut, leaveOut } from "./batches/left-out.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { voidSlots } from "./batches/void-slots.ts";

@@ -1,59 +1,38 @@
-import { highWord, lowWord } from "../columns/amount-words.ts";
-import type { StoredVault } from "../columns/vault-columns.ts";
-import { VaultColumns } from "../columns/vault-columns.ts";
+import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell, tellSealed } from "../events/event-log.ts";
-import { derivedAgain, readBatchVaults, tokenHashOf } from "../ledger/batch-vaults.ts";
+import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch } from "../ledger/open-batch.ts";
 import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../model.ts";
-import type { ClaimedBatch } from "../ports.ts";
-import type { VaultEntry } from "../protocol/batch-data.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
-import { isBlobBatchData, trustedSlots } from "../protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { itemRecords, itemsOf } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
-import type { DerivedBatch } from "../sealing/derive-batch.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
-import type { BatchRecord, LostRun, VoidRun } from "../store/records.ts";
+import type { BatchRecord, LostRun } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
-import { CHUNK_VAULTS, encodeChunk } from "../store/vault-chunk.ts";
+import { CHUNK_VAULTS } from "../store/vault-chunk.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
 import { latestWithdrawal, putFailed, readActivity } from "../vaults/withdrawals.ts";
 import { bindIds, unboundBy } from "./adopted-ids.ts";
-
-/** The application that gets vaults without a known user. */
-export interface Holder {
-  readonly applicationIndex: number;
-  readonly userIndex: number;
-}
+import { dropTransfers, putAdoptedLists } from "./adopted-transfers.ts";
+import {
+  type AdoptedBatches,
+  type AdoptedEntry,
+  type Dropped,
+  type Holder,
+  type Incoming,
+  incomingBatches,
+} from "./incoming.ts";
 
 type Adoption = EntryOf<"historyAdopted">;
-type AdoptedEntry = Adoption["batches"][number];
 type LostEntry = Adoption["lost"][number];
-type VaultList = readonly StoredVault[];
 
 const LOST = "L1 holds another history, in which this mint is not. Repeat it under another idempotency key.";
-const VOID = "L1 has this slot void";
-
-/** A batch of this store that L1's history replaces. */
-interface Dropped {
-  readonly record: BatchRecord;
-  readonly vaults: VaultColumns;
-}
-
-/** A batch of L1's history, to be written to the store. */
-interface Incoming {
-  readonly entry: Omit<AdoptedEntry, "stateRoot">;
-  readonly vaults: VaultList;
-  readonly columns: VaultColumns;
-  readonly derived: DerivedBatch;
-  readonly inBlobs: boolean;
-}
 
 /**
  * Replaces this store's batches by L1's, from the first difference of each mode on, in one atomic step. Ends the
@@ -74,16 +53,13 @@ export async function adoptHistory(
   return ledger.writer.alone(async (group) => {
     if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
     const dropped = await droppedBatches(ledger, adopted);
-    const incoming: Incoming[] = [];
-    for (const { batches } of adopted) {
-      for (const batch of batches) incoming.push(await incomingBatch(ledger, batch, dropped, holderOf));
-    }
+    const incoming = await incomingBatches(ledger, group, adopted, dropped, holderOf);
     const lost = await lostOf(ledger, dropped, incoming);
     const pending = await pendingOf(ledger, lost);
     const unbound = await unboundBy(
       ledger,
       adopted,
-      dropped.map(({ vaults }) => vaults),
+      dropped.flatMap(({ record, vaults }) => (record.transfers ? [] : vaults)),
     );
     const trees = new Map(
       adopted.map(({ mode, first }) => [
@@ -93,6 +69,8 @@ export async function adoptHistory(
     );
     const places = [...incoming.keys()].filter((i) => incoming[i]?.inBlobs);
     const inBlobs = places.length === 0 ? null : places;
+    const given = incoming.flatMap(({ lists }, place) => (lists === null ? [] : { place, lists }));
+    const transfers = given.length === 0 ? null : given;
     const batches = incoming.map(({ entry, vaults, derived }) => {
       const tree = trees.get(entry.mode);
       if (tree === undefined) throw new Error("a batch of no mode");
@@ -100,10 +78,12 @@ export async function adoptHistory(
       return { ...entry, stateRoot: bytesToHex(tree.root()) };
     });
     const firsts = adopted.map(({ mode, first: batchNumber }) => ({ mode, batchNumber }));
-    const entry = { kind: "historyAdopted", firsts, failure: LOST, batches, lost, inBlobs } as const;
-    const { sequence, time } = ledger.record(group, entry);
+    const entry = { kind: "historyAdopted", firsts, failure: LOST, batches, lost, inBlobs, transfers } as const;
+    const recorded = ledger.record(group, entry);
+    const { sequence, time } = recorded;
     group.operations.push({ type: "del", key: keys.DIVERGENCE_KEY });
     ledger.divergence = null;
+    for (const { record } of dropped) if (record.transfers) await dropTransfers(ledger, group, record, time);
     for (const batch of dropped.toReversed()) drop(ledger, group, batch);
     for (const key of unbound) group.remove(key);
     for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
@@ -113,6 +93,8 @@ export async function adoptHistory(
       ledger.putLost(group, { ...each, withdrawn, upTo: sequence, failure: LOST, since: time });
     }
     for (const [i, batch] of incoming.entries()) putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
+    for (const { entry, lists, vaults } of incoming)
+      if (lists !== null) await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);
     for (const { mode, first, batches } of adopted) reopen(ledger, mode, first + batches.length);
     ledger.bindings.clear();
     group.onDurable(() => ledger.tokenSums.forgetAll());
@@ -128,77 +110,10 @@ async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]
       const record = ledger.batches[mode].latest(number);
       if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
       if (record.status === "settled" || record.status === "finalized") throw new MintmarkError("batch_committed");
-      if (record.transfers) throw new MintmarkError("validation_failed", "Transfers must be taken back first.");
       dropped.push({ record, vaults: await readBatchVaults(ledger, record) });
     }
   }
   return dropped;
-}
-
-/** A batch's vaults. A vault that this store has in the same slot keeps its user; the others get one by owner. */
-async function incomingBatch(
-  ledger: Ledger,
-  batch: ClaimedBatch,
-  dropped: readonly Dropped[],
-  holderOf: (owner: Address) => Holder,
-): Promise<Incoming> {
-  const { mode, batchNumber, batchRoot, dataHash, data } = batch;
-  const inBlobs = isBlobBatchData(data);
-  const here = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber)?.vaults;
-  const assetIndexOf = assetIndices(ledger);
-  const now = ledger.now();
-  const voids: VoidRun[] = [];
-  const vaults = trustedSlots(data).map((entry, slot): StoredVault => {
-    const own = here !== undefined && slot < here.count ? here.at(slot) : null;
-    if (entry === null) {
-      voids.push({ firstSlot: slot, count: 1, failure: VOID });
-      const owner = ledger.settlement.contract.toLowerCase() as Address;
-      const nothing = { owner, assetIndex: 0, amount: 1n, blob: "0x", createdAt: now, updatedAt: now } as const;
-      return own ?? { ...holderOf(owner), ...nothing };
-    }
-    const assetIndex = assetIndexOf(entry);
-    const { amount, blob } = entry;
-    if (own !== null && isSame(own, entry, assetIndex)) return { ...own, amount };
-    const owner = entry.owner.toLowerCase() as Address;
-    return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };
-  });
-  const columns = new VaultColumns();
-  for (const vault of vaults) push(ledger, columns, vault);
-  const derived = await derivedAgain(ledger, { mode, batchNumber, inBlobs }, columns, voids);
-  if (derived.batchRoot !== batchRoot || derived.dataHash !== dataHash) {
-    const name = batchIdOf(mode, batchNumber);
-    throw new MintmarkError("l1_failed", `The data of ${name} do not make the root that L1 has of it.`);
-  }
-  const chunks = Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) =>
-    bytesToHex(encodeChunk(vaults.slice(chunk * CHUNK_VAULTS, (chunk + 1) * CHUNK_VAULTS))),
-  );
-  return { entry: { mode, batchNumber, chunks, voids, batchRoot, dataHash }, vaults, columns, derived, inBlobs };
-}
-
-function push(ledger: Ledger, columns: VaultColumns, vault: StoredVault): void {
-  const blobs = hexToBytes(vault.blob);
-  const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = vault;
-  const amounts = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
-  const added = { assetIndex, ...amounts, blobs, start: 0, end: blobs.length };
-  const holder = { applicationIndex, userIndex, owner: hexToBytes(vault.owner) };
-  columns.push(holder, added, createdAt, updatedAt, tokenHashOf(ledger, added));
-}
-
-/** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */
-export function assetIndices(ledger: Ledger): (vault: VaultEntry) => number {
-  const indices = new Map<string, number>();
-  for (const { removed, chainId, assetType, assetIndex } of ledger.assets.latestValues())
-    if (!removed) indices.set(`${chainId} ${assetType}`, assetIndex);
-  return ({ chainId, assetType }) => {
-    const assetIndex = indices.get(`${chainId} ${assetType}`);
-    if (assetIndex !== undefined) return assetIndex;
-    const detail = `L1's history has vaults of asset type ${assetType} of chain ${chainId}. Add this asset, then adopt again.`;
-    throw new MintmarkError("asset_not_found", detail);
-  };
-}
-
-function isSame(own: StoredVault, { owner, blob }: VaultEntry, assetIndex: number): boolean {
-  return own.assetIndex === assetIndex && own.blob === blob && own.owner === owner.toLowerCase();
 }
 
 /** The vaults of each dropped batch that L1's history lacks. */
@@ -210,7 +125,10 @@ async function lostOf(
   const lost: LostEntry[] = [];
   for (const { record, vaults } of dropped) {
     const { mode, batchNumber } = record;
-    const there = incoming.find(({ entry }) => entry.mode === mode && entry.batchNumber === batchNumber);
+    const there = incoming.find(
+      ({ entry, lists }) =>
+        entry.mode === mode && entry.batchNumber === batchNumber && (lists !== null) === record.transfers,
+    );
     const runs: LostRun[] = [];
     for (let slot = 0; slot < vaults.count; slot++) {
       const own = vaults.at(slot);
@@ -284,7 +202,8 @@ async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId): 
 /** Removes a batch from the store: its supply, tokens and records. */
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
-  count(ledger, group, record, vaults, -1n);
+  // A transfer makes no token.
+  if (!record.transfers) count(ledger, group, record, vaults, -1n);
   const chunks = Array.from({ length: Math.ceil(vaults.count / CHUNK_VAULTS) }, (_, i) =>
     keys.chunkKey(mode, batchNumber, i),
   );
@@ -345,8 +264,11 @@ function tellLost(
   time: number,
 ): void {
   for (const { mode, batchNumber, runs } of lost) {
-    const vaults = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber)?.vaults;
-    if (vaults === undefined) throw new Error("lost mints of a batch that stays");
+    const batch = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber);
+    if (batch === undefined) throw new Error("lost mints of a batch that stays");
+    const { record, vaults } = batch;
+    // Its lists wait for another batch.
+    if (record.transfers) continue;
     for (const { firstSlot, count } of runs) {
       const end = firstSlot + count;
       for (let start = firstSlot, next = start; start < end; start = next) {
@@ -367,7 +289,7 @@ function tellLost(
 function putAdopted(
   ledger: Ledger,
   group: Group,
-  { vaults, columns, derived, inBlobs }: Incoming,
+  { vaults, columns, derived, inBlobs, lists }: Incoming,
   entry: AdoptedEntry,
   time: number,
 ): void {
@@ -380,7 +302,8 @@ function putAdopted(
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const notYet = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
   const times = { openedAt: vaults[0]?.createdAt ?? time, sealedAt: time, submittedAt: null, settledAt: null };
-  const counts = { vaultCount: vaults.length, mintCount: vaults.length };
+  const transfers = lists !== null;
+  const counts = { vaultCount: vaults.length, mintCount: transfers ? 0 : vaults.length };
   const roots = { batchRoot, dataHash, stateRoot };
   const record = {
     mode,
@@ -395,7 +318,7 @@ function putAdopted(
     finalizedAt: null,
     leftOut: null,
     inBlobs,
-    transfers: false,
+    transfers,
   } as const;
   ledger.putBatch(group, record);
   if (voids.length > 0)
@@ -405,8 +328,10 @@ function putAdopted(
       batchNumber,
       voids.map((run) => ({ ...run, voidedAt: time, leftOut: false })),
     );
-  count(ledger, group, record, columns, 1n);
-  bindIds(ledger, group, vaults, voids);
+  if (!transfers) {
+    count(ledger, group, record, columns, 1n);
+    bindIds(ledger, group, vaults, voids);
+  }
   tellSealed(ledger, group, record, columns, time);
 }
 
@@ -425,13 +350,6 @@ function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): nu
   const vaultsBefore = before === undefined ? 0 : refs.vaultsBefore(mode, batchNumber - 1) + vaults;
   refs.set(mode, batchNumber, firstOrdinal, vaultsBefore);
   return firstOrdinal;
-}
-
-/** L1's batches of a mode, from the first one that differs from the store's or is missing there. */
-export interface AdoptedBatches {
-  readonly mode: Mode;
-  readonly first: number;
-  readonly batches: readonly ClaimedBatch[];
 }
 
 /** The changes made by adopting L1's history. */

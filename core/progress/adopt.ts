@@ -1,5 +1,7 @@
-import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
-import { adoptHistory, assetIndices, type Holder } from "../batches/adopt.ts";
+import type { Adopted } from "../batches/adopt.ts";
+import { adoptHistory } from "../batches/adopt.ts";
+import type { AdoptedBatches } from "../batches/incoming.ts";
+import { assetIndices, type Holder } from "../batches/incoming.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { findUser } from "../ledger/users.ts";
@@ -7,6 +9,8 @@ import { type Address, batchIdOf, type Uuid } from "../model.ts";
 import { trustedSlots } from "../protocol/blob-batch.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import { decodeTransferData, isTransferData } from "../protocol/transfer-data.ts";
+import { isRedemption } from "../protocol/transfers.ts";
 import { createApplication } from "../tenants/applications.ts";
 import { createUser } from "../tenants/users.ts";
 
@@ -51,6 +55,11 @@ function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlyS
   const owners = new Set<Address>();
   const assetIndexOf = assetIndices(ledger);
   for (const { mode, batchNumber, data } of adopted.flatMap(({ batches }) => batches)) {
+    if (isTransferData(mode, data)) {
+      for (const transfer of decodeTransferData(data).flatMap(({ transfers }) => transfers))
+        if (!isRedemption(transfer)) owners.add(transfer.to);
+      continue;
+    }
     for (const vault of trustedSlots(data)) {
       if (vault !== null) assetIndexOf(vault);
       const owner = (vault?.owner ?? ledger.settlement.contract).toLowerCase() as Address;

@@ -1,5 +1,6 @@
 import { CommittedData, type DataSources } from "../archive/committed-data.ts";
-import type { Adopted, AdoptedBatches } from "../batches/adopt.ts";
+import type { Adopted } from "../batches/adopt.ts";
+import type { AdoptedBatches } from "../batches/incoming.ts";
 import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Kzg, withKzg } from "../kzg/kzg.ts";

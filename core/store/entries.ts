@@ -19,6 +19,7 @@ import {
 } from "./layout.ts";
 import {
   accepted,
+  adoptedList,
   batchPlace,
   collection,
   leftOutAsset,
@@ -196,8 +197,12 @@ const KINDS = {
         }),
       ),
     },
-    /** Places in `batches` of those in blobs; null for none. */
-    { inBlobs: later(nullable(listOf(varint)), null) },
+    {
+      /** Places in `batches` of those in blobs; null for none. */
+      inBlobs: later(nullable(listOf(varint)), null),
+      /** The batches of transfers, by their place in `batches`; null for none. */
+      transfers: later(nullable(listOf(layout({ place: varint, lists: listOf(adoptedList) }))), null),
+    },
   ],
   webhookCreated: [
     30,

@@ -417,6 +417,18 @@ const transferFacts = {
 export const signedTransfer = layout(transferFacts);
 export type SignedTransfer = ValueOf<typeof signedTransfer>;
 
+/** A list of transfers that L1's history holds, as the vaults before it say. */
+export const adoptedList = layout({
+  transferId: uuid,
+  applicationIndex: varint,
+  digest: hash,
+  deadline: bigVarint,
+  signature: hexBytes,
+  sessionKey: nullable(address),
+  transfers: listOf(layout({ ...transferFacts, userIndex: varint, assetIndex: varint, hops: varint })),
+});
+export type AdoptedList = ValueOf<typeof adoptedList>;
+
 /** Where a list of transfers is before its batch says the rest. */
 export const TRANSFER_STATUSES = ["waiting", "batched", "failed"] as const;
 

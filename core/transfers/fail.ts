@@ -19,7 +19,9 @@ export async function failWaiting(
   const { time } = ledger.record(group, { kind: "transfersFailed", transferId, failure });
   for (const [i, { vaultId, userIndex }] of list.transfers.entries()) {
     const activity = activities[i] as (typeof activities)[number];
-    putActivity(ledger, group, { vaultId, userIndex }, { ...activity, spentBy: null, updatedAt: time });
+    // L1's history may hold another transfer of the vault, which this store has adopted.
+    if (activity.spentBy === transferId)
+      putActivity(ledger, group, { vaultId, userIndex }, { ...activity, spentBy: null, updatedAt: time });
   }
   group.remove(transferDigestKey(digest));
   putTransferList(group, { ...list, status: "failed", failure, updatedAt: time }, list);

@@ -14,7 +14,7 @@ export interface Spent {
 /** Why L1 would not count all transfers of a list in a commit at this time, in seconds; null when it would. */
 export function failureOf(
   ledger: Ledger,
-  list: Pick<TransferListRecord, "deadline" | "transfers">,
+  list: Pick<TransferListRecord, "transferId" | "deadline" | "transfers">,
   spent: readonly Spent[],
   powers: TransferPowers,
   commitAt: bigint,
@@ -23,6 +23,9 @@ export function failureOf(
   for (const [i, transfer] of list.transfers.entries()) {
     const { vaultId, amount } = transfer;
     const { vault, activity } = spent[i] as Spent;
+    if (vault.userIndex !== transfer.userIndex || vault.assetIndex !== transfer.assetIndex)
+      return `Vault ${vaultId} is another one in L1's history.`;
+    if (activity.spentBy !== list.transferId) return `Another transfer of vault ${vaultId} is on L1.`;
     const rest = vault.amount - activity.withdrawn;
     if (rest <= 0n || (amount !== 0n && amount >= rest)) return `Too little is left in vault ${vaultId}: ${WITHDRAWN}`;
     const { mode, batchNumber, slot } = placeOf(vaultId);

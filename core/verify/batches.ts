@@ -181,22 +181,23 @@ export class ReferenceBatches {
     voids: readonly VoidRun[],
     time: number,
     inBlobs: boolean,
+    groups: readonly TransferGroup[] | null,
   ) {
     if (voids.length > 0) {
       const since = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
       this.#voids.set(batchName(entry), since);
     }
-    return this.seal({ kind: "batchSealed", ...entry }, vaults, time, inBlobs);
+    return this.seal({ kind: "batchSealed", ...entry }, vaults, time, inBlobs, groups);
   }
 
   /** Drops a mode's batches from `first` on. Returns their vaults, null for a void slot, and all of them. */
   drop(mode: Mode, first: number) {
-    const dropped = this.#records[mode].splice(first).map(({ batchNumber }) => {
+    const dropped = this.#records[mode].splice(first).map(({ batchNumber, transfers }) => {
       const name = batchName({ mode, batchNumber });
       const [all, runs] = [this.#kept.get(name) ?? [], this.#voids.get(name) ?? []];
       this.#kept.delete(name);
       this.#voids.delete(name);
-      return { mode, batchNumber, all, vaults: withoutVoids(all, runs) };
+      return { mode, batchNumber, transfers, all, vaults: withoutVoids(all, runs) };
     });
     this.#leaves[mode].splice(first);
     this.#rebuildTree(mode, first);

@@ -1,11 +1,12 @@
 import type { Hash, Mode } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { Entry, EntryOf } from "../store/entries.ts";
 import type { Journaled } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
 import {
+  type AdoptedList,
   type BatchRecord,
   type DivergenceRecord,
   divergenceRecord,
@@ -73,6 +74,7 @@ export class Reference {
   readonly #tokens: ReferenceTokens;
   readonly #vaults: ReferenceVaults;
   readonly #transfers: ReferenceTransfers;
+  readonly #sealedVault: VaultAt;
   readonly #keysForgotten: number;
   readonly #counts = new Map<number, number>();
   readonly #marks = new ReferenceMarks();
@@ -115,7 +117,8 @@ export class Reference {
     const tokens = new ReferenceTokens(seed, assetAt);
     this.#tokens = tokens;
     this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
-    const sealedVault = async (place: VaultPlace) => this.#batches.keptVault(place) ?? (await vaultAt(place));
+    const sealedVault: VaultAt = async (place) => this.#batches.keptVault(place) ?? (await vaultAt(place));
+    this.#sealedVault = sealedVault;
     this.#transfers = new ReferenceTransfers(
       report,
       this.#events,
@@ -358,31 +361,33 @@ export class Reference {
 
   /** L1's batches replace batches of the journal. */
   async #adopt(entry: EntryOf<"historyAdopted">, sequence: number, time: number): Promise<Expected[]> {
-    const { firsts, batches, lost, failure, inBlobs } = entry;
+    const { firsts, batches, lost, failure, inBlobs, transfers } = entry;
     this.#adoptions.shift();
     this.#divergence = null;
     const dropped = firsts.flatMap(({ mode, batchNumber: first }) => [
       ...this.#batches.drop(mode, first),
       ...this.#vaults.drop(mode, first),
     ]);
-    for (const { mode, batchNumber, vaults } of dropped) this.#countAll({ mode, batchNumber }, vaults, -1n);
+    const minted = dropped.filter((batch) => !batch.transfers);
+    for (const { mode, batchNumber, vaults } of minted) this.#countAll({ mode, batchNumber }, vaults, -1n);
     this.#unbind(firsts);
-    const vaultsOf = new Map(dropped.map((batch) => [batchName(batch), batch.all]));
-    const expected = lost.flatMap((each) =>
-      this.#events.failMints(
-        { ...each, voids: each.runs.map((run) => ({ ...run, failure })) },
-        vaultsOf.get(batchName(each)) ?? [],
-        time,
-      ),
-    );
+    for (const { mode, batchNumber } of firsts) if (mode === "zk-rollup") this.#transfers.drop(batchNumber, time);
+    const vaultsOf = new Map(minted.map((batch) => [batchName(batch), batch.all]));
+    const expected = lost.flatMap((each) => {
+      const vaults = vaultsOf.get(batchName(each));
+      const voids = each.runs.map((run) => ({ ...run, failure }));
+      return vaults === undefined ? [] : this.#events.failMints({ ...each, voids }, vaults, time);
+    });
     for (const each of lost) expected.push(...this.#withdrawals.failLost(each, failure, time));
     for (const each of lost) {
       const value = encodeRecord(lostRecord, { ...each, upTo: sequence, failure, since: time });
       expected.push({ key: keys.lostKey(each.mode, each.batchNumber, sequence), value, name: "lost mints" });
     }
     for (const [i, batch] of batches.entries()) {
-      expected.push(...(await this.#adoptBatch(batch, time, inBlobs?.includes(i) ?? false)));
+      const lists = transfers?.find(({ place }) => place === i)?.lists ?? null;
+      expected.push(...(await this.#adoptBatch(batch, time, inBlobs?.includes(i) ?? false, lists)));
     }
+    await this.#adoptLists(entry, sequence, time);
     for (const { mode, batchNumber } of firsts) {
       this.sealed[mode] = batchNumber + batches.filter((batch) => batch.mode === mode).length;
     }
@@ -396,22 +401,47 @@ export class Reference {
     batch: EntryOf<"historyAdopted">["batches"][number],
     time: number,
     inBlobs: boolean,
+    lists: readonly AdoptedList[] | null,
   ): Promise<Expected[]> {
-    const { mode, batchNumber, chunks, voids } = batch;
-    const vaults = chunks.flatMap((chunk) => decodeChunk(hexToBytes(chunk)));
+    const { mode, batchNumber, voids } = batch;
+    const vaults = vaultsOf(batch);
     this.#assetsOf.set(
       batchName(batch),
       Uint32Array.from(vaults, ({ assetIndex }) => assetIndex),
     );
-    const counts = { vaultCount: vaults.length, mintCount: vaults.length };
-    const { roots, expected } = await this.#batches.adopt({ ...batch, ...counts }, vaults, voids, time, inBlobs);
+    const counts = { vaultCount: vaults.length, mintCount: lists === null ? vaults.length : 0 };
+    const sealed = { ...batch, ...counts };
+    const { roots, expected } = await this.#batches.adopt(sealed, vaults, voids, time, inBlobs, lists);
     if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with a wrong root`);
     const held = withoutVoids(vaults, voids);
+    if (lists !== null) {
+      const units = held.map((vault) => (vault?.amount === 0n ? null : vault));
+      return this.#isReplaced(batch) ? expected : [...this.#tokens.itemsOf(mode, batchNumber, units), ...expected];
+    }
     this.#countAll({ mode, batchNumber }, held, 1n);
     for (const vault of held) if (vault !== null) this.#bind(this.#tokens.bindingOf(vault), batch);
     if (this.#isReplaced(batch)) return expected;
     const written = [...chunksExpected(mode, batchNumber, vaults), ...this.#tokens.itemsOf(mode, batchNumber, held)];
     return [...written, ...expected];
+  }
+
+  /** Puts the lists of L1's batches over the vaults that they take, which may be of the same history. */
+  async #adoptLists({ batches, transfers }: EntryOf<"historyAdopted">, sequence: number, time: number): Promise<void> {
+    const adopted = new Map(
+      batches.flatMap((batch) =>
+        vaultsOf(batch).map((vault, slot) => [packVaultId({ ...batch, slot }), vault] as const),
+      ),
+    );
+    for (const { place, lists } of transfers ?? []) {
+      const batch = batches[place];
+      if (batch === undefined) continue;
+      for (const { vaultId } of lists.flatMap((list) => list.transfers)) {
+        const vault = adopted.get(vaultId) ?? (await this.#sealedVault(unpackVaultId(vaultId)));
+        if (vault !== undefined) adopted.set(vaultId, vault);
+      }
+      this.#transfers.adopt(batch.batchNumber, lists, vaultsOf(batch), sequence, time);
+    }
+    this.#transfers.learn(adopted);
   }
 
   /** Adds vaults to the supplies and the tokens, or removes them; null for a void slot. */
@@ -526,6 +556,10 @@ export class Reference {
         return [...this.#withdrawals.apply(entry, time), ...this.#webhooks.apply(entry, time)];
     }
   }
+}
+
+function vaultsOf({ chunks }: EntryOf<"historyAdopted">["batches"][number]): StoredVault[] {
+  return chunks.flatMap((chunk) => decodeChunk(hexToBytes(chunk)));
 }
 
 function sameRoots(entry: Roots, roots: Roots): boolean {

@@ -7,6 +7,7 @@ import type { EntryOf } from "../store/entries.ts";
 import { encodeRecord } from "../store/layout.ts";
 import {
   type ActivityRecord,
+  type AdoptedList,
   type AssetRecord,
   type BatchRecord,
   type TransferListRecord,
@@ -278,12 +279,60 @@ export class ReferenceTransfers {
     this.#batches.delete(batchNumber);
   }
 
+  /** Drops the batches of transfers from this one on: their lists wait again. */
+  drop(first: number, time: number): void {
+    for (const batchNumber of [...this.#outputs.keys()].sort((a, b) => a - b)) {
+      if (batchNumber < first) continue;
+      this.takeBack(batchNumber, time);
+      this.#outputs.delete(batchNumber);
+    }
+  }
+
+  /** Vaults of L1's history replace those that had their places, and others are taken for the first time. */
+  learn(vaults: ReadonlyMap<bigint, StoredVault>): void {
+    const taken = new Set([...this.#lists.values()].flatMap((list) => list.transfers.map(({ vaultId }) => vaultId)));
+    for (const [vaultId, vault] of vaults)
+      if (taken.has(vaultId) && this.#output(unpackVaultId(vaultId)) === undefined) this.#minted.set(vaultId, vault);
+  }
+
+  /** L1's history holds these lists in a batch, with these vaults. */
+  adopt(
+    batchNumber: number,
+    lists: readonly AdoptedList[],
+    vaults: readonly StoredVault[],
+    journalSequence: number,
+    time: number,
+  ): void {
+    this.#outputs.set(batchNumber, [...vaults]);
+    this.#batches.set(
+      batchNumber,
+      lists.map(({ transferId }) => transferId),
+    );
+    let firstSlot = 0;
+    for (const list of lists) {
+      const known = this.#lists.get(list.transferId);
+      const { firstSequence, createdAt } = known ?? { firstSequence: 0, createdAt: time };
+      const origin = { firstSequence, journalSequence: known?.journalSequence ?? journalSequence, createdAt };
+      const batched = { status: "batched", batchNumber, firstSlot, failure: null, updatedAt: time } as const;
+      const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+      this.#lists.set(list.transferId, { ...list, ...origin, ...batched, transfers });
+      for (const transfer of list.transfers) {
+        const { vaultId } = transfer;
+        const parts = vaults.slice(firstSlot, firstSlot + slotsOf(transfer));
+        firstSlot += parts.length;
+        const transferred = parts.reduce((sum, { amount }) => sum + amount, 0n);
+        this.#activities.changeActivity(vaultId, { spentBy: list.transferId, transferred, updatedAt: time });
+      }
+    }
+  }
+
   fail({ transferId, failure }: EntryOf<"transfersFailed">, time: number): Expected[] {
     const list = this.#lists.get(transferId);
     if (list?.status !== "waiting") this.#report(`transfer ${transferId} fails, and does not wait`);
     if (list === undefined) return [];
     for (const { vaultId } of list.transfers)
-      this.#activities.changeActivity(vaultId, { spentBy: null, updatedAt: time });
+      if (this.#activities.activity(vaultId).spentBy === transferId)
+        this.#activities.changeActivity(vaultId, { spentBy: null, updatedAt: time });
     this.#lists.set(transferId, { ...list, status: "failed", failure, updatedAt: time });
     return [this.#events.tell(list.applicationIndex, time, { type: "transfer.failed", transferId, failure })];
   }

@@ -99,7 +99,13 @@ export class ReferenceVaults {
   drop(mode: Mode, first: number) {
     const dropped = [...this.#growing[mode]].filter(([number]) => number >= first);
     for (const [number] of dropped) this.#growing[mode].delete(number);
-    return dropped.map(([batchNumber, { vaults }]) => ({ mode, batchNumber, all: vaults, vaults }));
+    return dropped.map(([batchNumber, { vaults, transfers }]) => ({
+      mode,
+      batchNumber,
+      transfers,
+      all: vaults,
+      vaults,
+    }));
   }
 
   finish(): Expected[] {
