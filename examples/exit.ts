@@ -27,15 +27,18 @@ const account = privateKeyToAccount(key as `0x${string}`);
 const l1 = await connectL1({ rpc, contract: contract as `0x${string}`, account });
 
 // The kit: the vault, its batch's header and the Merkle path between them. It holds no secret.
+// After transfers, it also holds each transfer since the mint.
+const fromBlock = BigInt(MINTMARK_FROM_BLOCK);
 const proof = await proveFromL1(BigInt(process.argv[2] ?? ""), {
   l1,
-  fromBlock: BigInt(MINTMARK_FROM_BLOCK),
+  fromBlock,
   blobs: [...(folder ? [new BlobFolder(folder)] : []), ...(beacon ? [new BeaconNode(beacon)] : [])],
   sources: peer ? [new HttpBatchSource(peer)] : [],
 });
-const kit = await exportExitKit(proof, l1);
+// A hostile operator can commit a record that the owner has not signed. L1 refutes it, so it is looked for.
+const kit = await exportExitKit(proof, l1, { fromBlock });
 await writeFile("exit-kit.json", JSON.stringify(exitKitToJson(kit), null, 2));
-console.log(`the kit of vault ${kit.vault.vaultId} is in exit-kit.json`);
+console.log(`the kit of vault ${kit.tip.vaultId} is in exit-kit.json`);
 
 // The withdrawal. L1 lets an ERC-721 out once its vault has matured, so this waits for that.
 const { quantity, held, gasUsed } = await exitWithKit({ kit, l1, account: account.address, immature: "wait" });
