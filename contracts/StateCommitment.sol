@@ -67,7 +67,7 @@ contract StateCommitment is Commits {
     /// and reverts when no code has the function.
     // solhint-disable-next-line no-complex-fallback
     fallback() external {
-        address code = _transfers != address(0) && _isOfTransfers(msg.sig) ? _transfers : _administration;
+        address code = _isOfTransfers(msg.sig) && _transfers != address(0) ? _transfers : _administration;
         assembly ("memory-safe") {
             let free := mload(0x40)
             calldatacopy(free, 0, calldatasize())

@@ -15,8 +15,19 @@ library TransferData {
     uint256 private constant SIGNATURE_BYTES = 65;
     uint256 private constant RECORD_BYTES = 28;
     uint256 private constant AMOUNT_BYTES = 8;
-    /// @dev From the run's beginning; see {_begin}.
-    uint256 private constant LEAVES = 0x280;
+    // Memory that lasts from group to group, at fixed places, which cost less than places relative to a pointer: the
+    // present storage word, a wrong id, a transfer's four words, the preimage of an authorization or of a leaf, and
+    // behind space for {LeafTree} the leaves.
+    uint256 private constant INDEX = 0x800;
+    uint256 private constant SLOT = 0x820;
+    uint256 private constant BITS = 0x840;
+    uint256 private constant WRONG = 0x860;
+    uint256 private constant ITEM = 0x880;
+    uint256 private constant ITEM_ID = 0x8a0;
+    uint256 private constant ITEM_AMOUNT = 0x8c0;
+    uint256 private constant ITEM_TO = 0x8e0;
+    uint256 private constant PREIMAGE = 0x900;
+    uint256 private constant LEAVES = 0xa80;
     /// @dev From an output's place to the next one's.
     uint256 private constant NEXT_PLACE = 1 << 192;
     bytes32 private constant TRANSFER_TYPEHASH = keccak256("Transfer(uint64 vaultId,uint64 amount,address to)");
@@ -32,6 +43,15 @@ library TransferData {
     /// it.
     function batchRoot(bytes32 content) internal pure returns (bytes32) {
         return Manifest.batchRoot(KIND, 0, content);
+    }
+
+    /// @notice keccak256(data), in memory that {spend} can use again.
+    function hashOf(bytes calldata data) internal pure returns (bytes32 hash) {
+        assembly ("memory-safe") {
+            let free := mload(0x40)
+            calldatacopy(free, data.offset, data.length)
+            hash := keccak256(free, data.length)
+        }
     }
 
     /// @notice What a record binds of the group that holds it: keccak256(deadline(5) ‖ list(32) ‖ signature).
@@ -67,52 +87,51 @@ library TransferData {
         returns (bytes32 content, uint256 count)
     {
         unchecked {
-            uint256 run = _begin(spent);
-            uint256 leaf = run + LEAVES;
-            uint256 place = firstVaultId << 192;
+            _begin(spent);
+            uint256 leaf = LEAVES;
             (uint256 group, uint256 end) = _groupsOf(data);
             while (group < end) {
                 uint256 head = _word(group);
                 uint256 length = (head >> 192) & 0xffff;
-                head >>= 248;
-                uint256 records = group + (head & 2 == 0 ? HEAD_BYTES + SIGNATURE_BYTES : HEAD_BYTES);
-                uint256 until = records + length * (RECORD_BYTES + ((head & 1) << 3));
-                if (head > 3 || until > end || length - 1 >= MAX_GROUP) revert ITransfers.TransferDataInvalid(group - _startOf(data));
-                // The calls in both cases keep the compiler from merging the functions into this one, which would have
-                // more variables than the stack.
-                if (head & 1 == 0) {
-                    uint256 past = _spendRecords(run, records, until, RECORD_BYTES, leaf);
-                    _authorize(run, group, records, leaf, past);
-                    _writeLeaves(run, leaf, past, place);
-                    place += length << 192;
+                uint256 size = RECORD_BYTES + ((head >> 245) & AMOUNT_BYTES);
+                uint256 records = group + HEAD_BYTES + SIGNATURE_BYTES - SIGNATURE_BYTES * ((head >> 249) & 1);
+                uint256 until = records + length * size;
+                if (_isMalformed(head, length, until, end)) revert ITransfers.TransferDataInvalid(group - (end - data.length));
+                // The first output of the group.
+                uint256 place = (firstVaultId << 192) + ((leaf - LEAVES) << 187);
+                // Both cases have all calls. A function with one call would be merged into this one, which would then
+                // have more variables than the stack.
+                if ((head >> 248) & 1 == 0) {
+                    uint256 past = _spendGroup(group, records, until, size, leaf);
+                    _writeLeaves(leaf, past, place);
                     leaf = past;
                 } else {
                     // The items begin further back, so that no leaf overwrites an item before it is read.
                     uint256 items = leaf + (length << 5);
-                    uint256 past = _spendRecords(run, records, until, RECORD_BYTES + AMOUNT_BYTES, items);
-                    _authorize(run, group, records, items, past);
-                    past = _writeParts(run, leaf, items, past, place, records + RECORD_BYTES);
-                    place += (past - leaf) << 187;
-                    leaf = past;
+                    uint256 past = _spendGroup(group, records, until, size, items);
+                    leaf = _writeParts(leaf, items, past, place, records);
                 }
                 group = until;
             }
-            count = (leaf - run - LEAVES) >> 5;
-            _end(run, leaf, count, data.length);
-            content = LeafTree.fold(run + LEAVES, count);
+            count = (leaf - LEAVES) >> 5;
+            _end(leaf, count, data.length);
+            content = LeafTree.fold(LEAVES, count);
         }
     }
 
     /// @dev Where the groups begin and end in calldata.
     function _groupsOf(bytes calldata data) private pure returns (uint256 group, uint256 end) {
         if (data.length < 2 || uint8(data[0]) != VERSION) revert ITransfers.TransferDataInvalid(0);
-        group = _startOf(data) + 1;
-        end = _startOf(data) + data.length;
+        assembly ("memory-safe") {
+            group := add(data.offset, 1)
+            end := add(data.offset, data.length)
+        }
     }
 
-    function _startOf(bytes calldata data) private pure returns (uint256 start) {
+    /// @dev Without jumps: each group pays for it.
+    function _isMalformed(uint256 head, uint256 length, uint256 until, uint256 end) private pure returns (bool yes) {
         assembly ("memory-safe") {
-            start := data.offset
+            yes := or(or(iszero(iszero(shr(250, head))), gt(until, end)), iszero(lt(sub(length, 1), MAX_GROUP)))
         }
     }
 
@@ -122,28 +141,26 @@ library TransferData {
         }
     }
 
-    /// @dev What lasts from group to group is in memory, from `run` on: the number, slot and bits of the present storage
-    /// word; a wrong id; the four words of a transfer; the preimage of an authorization or of a leaf; space for
-    /// {LeafTree}; the leaves.
-    function _begin(mapping(uint256 word => uint256 bits) storage spent) private pure returns (uint256 run) {
+    function _begin(mapping(uint256 word => uint256 bits) storage spent) private pure {
         bytes32 typeHash = TRANSFER_TYPEHASH;
         assembly ("memory-safe") {
-            run := mload(0x40)
-            mstore(run, not(0))
-            mstore(add(run, 0x20), 0)
-            mstore(add(run, 0x60), 0)
-            mstore(add(run, 0x80), typeHash)
+            // The memory from INDEX on is free. It is taken by {_end}.
+            if gt(mload(0x40), INDEX) { invalid() }
+            mstore(INDEX, not(0))
+            mstore(SLOT, 0)
+            mstore(WRONG, 0)
+            mstore(ITEM, typeHash)
             // For the slots of the mapping; the number of a word comes before it.
             mstore(0x20, spent.slot)
         }
     }
 
     /// @dev Writes the last storage word, and reverts when an id was wrong or there are too many outputs.
-    function _end(uint256 run, uint256 leaf, uint256 count, uint256 dataLength) private {
+    function _end(uint256 leaf, uint256 count, uint256 dataLength) private {
         uint256 wrong;
         assembly ("memory-safe") {
-            if mload(add(run, 0x20)) { sstore(mload(add(run, 0x20)), mload(add(run, 0x40))) }
-            wrong := mload(add(run, 0x60))
+            if mload(SLOT) { sstore(mload(SLOT), mload(BITS)) }
+            wrong := mload(WRONG)
             // Space for {LeafTree} behind the leaves.
             mstore(0x40, add(leaf, 0x200))
         }
@@ -155,15 +172,19 @@ library TransferData {
         }
     }
 
-    /// @dev Sets the bits of a group's records, and writes their items: their EIP-712 struct hashes.
+    /// @dev Sets the bits of a group's records, writes their items, which are their EIP-712 struct hashes, and puts the
+    /// group's authorization into the preimage of its leaves.
     /// @param size Bytes of a record.
-    function _spendRecords(uint256 run, uint256 record, uint256 until, uint256 size, uint256 items) private returns (uint256 past) {
+    /// @return past The end of the items.
+    function _spendGroup(uint256 group, uint256 records, uint256 until, uint256 size, uint256 items) private returns (uint256 past) {
         assembly ("memory-safe") {
-            let index := mload(run)
-            let slot := mload(add(run, 0x20))
-            let bits := mload(add(run, 0x40))
-            mstore(add(run, 0xc0), 0)
-            for {} lt(record, until) { record := add(record, size) } {
+            let index := mload(INDEX)
+            let slot := mload(SLOT)
+            let bits := mload(BITS)
+            mstore(ITEM_AMOUNT, 0)
+            past := items
+            // A group has at least one record, so this looks for the end behind each one only.
+            for { let record := records } 1 {} {
                 let inId := shr(192, calldataload(record))
                 if xor(shr(8, inId), index) {
                     if slot { sstore(slot, bits) }
@@ -174,68 +195,58 @@ library TransferData {
                 }
                 let bit := shl(and(inId, 0xff), 1)
                 // One more than the id, so that it is not zero.
-                if or(and(bits, bit), and(inId, UNUSED_ID_BITS)) { mstore(add(run, 0x60), add(inId, 1)) }
+                if or(and(bits, bit), and(inId, UNUSED_ID_BITS)) { mstore(WRONG, add(inId, 1)) }
                 bits := or(bits, bit)
-                mstore(add(run, 0xa0), inId)
-                if gt(size, RECORD_BYTES) { mstore(add(run, 0xc0), shr(192, calldataload(add(record, RECORD_BYTES)))) }
-                mstore(add(run, 0xe0), shr(96, calldataload(add(record, 8))))
-                mstore(items, keccak256(add(run, 0x80), 0x80))
-                items := add(items, 0x20)
+                mstore(ITEM_ID, inId)
+                if gt(size, RECORD_BYTES) { mstore(ITEM_AMOUNT, shr(192, calldataload(add(record, RECORD_BYTES)))) }
+                mstore(ITEM_TO, shr(96, calldataload(add(record, 8))))
+                mstore(past, keccak256(ITEM, 0x80))
+                past := add(past, 0x20)
+                record := add(record, size)
+                if eq(record, until) { break }
             }
-            mstore(run, index)
-            mstore(add(run, 0x20), slot)
-            mstore(add(run, 0x40), bits)
-            past := items
-        }
-    }
-
-    /// @dev Puts the group's authorization into the preimage of its leaves.
-    function _authorize(uint256 run, uint256 group, uint256 records, uint256 items, uint256 past) private pure {
-        assembly ("memory-safe") {
-            let preimage := add(run, 0x100)
-            calldatacopy(preimage, add(group, 1), 5)
-            mstore(add(preimage, 5), keccak256(items, sub(past, items)))
+            mstore(INDEX, index)
+            mstore(SLOT, slot)
+            mstore(BITS, bits)
+            calldatacopy(PREIMAGE, add(group, 1), 5)
+            mstore(add(PREIMAGE, 5), keccak256(items, sub(past, items)))
             // The signature lies between the group's head and its records.
             let signatureBytes := sub(records, add(group, HEAD_BYTES))
-            calldatacopy(add(preimage, 37), add(group, HEAD_BYTES), signatureBytes)
-            mstore(add(preimage, 42), keccak256(preimage, add(37, signatureBytes)))
-            mstore8(preimage, 8)
+            calldatacopy(add(PREIMAGE, 37), add(group, HEAD_BYTES), signatureBytes)
+            mstore(add(PREIMAGE, 42), keccak256(PREIMAGE, add(37, signatureBytes)))
+            mstore8(PREIMAGE, 8)
         }
     }
 
-    /// @dev Each leaf takes the place of its item.
+    /// @dev Each leaf takes the place of its item. There is at least one.
     /// @param place The output's id and part, in the first nine bytes.
-    function _writeLeaves(uint256 run, uint256 item, uint256 past, uint256 place) private pure {
+    function _writeLeaves(uint256 item, uint256 past, uint256 place) private pure {
         assembly ("memory-safe") {
-            let preimage := add(run, 0x100)
-            for {} lt(item, past) { item := add(item, 0x20) } {
-                mstore(add(preimage, 1), place)
-                mstore(add(preimage, 10), mload(item))
-                mstore(item, keccak256(preimage, 74))
+            for {} 1 {} {
+                mstore(add(PREIMAGE, 1), place)
+                mstore(add(PREIMAGE, 10), mload(item))
+                mstore(item, keccak256(PREIMAGE, 74))
+                item := add(item, 0x20)
+                if eq(item, past) { break }
                 place := add(place, NEXT_PLACE)
             }
         }
     }
 
     /// @dev The same where a record with an amount makes two leaves: the payee's part and the change.
-    /// @param amount Where the first record's amount is in calldata.
-    function _writeParts(uint256 run, uint256 leaf, uint256 items, uint256 past, uint256 place, uint256 amount)
-        private
-        pure
-        returns (uint256)
-    {
+    function _writeParts(uint256 leaf, uint256 items, uint256 past, uint256 place, uint256 record) private pure returns (uint256) {
         unchecked {
             for (; items < past; items += 0x20) {
-                uint256 parts = _word(amount) >> 192 == 0 ? 1 : 2;
+                uint256 parts = _word(record + RECORD_BYTES) >> 192 == 0 ? 1 : 2;
                 for (uint256 part; part < parts; ++part) {
                     assembly ("memory-safe") {
                         mstore(leaf, mload(items))
                     }
-                    _writeLeaves(run, leaf, leaf + 0x20, place | (part << 184));
+                    _writeLeaves(leaf, leaf + 0x20, place | (part << 184));
                     place += NEXT_PLACE;
                     leaf += 0x20;
                 }
-                amount += RECORD_BYTES + AMOUNT_BYTES;
+                record += RECORD_BYTES + AMOUNT_BYTES;
             }
             return leaf;
         }

@@ -70,8 +70,7 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         _requireHeader(vaultId, header);
         if (chainId != block.chainid) revert IWithdrawals.OtherChain(chainId);
         Asset storage found = _assets[chainId][assetType];
-        (address token, Standard standard, BlobScheme scheme, bool transferable) =
-            (found.token, found.standard, found.scheme, found.transferable);
+        Standard standard = found.standard;
         if (standard == Standard.None) revert IAssetRegistry.AssetNotRegistered(chainId, assetType);
         if (header.sequence < found.since) revert IWithdrawals.BatchBeforeRegistration(vaultId, found.since);
         if (standard == Standard.ERC721) {
@@ -83,7 +82,15 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
         if (!shown) revert IVaultProofs.ProofInvalid(vaultId);
         uint256 quantum = standard == Standard.ERC20 ? found.quantum : 1;
         return WithdrawalTerms(
-            header.batchRoot, manifestRoot, header.vaultCount, uint8(assetIndex), token, standard, scheme, quantum, transferable
+            header.batchRoot,
+            manifestRoot,
+            header.vaultCount,
+            uint8(assetIndex),
+            found.token,
+            standard,
+            found.scheme,
+            quantum,
+            found.transferable
         );
     }
 

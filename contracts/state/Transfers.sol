@@ -32,9 +32,9 @@ contract Transfers is Appending, Payouts, ITransfers {
     function commitTransferBatch(bytes32 previous, uint64 batchNumber, bytes calldata data, bytes calldata attestation) external {
         _requirePlainAccount();
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
+        bytes32 dataHash = TransferData.hashOf(data);
         (bytes32 content, uint256 count) = TransferData.spend(data, (1 << 63) | (batchNumber << 20), _spent);
         bytes32 batchRoot = TransferData.batchRoot(content);
-        bytes32 dataHash = keccak256(data);
         uint64 epoch = uint64(head >> EPOCH);
         _checkAttestation(
             Messages.transferBatch(previous, batchNumber, batchRoot, uint32(count), dataHash, epoch), epoch, attestation

@@ -18,23 +18,26 @@ abstract contract VaultRecords is VaultProofs, IVaultProofs {
         BatchHeader calldata laterHeader,
         VaultPath calldata laterPath
     ) external {
-        _prove(earlier, earlierHeader, earlierPath);
-        _prove(later, laterHeader, laterPath);
-        Asset storage found = _assets[later.chainId][later.assetType];
-        bool sameAsset = earlier.chainId == later.chainId && earlier.assetType == later.assetType;
-        if (!sameAsset || found.standard != Standard.ERC721 || later.chainId != block.chainid) {
-            revert NotDuplicates(earlier.vaultId, later.vaultId);
+        // Read once. Each look at the calldata would check it again.
+        Vault memory first = earlier;
+        Vault memory second = later;
+        _prove(first, earlierHeader, earlierPath);
+        _prove(second, laterHeader, laterPath);
+        Asset storage found = _assets[second.chainId][second.assetType];
+        bool sameAsset = first.chainId == second.chainId && first.assetType == second.assetType;
+        if (!sameAsset || found.standard != Standard.ERC721 || second.chainId != block.chainid) {
+            revert NotDuplicates(first.vaultId, second.vaultId);
         }
         bool ordered = earlierHeader.sequence < laterHeader.sequence
-            || (earlierHeader.sequence == laterHeader.sequence && earlier.vaultId < later.vaultId);
+            || (earlierHeader.sequence == laterHeader.sequence && first.vaultId < second.vaultId);
         // An earlier vault that nobody can ever withdraw must not void a later one.
-        bool exists = earlierHeader.sequence >= found.since && earlier.amount == 1 && earlier.owner != address(0)
-            && earlier.blob.length != 0 && earlier.blob.length <= 255;
+        bool exists = earlierHeader.sequence >= found.since && first.amount == 1 && first.owner != address(0)
+            && first.blob.length != 0 && first.blob.length <= 255;
         if (!ordered || !exists || !_sameToken(found.scheme, earlier.blob, later.blob)) {
-            revert NotDuplicates(earlier.vaultId, later.vaultId);
+            revert NotDuplicates(first.vaultId, second.vaultId);
         }
-        _take(later.vaultId);
-        emit DuplicateVoided(earlier.vaultId, later.vaultId);
+        _take(second.vaultId);
+        emit DuplicateVoided(first.vaultId, second.vaultId);
     }
 
     /// @inheritdoc IVaultProofs

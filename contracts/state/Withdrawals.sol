@@ -54,10 +54,12 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
         address recipient,
         Authorization calldata authorization
     ) external nonReentrant {
+        // Read once. Each look at the calldata would check it again.
+        Vault memory held = vault;
         WithdrawalTerms memory terms =
-            _terms(vault.vaultId, vault.chainId, vault.assetType, header, path.assetIndex, path.assetSiblings, maturity);
+            _terms(held.vaultId, held.chainId, held.assetType, header, path.assetIndex, path.assetSiblings, maturity);
         bytes calldata signature = authorization.signature;
-        _withdraw(terms, vault, path.siblings, quantity, recipient, authorization.deadline, signature, uint160(msg.sender));
+        _withdraw(terms, held, path.siblings, quantity, recipient, authorization.deadline, signature, uint160(msg.sender));
     }
 
     /// @inheritdoc IWithdrawals

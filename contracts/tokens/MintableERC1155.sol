@@ -14,6 +14,7 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
     string public symbol;
 
     /// @param issuer_ The issuer that must consent to mints; the zero address for none.
+    /// @param transferable_ Whether owners can give vaults away before they withdraw.
     constructor(
         string memory name_,
         string memory symbol_,
@@ -21,8 +22,9 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
         BlobScheme scheme,
         address admin,
         address minter,
-        address issuer_
-    ) ERC1155(uri_) MinterLock(admin, minter, scheme, issuer_) {
+        address issuer_,
+        bool transferable_
+    ) ERC1155(uri_) MinterLock(admin, minter, scheme, issuer_, transferable_) {
         name = name_;
         symbol = symbol_;
     }

@@ -19,6 +19,7 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
     /// @param cap Most base units that can ever exist; type(uint256).max for no cap.
     /// @param quantum_ Base units of one quantized unit.
     /// @param issuer_ The issuer that must consent to mints; the zero address for none.
+    /// @param transferable_ Whether owners can give vaults away before they withdraw.
     constructor(
         string memory name,
         string memory symbol,
@@ -26,12 +27,13 @@ contract MintableERC20 is ERC20Capped, ERC20Permit, ContractMetadata {
         uint256 quantum_,
         address admin,
         address minter,
-        address issuer_
+        address issuer_,
+        bool transferable_
     )
         ERC20(name, symbol)
         ERC20Capped(cap)
         ERC20Permit(name)
-        MinterLock(admin, minter, BlobScheme.Mintmark, issuer_)
+        MinterLock(admin, minter, BlobScheme.Mintmark, issuer_, transferable_)
     {
         if (quantum_ == 0) revert QuantumZero();
         quantum = quantum_;

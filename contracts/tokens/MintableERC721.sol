@@ -26,6 +26,7 @@ contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
     }
 
     /// @param issuer_ The issuer that must consent to mints; the zero address for none.
+    /// @param transferable_ Whether owners can give vaults away before they withdraw.
     constructor(
         string memory name,
         string memory symbol,
@@ -34,8 +35,9 @@ contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
         Royalty memory royalty,
         address admin,
         address minter,
-        address issuer_
-    ) ERC721(name, symbol) MinterLock(admin, minter, scheme, issuer_) {
+        address issuer_,
+        bool transferable_
+    ) ERC721(name, symbol) MinterLock(admin, minter, scheme, issuer_, transferable_) {
         _base = baseUri;
         if (royalty.receiver != address(0)) _setDefaultRoyalty(royalty.receiver, royalty.fraction);
     }

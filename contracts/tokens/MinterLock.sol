@@ -16,6 +16,9 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
     /// @notice The issuer that must consent to mints; the zero address for none. The settlement contract asks once, at
     /// registration.
     address public immutable issuer;
+    /// @notice Whether owners can give vaults of this token away before they withdraw. The settlement contract asks once,
+    /// at registration.
+    bool public immutable transferable;
     bool public minterLocked;
 
     event MinterLocked();
@@ -25,10 +28,11 @@ abstract contract MinterLock is AccessControlEnumerable, IMintable {
     /// @notice This token supports the schemes `Imx` and `Mintmark`.
     error BlobSchemeUnsupported(BlobScheme scheme);
 
-    constructor(address admin, address minter, BlobScheme scheme, address issuer_) {
+    constructor(address admin, address minter, BlobScheme scheme, address issuer_, bool transferable_) {
         if (scheme == BlobScheme.Raw32) revert BlobSchemeUnsupported(scheme);
         blobScheme = scheme;
         issuer = issuer_;
+        transferable = transferable_;
         _grantRole(DEFAULT_ADMIN_ROLE, admin);
         _grantRole(MINTER_ROLE, minter);
     }

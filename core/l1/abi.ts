@@ -271,4 +271,4 @@ export const stateMirrorAbi = [
 ] as const;
 
 /** Hash of the code of `Transfers`, which each deployment of it has: it has no immutable value. */
-export const transfersCodeHash = "0x092ab65cf043b23830aaff9a780ed5a740df5536e6873bed8b0dce0f1f7d7773";
+export const transfersCodeHash = "0x04128e72817285ab436f123d13fc2562b73106bd1ef2b6077842124871619975";

@@ -28,6 +28,8 @@ export interface TokenConfig {
   readonly admin: Address;
   /** The issuer whose consent each batch with its mints needs: a key's account or a wallet contract; default none. */
   readonly issuer?: Address;
+  /** Owners can give vaults away before they withdraw, where the settlement contract has transfers; default false. */
+  readonly transferable?: boolean;
   /** Makes the settlement contract the only minter forever; default true, because owners rely on it. */
   readonly lockMinter?: boolean;
 }
@@ -135,10 +137,10 @@ export async function deployMissing(
 
 function constructorArgs(settlement: Address, config: TokenConfig): readonly unknown[] {
   const { standard, name, symbol, admin, uri = "", cap = NO_CAP, quantum = 1n, blobScheme = "mintmark" } = config;
-  const { issuer = NOBODY } = config;
-  if (standard === "erc20") return [name, symbol, cap, quantum, admin, settlement, issuer];
+  const { issuer = NOBODY, transferable = false } = config;
+  if (standard === "erc20") return [name, symbol, cap, quantum, admin, settlement, issuer, transferable];
   const scheme = SCHEME_VALUE[blobScheme];
   return standard === "erc721"
-    ? [name, symbol, uri, scheme, config.royalty ?? NO_ROYALTY, admin, settlement, issuer]
-    : [name, symbol, uri, scheme, admin, settlement, issuer];
+    ? [name, symbol, uri, scheme, config.royalty ?? NO_ROYALTY, admin, settlement, issuer, transferable]
+    : [name, symbol, uri, scheme, admin, settlement, issuer, transferable];
 }

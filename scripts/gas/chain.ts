@@ -54,7 +54,7 @@ export async function openGasChain() {
   const state = await viem.deployContract("StateCommitment", [config]);
   const roles = [operator, state.address, zeroAddress] as const;
   const noRoyalty = { receiver: operator, fraction: 0n };
-  const coin = await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles]);
+  const coin = await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles, false]);
   const card = await viem.deployContract("MintableERC721", [
     "Card",
     "CARD",
@@ -62,6 +62,7 @@ export async function openGasChain() {
     SCHEME_MINTMARK,
     noRoyalty,
     ...roles,
+    false,
   ]);
   const item = await viem.deployContract("MintableERC1155", [
     "Item",
@@ -69,6 +70,7 @@ export async function openGasChain() {
     "ipfs://items/{id}",
     SCHEME_MINTMARK,
     ...roles,
+    false,
   ]);
   const issuer = account("issuer");
   const consented = [operator, state.address, issuer.address] as const;
@@ -79,6 +81,7 @@ export async function openGasChain() {
     SCHEME_MINTMARK,
     noRoyalty,
     ...consented,
+    false,
   ]);
   const register = async (standard: Standard, token: Address): Promise<{ type: Hash; gas: number }> => ({
     gas: await gasOf(state.write.registerAsset([STANDARD[standard], CHAIN_ID, token, 1n, SCHEME_MINTMARK])),

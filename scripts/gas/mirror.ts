@@ -32,7 +32,15 @@ export async function mirrorSection(): Promise<Section> {
   const mirror = await deployMirror(chain, owner);
   const royalty = { receiver: owner, fraction: 0n };
   const roles = [owner, mirror.address, zeroAddress] as const;
-  const card = await chain.viem.deployContract("MintableERC721", ["Card", "C", "", SCHEME_MINTMARK, royalty, ...roles]);
+  const card = await chain.viem.deployContract("MintableERC721", [
+    "Card",
+    "C",
+    "",
+    SCHEME_MINTMARK,
+    royalty,
+    ...roles,
+    false,
+  ]);
   await mirror.write.registerAsset([ERC721, CHAIN_ID, card.address, 1n, SCHEME_MINTMARK]);
   const batch = batchOf(owner, card.address);
   const history = await historyOf(batch);

@@ -123,8 +123,18 @@ async function exits(): Promise<Measurement[]> {
   const { state, viem } = chain;
   const royalty = { receiver: zeroAddress, fraction: 0n };
   const admin = account("administrator").address;
-  const args = ["Sword", "S", "ipfs://swords/", SCHEME_MINTMARK, royalty, admin, state.address, zeroAddress] as const;
-  const token = await viem.deployContract("TransferableERC721", args);
+  const args = [
+    "Sword",
+    "S",
+    "ipfs://swords/",
+    SCHEME_MINTMARK,
+    royalty,
+    admin,
+    state.address,
+    zeroAddress,
+    true,
+  ] as const;
+  const token = await viem.deployContract("MintableERC721", args);
   await state.write.registerAsset([ERC721, CHAIN_ID, token.address, 1n, SCHEME_MINTMARK]);
   const asset = { chainId: CHAIN_ID, assetType: assetType("erc721", token.address, 1n) };
   const named = (slot: number) => account(`owner ${slot}`);

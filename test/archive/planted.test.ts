@@ -41,6 +41,7 @@ test.each(["that ran all the time", "that begins when all is over"])(
       ...["Late", "LATE", "", 1],
       ...[{ receiver: `0x${"00".repeat(20)}`, fraction: 0n }, chain.by.account.address, chain.settlement.address],
       `0x${"00".repeat(20)}`,
+      false,
     ]);
     const batches = [batchOf(0, token, IDS), batchOf(1, token, IDS), batchOf(2, token, IDS)] as const;
     const source = {

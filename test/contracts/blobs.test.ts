@@ -133,7 +133,17 @@ describe("a commit by blobs", () => {
     let consenting: Consenting;
     beforeEach(async () => {
       const royalty = { receiver: zeroAddress, fraction: 0n };
-      const args = ["", "", "", SCHEME.mintmark, royalty, d.config.admin, d.state.address, issuer.address] as const;
+      const args = [
+        "",
+        "",
+        "",
+        SCHEME.mintmark,
+        royalty,
+        d.config.admin,
+        d.state.address,
+        issuer.address,
+        false,
+      ] as const;
       sword = await d.register("erc721", (await d.viem.deployContract("MintableERC721", args)).address);
       consenting = consentOf(d, issuer, [sword]);
     });

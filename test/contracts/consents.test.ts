@@ -55,7 +55,7 @@ type Changed = NonNullable<Parameters<typeof consentOf>[3]>;
 /** A registered ERC-721 of this issuer. */
 async function issuedBy(issuer: Address): Promise<TestAsset> {
   const royalty = { receiver: zeroAddress, fraction: 0n };
-  const args = ["", "", "", SCHEME.mintmark, royalty, d.config.admin, d.state.address, issuer] as const;
+  const args = ["", "", "", SCHEME.mintmark, royalty, d.config.admin, d.state.address, issuer, false] as const;
   return d.register("erc721", (await d.viem.deployContract("MintableERC721", args)).address);
 }
 
@@ -254,12 +254,12 @@ describe.each([
   /** A registered token of Alice's, of any standard. */
   const issued = {
     erc20: async (cap = 100n) => {
-      const args = ["", "", cap, 1n, d.config.admin, d.state.address, alice.address] as const;
+      const args = ["", "", cap, 1n, d.config.admin, d.state.address, alice.address, false] as const;
       return d.register("erc20", (await d.viem.deployContract("MintableERC20", args)).address);
     },
     erc721: () => issuedBy(alice.address),
     erc1155: async () => {
-      const args = ["", "", "", SCHEME.mintmark, d.config.admin, d.state.address, alice.address] as const;
+      const args = ["", "", "", SCHEME.mintmark, d.config.admin, d.state.address, alice.address, false] as const;
       return d.register("erc1155", (await d.viem.deployContract("MintableERC1155", args)).address);
     },
   };

@@ -109,15 +109,15 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   },
   QuantumInvalid: (d) => register(d, STANDARD.erc20, 1n, first, 0n),
   StandardMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first, zeroAddress]);
+    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first, zeroAddress, false]);
     return register(d, STANDARD.erc721, 31_337n, token.address, 1n, SCHEME.mintmark);
   },
   QuantumMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC20", ["", "", 1n, 7n, first, first, zeroAddress]);
+    const token = await d.viem.deployContract("MintableERC20", ["", "", 1n, 7n, first, first, zeroAddress, false]);
     return register(d, STANDARD.erc20, 31_337n, token.address, 8n, SCHEME.mintmark);
   },
   SchemeMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first, zeroAddress]);
+    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first, zeroAddress, false]);
     return register(d, STANDARD.erc1155, 31_337n, token.address, 1n, SCHEME.raw32);
   },
   NotTokenOwner: async (d) => {

@@ -36,7 +36,7 @@ const later = () => d.connection.networkHelpers.time.increase(CHANGE_DELAY);
 describe("registration", () => {
   it("asks the token for its issuer, tells it, and keeps it whatever the token says later", async () => {
     const royalty = { receiver: zeroAddress, fraction: 0n };
-    const args = ["", "", "", 1, royalty, d.config.admin, d.state.address, FIRST] as const;
+    const args = ["", "", "", 1, royalty, d.config.admin, d.state.address, FIRST, false] as const;
     const card = await d.viem.deployContract("MintableERC721", args);
     expect(await card.read.issuer()).toBe(getAddress(FIRST));
     await d.viem.assertions.emitWithArgs(
@@ -193,7 +193,7 @@ describe("a token's issuer", () => {
     const royalty = { receiver: zeroAddress, fraction: 0n };
     let registered = 0;
     for (let gas = 80_000n; gas <= 200_000n; gas += 4_000n) {
-      const args = ["", "", "", 1, royalty, d.config.admin, d.state.address, FIRST] as const;
+      const args = ["", "", "", 1, royalty, d.config.admin, d.state.address, FIRST, false] as const;
       const { address } = await d.viem.deployContract("MintableERC721", args);
       const registration = d.state.write.registerAsset([STANDARD.erc721, HERE, address, 1n, SCHEME.mintmark], {
         account: d.actors.stranger.account,

@@ -51,6 +51,7 @@ describe("the asset registry", () => {
         d.config.admin,
         d.state.address,
         zeroAddress,
+        false,
       ]);
     for (const [chainId, scheme] of [
       [HERE, SCHEME.mintmark],
@@ -146,6 +147,7 @@ describe("the asset registry", () => {
       d.config.admin,
       d.state.address,
       zeroAddress,
+      false,
     ]);
     const item = await d.viem.deployContract("MintableERC1155", [
       "",
@@ -155,6 +157,7 @@ describe("the asset registry", () => {
       d.config.admin,
       d.state.address,
       zeroAddress,
+      false,
     ]);
     // Answers for IMintable alone, and is fungible by that.
     const coin = await d.viem.deployContract("MintableERC20", [
@@ -165,6 +168,7 @@ describe("the asset registry", () => {
       d.config.admin,
       d.state.address,
       zeroAddress,
+      false,
     ]);
     for (const [token, own] of [
       [card, "erc721"],
@@ -193,6 +197,7 @@ describe("the asset registry", () => {
       d.config.admin,
       d.state.address,
       zeroAddress,
+      false,
     ]);
     for (const quantum of [1n, 249n, 2n ** 128n - 1n]) {
       await d.viem.assertions.revertWithCustomErrorWithArgs(
@@ -286,6 +291,7 @@ describe("the asset registry", () => {
           d.config.admin,
           d.state.address,
           zeroAddress,
+          false,
         ]),
       ),
     );
@@ -326,6 +332,7 @@ describe("the asset registry", () => {
         d.config.admin,
         d.state.address,
         zeroAddress,
+        false,
       ]);
     const coin = await d.viem.deployContract("MintableERC20", [
       "",
@@ -335,6 +342,7 @@ describe("the asset registry", () => {
       d.config.admin,
       d.state.address,
       zeroAddress,
+      false,
     ]);
     let card = await deployCard();
     let registered = 0;
@@ -431,6 +439,7 @@ describe("the asset registry", () => {
         d.config.admin,
         d.state.address,
         zeroAddress,
+        false,
       ]);
       for (const scheme of Object.values(SCHEME)) {
         if (scheme === stated) continue;
@@ -477,7 +486,7 @@ describe("a token with answers that mean nothing", () => {
 
   it("of this project takes no raw ids", async () => {
     const royalty = { receiver: zeroAddress, fraction: 0n };
-    const args = ["", "", "", SCHEME.raw32, royalty, d.config.admin, d.state.address, zeroAddress] as const;
+    const args = ["", "", "", SCHEME.raw32, royalty, d.config.admin, d.state.address, zeroAddress, false] as const;
     const { revertWithCustomError } = d.viem.assertions;
     const existing = await d.viem.getContractAt("MintableERC721", d.assets.card.token);
     await revertWithCustomError(d.viem.deployContract("MintableERC721", args), existing, "BlobSchemeUnsupported");

@@ -1,11 +1,12 @@
 import { bytesToHex, encodeFunctionData, type Hex, hashTypedData, keccak256, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
+import type { Standard } from "../../core/model.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
 import { type SessionMessage, sessionTypedData, transfersDigest } from "../../core/protocol/transfers.ts";
 import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
-import { MATURITY, STANDARD } from "./fixture/deployment.ts";
+import { MATURITY, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { errorIn } from "./fixture/outcomes.ts";
 import {
   ANSWER,
@@ -458,6 +459,21 @@ describe("transfers", () => {
       expect(await d.state.read.isTransferable([asset.chainId, BigInt(asset.assetType)])).toBe(isYes);
       const told = await d.state.getEvents.AssetTransferable({ assetType: BigInt(asset.assetType) });
       expect(told.length).toBe(isYes ? 1 : 0);
+    });
+
+    it("and this project's tokens say what they were deployed with", async () => {
+      for (const { chainId, assetType } of [d.assets.coin, d.assets.card, d.assets.item]) {
+        expect(await d.state.read.isTransferable([chainId, BigInt(assetType)])).toBe(false);
+      }
+      const roles = [d.config.admin, d.state.address, NOBODY, true] as const;
+      const royalty = { receiver: NOBODY, fraction: 0n };
+      const coin = await d.viem.deployContract("MintableERC20", ["C", "C", 100n, 1n, ...roles]);
+      const card = await d.viem.deployContract("MintableERC721", ["C", "C", "", SCHEME.mintmark, royalty, ...roles]);
+      const item = await d.viem.deployContract("MintableERC1155", ["I", "I", "", SCHEME.mintmark, ...roles]);
+      for (const [standard, { address }] of Object.entries({ erc20: coin, erc721: card, erc1155: item })) {
+        const { chainId, assetType } = await d.register(standard as Standard, address);
+        expect(await d.state.read.isTransferable([chainId, BigInt(assetType)])).toBe(true);
+      }
     });
 
     it("whatever gas the registration gets", async () => {

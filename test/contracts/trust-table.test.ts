@@ -59,9 +59,17 @@ describe("of what was committed before", () => {
     const d = await fresh();
     const { relayer: application, owner } = d.actors;
     const roles = [application.account.address, d.state.address, zeroAddress] as const;
-    const coins = await d.viem.deployContract("MintableERC20", ["C", "C", maxUint256, COIN_QUANTUM, ...roles]);
+    const coins = await d.viem.deployContract("MintableERC20", ["C", "C", maxUint256, COIN_QUANTUM, ...roles, false]);
     const royalty = { receiver: application.account.address, fraction: 0n };
-    const cards = await d.viem.deployContract("MintableERC721", ["C", "C", "", SCHEME.mintmark, royalty, ...roles]);
+    const cards = await d.viem.deployContract("MintableERC721", [
+      "C",
+      "C",
+      "",
+      SCHEME.mintmark,
+      royalty,
+      ...roles,
+      false,
+    ]);
     await coins.write.lockMinter({ account: application.account });
     await cards.write.lockMinter({ account: application.account });
     const coin = await d.register("erc20", coins.address, COIN_QUANTUM);

@@ -41,7 +41,7 @@ describe("MintableERC20", () => {
 
   it("refuses a quantum of 0: no unit at the engine would be worth anything", async () => {
     await viem.assertions.revertWithCustomError(
-      viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 0n, owner, owner, zeroAddress]),
+      viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 0n, owner, owner, zeroAddress, false]),
       d.coin,
       "QuantumZero",
     );

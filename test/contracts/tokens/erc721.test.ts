@@ -118,6 +118,7 @@ describe("MintableERC721", () => {
       owner,
       owner,
       zeroAddress,
+      false,
     ]);
     expect(await free.read.royaltyInfo([7n, 1_000_000n])).toEqual([zeroAddress, 0n]);
   });

@@ -23,14 +23,14 @@ async function deploy(connection: Connection) {
   const roles = [admin.account.address, minter.account.address, zeroAddress] as const;
   const royalty = { receiver: admin.account.address, fraction: ROYALTY_FRACTION };
   const collection = (scheme: number) =>
-    viem.deployContract("MintableERC721", ["Card", "CARD", "ipfs://cards/", scheme, royalty, ...roles]);
+    viem.deployContract("MintableERC721", ["Card", "CARD", "ipfs://cards/", scheme, royalty, ...roles, false]);
   const items = (scheme: number) =>
-    viem.deployContract("MintableERC1155", ["Item", "ITEM", "ipfs://items/{id}", scheme, ...roles]);
+    viem.deployContract("MintableERC1155", ["Item", "ITEM", "ipfs://items/{id}", scheme, ...roles, false]);
   return {
     connection,
     actors: { admin, minter, owner, friend, stranger },
-    coin: await viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 1n, ...roles]),
-    uncapped: await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles]),
+    coin: await viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 1n, ...roles, false]),
+    uncapped: await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles, false]),
     card: await collection(SCHEME.mintmark),
     imxCard: await collection(SCHEME.imx),
     item: await items(SCHEME.mintmark),

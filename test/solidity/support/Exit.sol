@@ -56,12 +56,12 @@ abstract contract Exit {
     /// @dev Tokens of this chain, whose minter the contract is, and which it knows.
     function issueTokens(IAssetRegistry exit) internal {
         _exit = address(exit);
-        bytes memory coinArguments = abi.encode("Coin", "COIN", type(uint256).max, QUANTUM, admin, exit, address(0));
+        bytes memory coinArguments = abi.encode("Coin", "COIN", type(uint256).max, QUANTUM, admin, exit, address(0), false);
         coin = IERC20(deploy("contracts/tokens/MintableERC20.sol/MintableERC20", coinArguments));
         Royalty memory none;
-        bytes memory cardArguments = abi.encode("Card", "CARD", "", BlobScheme.Mintmark, none, admin, exit, vm.addr(ISSUER_KEY));
+        bytes memory cardArguments = abi.encode("Card", "CARD", "", BlobScheme.Mintmark, none, admin, exit, vm.addr(ISSUER_KEY), false);
         card = IERC721(deploy("contracts/tokens/MintableERC721.sol/MintableERC721", cardArguments));
-        bytes memory itemArguments = abi.encode("Item", "ITEM", "", BlobScheme.Mintmark, admin, exit, vm.addr(ISSUER_KEY));
+        bytes memory itemArguments = abi.encode("Item", "ITEM", "", BlobScheme.Mintmark, admin, exit, vm.addr(ISSUER_KEY), false);
         item = IItem(deploy("contracts/tokens/MintableERC1155.sol/MintableERC1155", itemArguments));
         uint64 chain = uint64(block.chainid);
         assetTypes.push(exit.registerAsset(Standard.ERC20, chain, address(coin), QUANTUM, BlobScheme.Mintmark));
