@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { L1Event } from "../../../core/index.ts";
 import { type Transfer, transfersDigest } from "../../../core/protocol/transfers.ts";
 import { all, hashOf, OWNERS, refusal } from "./fixture.ts";
-import { committed, HOME, withdrawn } from "./l1-fixture.ts";
+import { committed, HOME, signed, withdrawn } from "./l1-fixture.ts";
 import { commitAll, commits, signedTransfers, transferable } from "./transfers-fixture.ts";
 
 const [owner] = OWNERS;
@@ -81,6 +81,22 @@ describe("L1 decides transfers at the commit:", () => {
     const again = await list.read();
     expect(amounts(again)).toEqual([100n, 4n, 3n]);
     expect(again.transfers.every(({ failure }) => failure === null)).toBe(true);
+    await noProblems(made);
+  });
+
+  it("a withdrawal of what the receiver no longer gets fails", async () => {
+    const made = await transferable();
+    const { engine, tenant, units } = made;
+    const list = await asked(made, [whole(units)]);
+    await engine.operator.sealTransfers();
+    const vaultId = (await list.read()).transfers[0]?.newVaultId ?? 0n;
+    const request = await signed(made, 100n, { vaultId, signer: OWNERS[1] as never, recipient: friend });
+    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, request);
+    await engine.operator.recordEvents(HOME, [withdrawn(units, 30n, 30n, ownerAddress, 900n)], 900n);
+    await commit(made, 0, 901n);
+    const { status, failure } = await engine.withdrawals.get(tenant.applicationId, withdrawalId);
+    expect([status, failure]).toEqual(["failed", expect.stringContaining("given this vault less")]);
+    expect(await balances(made, 1)).toEqual([[70n, 70n]]);
     await noProblems(made);
   });
 
