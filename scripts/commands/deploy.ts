@@ -43,6 +43,7 @@ async function run(env: DeploySettings, isJson: boolean): Promise<unknown> {
     threshold: env.MINTMARK_THRESHOLD,
     changeDelay: env.MINTMARK_CHANGE_DELAY,
     maturity: env.MINTMARK_MATURITY,
+    transfers: env.MINTMARK_TRANSFERS === "yes",
   };
   const { MINTMARK_MULTISIG: multisig } = env;
   const tokens = tokensOf(env.MINTMARK_TOKEN);

@@ -78,6 +78,8 @@ function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
     problems.push(...committeeProblems("the committee", settlement));
   }
   problems.push(...plan.tokens.flatMap(tokenProblems));
+  const hasTransfers = earlier === undefined ? settlement.transfers : earlier.settlement.transfersCode !== undefined;
+  if (!hasTransfers) problems.push(...transferableAmong(plan.tokens, "the settlement contract has no transfers"));
   if (mirror) {
     if (mirror.by.chainId === by.chainId)
       problems.push(`the mirror's RPC serves chain ${by.chainId} too, which is the settlement contract's own`);
@@ -85,8 +87,15 @@ function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
     const { committee, threshold } = { ...(earlier?.settlement ?? settlement), ...mirror.config };
     problems.push(...committeeProblems("the mirror's committee", { committee, threshold }));
     problems.push(...mirror.tokens.flatMap(tokenProblems));
+    problems.push(...transferableAmong(mirror.tokens, "a mirror has no transfers"));
   }
   return { problems, warnings };
+}
+
+function transferableAmong(tokens: readonly TokenConfig[], why: string): string[] {
+  return tokens.flatMap(({ symbol, transferable }) =>
+    transferable ? [`token ${symbol} cannot be transferable: ${why}`] : [],
+  );
 }
 
 function committeeProblems(

@@ -62,11 +62,12 @@ export interface Sandbox {
   stop(): Promise<void>;
 }
 
+const TERMS = { admin: ADMIN.address, transferable: true };
 const TOKENS: readonly TokenConfig[] = [
   // One quantized unit is 10^9 of the token's 10^18 base units, so 2^63 units hold nine billion tokens.
-  { standard: "erc20", name: "Loyalty Points", symbol: "PTS", quantum: 1_000_000_000n, admin: ADMIN.address },
-  { standard: "erc721", name: "Swords", symbol: "SWRD", admin: ADMIN.address },
-  { standard: "erc1155", name: "Potions", symbol: "PTN", admin: ADMIN.address },
+  { standard: "erc20", name: "Loyalty Points", symbol: "PTS", quantum: 1_000_000_000n, ...TERMS },
+  { standard: "erc721", name: "Swords", symbol: "SWRD", ...TERMS },
+  { standard: "erc1155", name: "Potions", symbol: "PTN", ...TERMS },
 ];
 /** Long enough to see a vault wait, short enough for a newcomer. */
 const MATURITY_SECONDS = 3n;
@@ -191,6 +192,7 @@ export async function deployTo(
       threshold: THRESHOLD,
       changeDelay: 60n,
       maturity: MATURITY_SECONDS,
+      transfers: true,
     },
     tokens: TOKENS,
     onProgress,
@@ -221,7 +223,7 @@ export async function seed(engine: Engine, { tokens, chainId }: Deployment) {
       applicationId,
     });
     await engine.assets.whitelist(assetId);
-    await engine.operator.recordRegistered(assetId, { minterLocked });
+    await engine.operator.recordRegistered(assetId, { minterLocked, transferable: true });
     const { contractAddress, decimals } = await engine.assets.enable(applicationId, assetId);
     assets.push({ assetId, standard, contractAddress, symbol, decimals });
   }

@@ -190,6 +190,7 @@ const token = z
       admin: address("an address").optional(),
       issuer: address("an address").optional(),
       lockMinter: z.boolean().optional(),
+      transferable: z.boolean().optional(),
     }),
   );
 
@@ -225,6 +226,10 @@ export const deploySettings = z
     MINTMARK_MATURITY: seconds
       .default(86_400n)
       .describe("Seconds that ERC-721 vaults wait after their commit; 86400 are a day."),
+    MINTMARK_TRANSFERS: z
+      .enum(["yes", "no"])
+      .default("yes")
+      .describe("no: a contract without transfers of vaults. Nobody can add or remove them later."),
     MINTMARK_ALLOW_NO_DELAY: z
       .enum(["yes", "no"])
       .default("no")
@@ -237,7 +242,7 @@ export const deploySettings = z
     MINTMARK_TOKEN: token
       .optional()
       .describe(
-        'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "issuer" (who must consent to its mints), "lockMinter", "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
+        'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "issuer" (who must consent to its mints), "lockMinter", "transferable" (true: owners can transfer its vaults, for ever; default false), "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
       ),
     MINTMARK_MIRROR_RPC_URL: MIRROR.MINTMARK_MIRROR_RPC_URL.optional().describe(
       "Also deploys a mirror for tokens of this other chain; the same key pays there.",

@@ -11,9 +11,10 @@ import { Settler } from "../../core/settlement/settler.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
 import { recordPath } from "../../scripts/deploy/record.ts";
 import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
+import type { TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { startChain } from "../../scripts/sandbox/chain.ts";
-import { at, seed, TOKENS, type WorldOptions } from "../settlement/fixture.ts";
+import { at, seed, TOKENS } from "../settlement/fixture.ts";
 import { MemberProcess } from "./member-process.ts";
 import type { OperatorOptions } from "./operator-process.ts";
 
@@ -26,7 +27,7 @@ export async function startMembersWorld({
   threshold = THRESHOLD,
   kzg,
   config = {},
-  deployTokens,
+  tokens: wanted = TOKENS,
 }: {
   readonly members?: typeof COMMITTEE;
   readonly threshold?: number;
@@ -34,8 +35,8 @@ export async function startMembersWorld({
   readonly kzg?: Kzg;
   /** Of the settlement contract. */
   readonly config?: Partial<SettlementConfig>;
-  /** Deploys and registers the tokens; default {@link TOKENS}. */
-  readonly deployTokens?: NonNullable<WorldOptions["tokens"]>;
+  /** Default {@link TOKENS}. */
+  readonly tokens?: readonly TokenConfig[];
 } = {}) {
   const stack = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "mintmark-members-"));
@@ -45,9 +46,9 @@ export async function startMembersWorld({
   const transport = http(chain.rpcUrl);
   const client = createPublicClient({ transport, pollingInterval: 20 });
   const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
-  const deployed = await deploy(by, {
+  const { settlement, tokens } = await deploy(by, {
     record: recordPath(folder, by.chainId),
-    tokens: deployTokens === undefined ? TOKENS : [],
+    tokens: wanted,
     settlement: {
       admin: ADMIN.address,
       guardian: GUARDIAN.address,
@@ -59,8 +60,6 @@ export async function startMembersWorld({
       ...config,
     },
   });
-  const { settlement } = deployed;
-  const tokens = (await deployTokens?.(by, settlement.address)) ?? deployed.tokens;
   const l1 = await connectL1({
     rpc: chain.rpcUrl,
     contract: settlement.address,

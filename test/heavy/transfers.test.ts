@@ -7,7 +7,7 @@ import { requireOnce } from "../e2e/kill-campaign.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "../e2e/member-world.ts";
 import { OperatorProcess } from "../e2e/operator-process.ts";
 import { mine, mint, seed } from "../settlement/fixture.ts";
-import { signTransfers, transferableTokens, whole } from "../settlement/transfers-fixture.ts";
+import { signTransfers, TRANSFERABLE, whole } from "../settlement/transfers-fixture.ts";
 
 const VAULTS = 6;
 const KILLS = 5;
@@ -34,7 +34,7 @@ async function statusOf({ url }: OperatorProcess, key: string, vaultId: bigint):
 }
 
 test("a server that is killed again and again brings each transfer to L1, once", async () => {
-  const world = await startMembersWorld({ config: { transfers: true }, deployTokens: transferableTokens });
+  const world = await startMembersWorld({ config: { transfers: true }, tokens: TRANSFERABLE });
   const store = join(world.folder, "operator");
   try {
     const filled = await openStore(store, world);

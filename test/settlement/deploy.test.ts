@@ -265,6 +265,18 @@ describe("the check before a deployment", () => {
     });
   });
 
+  test("refuses tokens whose vaults the contract, or a mirror, could never transfer", async () => {
+    await onPublicChain(async (by) => {
+      const tokens = [{ ...SWORDS, transferable: true }];
+      const refused = "token SWRD cannot be transferable";
+      await expect(checkPlan(by, { ...plan, tokens })).rejects.toThrow(`${refused}: the settlement contract`);
+      const asked = { ...plan, settlement: { ...CONFIG, transfers: true }, tokens };
+      expect(await checkPlan(by, asked)).toEqual([]);
+      const mirror = { by: { ...by, chainId: 31_339 }, config: { admin: ADMIN.address }, tokens };
+      await expect(checkPlan(by, { ...asked, mirror })).rejects.toThrow(`${refused}: a mirror`);
+    });
+  });
+
   test("warns of nothing, and sends nothing, when all is well", async () => {
     await onPublicChain(async (by) => {
       await by.client.request({ method: "hardhat_setCode", params: [GUARDIAN.address, "0x00"] } as never);

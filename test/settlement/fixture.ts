@@ -1,7 +1,6 @@
 import { network } from "hardhat";
 import { MemoryLevel } from "memory-level";
 import {
-  type Address,
   createPublicClient,
   custom,
   type EIP1193RequestFn,
@@ -31,8 +30,7 @@ import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch }
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
-import { type Deployer, lower } from "../../scripts/deploy/deployer.ts";
-import type { TokenRecord } from "../../scripts/deploy/record.ts";
+import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
@@ -74,14 +72,8 @@ export async function anvil(): Promise<Node> {
   return { request: request as Request, close };
 }
 
-async function deployTokens(by: Deployer, settlement: Address): Promise<TokenRecord[]> {
-  const tokens = [];
-  for (const token of TOKENS) tokens.push(await deployToken(by, settlement, token));
-  return tokens;
-}
-
 /** A chain with the contracts and one registered token of each standard. */
-export async function createChain(config: Partial<SettlementConfig> = {}, start = hardhat, deploy = deployTokens) {
+export async function createChain(config: Partial<SettlementConfig> = {}, start = hardhat, wanted = TOKENS) {
   const node = await start();
   const { request } = node;
   const transport = custom({ request });
@@ -97,7 +89,8 @@ export async function createChain(config: Partial<SettlementConfig> = {}, start 
     maturity: MATURITY,
     ...config,
   });
-  const tokens = await deploy(by, settlement.address);
+  const tokens = [];
+  for (const token of wanted) tokens.push(await deployToken(by, settlement.address, token));
   // Members sign for final registrations only.
   await mine({ request }, Number(CONFIRMATIONS));
   return { request, client, transport, by, settlement, tokens, close: () => node.close() };
@@ -126,8 +119,8 @@ export interface WorldOptions {
   readonly kzg?: NonNullable<EngineOptions["kzg"]>;
   /** Of the settlement contract. */
   readonly config?: Partial<SettlementConfig>;
-  /** Deploys the chain's tokens and registers them; default {@link TOKENS}. */
-  readonly tokens?: typeof deployTokens;
+  /** Default {@link TOKENS}. */
+  readonly tokens?: readonly TokenConfig[];
   /** Default: hardhat's chain in this process. */
   readonly node?: () => Promise<Node>;
 }

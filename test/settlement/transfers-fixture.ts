@@ -1,36 +1,16 @@
-import { readFile } from "node:fs/promises";
-import { type Abi, type Address, createWalletClient, type Hex, type LocalAccount } from "viem";
+import type { Address, LocalAccount } from "viem";
 import { deriveBatch } from "../../core/archive/derive.ts";
 import { follow } from "../../core/archive/follow.ts";
-import type { Standard, TransferList, VaultId } from "../../core/index.ts";
+import type { TransferList, VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
 import { type Transfer, transfersTypedData } from "../../core/protocol/transfers.ts";
-import { type Deployer, lower } from "../../scripts/deploy/deployer.ts";
-import type { TokenRecord } from "../../scripts/deploy/record.ts";
-import { registerToken } from "../../scripts/deploy/token.ts";
-import { at, createWorld, mine, mint, type World, type WorldOptions } from "./fixture.ts";
+import { lower } from "../../scripts/deploy/deployer.ts";
+import type { TokenConfig } from "../../scripts/deploy/token.ts";
+import { at, createWorld, mine, mint, TOKENS, type World, type WorldOptions } from "./fixture.ts";
 
-const STANDARDS: readonly Standard[] = ["erc20", "erc721", "erc1155"];
-
-/** A token of each standard whose vaults can be transferred. */
-export async function transferableTokens(by: Deployer, settlement: Address): Promise<TokenRecord[]> {
-  const path = new URL("../../artifacts/contracts/test/TransferableToken.sol/TransferableToken.json", import.meta.url);
-  const { abi, bytecode } = JSON.parse(await readFile(path, "utf8")) as { readonly abi: Abi; readonly bytecode: Hex };
-  const wallet = createWalletClient({ account: by.account, transport: by.transport });
-  const tokens: TokenRecord[] = [];
-  for (const [i, standard] of STANDARDS.entries()) {
-    const args = [i + 1, 0, settlement, `0x${"00".repeat(20)}`];
-    const hash = await wallet.deployContract({ abi, bytecode, args, chain: null });
-    const { contractAddress, blockNumber, gasUsed } = await by.client.waitForTransactionReceipt({ hash });
-    const address = lower(contractAddress as Address);
-    const facts = { standard, address, quantum: 1n, blobScheme: "mintmark" } as const;
-    await registerToken(by, settlement, { ...facts, chainId: BigInt(by.chainId) });
-    const named = { name: `Given ${standard}`, symbol: "GIVE", minterLocked: false };
-    tokens.push({ ...facts, ...named, deployedAtBlock: blockNumber, gasUsed });
-  }
-  return tokens;
-}
+/** Tokens whose vaults can be transferred. */
+export const TRANSFERABLE: readonly TokenConfig[] = TOKENS.map((token) => ({ ...token, transferable: true }));
 
 /**
  * A world whose first user holds final vaults: 100 units, a token, and 7 of an item.
@@ -41,7 +21,7 @@ export async function createTransferWorld(
   options: WorldOptions = {},
   more: (world: World) => Promise<unknown> = async () => {},
 ) {
-  const world = await createWorld({ ...options, config: { transfers: true }, tokens: transferableTokens });
+  const world = await createWorld({ ...options, config: { transfers: true }, tokens: TRANSFERABLE });
   const units = await mint(world, "erc20", "validium", "", 100);
   const token = await mint(world, "erc721", "zk-rollup", "1");
   const items = await mint(world, "erc1155", "validium", "5", 7);
