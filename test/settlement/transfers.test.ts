@@ -1,8 +1,11 @@
+import { MemoryLevel } from "memory-level";
 import { toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { connectL1 } from "../../core/l1/index.ts";
+import { adoptFromL1 } from "../../core/settlement/adopt.ts";
+import { sourceOf } from "../archive/fixture.ts";
 import { at, mine, mint, newSettler, rpc } from "./fixture.ts";
 import {
   becomeFinal,
@@ -114,5 +117,38 @@ describe("signed transfers", () => {
     expect(await settler.round()).toMatchObject({ committed: 1 });
     expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "calldata", status: "settled" });
     await requireOneHistory();
+  });
+
+  test("that another server brought to L1 are adopted into a copy of its store", async () => {
+    const { chain, l1, committee, engineStore, members, principal } = world;
+    const vaultId = first ?? 0n;
+    const bytes = { keyEncoding: "view", valueEncoding: "view" } as const;
+    const { transferId } = await give(world, [whole(world, vaultId)]);
+    await world.engine.close();
+    await engineStore.open();
+    const copy = new MemoryLevel<Uint8Array, Uint8Array>(bytes);
+    for await (const [key, value] of engineStore.iterator<Uint8Array, Uint8Array>(bytes)) await copy.put(key, value);
+    const open = (store: typeof copy) => openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
+    const engine = await open(engineStore);
+    Object.assign(world, { engine, settler: newSettler({ engine, l1, committee }, chain) });
+    await world.settler.round();
+
+    const other = await open(copy);
+    await mint({ ...world, engine: other }, "erc20", "zk-rollup", "", 5);
+    await other.operator.seal("zk-rollup");
+    const lost = newSettler({ engine: other, l1, committee }, chain);
+    await expect(lost.round()).rejects.toMatchObject({ code: "history_diverged" });
+    await becomeFinal(world);
+    const { deployedAtBlock: fromBlock } = chain.settlement;
+    const sources = members.slice(0, 1).map(sourceOf);
+    expect(await adoptFromL1({ engine: other, l1, fromBlock, sources })).toMatchObject({ lostVaults: 1 });
+    await lost.round();
+    const { status, transfers } = await other.transfers.get(principal.applicationId, transferId);
+    expect(status).toBe("finalized");
+    const given = await other.vaults.get(principal.applicationId, transfers[0]?.newVaultId ?? 0n);
+    expect(given).toMatchObject({ ownerAddress: friendOf(world), amount: 2n });
+    expect(await l1.state()).toEqual({ ...other.batches.state(), history: other.operator.history() });
+    expect((await other.operator.verify()).problems).toEqual([]);
+    await other.close();
   });
 });
