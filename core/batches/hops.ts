@@ -8,9 +8,9 @@ import { decodeTransferData, leavesOf, type TransferOutput, transferOutputs } fr
 import { hopOf, verifyHop } from "../protocol/transfer-proof.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { slotCountOf } from "../sealing/void-runs.ts";
-import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
-import { makerOf } from "../vaults/transfer-lists.ts";
-import { placeOf } from "../vaults/vaults.ts";
+import { activityKey, batchDataKey, pageRootsKey } from "../store/store-keys.ts";
+import { makerOf, outputsOf, placeIn, readTransferList } from "../vaults/transfer-lists.ts";
+import { decodeActivity, placeOf } from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, headerOf } from "./batches.ts";
 
 /** The transfers that lead from a mint to a vault. */
@@ -40,6 +40,17 @@ export async function originOf(ledger: Ledger, place: VaultPlace): Promise<Vault
     if (maker === null) return at;
     at = placeOf(maker.output.transfer.vaultId);
   }
+}
+
+/** The committed record that spends a vault but does not count; null when there is none. */
+export async function provenRefutation(ledger: Ledger, vaultId: VaultId): Promise<ProvenHop | null> {
+  const { spentBy } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
+  if (spentBy === null) return null;
+  const list = await readTransferList(ledger, spentBy);
+  const output = outputsOf(list).find(({ transfer }) => transfer.vaultId === vaultId);
+  const place = output === undefined ? null : placeIn(list, output.position);
+  if (place === null || output?.transfer.fault == null) return null;
+  return (await provenHop(ledger, place.batchNumber, place.slot)).hop;
 }
 
 /** The record of a slot with its proof, and the vault that it spends. */

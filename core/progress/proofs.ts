@@ -1,5 +1,5 @@
 import { headerOf } from "../batches/batches.ts";
-import { originOf } from "../batches/hops.ts";
+import { originOf, provenRefutation } from "../batches/hops.ts";
 import {
   type BatchMultiproof,
   type BatchTransition,
@@ -29,7 +29,9 @@ import { batchOfRecord, placeOf } from "../vaults/vaults.ts";
 
 async function exitProof(ledger: Ledger, vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof> {
   const proof = await vaultProof(ledger, vaultId, options);
-  return { ...proof, header: await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId)) };
+  const header = await exitHeader(ledger, proof.vault.chainId, placeOf(vaultId));
+  const refutation = await provenRefutation(ledger, vaultId);
+  return { ...proof, header, ...(refutation && { refutation }) };
 }
 
 /**
@@ -82,7 +84,8 @@ export interface Proofs {
   vault(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**
    * The same with the header of the contract that pays the vault: a mirror's for a token of another chain. `header` is
-   * null while that contract does not know the batch.
+   * null while that contract does not know the batch. When L1 has a record that spends the vault but does not count,
+   * the proof holds it as `refutation`.
    */
   exit(vaultId: VaultId, options?: ProofOptions): Promise<BatchVaultProof>;
   /**

@@ -10,11 +10,12 @@ import {
   proveFromL1,
 } from "../../core/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
+import { KzgThread } from "../../core/kzg/kzg.ts";
 import { connectL1 } from "../../core/l1/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
-import { packVaultId } from "../../core/protocol/vault.ts";
+import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText } from "../../scripts/exit/kit-file.ts";
-import { chainOf, openArchive, sourceOf } from "../archive/fixture.ts";
+import { chainOf, openArchive } from "../archive/fixture.ts";
 import { at, commitUnseen, MATURITY, mint, passSeconds } from "../settlement/fixture.ts";
 import {
   becomeFinal,
@@ -22,23 +23,30 @@ import {
   createTransferWorld,
   give,
   listOf,
+  served,
   signTransfers,
   type TransferWorld,
   whole,
 } from "../settlement/transfers-fixture.ts";
 
 describe("the exit of a transferred vault", () => {
+  const kzg = new KzgThread();
   let world: TransferWorld;
-  let [shield, helmet, crown]: VaultId[] = [];
+  let [shield, helmet, crown, gem]: VaultId[] = [];
 
   beforeAll(async () => {
-    world = await createTransferWorld({}, async (empty) => {
+    world = await createTransferWorld({ fees: { kzg } }, async (empty) => {
+      await empty.settler.chooseRollupData();
       shield = await mint(empty, "erc721", "zk-rollup", "2");
       helmet = await mint(empty, "erc721", "validium", "3");
       crown = await mint(empty, "erc721", "validium", "4");
+      gem = await mint(empty, "erc721", "zk-rollup", "5");
     });
   });
-  afterAll(() => world.close());
+  afterAll(async () => {
+    await world.close();
+    await kzg.close();
+  });
 
   const user = (i: number) => at(world.users, i).owner;
   const address = (i: number) => user(i).address.toLowerCase() as `0x${string}`;
@@ -67,27 +75,37 @@ describe("the exit of a transferred vault", () => {
   test("needs the last owner's kit alone, whatever it went through", async () => {
     const { units, token } = world.vaults;
     const old = await kitOf(token);
-    const [given, part, rest] = await moved([whole(world, token), { vaultId: units, amount: 30n, to: address(1) }]);
+    const [given, part, rest, lucky] = await moved([
+      whole(world, token),
+      { vaultId: units, amount: 30n, to: address(1) },
+      whole(world, gem ?? 0n),
+    ]);
     const [last, less] = await moved(
       [whole(world, given ?? 0n, address(2)), { vaultId: part ?? 0n, amount: 10n, to: address(2) }],
       1,
     );
-    const kits = await Promise.all([last, less, rest].map((id) => kitOf(id ?? 0n)));
-    const [sword, points, change] = kits as [ExitKit, ExitKit, ExitKit];
+    const kits = await Promise.all([last, less, rest, lucky].map((id) => kitOf(id ?? 0n)));
+    const [sword, points, change, jewel] = kits as [ExitKit, ExitKit, ExitKit, ExitKit];
     expect(kits.map(({ tip, hops = [] }) => [tip.vaultId, tip.owner, tip.amount, hops.length])).toEqual([
       [last, address(2), 1n, 2],
       [less, address(2), 10n, 2],
       [rest, address(0), 70n, 1],
+      [lucky, address(1), 1n, 1],
     ]);
+    const kinds = [gem ?? 0n, token, units].map(async (id) => {
+      const { mode, batchNumber } = unpackVaultId(id);
+      return (await world.engine.batches.get(mode, batchNumber)).kind;
+    });
+    expect(await Promise.all(kinds)).toEqual(["blobs", "calldata", "validium"]);
     for (const kit of kits) expect(parseExitKit(exitKitText(kit))).toEqual(kit);
 
     const { fromBlock } = await chainOf(world);
-    const sources = [sourceOf(at(world.members, 0))];
+    const sources = [served(world)];
     const archive = await openArchive(world);
     await rebuild({ archive, ...(await chainOf(world)), sources });
     for (const kit of kits) {
       const { vaultId } = kit.tip;
-      const alone = await proveFromL1(vaultId, { l1: world.l1, fromBlock, sources });
+      const alone = await proveFromL1(vaultId, { l1: world.l1, fromBlock, sources, kzg });
       expect(await exportExitKit(alone, world.l1)).toEqual(kit);
       expect(await exportExitKit(await archive.vaultProof(vaultId), world.l1)).toEqual(kit);
     }
@@ -102,6 +120,7 @@ describe("the exit of a transferred vault", () => {
     await expect(exit(sword, 2)).rejects.toMatchObject({ code: "insufficient_balance" });
     expect(await allOf([points, sword], 2)).toEqual([10n, null]);
     expect(await allOf([change, old], 0)).toEqual([70n, null]);
+    expect(await allOf([jewel], 1)).toEqual([1n]);
   });
 
   test("works after eight transfers, by the operator's relay", async () => {
@@ -143,13 +162,16 @@ describe("the exit of a transferred vault", () => {
     await passSeconds(world.chain, MATURITY + 1n);
 
     const { fromBlock } = await chainOf(world);
-    const sources = [sourceOf(at(world.members, 0))];
+    const sources = [served(world)];
     const loot = await proveFromL1(packVaultId({ mode: "zk-rollup", batchNumber: countRollup, slot: 0 }), {
-      ...{ l1, fromBlock, sources },
+      l1,
+      fromBlock,
+      sources,
+      kzg,
     });
     await expect(exportExitKit(loot, l1)).rejects.toThrow("TransferInvalid(");
     for (const [kit, owner] of [[plain, 0] as const, [chained, 1] as const]) {
-      const proof = await proveFromL1(kit.tip.vaultId, { l1, fromBlock, sources });
+      const proof = await proveFromL1(kit.tip.vaultId, { l1, fromBlock, sources, kzg });
       await expect(exportExitKit(proof, l1)).rejects.toMatchObject({ code: "vault_spent" });
       const refuted = await exportExitKit(proof, l1, { fromBlock });
       expect(refuted).toMatchObject({ ...kit, refutation: { to: address(2), header: { batchRoot: bogus.batchRoot } } });

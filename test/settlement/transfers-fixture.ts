@@ -1,4 +1,5 @@
 import type { Address, LocalAccount } from "viem";
+import type { BatchSource } from "../../core/archive/batch-source.ts";
 import { deriveBatch } from "../../core/archive/derive.ts";
 import { follow } from "../../core/archive/follow.ts";
 import type { TransferList, VaultId } from "../../core/index.ts";
@@ -34,11 +35,21 @@ export async function createTransferWorld(
 export type TransferWorld = Awaited<ReturnType<typeof createTransferWorld>>;
 
 /** All blocks so far become final, for the engine and for the members. */
-export async function becomeFinal(world: Pick<World, "chain" | "settler" | "members" | "l1">): Promise<void> {
+export async function becomeFinal(
+  world: Pick<World, "chain" | "settler" | "members" | "l1" | "engine">,
+): Promise<void> {
   await mine(world.chain, 20);
   await world.settler.round();
-  for (const { archive } of world.members)
-    await follow({ archive, l1: world.l1, fromBlock: world.chain.settlement.deployedAtBlock });
+  const { deployedAtBlock: fromBlock } = world.chain.settlement;
+  const sources = [served(world)];
+  for (const { archive } of world.members) await follow({ archive, l1: world.l1, fromBlock, sources });
+}
+
+/** The engine as a source of data that is not in calldata. */
+export function served({ engine }: Pick<World, "engine">): BatchSource {
+  const batchData: BatchSource["batchData"] = async (mode, number) =>
+    (await engine.batches.getSealed(mode, number)).data;
+  return { name: "the engine's server", batchData };
 }
 
 export const friendOf = ({ users }: Pick<World, "users">): Address => lower(at(users, 1).owner.address);

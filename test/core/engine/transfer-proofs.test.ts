@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import type { BatchVaultProof, VaultId } from "../../../core/index.ts";
 import type { ProvenHop, ProvenVault } from "../../../core/ports.ts";
 import { isTransferred, tipIdOf, tipOwnerOf, verifyHop, verifyHops } from "../../../core/protocol/transfer-proof.ts";
-import { followTransfers, transferSigner } from "../../../core/protocol/transfer-rules.ts";
+import { followTransfers, transferFault, transferSigner } from "../../../core/protocol/transfer-rules.ts";
 import { transfersDigest } from "../../../core/protocol/transfers.ts";
 import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { verifyVaultProof } from "../../../core/protocol/verifier.ts";
 import { mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
-import { signed } from "./l1-fixture.ts";
+import { hear, committed as onL1, signed, withdrawn } from "./l1-fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
 
 type World = Awaited<ReturnType<typeof transferable>>;
@@ -174,6 +174,31 @@ describe("the proof of a transferred vault", () => {
     );
     const [answer] = await engine.withdrawals.requestList(tenant.principal, { ...listed, signature });
     expect(answer?.error).toMatchObject({ code: "validation_failed" });
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("holds the record that L1 does not count, so that the owner can refute it", async () => {
+    const world = await transferable();
+    const { engine, tenant, units } = world;
+    await engine.transfers.request(
+      tenant.principal,
+      await signedTransfers(world, [{ vaultId: units, amount: 60n, to: bob }]),
+    );
+    await engine.operator.sealTransfers();
+    expect((await engine.proofs.exit(units)).refutation).toBeUndefined();
+    // The owner withdraws alone before the commit, so the record gives more than there is.
+    await hear(engine, withdrawn(units, 50n, 50n, ann, 500n));
+    await hear(engine, { ...(await onL1(engine, "zk-rollup", 0, 600n)), sequence: 1n });
+    const proof = committed(await engine.proofs.exit(units));
+    expect(proof.refutation).toMatchObject({ to: bob, amount: 60n });
+    expect([verifyHops(proof), isTransferred(proof), tipIdOf(proof)]).toEqual([true, true, units]);
+    const { deadline, header, signature } = proof.refutation as ProvenHop;
+    const transfer = { vaultId: units, amount: 60n, to: bob };
+    const digest = transfersDigest(engine.settlement, { transfers: [transfer], deadline });
+    const powers = { signer: await transferSigner(digest, signature), session: null, approvedAt: 0n };
+    const { vault } = proof;
+    const facts = { withdrawn: 50n, standard: "erc20", transferable: true, sequence: 0n, hops: 0 } as const;
+    expect(transferFault({ ...vault, ...facts }, { transfer, deadline, ...header }, powers)).toBe("amount");
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
