@@ -10,8 +10,14 @@ import { isRedemption, type Transfer, transfersDigest } from "../protocol/transf
 import { packVaultId } from "../protocol/vault.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
-import { type AdoptedList, type BatchRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
-import { transferDigestKey } from "../store/store-keys.ts";
+import {
+  type AdoptedList,
+  type BatchRecord,
+  ownerRecord,
+  type TransferListRecord,
+  transferIdRecord,
+} from "../store/records.ts";
+import { ownerKey, transferDigestKey } from "../store/store-keys.ts";
 import { latestTransferList, listsOfBatch, makerOf, putTransferList, slotCount } from "../vaults/transfer-lists.ts";
 import { placeOf, readVaults } from "../vaults/vaults.ts";
 import { putActivity, readActivity } from "../vaults/withdrawals.ts";
@@ -39,9 +45,9 @@ const NO_ENGINE =
   "No Mintmark engine makes one, so this history cannot be adopted.";
 
 /**
- * The lists and the vaults of a batch of transfers in L1's history. A list that this store has keeps its id and its
- * receivers; those of other lists get users by owner, as minted vaults do. What the vaults hold is decided once L1's
- * event of the commit is read.
+ * The lists and the vaults of a batch of transfers in L1's history. A list that this store has keeps its id. A receiver is
+ * the owner's user in the application of the vaults, or else its user by owner, as of minted vaults. What the vaults hold
+ * is decided once L1's event of the commit is read.
  */
 export async function adoptedTransfers(
   ledger: Ledger,
@@ -115,22 +121,22 @@ async function listOf(
 ) {
   const { deadline, signature } = signed;
   const digest = transfersDigest(ledger.settlement, signed);
-  const { owner, applicationIndex } = (sources[0] as AdoptedVault).vault;
+  const { owner } = (sources[0] as AdoptedVault).vault;
   const stored = await group.read(ledger.store, transferDigestKey(digest));
   const transferId = stored === undefined ? null : decodeRecord(transferIdRecord, stored, "The transfers of a digest");
   const own = transferId === null ? null : await latestTransferList(ledger, group, transferId);
-  const payees = signed.transfers.map((transfer, i): Holder | null => {
-    if (isRedemption(transfer)) return null;
-    const userIndex = own?.transfers[i]?.payeeIndex ?? null;
-    return own !== null && userIndex !== null
-      ? { applicationIndex: own.applicationIndex, userIndex }
-      : holderOf(transfer.to);
-  });
+  const { applicationIndex } = own ?? (sources[0] as AdoptedVault).vault;
+  const payees: (Holder | null)[] = [];
+  for (const [i, transfer] of signed.transfers.entries()) {
+    const userIndex = own?.transfers[i]?.payeeIndex ?? (await userOf(ledger, group, applicationIndex, transfer.to));
+    if (isRedemption(transfer)) payees.push(null);
+    else payees.push(userIndex === null ? holderOf(transfer.to) : { applicationIndex, userIndex });
+  }
   // A signature of nobody stands for a key without a session.
   const signer = signature === "0x" ? owner : ((await ledger.signers.recover(digest, signature)) ?? zeroAddress);
   const list: AdoptedList = {
     transferId: own?.transferId ?? uuidv7(),
-    applicationIndex: own?.applicationIndex ?? applicationIndex,
+    applicationIndex,
     digest,
     deadline,
     signature,
@@ -142,6 +148,12 @@ async function listOf(
     }),
   };
   return { list, payees };
+}
+
+/** The owner's first user in an application; null when it has none there. */
+async function userOf(ledger: Ledger, group: Group, application: number, owner: Address): Promise<number | null> {
+  const stored = await group.read(ledger.store, ownerKey(application, owner));
+  return stored === undefined ? null : decodeRecord(ownerRecord, stored, "An owner's user").userIndex;
 }
 
 /** The lists of a dropped batch wait again. */
