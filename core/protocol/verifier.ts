@@ -3,7 +3,7 @@
  * and `@noble/curves` are the only dependencies. {@link "./index.ts"} has all of the protocol.
  */
 export type { Hash, Hex, Mode, Standard } from "../model.ts";
-export type { BatchHeader, VaultContent } from "../ports.ts";
+export type { BatchHeader, ProvenHop, VaultContent } from "../ports.ts";
 export { decodeBatch, placeVaults } from "./batch-decoder.ts";
 export { BatchTree } from "./batch-tree.ts";
 export { blobContent, blobSlots, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "./blob-batch.ts";
@@ -14,4 +14,7 @@ export { type BlobProof, verifyBlob, versionedHash } from "./kzg.ts";
 export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
 export { type VaultProof, verifyVaultProof } from "./proof.ts";
 export { decimalAmount } from "./quantized.ts";
+export { decodeTransferData, isTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";
+export { tipIdOf, tipOwnerOf, verifyHop } from "./transfer-proof.ts";
+export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfers.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

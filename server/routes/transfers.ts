@@ -135,11 +135,13 @@ export const transferEndpoints: readonly Endpoint[] = [
     summary: "The transfers in sealed batches that led to a vault, and that took it",
     params: vaultParams,
     success: { status: 200, description: "The transfers; L1 holds the data of each.", schemas: [publicHistory] },
-    errors: ["vault_not_found"],
+    errors: ["vault_not_found", "vault_void"],
     async handle({ service: { engine }, params: { vaultId } }) {
       const { before, after } = await engine.transfers.history(vaultId);
+      const vault = await engine.vaults.content(vaultId);
       // What waits is not public yet.
-      return publicHistoryToWire({ before, after: after.filter(({ status }) => status !== "accepted") });
+      const told = after.filter(({ status }) => status !== "accepted");
+      return publicHistoryToWire({ before, after: told, vault: vault.amount === 0n ? null : vault });
     },
   }),
   endpoint({

@@ -19,6 +19,7 @@ import {
   uuid,
   vaultId,
 } from "./common.ts";
+import { vaultContent } from "./vaults.ts";
 import { submissionOf, typedDataExample, typedDataOf } from "./withdrawals.ts";
 
 const part = amount.meta({
@@ -164,6 +165,11 @@ function historyOf<S extends z.ZodType>(each: S) {
 }
 
 export const history = responseComponent("VaultHistory", historyOf(step.extend({ transferId: outUuid })));
-export const publicHistory = responseComponent("PublicVaultHistory", historyOf(step));
+export const publicHistory = responseComponent(
+  "PublicVaultHistory",
+  historyOf(step).extend({
+    vault: vaultContent.nullable().meta({ description: "What the vault holds; null for one that holds nothing." }),
+  }),
+);
 
 export const transferParams = z.strictObject({ transferId: uuid });

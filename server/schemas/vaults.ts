@@ -96,17 +96,20 @@ export const provenHop = responseComponent(
     .meta({ description: "A transfer in its batch. Time and sequence are 0 until L1 has committed the batch." }),
 );
 
+/** What the leaf of a vault holds. */
+export const vaultContent = z.strictObject({
+  vaultId: outDecimal,
+  chainId: outDecimal,
+  owner: outAddress,
+  assetType: outHash,
+  amount: outDecimal,
+  blob: outHex,
+});
+
 export const vaultProof = responseComponent(
   "VaultProof",
   z.strictObject({
-    vault: z.strictObject({
-      vaultId: outDecimal,
-      chainId: outDecimal,
-      owner: outAddress,
-      assetType: outHash,
-      amount: outDecimal,
-      blob: outHex,
-    }),
+    vault: vaultContent,
     vaultCount: z.int(),
     batchRoot: outHash,
     leaf: outHash,

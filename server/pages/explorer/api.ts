@@ -1,4 +1,13 @@
-import type { BatchHeader, BlobProof, Hash, Hex, Mode, VaultProof } from "../../../core/protocol/verifier.ts";
+import type {
+  BatchHeader,
+  BlobProof,
+  Hash,
+  Hex,
+  Mode,
+  ProvenHop,
+  VaultContent,
+  VaultProof,
+} from "../../../core/protocol/verifier.ts";
 
 /** The operator's public API (/openapi.json) as used by this page. The page checks everything. */
 export interface Roots {
@@ -38,6 +47,26 @@ export interface Proof extends VaultProof {
   readonly batchRoot: Hash;
   readonly leaf: Hash;
   readonly header: BatchHeader | null;
+  /** The transfers since the mint; `vault` is the minted one. */
+  readonly hops: readonly ProvenHop[];
+}
+
+/** One vault that a transfer made. */
+export interface Step {
+  readonly status: string;
+  readonly vaultId: string;
+  readonly from: Hex;
+  readonly to: Hex;
+  readonly isChange: boolean;
+  readonly newVaultId: string | null;
+  readonly amount: string | null;
+}
+
+/** Where a vault comes from and went, and what it holds; null for nothing. */
+export interface History {
+  readonly before: readonly Step[];
+  readonly after: readonly Step[];
+  readonly vault: VaultContent | null;
 }
 
 export interface Settings {
@@ -111,19 +140,32 @@ export async function readBlobProofs(batchId: string): Promise<readonly BlobProo
 /** A vault's proof, with numbers in the core's types. */
 export async function readProof(vaultId: string): Promise<Proof> {
   // biome-ignore lint/suspicious/noExplicitAny: typed by the OpenAPI document; the core checks all values.
-  const { vault, header, ...rest } = await read<any>(`/public/v1/vaults/${encodeURIComponent(vaultId)}/proof`);
-  return {
-    ...rest,
-    vault: {
-      ...vault,
-      vaultId: BigInt(vault.vaultId),
-      chainId: BigInt(vault.chainId),
-      amount: BigInt(vault.amount),
-    },
-    header: header && {
-      ...header,
-      committedAt: BigInt(header.committedAt),
-      sequence: BigInt(header.sequence),
-    },
-  };
+  const proof = await read<any>(`/public/v1/vaults/${encodeURIComponent(vaultId)}/proof`);
+  const { vault, header, hops = [], ...rest } = proof;
+  return { ...rest, vault: contentOf(vault), header: header && headerOf(header), hops: hops.map(hopOf) };
+}
+
+/** A vault's transfers and content, with numbers in the core's types. */
+export async function readHistory(vaultId: string): Promise<History> {
+  // biome-ignore lint/suspicious/noExplicitAny: typed by the OpenAPI document.
+  const history = await read<any>(`/public/v1/vaults/${encodeURIComponent(vaultId)}/history`);
+  const { vault, ...rest } = history;
+  return { ...rest, vault: vault && contentOf(vault) };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: typed by the OpenAPI document.
+function contentOf(vault: any): VaultContent {
+  return { ...vault, vaultId: BigInt(vault.vaultId), chainId: BigInt(vault.chainId), amount: BigInt(vault.amount) };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: typed by the OpenAPI document.
+function headerOf(header: any): BatchHeader {
+  return { ...header, committedAt: BigInt(header.committedAt), sequence: BigInt(header.sequence) };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: typed by the OpenAPI document; the core checks all values.
+function hopOf(hop: any): ProvenHop {
+  const { outId, amount, deadline, header } = hop;
+  const numbers = { outId: BigInt(outId), amount: BigInt(amount), deadline: BigInt(deadline) };
+  return { ...hop, ...numbers, header: headerOf(header) };
 }

@@ -23,6 +23,7 @@ import { type Check, checkList } from "./checks.ts";
 import { button, code, el, facts, fill } from "./dom.ts";
 import { counted, moment } from "./format.ts";
 import { accordingToL1, l1, sourceName } from "./source.ts";
+import { transferChecks, transferTable } from "./transfers.ts";
 import { vaultTable } from "./vaults.ts";
 
 /** Batches up to this many vaults are recomputed at once, in some tens of milliseconds. */
@@ -72,18 +73,27 @@ export async function batchView(batchId: string): Promise<Node[]> {
 
 async function recomputed(batch: Batch): Promise<Node[]> {
   const data = await readBatchData(batch.batchId);
+  if (batch.kind === "transfers") {
+    return [
+      checkList([hashCheck(batch, data), ...transferChecks(batch, data), l1Check(batch)], VERDICTS()),
+      el("h2", {}, "Transfers"),
+      transferTable(data, batch.batchNumber),
+    ];
+  }
   const { slots: entries, assets } = decoded(data);
   const slots = placeVaults(entries, batch.mode, batch.batchNumber);
   return [
-    checkList(batchChecks(batch, data, assets, slots), {
-      holds: accordingToL1("This batch matches L1, down to each vault"),
-      fails: "This batch does not match its claims.",
-      open: "This batch has not been compared with L1.",
-    }),
+    checkList(batchChecks(batch, data, assets, slots), VERDICTS()),
     el("h2", {}, "Vaults"),
     vaultTable(slots.filter((vault) => vault !== null)),
   ];
 }
+
+const VERDICTS = () => ({
+  holds: accordingToL1("This batch matches L1, down to each vault"),
+  fails: "This batch does not match its claims.",
+  open: "This batch has not been compared with L1.",
+});
 
 function batchChecks(
   batch: Batch,
@@ -91,7 +101,7 @@ function batchChecks(
   assets: Parameters<typeof manifestRoot>[0],
   slots: readonly (VaultContent | null)[],
 ): Check[] {
-  const { batchRoot, dataHash, vaultCount, committedAt, l1Sequence, mode, batchNumber, kind, leftOut } = batch;
+  const { batchRoot, dataHash, kind, leftOut } = batch;
   const isLeftOut = ({ chainId, assetType }: (typeof assets)[number]) =>
     leftOut.some((out) => out.chainId === `${chainId}` && out.assetType === assetType);
   const places = assets.flatMap((asset, place) => (isLeftOut(asset) ? [place] : []));
@@ -106,10 +116,7 @@ function batchChecks(
     },
   ];
   const inTree: readonly Check[] = [
-    {
-      claim: "The data hashes to the batch's data hash.",
-      test: async () => same(bytesToHex(keccak256(data)), dataHash),
-    },
+    hashCheck(batch, data),
     {
       claim: "The vaults in the data and the manifest of their assets give the batch's root.",
       async test() {
@@ -122,23 +129,31 @@ function batchChecks(
       },
     },
   ];
-  return [
-    ...(isBlobBatchData(data) ? inBlobs : inTree),
-    {
-      claim: "L1 keeps the hash of this root, count, time and sequence.",
-      async test() {
-        if (batchRoot === null || committedAt === null || l1Sequence === null) {
-          return ["open", "L1 has not committed the batch yet."];
-        }
-        const contract = await l1();
-        if (contract === null) return ["open", "Choose below how to read L1."];
-        const header = { batchRoot, vaultCount, committedAt: BigInt(committedAt), sequence: BigInt(l1Sequence) };
-        const kept = await contract.batchHeaderHash(mode, batchNumber);
-        const [outcome] = same(batchHeaderHash(header), kept);
-        return [outcome, `${kept}, says ${sourceName()}`];
-      },
+  return [...(isBlobBatchData(data) ? inBlobs : inTree), l1Check(batch)];
+}
+
+function hashCheck({ dataHash }: Batch, data: Uint8Array): Check {
+  return {
+    claim: "The data hashes to the batch's data hash.",
+    test: async () => same(bytesToHex(keccak256(data)), dataHash),
+  };
+}
+
+function l1Check({ batchRoot, vaultCount, committedAt, l1Sequence, mode, batchNumber }: Batch): Check {
+  return {
+    claim: "L1 keeps the hash of this root, count, time and sequence.",
+    async test() {
+      if (batchRoot === null || committedAt === null || l1Sequence === null) {
+        return ["open", "L1 has not committed the batch yet."];
+      }
+      const contract = await l1();
+      if (contract === null) return ["open", "Choose below how to read L1."];
+      const header = { batchRoot, vaultCount, committedAt: BigInt(committedAt), sequence: BigInt(l1Sequence) };
+      const kept = await contract.batchHeaderHash(mode, batchNumber);
+      const [outcome] = same(batchHeaderHash(header), kept);
+      return [outcome, `${kept}, says ${sourceName()}`];
     },
-  ];
+  };
 }
 
 /** Whether the data's blobs are those that the batch's data hash names. JavaScript alone checks the proofs. */

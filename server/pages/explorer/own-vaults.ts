@@ -1,10 +1,12 @@
-import type { Hash, VaultContent } from "../../../core/protocol/verifier.ts";
+import type { Hash, Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import { button, el, fill, notice, sentenceOf } from "./dom.ts";
 import { counted } from "./format.ts";
+import { followGiven, type Given, giveAway, question } from "./give.ts";
 import type { Registration } from "./l1.ts";
 import { asOwner, type SignedIn } from "./session.ts";
 import { l1, relayVaults, settlement } from "./source.ts";
 import { tokenColumn } from "./tokens.ts";
+import { OwnTransfers } from "./transfers.ts";
 import { type Column, vaultTable } from "./vaults.ts";
 import { byOwnTransaction, byRelay, type Change, type Withdrawal } from "./withdraw.ts";
 
@@ -34,9 +36,20 @@ export function ownVaults(session: SignedIn) {
   });
   const named = tokenColumn();
   const relayed = relayVaults();
+  const transfers = new OwnTransfers(session.address);
+  const given: Given = new Map();
+  const receiver = el("input", {
+    ...{ type: "text", "aria-label": "Receiver's address", placeholder: "0x…" },
+    ...{ autocomplete: "off", spellcheck: "false" },
+  }) as HTMLInputElement;
+  const giving =
+    relayed === 0
+      ? []
+      : [button("Give to this address", () => ask(receiver.value.trim())), button("Redeem", () => ask(null))];
   const actions = [
     ...(relayed === 0 ? [] : [button("Withdraw by the operator", () => run(byRelay))]),
     button("Withdraw by my own transaction", () => run(byOwnTransaction)),
+    ...giving,
   ] as HTMLButtonElement[];
   let busy = false;
   let following = false;
@@ -45,7 +58,8 @@ export function ownVaults(session: SignedIn) {
     "section",
     { class: "withdraw", "aria-label": "Withdraw", hidden: "" },
     count,
-    el("div", { class: "choices" }, all, ...actions, named.fetchImages),
+    el("div", { class: "choices" }, all, ...actions.filter((action) => !giving.includes(action)), named.fetchImages),
+    ...(giving.length === 0 ? [] : [el("div", { class: "choices" }, receiver, ...giving)]),
     el(
       "p",
       { class: "quiet" },
@@ -60,6 +74,17 @@ export function ownVaults(session: SignedIn) {
     const chosen = selected().length;
     count.textContent = chosen === 0 ? "No vault is selected." : `${counted(chosen, "vault")} selected.`;
     for (const action of actions) action.disabled = busy || chosen === 0;
+  }
+
+  /** Shows what the owner is about to sign. */
+  function ask(to: string | null): void {
+    const chosen = selected();
+    if (to !== null && !/^0x(?!0{40}$)[0-9a-fA-F]{40}$/.test(to)) {
+      outcome.replaceChildren(notice("Enter the receiver's address: 0x and 40 hex digits.", "problem"));
+      return;
+    }
+    const sign = () => run((by, _, change) => giveAway(by, chosen, to as Hex | null, given, change));
+    outcome.replaceChildren(question(chosen, to as Hex | null, sign, () => outcome.replaceChildren()));
   }
 
   async function run(withdraw: typeof byRelay): Promise<void> {
@@ -100,6 +125,10 @@ export function ownVaults(session: SignedIn) {
       newestOf(session, vaults).catch(() => new Map<bigint, Withdrawal>()),
     ]);
     for (const { vaultId, amount } of vaults) {
+      const fate = transfers.fate(vaultId);
+      if (fate !== null) given.delete(vaultId);
+      if (fate !== null) set(vaultId, fate, "spent");
+      if (fate !== null || given.has(vaultId)) continue;
       const withdrawal = newest.get(vaultId);
       const { status = "", quantity = "0", withdrawnBefore = "0", failure } = withdrawal ?? {};
       const settled = status === "settled" || status === "finalized";
@@ -121,6 +150,7 @@ export function ownVaults(session: SignedIn) {
       await new Promise((resolve) => setTimeout(resolve, POLLING_MS));
       const vaults = waiting().map(({ vault }) => vault);
       for (let first = 0; first < vaults.length; first += 100) await look(vaults.slice(first, first + 100));
+      await followGiven(session, given, set).catch(() => undefined);
     }
     following = false;
   }
@@ -141,6 +171,7 @@ export function ownVaults(session: SignedIn) {
   };
   return {
     panel,
+    transfers,
     table: (vaults: readonly VaultContent[]): HTMLElement => {
       panel.hidden = false;
       const shown = (some: readonly VaultContent[]) => void look(some).then(follow);

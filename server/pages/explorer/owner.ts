@@ -1,3 +1,4 @@
+import type { VaultContent } from "../../../core/protocol/verifier.ts";
 import { readBatches } from "./api.ts";
 import { vaultsOf } from "./batch.ts";
 import { button, code, el, failure, fill, notice } from "./dom.ts";
@@ -78,7 +79,7 @@ function ownersPage(current: Session, changed: () => void, end: () => void): Nod
     session = null;
     changed();
   });
-  void search(current, own.table, found, null, 0, 0);
+  void search(current, own, found, null, 0, 0);
   return [el("p", { class: "who" }, "Signed in as ", code(current.address), " ", leave), own.panel, found];
 }
 
@@ -87,7 +88,7 @@ function ownersPage(current: Session, changed: () => void, end: () => void): Nod
  */
 async function search(
   current: Session,
-  table: ReturnType<typeof ownVaults>["table"],
+  own: ReturnType<typeof ownVaults>,
   place: HTMLElement,
   cursor: string | null,
   seen: number,
@@ -98,17 +99,20 @@ async function search(
   try {
     const { data, next } = await readBatches(cursor);
     const sealed = data.filter(({ batchRoot }) => batchRoot !== null);
-    const pages = await Promise.all(sealed.map(vaultsOf));
-    const own = pages.flat().filter(({ owner }) => owner === current.address);
-    const total = matches + own.length;
-    if (own.length > 0) progress.before(table(own));
+    const received: VaultContent[] = [];
+    for (const batch of sealed) if (batch.kind === "transfers") received.push(...(await own.transfers.read(batch)));
+    const pages = await Promise.all(sealed.filter(({ kind }) => kind !== "transfers").map(vaultsOf));
+    const mine = [...received, ...pages.flat().filter(({ owner }) => owner === current.address)];
+    mine.push(...(await own.transfers.changesOf(mine)));
+    const total = matches + mine.length;
+    if (mine.length > 0) progress.before(own.table(mine));
     const summary = `${counted(total, "vault")} of yours in ${counted(seen + sealed.length, "sealed batch", "sealed batches")}.`;
-    const older = () => search(current, table, place, next, seen + sealed.length, total);
+    const older = () => search(current, own, place, next, seen + sealed.length, total);
     progress.replaceChildren(summary, " ", ...(next === null ? [] : [button("Search older batches", older)]));
   } catch (error) {
     const again = () => {
       failed.remove();
-      return search(current, table, place, cursor, seen, matches);
+      return search(current, own, place, cursor, seen, matches);
     };
     const failed = failure(error, again);
     progress.replaceWith(failed);

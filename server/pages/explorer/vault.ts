@@ -5,13 +5,14 @@ import {
   vaultLeaf,
   verifyVaultProof,
 } from "../../../core/protocol/verifier.ts";
-import { Problem, type Proof, readMetadata, readProof } from "./api.ts";
+import { Problem, type Proof, readHistory, readMetadata, readProof } from "./api.ts";
 import { type Check, checkList } from "./checks.ts";
 import { type Child, code, el, facts, fill, link, notice } from "./dom.ts";
 import { blobText, counted } from "./format.ts";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement, sourceName } from "./source.ts";
 import { showImage } from "./tokens.ts";
+import { historyFacts, hopChecks } from "./transfers.ts";
 
 /** One vault: its content, and its proof checked here. */
 export async function vaultView(vaultId: string): Promise<Node[]> {
@@ -26,10 +27,13 @@ export async function vaultView(vaultId: string): Promise<Node[]> {
       notice("This vault's batch is still open. Its proof exists once the batch is sealed; look again in a moment."),
     ];
   }
-  const { vault, header } = proof;
+  const { header, hops } = proof;
+  const history = await readHistory(vaultId);
+  // A vault that transfers made is the minted one with another owner, and perhaps a part of it.
+  const vault = history.vault ?? proof.vault;
   const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
   const onL1 = el("div", {});
-  void fill(onL1, async () => payout(proof));
+  void fill(onL1, async () => payout({ vault, header }));
   const token = el("div", {});
   void fill(token, async () => issuersWord(vault.vaultId));
   return [
@@ -43,11 +47,11 @@ export async function vaultView(vaultId: string): Promise<Node[]> {
       link(`#/batches/${mode}-${batchNumber}`, `${mode}-${batchNumber}`),
       ".",
     ),
-    checkList(vaultChecks(proof), {
+    checkList([...vaultChecks(proof), ...hopChecks(proof)], {
       holds: accordingToL1("This vault is on L1"),
       fails: "This proof is wrong: L1 does not have this vault.",
       open:
-        header === null
+        header === null || hops.some(({ header: { committedAt } }) => committedAt === 0n)
           ? "This vault is sealed. Its commit on L1 is still to come."
           : "This vault has not been compared with L1.",
     }),
@@ -59,6 +63,7 @@ export async function vaultView(vaultId: string): Promise<Node[]> {
       ["Asset type", code(vault.assetType)],
       ["Chain", String(vault.chainId)],
     ]),
+    ...historyFacts(history),
     token,
     onL1,
     path(proof),
@@ -119,7 +124,7 @@ function vaultChecks(proof: Proof): Check[] {
 /**
  * L1's data about the vault's token, and the units paid out; for another chain's token, the contract that pays there.
  */
-async function payout({ vault, header }: Proof): Promise<Node[]> {
+async function payout({ vault, header }: Pick<Proof, "vault" | "header">): Promise<Node[]> {
   const contract = await l1();
   const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);
   if (!contract || !registered) return [];

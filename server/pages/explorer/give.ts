@@ -1,0 +1,103 @@
+import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
+import { button, code, el } from "./dom.ts";
+import { counted } from "./format.ts";
+import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
+import { relayVaults } from "./source.ts";
+import { fateOf } from "./transfers.ts";
+import { switchChain } from "./wallets.ts";
+import type { Change } from "./withdraw.ts";
+
+const NOBODY: Hex = `0x${"00".repeat(20)}`;
+
+interface Preparation {
+  readonly typedData: {
+    readonly domain: { readonly chainId: number };
+    readonly primaryType: string;
+    readonly message: {
+      readonly transfers: readonly { readonly vaultId: string; readonly amount: string; readonly to: string }[];
+      readonly deadline: string;
+    };
+  };
+}
+
+interface Sent {
+  readonly transferId: string;
+  readonly status: string;
+  readonly failure: string | null;
+}
+
+/** The vaults that this page has given away, with their transfer. */
+export type Given = Map<bigint, { readonly transferId: string; readonly to: Hex }>;
+
+/** What the owner reads before the wallet asks. `to` is null for a redemption. */
+export function question(vaults: readonly VaultContent[], to: Hex | null, sign: () => unknown, cancel: () => unknown) {
+  const ids = vaults.map(({ vaultId }) => vaultId).join(", ");
+  const what = `${counted(vaults.length, "vault")} (${ids}), with all that is left`;
+  const asked =
+    to === null
+      ? ["You redeem ", what, ". The tokens are burnt for ever."]
+      : ["You give ", what, ", to ", code(to), "."];
+  return el(
+    "div",
+    { class: "notice plain", role: "group", "aria-label": "What you sign" },
+    el("p", {}, ...asked),
+    el(
+      "p",
+      {},
+      `Your wallet shows a message named "Transfers": each vault, the amount 0 for all that is left, and ${to === null ? "the zero address" : "the receiver"}. Nobody can take it back after you have signed. It costs you no gas.`,
+    ),
+    el("div", { class: "choices" }, button("Sign in my wallet", sign), button("Cancel", cancel)),
+  );
+}
+
+/** Gives whole vaults to another owner, or redeems them, with one signature for each list of vaults. */
+export async function giveAway(
+  session: SignedIn,
+  vaults: readonly VaultContent[],
+  to: Hex | null,
+  given: Given,
+  change: Change,
+): Promise<string[]> {
+  for (let first = 0; first < vaults.length; first += relayVaults()) {
+    const some = vaults.slice(first, first + relayVaults());
+    const receiver = to === null ? { redeem: true } : { to };
+    const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
+    const { typedData } = await postAsOwner<Preparation>(session, "/owner/v1/transfers/prepare", { transfers });
+    requireAsked(typedData, some, to ?? NOBODY);
+    await switchChain(session.provider, BigInt(typedData.domain.chainId));
+    const params = [session.address, JSON.stringify(typedData)];
+    const signature = await session.provider.request({ method: "eth_signTypedData_v4", params });
+    // What was signed is what is sent.
+    const sent = await postAsOwner<Sent>(session, "/owner/v1/transfers", { ...typedData.message, signature });
+    for (const { vaultId } of some) {
+      given.set(vaultId, { transferId: sent.transferId, to: to ?? NOBODY });
+      change(vaultId, `${fateOf(to ?? NOBODY)}; accepted`, "waiting");
+    }
+  }
+  return [];
+}
+
+/** The server prepares the message, so the page checks that it says what the owner asked for. */
+function requireAsked({ primaryType, message }: Preparation["typedData"], asked: readonly VaultContent[], to: Hex) {
+  const isAsked = ({ vaultId, amount, to: receiver }: (typeof message.transfers)[number], i: number) =>
+    vaultId === String(asked[i]?.vaultId) && amount === "0" && receiver.toLowerCase() === to.toLowerCase();
+  if (primaryType === "Transfers" && message.transfers.length === asked.length && message.transfers.every(isAsked))
+    return;
+  throw new Error("The server prepared another transfer than the one you asked for. Do not sign it.");
+}
+
+/** Shows how the vaults stand that this page has given away. */
+export async function followGiven(session: SignedIn, given: Given, change: Change): Promise<void> {
+  for (const transferId of new Set([...given.values()].map((each) => each.transferId))) {
+    const response = await asOwner(session, `/owner/v1/transfers/${transferId}`);
+    const { status, failure } = (await response.json()) as Sent;
+    for (const [vaultId, { to, transferId: own }] of given) {
+      if (own !== transferId) continue;
+      if (status === "failed") {
+        given.delete(vaultId);
+        change(vaultId, `failed: ${failure ?? "no reason given"}`, "ready");
+      } else if (status === "settled" || status === "finalized") change(vaultId, fateOf(to), "spent");
+      else change(vaultId, `${fateOf(to)}; ${status}`, "waiting");
+    }
+  }
+}
