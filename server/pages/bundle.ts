@@ -1,4 +1,6 @@
 import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BuildOptions, Plugin } from "esbuild";
 
@@ -10,6 +12,17 @@ export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "wi
 
 /** Scripts that are mostly libraries, so that nobody reads them as they are served. */
 const MINIFIED: ReadonlySet<string> = new Set(["claim", "console", "exit", "withdraw"]);
+
+/** One copy of the hash functions: the curves, viem and the core ask for versions of them that are alike here. */
+const oneHashLibrary: Plugin = {
+  name: "one-hash-library",
+  setup(bundle) {
+    const resolveDir = dirname(createRequire(import.meta.url).resolve("@noble/curves/bls12-381"));
+    bundle.onResolve({ filter: /^@noble\/hashes\// }, ({ path, kind, pluginData }) =>
+      pluginData === resolveDir ? null : bundle.resolve(path, { kind, resolveDir, pluginData: resolveDir }),
+    );
+  },
+};
 
 /** Makes libraries small in a script that is otherwise served as it is read here. */
 const minifyLibraries: Plugin = {
@@ -35,7 +48,7 @@ export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { 
     external: ["/explorer/withdraw.js"],
     write: false,
     minify: MINIFIED.has(page),
-    plugins: MINIFIED.has(page) ? [] : [minifyLibraries],
+    plugins: [oneHashLibrary, ...(MINIFIED.has(page) ? [] : [minifyLibraries])],
     format: "esm",
     platform: "browser",
     target: "es2022",
