@@ -113,6 +113,9 @@ export function encodeTransferData(groups: readonly TransferGroup[]): Uint8Array
  * this.
  *
  * @throws TransferDataError with the reason and the byte
+ *
+ * @example
+ * const transfers = decodeTransferData(data).flatMap((group) => group.transfers);
  */
 export function decodeTransferData(data: Uint8Array): TransferGroup[] {
   const view = new DataView(data.buffer, data.byteOffset, data.length);
@@ -136,7 +139,12 @@ export function slotsOf({ amount }: Pick<Transfer, "amount">): number {
   return amount === 0n ? 1 : 2;
 }
 
-/** The outputs of a transfer batch, in slot order. */
+/**
+ * The outputs of a transfer batch, in slot order.
+ *
+ * @example
+ * const made = transferOutputs(decodeTransferData(data), batchNumber).map(({ outId }) => outId);
+ */
 export function transferOutputs(groups: readonly TransferGroup[], batchNumber: number): TransferOutput[] {
   let slot = 0;
   const next = () => packVaultId({ mode: "zk-rollup", batchNumber, slot: slot++ });
@@ -148,7 +156,12 @@ export function transferOutputs(groups: readonly TransferGroup[], batchNumber: n
   );
 }
 
-/** The leaves of a transfer batch, 32 bytes a slot, packed. Their tree's root is the batch's content. */
+/**
+ * The leaves of a transfer batch, 32 bytes a slot, packed. Their tree's root is the batch's content.
+ *
+ * @example
+ * const content = new BatchTree(transferLeaves(decodeTransferData(data), batchNumber)).root;
+ */
 export function transferLeaves(groups: readonly TransferGroup[], batchNumber: number): Uint8Array {
   return leavesOf(groups, transferOutputs(groups, batchNumber));
 }

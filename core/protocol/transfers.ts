@@ -216,7 +216,12 @@ export function transferLeaf(outId: VaultId, part: TransferPart, item: Uint8Arra
   return keccak256(preimage);
 }
 
-/** The root of a transfer batch. Its kind is 3 and it has no manifest, so no proof of a mint leads to it. */
+/**
+ * The root of a transfer batch. Its kind is 3 and it has no manifest, so no proof of a mint leads to it.
+ *
+ * @example
+ * transferBatchRoot(bytesToHex(new BatchTree(leaves).root)) === header.batchRoot;
+ */
 export function transferBatchRoot(content: Hash): Hash {
   return rootOfKind(TRANSFERS_KIND, NO_MANIFEST, content);
 }
