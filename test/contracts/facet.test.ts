@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
-import { type Abi, encodeFunctionData, getAddress, toFunctionSelector, toFunctionSignature } from "viem";
+import { type Abi, encodeFunctionData, getAddress, slice, toFunctionSelector, toFunctionSignature } from "viem";
 import { describe, expect, it } from "vitest";
 import { openChain } from "./fixture/deployment.ts";
 
@@ -126,6 +126,9 @@ describe("the code that the settlement contract borrows", () => {
     await expect(call("0x")).rejects.toThrow();
     await expect(call("0x", 1n)).rejects.toThrow();
     await expect(call("0xdeadbeef")).rejects.toThrow();
+    // The fallback looks at the first byte of a function of transfers first.
+    const near = functionsOf(transfers.abi).map((signature) => slice(toFunctionSelector(signature), 0, 3));
+    for (const bytes of near) await expect(call(`${bytes}00`), bytes).rejects.toThrow();
     expect(await state.read.changeDelay()).toBe(config.changeDelay);
     expect((await state.read.eip712Domain())[4]).toBe(getAddress(state.address));
   });

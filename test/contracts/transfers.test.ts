@@ -280,6 +280,8 @@ describe("transfers", () => {
       expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({ error: "ProofInvalid" });
       const unknown = { ...hopOf(real, 0), outId: (1n << 63n) | (99n << 20n) };
       expect(await refused(mint, 0, bob, { hops: [unknown] })).toMatchObject({ error: "HeaderMismatch" });
+      const deeper = { ...hopOf(real, 0), siblings: [keccak256("0x")] };
+      expect(await refused(mint, 0, bob, { hops: [deeper] })).toMatchObject({ error: "ProofInvalid" });
       const outside = { ...hopOf(real, 0), outId: hopOf(real, 0).outId + 1n };
       expect(await refused(mint, 0, bob, { hops: [outside] })).toMatchObject({ error: "ProofInvalid" });
     });
