@@ -169,8 +169,9 @@ async function spansOf(
   find: (time: number) => Promise<number>,
   { from, to }: Sequences,
 ): Promise<Span[]> {
+  if (from >= to) return [];
   const modes = MODES.filter((mode) => dataAvailabilityMode === undefined || dataAvailabilityMode === mode);
-  if (batchId === undefined && status === undefined) return from < to ? [{ from, to, modes }] : [];
+  if (batchId === undefined && status === undefined) return [{ from, to, modes }];
   const found: Span[] = [];
   for (const mode of modes) {
     for (const { since, until } of windowsOf(ledger, mode, batchId, status)) {

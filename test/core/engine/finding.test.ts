@@ -99,6 +99,10 @@ describe("a list of vaults", () => {
       if (filter.tokenId === undefined) expect(found.map(idOf)).toEqual(expected);
       else expect(found.map(idOf).sort(ascending)).toEqual(expected.sort(ascending));
     };
+    // No time lies after and before the same one.
+    const [at] = times;
+    const never = { ownerAddress: OWNERS[0].address, batchId: batchIdOf("validium", 0), createdAfter: at };
+    await holds(engine)({ ...never, createdBefore: at }, 1);
     await fc.assert(fc.asyncProperty(filter, fc.integer({ min: 1, max: 40 }), holds(engine)), { numRuns: 150 });
     expect((await engine.operator.verify()).problems).toEqual([]);
     await engine.close();
