@@ -111,8 +111,9 @@ export abstract class ArchiveReads {
       return { vaultId, chainId, owner, assetType, amount, blob };
     }
     const commit = await this.#commitOf(vaultId);
-    if (commit.mode === "zk-rollup" && (await this.isUnjudged(commit.batchNumber))) throw unknownBefore(commit);
-    return vaultIn(await this.derived(commit), vaultId);
+    const batch = await this.derived(commit);
+    if (batch.transfers !== null && (await this.transfers.isWaiting(vaultId, commit))) throw unknownBefore(commit);
+    return vaultIn(batch, vaultId);
   }
 
   /** The vault that a valid record made; null for any other id. One that was redeemed belongs to the zero address. */
@@ -131,17 +132,17 @@ export abstract class ArchiveReads {
   }
 
   /** The verdicts over records as a commit would get them; null while the data of a vault is missing. */
-  judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<JudgedRecord[] | null> {
+  judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<readonly JudgedRecord[] | null> {
     return this.transfers.judge(groups, commit);
   }
 
-  /** Batches of transfers that wait for the data of vaults that they spend, in order. */
+  /** Batches of transfers with a record that waits for the data of the vault that it spends, in order. */
   async unjudged(): Promise<number[]> {
     const keys = await Array.fromAsync(this.store.keys<string>(within("unjudged/zk-rollup/")));
     return keys.map(batchNumberOf);
   }
 
-  /** Whether a batch of transfers waits for the data of vaults that it spends. */
+  /** Whether a record of a batch waits for the data of the vault that it spends. */
   isUnjudged(batchNumber: number): Promise<boolean> {
     return this.store.has(batchKey("unjudged", "zk-rollup", batchNumber), TEXT);
   }

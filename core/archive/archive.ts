@@ -123,19 +123,17 @@ export class Archive extends ArchiveReads {
     return this.inTurn(() => this.#supply(mode, batchNumber, data));
   }
 
-  /** Judges the records of batches whose spent vaults have their data by now; as {@link apply}. */
+  /** Judges the records whose vaults have their data by now; as {@link apply}. */
   judgeTransfers(): Promise<readonly InvalidTransfer[]> {
     return this.inTurn(async () => {
       const invalid: InvalidTransfer[] = [];
       for (const batchNumber of await this.unjudged()) {
         const commit = await this.commit("zk-rollup", batchNumber);
-        const groups = commit && (await this.derived(commit)).transfers;
-        const judged = groups && (await this.transfers.changes(groups, commit));
-        if (judged === null) continue;
-        await this.#putAll(
-          this.store.batch(),
-          judged.changes.set(batchKey("unjudged", "zk-rollup", batchNumber), null),
-        ).write();
+        const batch = commit && (await this.derived(commit));
+        if (commit === null || batch?.transfers == null) continue;
+        const judged = await this.transfers.changes(batch.transfers, commit);
+        if (judged.isWhole) judged.changes.set(batchKey("unjudged", "zk-rollup", batchNumber), null);
+        await this.#putAll(this.store.batch(), judged.changes).write();
         invalid.push(...judged.invalid);
       }
       return invalid;
@@ -259,10 +257,10 @@ export class Archive extends ArchiveReads {
     const { mode, batchNumber } = commit;
     const batch = await checkedBatch(commit, data, this.kzg);
     const { puts } = await this.indexing(mode, batchNumber, batch, commit);
-    if (batch.transfers === null) return { changes: new Map(puts), invalid: [] };
+    if (batch.transfers === null) return { changes: new Map(puts), invalid: [], isWhole: true };
     const judged = await this.transfers.changes(batch.transfers, commit);
-    const changes: Changes = judged?.changes ?? new Map([[batchKey("unjudged", mode, batchNumber), ""]]);
-    return { changes: new Map([...puts, ...changes]), invalid: judged?.invalid ?? [] };
+    if (!judged.isWhole) judged.changes.set(batchKey("unjudged", mode, batchNumber), "");
+    return { ...judged, changes: new Map([...puts, ...judged.changes]) };
   }
 
   #putAll(write: ReturnType<Database["batch"]>, changes: ReadonlyMap<string, string | null>) {

@@ -28,7 +28,7 @@ import type { VaultPlace } from "../protocol/vault.ts";
  * spent/<vault id>                       JSON: the committed record that spends the vault
  * output/<vault id>                      JSON: a vault that a valid record made
  * invalid/<vault id>                     JSON: a record that moves nothing, by its first output
- * unjudged/zk-rollup/<number>            a batch of transfers that waits for the data of vaults that it spends
+ * unjudged/zk-rollup/<number>            a batch with a record that waits for the data of the vault that it spends
  * ```
  */
 export const META = "meta";

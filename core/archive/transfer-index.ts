@@ -85,6 +85,14 @@ export type Changes = Map<string, string | null>;
 export interface TransferChanges {
   readonly changes: Changes;
   readonly invalid: readonly InvalidTransfer[];
+  /** Whether no record waits for data any more. */
+  readonly isWhole: boolean;
+}
+
+/** Verdicts in data order, without the records that wait for data. */
+interface Verdicts {
+  readonly judged: readonly JudgedRecord[];
+  readonly isWhole: boolean;
 }
 
 /**
@@ -100,14 +108,17 @@ export class TransferIndex {
     this.#assets = assets;
   }
 
-  /** What a committed batch changes; null while the data of a vault that it spends is missing. */
-  async changes(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges | null> {
-    const judged = await this.judge(groups, commit);
-    if (judged === null) return null;
+  /**
+   * What a committed batch changes. A record waits while the data of its vault is missing, and the others do not wait for
+   * it: otherwise one vault with withheld data would keep everybody in the batch from their proofs.
+   */
+  async changes(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges> {
+    const { judged, isWhole } = await this.#judge(groups, commit);
     const changes: Changes = new Map();
     const invalid: InvalidTransfer[] = [];
     for (const { transfer, outputs, vault, fault } of judged) {
       const { vaultId } = transfer;
+      if ((await this.spending(vaultId)) !== null) continue;
       const { outId } = outputs[0] as TransferOutput;
       changes.set(transferKey("spent", vaultId), toText({ outId, fault }));
       if (fault !== null || vault === null) {
@@ -126,27 +137,32 @@ export class TransferIndex {
         if (owner !== zeroAddress) changes.set(ownerKey(owner, output.outId), "");
       }
     }
-    return { changes, invalid };
+    return { changes, invalid, isWhole };
   }
 
   /** The verdicts, in data order; null while the data of a vault is missing. */
-  async judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<JudgedRecord[] | null> {
+  async judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<readonly JudgedRecord[] | null> {
+    const { judged, isWhole } = await this.#judge(groups, commit);
+    return isWhole ? judged : null;
+  }
+
+  async #judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<Verdicts> {
     const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
-    const vaults = await this.#vaults(ids, commit);
-    if (vaults === null) return null;
+    const { found: vaults, waiting } = await this.#vaults(ids, commit);
     const outputs = Map.groupBy(transferOutputs(groups, commit.batchNumber), ({ transfer }) => transfer);
     const judged: JudgedRecord[] = [];
     for (const { transfers, deadline, signature } of groups) {
       const digest = transfersDigest(this.#batches.settlement, { transfers, deadline });
       const signer = await transferSigner(digest, signature);
       for (const transfer of transfers) {
+        if (waiting.has(transfer.vaultId)) continue;
         const vault = vaults.get(transfer.vaultId) ?? null;
         const fault =
           vault === null ? "no_vault" : await this.#fault(vault, transfer, { deadline, digest, signer }, commit);
         judged.push({ transfer, outputs: outputs.get(transfer) ?? [], vault, signer, fault });
       }
     }
-    return judged;
+    return { judged, isWhole: waiting.size === 0 };
   }
 
   async #fault(
@@ -162,20 +178,43 @@ export class TransferIndex {
     return transferFault(vault, { transfer, deadline, committedAt, sequence }, powers);
   }
 
-  /** The vaults that L1 had before the commit; null while the data of one is missing. Reads each batch once. */
+  /** The vaults that L1 had before the commit, and the ids whose data is missing. Reads each batch once. */
   async #vaults(ids: readonly VaultId[], { sequence, blockNumber }: TransferCommit) {
     const found = new Map<VaultId, SpentVault>();
+    const waiting = new Set<VaultId>();
     const byBatch = Map.groupBy(ids, (id) => id >> 20n);
     for (const same of byBatch.values()) {
       const { mode, batchNumber } = unpackVaultId(same[0] as VaultId);
       const commit = await this.#batches.commit(mode, batchNumber);
       // Its id may become a vault later, which the record cannot spend.
       if (commit === null || commit.sequence >= sequence) continue;
-      if (!(await this.#batches.holds(mode, batchNumber))) return null;
-      if (mode === "zk-rollup" && (await this.#batches.isUnjudged(batchNumber))) return null;
-      for (const vault of await this.#vaultsIn(commit, same, blockNumber)) found.set(vault.vaultId, vault);
+      const known: VaultId[] = [];
+      const isWaiting = await this.#waitingIn(commit);
+      for (const id of same) {
+        if (await isWaiting(id)) waiting.add(id);
+        else known.push(id);
+      }
+      if (known.length === 0) continue;
+      for (const vault of await this.#vaultsIn(commit, known, blockNumber)) found.set(vault.vaultId, vault);
     }
-    return found;
+    return { found, waiting };
+  }
+
+  /** Whether data is missing without which nobody knows what a committed batch has under an id of its own. */
+  async isWaiting(vaultId: VaultId, commit: Commit): Promise<boolean> {
+    return (await this.#waitingIn(commit))(vaultId);
+  }
+
+  async #waitingIn(commit: Commit): Promise<(vaultId: VaultId) => Promise<boolean>> {
+    const { mode, batchNumber } = commit;
+    if (!(await this.#batches.holds(mode, batchNumber))) return async () => true;
+    if (mode !== "zk-rollup" || !(await this.#batches.isUnjudged(batchNumber))) return async () => false;
+    const { transfers } = await this.#batches.derived(commit);
+    const outputs = transferOutputs(transfers ?? [], batchNumber);
+    return async (vaultId) => {
+      const output = outputs[unpackVaultId(vaultId).slot];
+      return output !== undefined && (await this.spending(output.transfer.vaultId)) === null;
+    };
   }
 
   async #vaultsIn(commit: Commit, ids: readonly VaultId[], notBefore = 0n): Promise<SpentVault[]> {
