@@ -96,8 +96,9 @@ interface Verdicts {
 }
 
 /**
- * Judges the records of committed transfer batches exactly as L1 does, and keeps who owns each vault since. A verdict
- * does not depend on when it is made: powers count by their times, and a vault that a valid record spends pays nothing.
+ * Judges the records of committed transfer batches exactly as L1 does, and keeps who owns each vault since. A verdict can
+ * be made late: powers count by their times, and a vault that a valid record spends pays nothing. Only a voided duplicate
+ * changes it, to `exhausted`, on L1 too.
  */
 export class TransferIndex {
   readonly #batches: Batches;

@@ -1,7 +1,7 @@
 import { blockRanges } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type VaultId } from "../model.ts";
-import type { L1Reader, ProvenHop } from "../ports.ts";
+import type { L1Event, L1Reader, ProvenHop } from "../ports.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { unpackHashes } from "../protocol/hex.ts";
 import { decodeTransferData, transferLeaves, transferOutputs } from "../protocol/transfer-data.ts";
@@ -19,7 +19,7 @@ type TransferLog = Pick<L1Reader, "block" | "blockNumber" | "events" | "rollupDa
 
 /** Where to look for the record that spends a vault. */
 export interface SearchOptions {
-  /** The first block; default the one of the vault's commit. The deployment block also finds records before it. */
+  /** Where to begin; default the block of the vault's commit. Blocks before it come last. */
   readonly fromBlock?: bigint;
   readonly signal?: AbortSignal;
 }
@@ -93,26 +93,47 @@ function whereItWent(vaultId: VaultId, { outId, part, to, amount, header }: Prov
 /** The committed record that spends a kit's vault. There is at most one. */
 async function findSpending({ tip, hops, header }: ExitKit, l1: StandingChain, options: SearchOptions) {
   const { vaultId } = tip;
-  const { signal } = options;
-  const fromBlock = options.fromBlock ?? (await blockAt(l1, (hops?.at(-1)?.header ?? header).committedAt));
-  for (const [from, to] of blockRanges(fromBlock, await l1.blockNumber())) {
+  const start = options.fromBlock ?? (await blockAt(l1, (hops?.at(-1)?.header ?? header).committedAt));
+  for await (const event of commitsAround(start, l1, options.signal)) {
+    if (event.transfers !== true) continue;
+    const data = await l1.rollupData(event.txHash);
+    if (data === null) throw new MintmarkError("proof_not_ready", `The node lacks transaction ${event.txHash}.`);
+    const groups = decodeTransferData(data);
+    const outputs = transferOutputs(groups, event.batchNumber);
+    const output = outputs.find(({ transfer }) => transfer.vaultId === vaultId);
+    if (output === undefined) continue;
+    const tree = new BatchTree(transferLeaves(groups, event.batchNumber));
+    const siblings = unpackHashes(tree.siblings(unpackVaultId(output.outId).slot));
+    const { batchRoot, vaultCount, committedAt, sequence } = event;
+    return hopOf(groups, output, { header: { batchRoot, vaultCount, committedAt, sequence }, siblings });
+  }
+  throw new MintmarkError(
+    "vault_spent",
+    `A transfer spends vault ${vaultId}, but the node shows none. Ask another node.`,
+  );
+}
+
+type CommitEvent = L1Event & { readonly type: "batchCommitted" };
+
+/**
+ * The commits from a block on, then those before it: a hostile operator with enough members can commit a record of a
+ * vault that does not exist yet.
+ */
+async function* commitsAround(start: bigint, l1: TransferLog, signal?: AbortSignal): AsyncGenerator<CommitEvent> {
+  let isFirstSeen = false;
+  async function* within(from: bigint, to: bigint): AsyncGenerator<CommitEvent> {
     signal?.throwIfAborted();
     for (const event of await l1.events(from, to)) {
-      if (event.type !== "batchCommitted" || event.transfers !== true) continue;
-      const data = await l1.rollupData(event.txHash);
-      if (data === null) throw new MintmarkError("proof_not_ready", `The node lacks transaction ${event.txHash}.`);
-      const groups = decodeTransferData(data);
-      const outputs = transferOutputs(groups, event.batchNumber);
-      const output = outputs.find(({ transfer }) => transfer.vaultId === vaultId);
-      if (output === undefined) continue;
-      const tree = new BatchTree(transferLeaves(groups, event.batchNumber));
-      const siblings = unpackHashes(tree.siblings(unpackVaultId(output.outId).slot));
-      const { batchRoot, vaultCount, committedAt, sequence } = event;
-      return hopOf(groups, output, { header: { batchRoot, vaultCount, committedAt, sequence }, siblings });
+      if (event.type !== "batchCommitted") continue;
+      isFirstSeen ||= event.sequence === 0n;
+      yield event;
     }
   }
-  const detail = `A transfer spends vault ${vaultId}, but was not found from block ${fromBlock} on. Name an earlier block.`;
-  throw new MintmarkError("vault_spent", detail);
+  for (const [from, to] of blockRanges(start, await l1.blockNumber())) yield* within(from, to);
+  for (const [from, to] of [...blockRanges(0n, start - 1n)].reverse()) {
+    if (isFirstSeen) return;
+    yield* within(from, to);
+  }
 }
 
 /** The first block at or after a time, in seconds since 1970. */

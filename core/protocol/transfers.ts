@@ -18,7 +18,7 @@ export interface Transfer {
   readonly to: Address;
 }
 
-/** What an owner signs: all of these transfers, or none. */
+/** What an owner signs. L1 gets all of these transfers, or none; each counts by itself, so this is no swap. */
 export interface TransfersMessage {
   /** 1 to {@link MAX_GROUP_TRANSFERS}. */
   readonly transfers: readonly Transfer[];

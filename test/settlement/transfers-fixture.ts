@@ -2,7 +2,7 @@ import type { Address, LocalAccount } from "viem";
 import type { BatchSource } from "../../core/archive/batch-source.ts";
 import { deriveBatch } from "../../core/archive/derive.ts";
 import { follow } from "../../core/archive/follow.ts";
-import type { TransferList, VaultId } from "../../core/index.ts";
+import type { Mode, TransferList, VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
 import { type Transfer, transfersTypedData } from "../../core/protocol/transfers.ts";
@@ -81,9 +81,13 @@ export async function give(
 
 /** A batch of transfers with this number, as an operator claims it. */
 export function claimed(groups: readonly TransferGroup[], batchNumber: number): SealedBatch {
-  const data = encodeTransferData(groups);
-  const { assets, content, batchRoot, dataHash, vaultCount } = deriveBatch("zk-rollup", batchNumber, data);
-  return { mode: "zk-rollup", batchNumber, data, assets, content, batchRoot, dataHash, vaultCount };
+  return sealed("zk-rollup", batchNumber, encodeTransferData(groups));
+}
+
+/** A batch of this data, as an operator claims it. */
+export function sealed(mode: Mode, batchNumber: number, data: Uint8Array): SealedBatch {
+  const { assets, content, batchRoot, dataHash, vaultCount } = deriveBatch(mode, batchNumber, data);
+  return { mode, batchNumber, data, assets, content, batchRoot, dataHash, vaultCount };
 }
 
 export function listOf({ engine, principal }: World, { transferId }: TransferList): Promise<TransferList> {
