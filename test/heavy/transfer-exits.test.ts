@@ -36,7 +36,7 @@ describe("the exit of a transferred vault", () => {
   let [shield, helmet, crown, gem]: VaultId[] = [];
 
   beforeAll(async () => {
-    world = await createTransferWorld({ fees: { kzg } }, async (empty) => {
+    world = await createTransferWorld({ fees: { kzg }, attestMs: 60_000 }, async (empty) => {
       await empty.settler.chooseRollupData();
       shield = await mint(empty, "erc721", "zk-rollup", "2");
       helmet = await mint(empty, "erc721", "validium", "3");

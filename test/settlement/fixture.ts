@@ -121,13 +121,15 @@ export interface WorldOptions {
   readonly config?: Partial<SettlementConfig>;
   /** Default {@link TOKENS}. */
   readonly tokens?: readonly TokenConfig[];
+  /** Milliseconds that a member has to sign; default 2,000. */
+  readonly attestMs?: number;
   /** Default: hardhat's chain in this process. */
   readonly node?: () => Promise<Node>;
 }
 
 /** Chain, engine with one user and ready assets, five members, and a settler that works only when told to. */
 export async function createWorld(given: WorldOptions = {}) {
-  const { member = (it) => it, request, fees, node, config, tokens, ...options } = given;
+  const { member = (it) => it, request, fees, node, config, tokens, attestMs = 2_000, ...options } = given;
   const chain = await createChain(config, node, tokens);
   const l1 = await connectOperator(chain, request?.(chain), fees);
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
@@ -135,7 +137,12 @@ export async function createWorld(given: WorldOptions = {}) {
   const opened = { store: engineStore, settlement, environment: "sandbox", createIfMissing: true } as const;
   const engine = await openEngine({ ...opened, ...options });
   const members = await openMembers(l1);
-  const committee = collectAttestations({ members: members.map(member), threshold: THRESHOLD, l1, timeoutMs: 2_000 });
+  const committee = collectAttestations({
+    members: members.map(member),
+    threshold: THRESHOLD,
+    l1,
+    timeoutMs: attestMs,
+  });
   const settler = newSettler({ engine, l1, committee }, chain);
   const { principal, users, assets } = await seed(engine, chain);
   return {
