@@ -116,6 +116,34 @@ describe("the examples, run as their reader runs them", () => {
       return `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
     }
 
+    /** Writes a batch's blobs where the examples read them. */
+    async function keepBlobs(batchNumber: number): Promise<void> {
+      const { batches, proofs } = sandbox.engine;
+      const blobs = blobsIn(readBlobBatchData((await batches.getSealed(MODE, batchNumber)).data));
+      for (const [i, { commitment }] of (await proofs.blobs(MODE, batchNumber)).entries()) {
+        writeFileSync(join(folder, `${versionedHash(commitment)}.blob`), blobs[i] as Uint8Array);
+      }
+    }
+
+    test("gift.ts gives a sword to a friend, who takes it to L1 without the server", async () => {
+      const { api, apiKey, rpcUrl, applicationId } = sandbox.description;
+      const { engine } = sandbox;
+      const mint = { assetId: sword(), tokenId: "900001", amount: 1, dataAvailabilityMode: "zk-rollup" };
+      const principal = await engine.keys.authenticate(apiKey);
+      const { transactions } = await engine.mint(principal, { users: [{ userId: BOB.userId, mints: [mint] }] });
+      const { vaultId } = transactions[0] ?? { vaultId: 0n };
+      const status = async () => (await engine.vaults.get(applicationId, vaultId)).status;
+      await until("the sword is final", status, (found) => found === "finalized");
+      const keyOf = (owner: typeof BOB.owner) => toHex(owner.getHdKey().privateKey ?? new Uint8Array());
+      const keys = { PLAYER_KEY: keyOf(BOB.owner), FRIEND_KEY: keyOf(CAROL.owner) };
+      const env = { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, MINTMARK_RPC_URL: rpcUrl, ...keys };
+      await keepBlobs(unpackVaultId(vaultId).batchNumber);
+      const blobs = { MINTMARK_BLOBS: folder };
+      const [given, left] = (await output("gift.ts", [`${vaultId}`], { ...env, ...blobs })).split("\n");
+      expect(given).toMatch(/^the gift is finalized: vault \d+ is the friend's$/);
+      expect(left).toBe("sword 900001 is on L1, and the friend holds 1");
+    }, 180_000);
+
     test("the guide collection mints its 10,000 pieces line by line, and no more when it is repeated", async () => {
       const { api, apiKey } = sandbox.description;
       const [start, access, drop, look, ...more] = stepsOf("collection");
@@ -142,7 +170,7 @@ describe("the examples, run as their reader runs them", () => {
 
     test("exit.ts brings an owner's pieces to L1, with the blobs from a peer, or from a folder", async () => {
       const { rpcUrl, contract, applicationId, api, apiKey } = sandbox.description;
-      const { batches, proofs, vaults } = sandbox.engine;
+      const { batches, vaults } = sandbox.engine;
       const piece = (id: number) => ({ tokenId: `${id}`, assetId: sword(), amount: "1", dataAvailabilityMode: MODE });
       const headers = { "x-api-key": apiKey, "content-type": "application/json" };
       const owners = [BOB, CAROL];
@@ -158,10 +186,7 @@ describe("the examples, run as their reader runs them", () => {
       const own = await until("the batch on L1", held, (all) => all.every(({ status }) => status === "finalized"));
       const { batchNumber } = unpackVaultId(own[0]?.vaultId ?? 0n);
       expect((await batches.get(MODE, batchNumber)).kind).toBe("blobs");
-      const blobs = blobsIn(readBlobBatchData((await batches.getSealed(MODE, batchNumber)).data));
-      for (const [i, { commitment }] of (await proofs.blobs(MODE, batchNumber)).entries()) {
-        writeFileSync(join(folder, `${versionedHash(commitment)}.blob`), blobs[i] as Uint8Array);
-      }
+      await keepBlobs(batchNumber);
       const sources: Record<string, string>[] = [{ MINTMARK_PEER: api }, { MINTMARK_BLOBS: folder }];
       const told = await Promise.all(
         sources.map((source, i) => {

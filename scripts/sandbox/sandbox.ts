@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Level } from "level";
 import { createPublicClient, http } from "viem";
-import { Watcher } from "../../core/archive/index.ts";
+import { HttpBatchSource, Watcher } from "../../core/archive/index.ts";
 import { pause } from "../../core/backoff.ts";
 import { CommitteeMember } from "../../core/committee/member.ts";
 import { type Asset, type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
@@ -121,7 +121,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 
   const members = await openMembers(folder, l1);
   for (const member of members) stack.defer(() => member.close());
-  stack.use(followingL1(members, l1, deployment));
   const settling = await startSettling({
     ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
     ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
@@ -152,6 +151,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   tellPort("API", options.port, port, onProgress);
 
   const api = `http://127.0.0.1:${port}`;
+  stack.use(followingL1(members, l1, deployment, api));
   const description = {
     api,
     consoleLinks: await consoleLinks(engine, facts.applicationId, api),
@@ -249,16 +249,18 @@ function mintExample({ users, assets }: Pick<SandboxDescription, "users" | "asse
   return { users: users.slice(0, 1).map(({ userId }) => ({ userId, mints })) };
 }
 
-/** Members judge transfers from their own archives. */
+/** Members judge transfers from their own archives, and get the blobs that L1 does not hold from the server. */
 function followingL1(
   members: readonly CommitteeMember[],
   l1: Awaited<ReturnType<typeof connectL1>>,
   { settlement }: Deployment,
+  api: string,
 ): AsyncDisposable {
   const stopping = new AbortController();
   const { deployedAtBlock: fromBlock } = settlement;
+  const sources = [new HttpBatchSource(api)];
   const watchers = members.map(
-    ({ archive }) => new Watcher({ archive, l1, fromBlock, intervalMs: 1_000, work: async () => 0 }),
+    ({ archive }) => new Watcher({ archive, l1, fromBlock, sources, intervalMs: 1_000, work: async () => 0 }),
   );
   const following = Promise.all(watchers.map((watcher) => watcher.run(stopping.signal)));
   return {

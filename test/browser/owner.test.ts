@@ -105,6 +105,25 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   };
   const press = (tab: Page, name: string) => tab.getByRole("button", { name }).click();
 
+  test("gives a vault to a friend after it has read what it signs, and the explorer shows who has it", async () => {
+    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(9) } } }));
+    await until("the mint is final", read, ({ status }) => status === "finalized");
+    const { tab, problems } = await signIn([stub()]);
+    await box(tab, 9).check();
+    await tab.getByLabel("Receiver's address").fill("0x12");
+    await press(tab, "Give to this address");
+    await tab.getByText("Enter the receiver's address").waitFor();
+    await tab.getByLabel("Receiver's address").fill(bob.address);
+    await press(tab, "Give to this address");
+    await tab.getByText("Nobody can take it back after you have signed.").waitFor();
+    expect(await axeFaults(tab)).toEqual([]);
+    await press(tab, "Sign in my wallet");
+    await rowOf(tab, 9).and(tab.locator(".spent")).getByText("given to").waitFor();
+    await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(9)}`);
+    await tab.getByText("Taken").waitFor();
+    expect(problems).toEqual([]);
+  });
+
   test("chooses one of several wallets, and withdraws a vault by the operator with one signature", async () => {
     const other = stub({ name: "Other", account: bob });
     const { tab, problems } = await signIn([other, stub()]);
