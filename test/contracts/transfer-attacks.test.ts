@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Hex, hexToBytes, toFunctionSelector, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
-import { decodeTransferData } from "../../core/protocol/transfer-data.ts";
+import { decodeTransferData, encodeTransferData } from "../../core/protocol/transfer-data.ts";
 import { sessionTypedData } from "../../core/protocol/transfers.ts";
 import { type CommittedBatch, commitRollup, entry } from "./fixture/batches.ts";
 import { MATURITY } from "./fixture/deployment.ts";
@@ -157,6 +157,27 @@ describe("attacks on transfers", () => {
     const asked = withdrawArgs(request(mint, 0, { quantity: 1n }));
     await d.state.write.withdraw(asked, { account: d.actors.owner.account });
     expect(await token.read.callAnswer()).toBe(toFunctionSelector("ReentrancyGuardReentrantCall()"));
+  });
+
+  it("the code of transfers alone has no vault, no operator and no word over the contract's owners", async () => {
+    const mint = await commitRollup(d, coins(10n));
+    const batch = await moved(give(idOf(mint), bob.address));
+    const code = await d.viem.getContractAt("Transfers", await d.state.read.transfersCode());
+    const exit = exitArgs(mint, 0, { hops: [hopOf(batch, 0)], recipient: bob.address });
+    const byBob = { account: bob.address };
+    await expect(code.simulate.withdrawTransferred(exit, byBob)).rejects.toThrow();
+    await expect(code.read.verifyTransferred([exit[0], exit[1], exit[2], exit[3], []])).rejects.toThrow(
+      "HeaderMismatch",
+    );
+    const group = await signedGroup(d, ann, [give(1n, dan.address)]);
+    const commit = await transferBatchArgs(d, toHex(encodeTransferData([group])));
+    const byOperator = { account: d.actors.operator.account.address };
+    // The role's refusal, which this code's own interface does not name.
+    const unauthorized = toFunctionSelector("AccessControlUnauthorizedAccount(address,bytes32)");
+    await expect(code.simulate.commitTransferBatch(commit, byOperator)).rejects.toThrow(unauthorized);
+    const session = [bob.address, dan.address, LATER, 5n, 0n, "0x"] as const;
+    await code.write.authorizeSession(session, byBob);
+    expect((await d.state.read.session([bob.address, dan.address]))[0]).toBe(0n);
   });
 
   it("data of any form is taken by L1 as the decoder takes it, and spends each vault once", async () => {
