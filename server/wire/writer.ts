@@ -29,6 +29,10 @@ function writeOf(schema: z.core.$ZodType): Write {
     const write = writeOf(schema.unwrap());
     return (value) => (value === null ? null : write(value));
   }
+  if (schema instanceof z.ZodOptional) {
+    const write = writeOf(schema.unwrap());
+    return (value) => (value === undefined ? undefined : write(value));
+  }
   if (schema instanceof z.ZodArray) {
     const write = writeOf(schema.element);
     return (value) => (value as unknown[]).map((entry) => write(entry));

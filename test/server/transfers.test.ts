@@ -132,6 +132,8 @@ describe("transfers", () => {
       { vaultId: units, from, to: from, isChange: true, amount: "6" },
     ]);
     const change = body.after[1].newVaultId;
+    const proof = (await world.send("GET", `/public/v1/vaults/${change}/proof`, { key: null })).body;
+    expect(proof).toMatchObject({ vault: { vaultId: units, owner: from }, hops: [{ outId: change, part: 1 }] });
     const of = (await world.send("GET", `/api/v1/vaults/${change}/history`)).body;
     expect(of).toMatchObject({ before: [{ transferId: taken.transferId, newVaultId: change }], after: [] });
     const foreign = await world.send("GET", `/api/${path}`, { key: world.otherKey });
