@@ -121,7 +121,21 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await rowOf(tab, 9).and(tab.locator(".spent")).getByText("given to").waitFor();
     await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(9)}`);
     await tab.getByText("Taken").waitFor();
+    const made = tab.locator("dd").filter({ hasText: "given to" }).getByRole("link");
+    const newVault = await made.innerText();
+    await made.click();
+    await tab.getByText("1 transfer since the mint, of 8 at most.").waitFor();
+    await tab.getByText("This vault is on L1").waitFor();
+    expect(await tab.locator(".checks li.holds").count()).toBe(5);
+    expect(await tab.locator("dl.facts dd").first().innerText()).toBe(bob.address.toLowerCase());
+    await tab.goto(`${sandbox.description.api}/explorer#/batches/zk-rollup-${(BigInt(newVault) >> 20n) & 0xffffffffn}`);
+    await tab.getByText("This batch matches L1").waitFor();
     expect(problems).toEqual([]);
+    const friend = await open([stub({ account: bob })], "/explorer#/owner");
+    await press(friend.tab, "Sign in with Foxy");
+    await friend.tab.getByText("1 vault of yours in").waitFor();
+    await friend.tab.getByRole("link", { name: newVault }).waitFor();
+    expect(friend.problems).toEqual([]);
   });
 
   test("chooses one of several wallets, and withdraws a vault by the operator with one signature", async () => {
