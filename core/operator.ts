@@ -34,7 +34,7 @@ import type { Journal } from "./store/ports.ts";
 import { allAssets, markAssetRegistered, type RegisteredFacts, setMintingFault } from "./tenants/assets.ts";
 import { closeTransfers } from "./transfers/close.ts";
 import { transferFault, waitingSince } from "./transfers/look.ts";
-import { takeBackTransfers } from "./transfers/take-back.ts";
+import { type TakeBackOptions, takeBackTransfers } from "./transfers/take-back.ts";
 import { requireMode } from "./validate.ts";
 import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
 
@@ -44,8 +44,8 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     assets: (page = {}) => allAssets(context, page),
     seal: async (mode, wait) => sealOpenBatch(context.ledger, requireMode(mode), wait?.signal),
     sealTransfers: async (wait) => closeTransfers(context.ledger, wait?.signal),
-    takeBackTransfers: async (batchNumber, failure, wait) =>
-      takeBackTransfers(context.ledger, batchNumber, failure, wait?.signal),
+    takeBackTransfers: async (batchNumber, failure, options) =>
+      takeBackTransfers(context.ledger, batchNumber, failure, options),
     waitingTransfersSince: () => waitingSince(context.ledger),
     transferFault: (batchNumber, l1Time) => transferFault(context.ledger, batchNumber, l1Time),
     voidSlots: async (mode, batchNumber, slots, wait) =>
@@ -137,10 +137,10 @@ export interface Operator {
   sealTransfers(wait?: WaitOptions): Promise<Batch | null>;
   /**
    * Takes a sealed batch of transfers back that L1 does not take; its number is committed with void slots. The transfers
-   * wait for another batch. Rejects with `batch_committed` once L1 has it. The caller must ensure that no earlier
+   * wait for another batch, or fail. Rejects with `batch_committed` once L1 has it. The caller must ensure that no earlier
    * transaction can still commit it.
    */
-  takeBackTransfers(batchNumber: number, failure: string, wait?: WaitOptions): Promise<Batch>;
+  takeBackTransfers(batchNumber: number, failure: string, options?: TakeBackOptions): Promise<Batch>;
   /** When the oldest transfers without a batch were taken, in milliseconds since 1970; null when none wait. */
   waitingTransfersSince(): Promise<number | null>;
   /**

@@ -204,11 +204,16 @@ async function readyCommit(
   batch: SealedBatch,
   consents: readonly Consent[],
   before: HistoryPoint,
-  { engine, l1, committee, signal }: CommitOptions,
+  { engine, l1, committee, refused, signal }: CommitOptions,
 ) {
   const abort = signal ? { signal } : {};
   const isAttested = batch.mode === "validium" || areTransfers(batch);
-  const attestation = isAttested ? await committee.attest(batch, before, abort) : null;
+  const attest = () =>
+    committee.attest(batch, before, abort).catch((error) => {
+      if (areTransfers(batch) && !signal?.aborted) refused.notSigned(batch);
+      throw error;
+    });
+  const attestation = isAttested ? await attest() : null;
   return (isBehind: boolean, sent: () => void): Promise<unknown> => {
     const onSent = async (txHash: Hash) => {
       await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);

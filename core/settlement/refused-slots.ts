@@ -13,6 +13,9 @@ import type { VoidSlots } from "../sealing/void-runs.ts";
 /** A transaction gets a twentieth more gas than its estimate. */
 const GAS_MARGIN = 1.05;
 
+/** Milliseconds that rollup batches wait for members to sign transfers before them. */
+const SIGNING_MS = 600_000;
+
 /** Slots that L1 refuses now, and the assets that it does not know. */
 interface Refused {
   readonly slots: readonly VoidSlots[];
@@ -21,8 +24,7 @@ interface Refused {
 
 /**
  * Makes slots void that L1 or the committee refuses, or takes refused transfers back, so that a refused batch does not
- * block those behind it. A void
- * slot stays void. So two things come first: the refusal must still stand in a block after the first one is final; and
+ * block those behind it. A void slot stays void. So two things come first: the refusal must still stand in a block after the first one is final; and
  * no earlier transaction may still commit the old batch, so the account uses up its nonces, and the block that did so
  * must be final. The same holds for a batch without a recorded transaction, because a process can end, or an answer be
  * lost, before the record. One per engine.
@@ -35,9 +37,19 @@ export class RefusedSlots {
   /** An earlier process may have sent the rollup batches before this one without a record of it. */
   readonly #firstUnsent: number;
 
-  constructor(engine: SettlementPort, l1: L1Reader & L1Committer) {
+  /** The batch of transfers that members do not sign, and since when on the clock. */
+  #unsigned: { readonly root: Hash; readonly since: number } | null = null;
+  readonly #clock: () => number;
+  readonly #signingMs: number;
+
+  /**
+   * @param signingMs - how long rollup batches wait for members to sign transfers before them; default 600 000
+   */
+  constructor(engine: SettlementPort, l1: L1Reader & L1Committer, clock: () => number, signingMs = SIGNING_MS) {
     this.#engine = engine;
     this.#l1 = l1;
+    this.#clock = clock;
+    this.#signingMs = signingMs;
     this.#firstUnsent = engine.batches.state().countRollup;
   }
 
@@ -46,8 +58,9 @@ export class RefusedSlots {
     const { mode, batchNumber } = batch;
     if (isTransferData(mode, batch.data)) {
       const fault = await this.#transferFault(batchNumber);
-      if (fault === null || !(await this.#isUnusable(batch, signal))) return false;
-      await this.#engine.operator.takeBackTransfers(batchNumber, fault);
+      const failure = fault ?? this.#unsignedFor(batch.batchRoot);
+      if (failure === null || !(await this.#isGone(batch, signal))) return false;
+      await this.#engine.operator.takeBackTransfers(batchNumber, failure, { givesUp: fault === null });
       return true;
     }
     const { slots, unregistered } = await this.#refused(batch);
@@ -68,13 +81,33 @@ export class RefusedSlots {
   async lookAtTransfers(batchNumber: number): Promise<void> {
     const fault = await this.#transferFault(batchNumber);
     if (fault === null) return;
-    const { l1TxHash } = await this.#engine.batches.get("zk-rollup", batchNumber);
-    if (l1TxHash !== null || batchNumber < this.#firstUnsent)
+    if (await this.#mayBeSent(batchNumber))
       throw new MintmarkError(
         "l1_failed",
         `The batch of transfers is taken back when it can no longer be mined: ${fault}`,
       );
     await this.#engine.operator.takeBackTransfers(batchNumber, fault);
+  }
+
+  /** Remembers that members do not sign a batch of transfers. Mints in rollup batches need no member, so they go on. */
+  notSigned({ batchRoot: root }: SealedBatch): void {
+    if (this.#unsigned?.root !== root) this.#unsigned = { root, since: this.#clock() };
+  }
+
+  /** Why the members have not signed a batch in time; null when they may still do so. */
+  #unsignedFor(root: Hash): string | null {
+    if (this.#unsigned?.root !== root || this.#clock() - this.#unsigned.since < this.#signingMs) return null;
+    return "The committee has not signed the transfers in time.";
+  }
+
+  async #mayBeSent(batchNumber: number): Promise<boolean> {
+    const { l1TxHash } = await this.#engine.batches.get("zk-rollup", batchNumber);
+    return l1TxHash !== null || batchNumber < this.#firstUnsent;
+  }
+
+  /** Whether no transaction can commit the transfers: none was sent, or none can be mined any more. */
+  async #isGone(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
+    return !(await this.#mayBeSent(batch.batchNumber)) || this.#isUnusable(batch, signal);
   }
 
   async #transferFault(batchNumber: number): Promise<string | null> {

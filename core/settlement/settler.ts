@@ -25,6 +25,8 @@ export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly rollupData?: RollupData;
   /** Milliseconds that a batch waits for its issuers; default 30 000. */
   readonly consentMs?: number;
+  /** Milliseconds that rollup batches wait for members to sign transfers before them; default 600 000. */
+  readonly signingMs?: number;
   /** Called when an issuer gives a new reason not to consent. */
   readonly onIssuerRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
 }
@@ -64,7 +66,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
     const due = new Sealing(engine, sealing, clock);
     this.#rollupData = new RollupDataChoice(engine, l1, options.rollupData ?? "auto");
     const preflight = new Preflight(engine, l1, steadyClock(options));
-    const refused = new RefusedSlots(engine, l1);
+    const refused = new RefusedSlots(engine, l1, steadyClock(options), options.signingMs);
     const looks = [preflight, ...mirrors];
     const { issuers = [], consentMs, onIssuerRefusal } = options;
     const patience = { ...(consentMs !== undefined && { waitMs: consentMs }) };

@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../abort.ts";
 import { batchView, latestBatch } from "../batches/batches.ts";
 import { failWithdrawals, pendingIn, putRoots } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
@@ -9,10 +10,17 @@ import { requireText } from "../validate.ts";
 import { listsOfBatch, putTransferList } from "../vaults/transfer-lists.ts";
 import { putActivity, readActivity } from "../vaults/withdrawals.ts";
 import { forgetSums } from "./close.ts";
+import { failWaiting } from "./fail.ts";
+
+export interface TakeBackOptions extends WaitOptions {
+  /** Whether the transfers fail, and do not wait for another batch; default no. */
+  readonly givesUp?: boolean;
+}
 
 /**
  * Takes a batch of transfers back that L1 does not take, in one atomic step. L1 gets a batch of void slots under its
- * number, because later vault ids are promised. The lists wait again, and get other vaults from a later batch.
+ * number, because later vault ids are promised. The lists wait again, and get other vaults from a later batch; or they
+ * fail, and their vaults are free.
  *
  * The caller makes sure that L1 can no longer commit the old batch. Throws `batch_committed` once it has.
  */
@@ -20,7 +28,7 @@ export async function takeBackTransfers(
   ledger: Ledger,
   batchNumber: number,
   failure: string,
-  signal?: AbortSignal,
+  { givesUp = false, signal }: TakeBackOptions = {},
 ): Promise<Batch> {
   const reason = requireText("failure", failure, 2000);
   const record = await ledger.writer.alone(async (group) => {
@@ -48,7 +56,9 @@ export async function takeBackTransfers(
       }
       const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
       const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-      putTransferList(group, { ...list, transfers, ...waiting }, list);
+      const again = { ...list, transfers, ...waiting };
+      putTransferList(group, again, list);
+      if (givesUp) await failWaiting(ledger, group, again, reason);
       forgetSums(ledger, group, list);
     }
     for (const { vaultId, failure } of pending) await failWithdrawals(ledger, group, vaultId, failure);

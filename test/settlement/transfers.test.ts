@@ -119,6 +119,26 @@ describe("signed transfers", () => {
     await requireOneHistory();
   });
 
+  test("that no member signs fail in time, and mints behind them come to L1", async () => {
+    const { engine, chain, l1, vaults, principal } = world;
+    const committee = { attest: () => Promise.reject(new Error("no member answers")) };
+    const patient = newSettler({ engine, l1, committee }, chain);
+    const hasty = newSettler({ engine, l1, committee, signingMs: 0 }, chain);
+    const list = await give(world, [{ ...whole(world, vaults.items), amount: 3n }]);
+    const batchNumber = await sealed();
+    const minted = await mint(world, "erc20", "zk-rollup", "", 5);
+    await expect(patient.round()).rejects.toThrow("no member answers");
+    expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "transfers", status: "sealed" });
+    expect(await hasty.round()).toMatchObject({ committed: 2 });
+    expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "calldata", status: "settled" });
+    expect(await isSpent(vaults.items)).toBe(false);
+    expect(await listOf(world, list)).toMatchObject({ status: "failed" });
+    expect(await engine.vaults.get(principal.applicationId, vaults.items)).toMatchObject({ availableBalance: 7n });
+    expect(await engine.vaults.get(principal.applicationId, minted)).toMatchObject({ status: "settled" });
+    await requireOneHistory();
+    world.settler = newSettler({ engine, l1, committee: world.committee }, chain);
+  });
+
   test("that another server brought to L1 are adopted into a copy of its store", async () => {
     const { chain, l1, committee, engineStore, members, principal } = world;
     const vaultId = first ?? 0n;
