@@ -106,10 +106,13 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   const press = (tab: Page, name: string) => tab.getByRole("button", { name }).click();
 
   test("gives a vault to a friend after it has read what it signs, and the explorer shows who has it", async () => {
-    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(9) } } }));
+    const one = { tokenId: "12", assetId: sword().assetId, amount: "1", dataAvailabilityMode: "zk-rollup" } as const;
+    const { vaults } = await mint(client, { users: [{ userId, mints: [one] }] });
+    vaultIds[11] = vaults[0]?.vaultId ?? "";
+    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(12) } } }));
     await until("the mint is final", read, ({ status }) => status === "finalized");
     const { tab, problems } = await signIn([stub()]);
-    await box(tab, 9).check();
+    await box(tab, 12).check();
     await tab.getByLabel("Receiver's address").fill("0x12");
     await press(tab, "Give to this address");
     await tab.getByText("Enter the receiver's address").waitFor();
@@ -118,8 +121,8 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await tab.getByText("Nobody can take it back after you have signed.").waitFor();
     expect(await axeFaults(tab)).toEqual([]);
     await press(tab, "Sign in my wallet");
-    await rowOf(tab, 9).and(tab.locator(".spent")).getByText("given to").waitFor();
-    await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(9)}`);
+    await rowOf(tab, 12).and(tab.locator(".spent")).getByText("given to").waitFor();
+    await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(12)}`);
     await tab.getByText("Taken").waitFor();
     const made = tab.locator("dd").filter({ hasText: "given to" }).getByRole("link");
     const newVault = await made.innerText();
