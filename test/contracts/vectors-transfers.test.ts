@@ -47,7 +47,7 @@ describe("L1 and the vectors of transfer data", () => {
   it.each(["", ONE])("too many slots, with amount '%s', are refused", async (amount) => {
     const args = [await d.state.read.history(), BigInt(batchNumber), tooManySlots(amount), "0x"] as const;
     await expect(
-      d.state.simulate.commitTransferBatch(args, { account: d.actors.operator.account.address, gas: 16_000_000n }),
+      d.state.simulate.commitTransferBatch(args, { account: d.actors.operator.account.address }),
     ).rejects.toThrow("TransferDataInvalid(");
   });
 });

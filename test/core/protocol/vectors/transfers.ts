@@ -6,6 +6,7 @@ import { keccak256 } from "../../../../core/protocol/hash.ts";
 import { bytesToHex, unpackHashes } from "../../../../core/protocol/hex.ts";
 import {
   encodeTransferData,
+  MAX_TRANSFER_SLOTS,
   type TransferDataReason,
   type TransferGroup,
   transferLeaves,
@@ -92,11 +93,13 @@ const REFUSED: readonly (readonly [string, TransferDataReason, string])[] = [
   ["a vault twice, another word between", "spent_twice", `03${bare(3, record(7n) + record(300n) + record(7n))}`],
 ];
 
-/** Groups of 1,000 records. Too long for the file, so that readers make it on their own. */
+/** The fewest records of too many slots. Too long for the file, so that readers make it on their own. */
 export function tooManySlots(amount: string): Hex {
-  const groups = Array.from({ length: amount === "" ? 9 : 5 }, (_, i) =>
-    bare(1000, many(1000, 1000 * i, amount), amount === "" ? 2 : 3),
-  );
+  const [form, records] = amount === "" ? [2, MAX_TRANSFER_SLOTS + 1] : [3, MAX_TRANSFER_SLOTS / 2 + 1];
+  const groups = Array.from({ length: Math.ceil(records / 1000) }, (_, i) => {
+    const count = Math.min(1000, records - 1000 * i);
+    return bare(count, many(count, 1000 * i, amount), form);
+  });
   return `0x03${groups.join("")}`;
 }
 export { ONE };
