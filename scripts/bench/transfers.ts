@@ -71,8 +71,9 @@ async function mint(
     const { batchRoot, dataHash, vaultCount } = await engine.batches.getSealed("validium", number);
     const blockNumber = BigInt(number + 1);
     const at = { txHash: batchRoot, blockNumber, logIndex: 0, committedAt: blockNumber, sequence: BigInt(number) };
-    const event = { type: "batchCommitted", mode: "validium", batchNumber: number, batchRoot, dataHash, vaultCount };
-    await engine.operator.recordEvents(SETTLEMENT.chainId, [{ ...event, ...at } as const], blockNumber);
+    const header = { batchNumber: number, batchRoot, dataHash, vaultCount };
+    const event = { type: "batchCommitted", mode: "validium", ...header, ...at } as const;
+    await engine.operator.recordEvents(SETTLEMENT.chainId, [event], blockNumber);
     await engine.operator.recordFinalized(SETTLEMENT.chainId, blockNumber);
   }
   return vaults;
