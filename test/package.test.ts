@@ -161,7 +161,7 @@ describe("the package, installed in a foreign project", () => {
       import {MintableERC721} from "mintmark/contracts/tokens/MintableERC721.sol";
       contract Shields is MintableERC721 {
         constructor(address admin, address minter)
-          MintableERC721("Shields", "SHLD", "", BlobScheme.Mintmark, Royalty(address(0), 0), admin, minter, address(0)) {}
+          MintableERC721("Shields", "SHLD", "", BlobScheme.Mintmark, Royalty(address(0), 0), admin, minter, address(0), false) {}
       }`;
     const solc = createRequire(import.meta.url)("solc") as {
       compile(input: string, callbacks: { import(path: string): { contents: string } }): string;

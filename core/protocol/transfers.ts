@@ -1,4 +1,4 @@
-import { hashTypedData, zeroAddress } from "viem";
+import { hashTypedData } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, type VaultId } from "../model.ts";
 import type { Settlement } from "../ports.ts";
@@ -8,6 +8,9 @@ import { bytesToHex, HASH_BYTES, writeHex } from "./hex.ts";
 import { rootOfKind } from "./manifest.ts";
 import { typedDataDomain, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
+
+/** Not viem's, which would come into the browser's bundle with it. */
+const ZERO_ADDRESS: Address = `0x${"0".repeat(40)}`;
 
 /** One vault, or a part of it, changes hands. */
 export interface Transfer {
@@ -233,7 +236,7 @@ export function transferBatchRoot(content: Hash): Hash {
  * const used = transfers.filter(isRedemption);
  */
 export function isRedemption({ to }: Pick<Transfer, "to">): boolean {
-  return to.toLowerCase() === zeroAddress;
+  return to.toLowerCase() === ZERO_ADDRESS;
 }
 
 /** Writes a deadline's five bytes. */
@@ -261,7 +264,7 @@ function typeHash(type: string): Uint8Array {
 
 /** The words of the domain, with chain and contract left out. */
 function domainWords(): Uint8Array {
-  const { name, version } = typedDataDomain({ chainId: 0n, contract: zeroAddress });
+  const { name, version } = typedDataDomain({ chainId: 0n, contract: ZERO_ADDRESS });
   const words = new Uint8Array(5 * HASH_BYTES);
   const type = "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
   for (const [i, text] of [type, name, version].entries()) words.set(typeHash(text), i * HASH_BYTES);

@@ -193,7 +193,7 @@ describe("pages", () => {
     // The bundler names each source before its code.
     const sources = [...body.matchAll(/^\/\/ (\S+\.[jt]s)$/gm)].map(([, path = ""]) => path);
     expect(sources).toContain("core/protocol/proof.ts");
-    const packages = sources.flatMap((path) => /node_modules\/(@?[^/]+(?:\/[^/]+)?)/.exec(path)?.[1] ?? []);
+    const packages = sources.flatMap((path) => /.*node_modules\/(@?[^/]+(?:\/[^/]+)?)/.exec(path)?.[1] ?? []);
     expect(new Set(packages)).toEqual(new Set(["@noble/hashes", "@noble/curves"]));
     expect(await pageScript("explorer")).toEqual(Buffer.from(body));
   });

@@ -33,7 +33,7 @@ test("an API key is exchanged for a token of 15 minutes that acts for its applic
   expect(body).toMatchObject({
     token_type: "Bearer",
     expires_in: 900,
-    scope: "mint read users assets withdraw webhooks",
+    scope: "mint read users assets withdraw webhooks transfer",
   });
   expect(headers["cache-control"]).toBe("no-store");
   expect((await bearer(body.access_token)).body).toEqual((await world.send("GET", "/api/v1/assets")).body);
