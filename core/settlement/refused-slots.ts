@@ -97,7 +97,7 @@ export class RefusedSlots {
   /** Why the members have not signed a batch in time; null when they may still do so. */
   #unsignedFor(root: Hash): string | null {
     if (this.#unsigned?.root !== root || this.#clock() - this.#unsigned.since < this.#signingMs) return null;
-    return "The committee has not signed the transfers in time.";
+    return "The committee has not signed the transfers in time. Submit the same signed transfers again later.";
   }
 
   async #mayBeSent(batchNumber: number): Promise<boolean> {
