@@ -11,7 +11,7 @@ import type { TransferGroup } from "../protocol/transfer-data.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import type { Database } from "../store/ports.ts";
 import { chainProof } from "./chain-proof.ts";
-import { type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn } from "./derive.ts";
+import { type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn, vaultsAt } from "./derive.ts";
 import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, withdrawnKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
 import type {
@@ -202,6 +202,13 @@ export abstract class ArchiveReads {
     const commit = await this.commit(mode, batchNumber);
     if (commit === null) throw new MintmarkError("vault_not_found", `L1 has no batch ${mode}-${batchNumber} yet.`);
     return commit;
+  }
+
+  /** Single vaults of a committed batch that the archive {@link holds}, without those that do not exist. */
+  async vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]> {
+    const data = await this.dataOf(commit.dataHash);
+    if (data === null) throw new MintmarkError("store_corrupt", `The data ${commit.dataHash} is missing.`);
+    return vaultsAt(commit, data, ids);
   }
 
   /** A committed batch from its data. Throws `proof_not_ready` when the data is missing. */

@@ -2,12 +2,13 @@ import { MintmarkError } from "../errors.ts";
 import type { Kzg } from "../kzg/kzg.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import type { AssetId, BatchHeader, CommittedBlobs, VaultContent } from "../ports.ts";
-import { type DecodeOptions, decodeBatch, placeVaults } from "../protocol/batch-decoder.ts";
+import { type DecodeOptions, decodeBatch, decodeSlots, placeVaults } from "../protocol/batch-decoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import {
   BLOB_ELEMENTS,
   type BlobBatch,
   blobContent,
+  blobSlotsAt,
   blobsIn,
   decodeBlobBatch,
   manifestHash,
@@ -107,6 +108,27 @@ export function deriveBatch(
     blobs,
     transfers: null,
   };
+}
+
+/**
+ * Single vaults of a committed batch, from data that was checked before: none for void slots, for assets that L1 has left
+ * out, and in a batch of transfers. Reads only these slots, since a batch can have 2^20.
+ */
+export function vaultsAt(
+  {
+    mode,
+    leftOut = [],
+    blobs,
+  }: { readonly mode: Mode; readonly leftOut?: readonly number[]; readonly blobs?: unknown },
+  data: Uint8Array,
+  ids: readonly VaultId[],
+): VaultContent[] {
+  if (blobs === undefined && isTransferData(mode, data)) return [];
+  const bySlot = new Map(ids.map((vaultId) => [unpackVaultId(vaultId).slot, vaultId]));
+  const slots = [...bySlot.keys()].sort((a, b) => a - b);
+  const found =
+    blobs === undefined ? decodeSlots(data, slots, leftOut) : blobSlotsAt(readBlobBatchData(data), slots, leftOut);
+  return [...found].map(([slot, entry]) => ({ vaultId: bySlot.get(slot) as VaultId, ...entry }));
 }
 
 function deriveTransfers(batchNumber: number, data: Uint8Array): DerivedBatch {

@@ -74,6 +74,7 @@ interface Batches {
   commit(mode: Mode, batchNumber: number): Promise<Commit | null>;
   holds(mode: Mode, batchNumber: number): Promise<boolean>;
   derived(commit: Commit): Promise<DerivedBatch>;
+  vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]>;
   isUnjudged(batchNumber: number): Promise<boolean>;
   withdrawn(vaultId: VaultId): Promise<bigint>;
 }
@@ -219,11 +220,9 @@ export class TransferIndex {
   }
 
   async #vaultsIn(commit: Commit, ids: readonly VaultId[], notBefore = 0n): Promise<SpentVault[]> {
-    const { slots, transfers } = await this.#batches.derived(commit);
-    const contents = await Promise.all(
-      ids.map((id) => (transfers === null ? (slots[unpackVaultId(id).slot] ?? null) : this.output(id))),
-    );
-    const vaults = contents.filter((content) => content !== null);
+    const outputs = (await Promise.all(ids.map((id) => this.output(id)))).filter((output) => output !== null);
+    const vaults: (VaultContent | OutputVault)[] =
+      outputs.length > 0 ? outputs : await this.#batches.vaultsAt(commit, ids);
     await this.#assets.learn(vaults, notBefore);
     return Promise.all(
       vaults.map(async (content): Promise<SpentVault> => {

@@ -72,9 +72,49 @@ export function decodeBatch(data: Uint8Array, options: DecodeOptions = {}): Deco
   const maxSlots = options.maxSlots ?? MAX_BATCH_VAULTS;
   if (input.atEnd) throw input.refusal("no_run");
   const used = new Set<number>();
-  while (!input.atEnd) readRun(input, assets, used, owners, slots, maxSlots);
+  while (!input.atEnd) {
+    const run = readRun(input, assets, owners, slots.length, maxSlots);
+    const { asset, length } = run;
+    if (asset !== null) used.add(run.assetIndex);
+    for (let i = 0; i < length; i++) slots.push(asset === null ? null : readRecord(input, run, asset, owners));
+  }
   if (used.size !== assets.length) throw new BatchDataError("asset_unused", ASSETS_AT);
   return { slots, assets: assets.map(({ chainId, assetType }) => ({ chainId, assetType })) };
+}
+
+/**
+ * Single slots of batch data, without those that are void. It skips what lies between them, so it takes microseconds where
+ * {@link decodeBatch} takes milliseconds. It checks no rule of the vaults that it skips: for data that was decoded before.
+ *
+ * @param slots - ascending
+ * @param leftOut - places in the manifest of the assets whose vaults are not returned
+ */
+export function decodeSlots(
+  data: Uint8Array,
+  slots: readonly number[],
+  leftOut: readonly number[] = [],
+): Map<number, VaultEntry> {
+  const input = new BatchInput(data);
+  if (input.uint8() !== BATCH_DATA_VERSION) throw new BatchDataError("version_unknown", 0);
+  const assets = readAssets(input, undefined);
+  const owners = readOwners(input);
+  const found = new Map<number, VaultEntry>();
+  const wanted = slots.values();
+  let { value: slot } = wanted.next();
+  for (let first = 0; slot !== undefined && !input.atEnd; ) {
+    const run = readRun(input, assets, owners, first, MAX_BATCH_VAULTS);
+    let next = first;
+    first += run.length;
+    for (; slot !== undefined && slot < first; { value: slot } = wanted.next()) {
+      if (run.asset === null) continue;
+      skipRecords(run, slot - next);
+      next = slot + 1;
+      const entry = readRecord(input, run, run.asset, owners);
+      if (!leftOut.includes(run.assetIndex)) found.set(slot, entry);
+    }
+    if (run.asset !== null) skipRecords(run, first - next);
+  }
+  return found;
 }
 
 /**
@@ -117,37 +157,58 @@ function readOwners(input: BatchInput): Address[] {
   return Array.from({ length: count }, () => input.hex(OWNER_BYTES));
 }
 
+/** The head of a run: what its records have in common. */
+interface Run {
+  readonly assetIndex: number;
+  /** null for a run of void slots, which has no records. */
+  readonly asset: AssetEntry | null;
+  readonly length: number;
+  readonly ownerForm: number;
+  /** The owner of the whole run; null when each record has its own. */
+  readonly owner: Address | null;
+  /** Bytes of a record's amount; 0 for amount 1. */
+  readonly amountForm: number;
+  readonly blobs: RunBlobs;
+}
+
 function readRun(
   input: BatchInput,
   assets: readonly AssetEntry[],
-  used: Set<number>,
   owners: readonly Address[],
-  slots: (VaultEntry | null)[],
+  slotsBefore: number,
   maxSlots: number,
-): void {
+): Run {
   const assetIndex = input.uint16();
   if (assetIndex === VOID_RUN) {
-    const length = readLength(input, slots.length, maxSlots);
-    for (let i = 0; i < length; i++) slots.push(null);
-    return;
+    const length = readLength(input, slotsBefore, maxSlots);
+    return { assetIndex, asset: null, length, ownerForm: 0, owner: null, amountForm: 0, blobs: NO_BLOBS };
   }
   const asset = assets[assetIndex];
   if (asset === undefined) throw input.refusal("asset_index", 2);
-  used.add(assetIndex);
   const form = input.uint8();
   const amountForm = form >> 4;
   const blobForm = (form >> 2) & 3;
   const ownerForm = form & 3;
   requireForms(input, asset.standard, amountForm, blobForm);
-  const length = readLength(input, slots.length, maxSlots);
-  const runOwner = ownerForm === OwnerForm.run ? readIndexedOwner(input, owners, 2) : null;
-  const readBlob = blobReader(input, blobForm, length);
-  const { chainId, assetType } = asset;
-  for (let i = 0; i < length; i++) {
-    const owner = runOwner ?? readOwner(input, owners, ownerForm);
-    const amount = amountForm === 0 ? 1n : readAmount(input, amountForm);
-    slots.push({ chainId, owner, assetType, amount, blob: readBlob() });
-  }
+  const length = readLength(input, slotsBefore, maxSlots);
+  const owner = ownerForm === OwnerForm.run ? readIndexedOwner(input, owners, 2) : null;
+  return { assetIndex, asset, length, ownerForm, owner, amountForm, blobs: readBlobs(input, blobForm, length) };
+}
+
+function readRecord(
+  input: BatchInput,
+  { ownerForm, owner: runOwner, amountForm, blobs }: Run,
+  { chainId, assetType }: AssetEntry,
+  owners: readonly Address[],
+): VaultEntry {
+  const owner = runOwner ?? readOwner(input, owners, ownerForm);
+  const amount = amountForm === 0 ? 1n : readAmount(input, amountForm);
+  return { chainId, owner, assetType, amount, blob: blobs.read() };
+}
+
+function skipRecords({ ownerForm, amountForm, blobs }: Run, count: number): void {
+  const ownerBytes = [OWNER_BYTES, 1, 2, 0][ownerForm] as number;
+  blobs.skip(count, ownerBytes + amountForm);
 }
 
 function requireForms(input: BatchInput, standard: Standard | null, amountForm: number, blobForm: number): void {
@@ -180,28 +241,54 @@ function readAmount(input: BatchInput, width: number): bigint {
   return amount;
 }
 
-/** Reads the blob header of a run. Returns the reader of a record's blob. */
-function blobReader(input: BatchInput, blobForm: number, length: number): () => Hex {
-  if (blobForm === BlobForm.empty) return () => "0x";
+/** The blobs of a run's records. */
+interface RunBlobs {
+  /** The blob of the next record. */
+  read(): Hex;
+  /** Skips whole records, whose other parts take so many bytes each. */
+  skip(count: number, otherBytes: number): void;
+}
+
+const NO_BLOBS: RunBlobs = { read: () => "0x", skip: () => {} };
+
+/** Reads what a run says of its blobs. */
+function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlobs {
+  const skipFixed = (bytes: number) => (count: number, otherBytes: number) => input.skip(count * (otherBytes + bytes));
+  if (blobForm === BlobForm.empty) return { read: () => "0x", skip: skipFixed(0) };
   const blobLength = input.uint8();
-  if (blobForm === BlobForm.raw) return () => (blobLength === 0 ? readRawBlob(input) : input.hex(blobLength));
+  if (blobForm === BlobForm.raw && blobLength > 0)
+    return { read: () => input.hex(blobLength), skip: skipFixed(blobLength) };
+  if (blobForm === BlobForm.raw) {
+    const skip = (count: number, otherBytes: number) => {
+      for (let i = 0; i < count; i++) {
+        input.skip(otherBytes);
+        input.skip(input.uint8());
+      }
+    };
+    return { read: () => readRawBlob(input), skip };
+  }
   if (blobLength < 1 || blobLength > MAX_PACKED_DIGITS) throw input.refusal("digits_out_of_range", 1);
   const decimal = new Uint8Array(blobLength);
   if (blobForm === BlobForm.packed) {
-    return () => {
+    const read = () => {
       readNibbles(input, decimal, 0xf);
       return nibbleBlob(decimal);
     };
+    return { read, skip: skipFixed(Math.ceil(blobLength / 2)) };
   }
   readNibbles(input, decimal, 9);
   if (blobLength > 1 && decimal[0] === 0) throw input.refusal("leading_zero", Math.ceil(blobLength / 2));
   requireRange(input, decimal, length);
-  let started = false;
-  return () => {
-    if (started) increment(decimal);
-    started = true;
-    return nibbleBlob(decimal);
+  const read = () => {
+    const blob = nibbleBlob(decimal);
+    increment(decimal);
+    return blob;
   };
+  const skip = (count: number, otherBytes: number) => {
+    input.skip(count * otherBytes);
+    for (let i = 0; i < count; i++) increment(decimal);
+  };
+  return { read, skip };
 }
 
 function readRawBlob(input: BatchInput): Hex {
@@ -260,6 +347,11 @@ class BatchInput {
   /** The error for a value of `size` bytes just read. */
   refusal(reason: BatchDataReason, size = 0): BatchDataError {
     return new BatchDataError(reason, this.offset - size);
+  }
+
+  skip(size: number): void {
+    this.require(size);
+    this.offset += size;
   }
 
   require(size: number): void {

@@ -4,7 +4,7 @@ import type { AssetId } from "../ports.ts";
 import { ASSET_ENTRY_BYTES, BatchDataError, type VaultEntry } from "./batch-data.ts";
 import { type DecodedBatch, type DecodeOptions, decodeBatchData } from "./batch-decoder.ts";
 import { requireInteger } from "./bounds.ts";
-import { ELEMENT_BYTES, elementCount, ownerOf, readElements, writeElements } from "./elements.ts";
+import { ELEMENT_BYTES, type ElementVault, elementCount, ownerOf, readElements, writeElements } from "./elements.ts";
 import { keccak256 } from "./hash.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes, writeHex } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
@@ -85,15 +85,37 @@ export function blobSlots(
   const standards = assets.map(({ chainId, assetType }) => standardOf?.(chainId, assetType) ?? null);
   return Array.from({ length: vaultCount }, (_, slot) => {
     const vault = readElements(elements, slot, vaultCount);
-    const asset = assets[vault?.assetIndex ?? assets.length];
-    if (vault === null || asset === undefined) return null;
-    const standard = standards[vault.assetIndex] ?? null;
-    const { amount, blob } = vault;
-    const payable = (standard === "erc20") === (blob.length === 0) && (standard !== "erc721" || amount === 1n);
-    if (standard !== null && !payable) return null;
-    const { chainId, assetType } = asset;
-    return { chainId, owner: ownerOf(vault), assetType, amount, blob: bytesToHex(blob) };
+    const standard = standards[vault?.assetIndex ?? standards.length] ?? null;
+    if (vault !== null && standard !== null) {
+      const { amount, blob } = vault;
+      const payable = (standard === "erc20") === (blob.length === 0) && (standard !== "erc721" || amount === 1n);
+      if (!payable) return null;
+    }
+    return entryOf(vault, assets);
   });
+}
+
+/** Single slots of a blob batch, as `decodeSlots` returns those of batch data. */
+export function blobSlotsAt(
+  { vaultCount, assets, elements }: BlobBatch,
+  slots: readonly number[],
+  leftOut: readonly number[] = [],
+): Map<number, VaultEntry> {
+  const found = new Map<number, VaultEntry>();
+  for (const slot of slots) {
+    const vault = slot < vaultCount ? readElements(elements, slot, vaultCount) : null;
+    const entry = entryOf(vault, assets);
+    if (vault !== null && entry !== null && !leftOut.includes(vault.assetIndex)) found.set(slot, entry);
+  }
+  return found;
+}
+
+/** null for a void slot, and for a vault of an asset that the manifest lacks. */
+function entryOf(vault: ElementVault | null, assets: readonly AssetId[]): VaultEntry | null {
+  const asset = assets[vault?.assetIndex ?? assets.length];
+  if (vault === null || asset === undefined) return null;
+  const { chainId, assetType } = asset;
+  return { chainId, owner: ownerOf(vault), assetType, amount: vault.amount, blob: bytesToHex(vault.blob) };
 }
 
 /**

@@ -10,7 +10,7 @@ import {
   type VaultEntry,
   vaultBytesBound,
 } from "../../../core/protocol/batch-data.ts";
-import { decodeBatch, decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
+import { decodeBatch, decodeBatchData, decodeSlots, placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
@@ -46,6 +46,29 @@ const refusal = (data: string, options = {}) => {
 const standardOf = (chainId: bigint, assetType: Hex): Standard | null =>
   (file.assets.find((asset) => BigInt(asset.chainId) === chainId && asset.assetType === assetType)
     ?.standard as Standard) ?? null;
+
+/** What {@link decodeBatch} gives for these slots. */
+const picked = (entries: readonly (VaultEntry | null)[], slots: readonly number[]) =>
+  new Map(slots.flatMap((slot) => (entries[slot] ? [[slot, entries[slot]] as const] : [])));
+
+describe("single slots of batch data", () => {
+  it.each(file.vectors)("of $name are those of the whole batch", ({ data }) => {
+    const bytes = hexToBytes(data);
+    const { slots } = decodeBatch(bytes);
+    for (const slot of slots.keys()) expect(decodeSlots(bytes, [slot])).toEqual(picked(slots, [slot]));
+  });
+
+  it("are those of the whole batch, whatever lies between them", () => {
+    fc.assert(
+      fc.property(anySlots, fc.array(fc.nat(300)), fc.constantFrom("bytes", "gas"), (entries, wanted, least) => {
+        const slots = [...new Set(wanted)].sort((a, b) => a - b);
+        const data = encodeBatchData([...entries, VAULT], least);
+        expect(decodeSlots(data, slots)).toEqual(picked([...entries, VAULT], slots));
+        expect(decodeSlots(data, slots, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])).toEqual(new Map());
+      }),
+    );
+  });
+});
 
 describe("batch data vectors", () => {
   it.each(file.vectors)("$name", ({ data, vaultCount, content, batchRoot, encoder }) => {

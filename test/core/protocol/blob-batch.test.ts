@@ -8,6 +8,7 @@ import {
   blobBatchData,
   blobContent,
   blobSlots,
+  blobSlotsAt,
   blobsIn,
   decodeBlobBatch,
   encodeBlobBatch,
@@ -115,6 +116,9 @@ describe("a blob batch", () => {
         expect(head).toEqual({ vaultCount: batch.vaultCount, assets: batch.assets });
         expect(Buffer.compare(elements, batch.elements)).toBe(0);
         expect(decodeBlobBatch(data).slots).toEqual(made);
+        const odd = [...made.keys(), made.length].filter((slot) => slot % 2 === 1);
+        const entries = odd.flatMap((slot) => (made[slot] ? [[slot, made[slot]] as const] : []));
+        expect(blobSlotsAt(batch, odd)).toEqual(new Map(entries));
       }),
       { numRuns: 100 },
     );
