@@ -89,6 +89,7 @@ export class Archive extends ArchiveReads {
   async close(): Promise<void> {
     await this.#lastTurn.catch(() => {});
     await this.#ownKzg?.close();
+    await this.transfers.close();
     await this.store.close();
   }
 

@@ -8,10 +8,10 @@ import {
   type TransferSession,
   transferFault,
   transferredVault,
-  transferSigner,
 } from "../protocol/transfer-rules.ts";
 import { type Transfer, transfersDigest } from "../protocol/transfers.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
+import { SignerThread } from "../signers/signer-thread.ts";
 import type { Database } from "../store/ports.ts";
 import type { DerivedBatch } from "./derive.ts";
 import { approvedKey, ownerKey, sessionKey, TEXT, transferableKey, transferKey, vaultIdOf, within } from "./keys.ts";
@@ -104,10 +104,15 @@ interface Verdicts {
 export class TransferIndex {
   readonly #batches: Batches;
   readonly #assets: KnownAssets;
+  readonly #signers = new SignerThread();
 
   constructor(batches: Batches, assets: KnownAssets) {
     this.#batches = batches;
     this.#assets = assets;
+  }
+
+  close(): Promise<void> {
+    return this.#signers.close();
   }
 
   /**
@@ -153,9 +158,12 @@ export class TransferIndex {
     const { found: vaults, waiting } = await this.#vaults(ids, commit);
     const outputs = Map.groupBy(transferOutputs(groups, commit.batchNumber), ({ transfer }) => transfer);
     const judged: JudgedRecord[] = [];
-    for (const { transfers, deadline, signature } of groups) {
-      const digest = transfersDigest(this.#batches.settlement, { transfers, deadline });
-      const signer = await transferSigner(digest, signature);
+    const digests = groups.map((group) => transfersDigest(this.#batches.settlement, group));
+    const signers = await Promise.all(
+      groups.map(({ signature }, i) => this.#signers.recover(digests[i] as Hash, signature)),
+    );
+    for (const [i, { transfers, deadline }] of groups.entries()) {
+      const [digest, signer] = [digests[i] as Hash, signers[i] as Address | null];
       for (const transfer of transfers) {
         if (waiting.has(transfer.vaultId)) continue;
         const vault = vaults.get(transfer.vaultId) ?? null;
