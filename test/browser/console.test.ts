@@ -9,7 +9,10 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Role } from "../../core/index.ts";
+import { until } from "../../scripts/demo/until.ts";
+import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
+import { answer, createClient, mint, transfer } from "../../server/client/index.ts";
 import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true };
@@ -20,12 +23,24 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   let sandbox: Sandbox;
   let browser: Browser;
   let axe: string;
+  /** Swords of the first user, minted early so that they are final by the time that a test transfers them. */
+  let swords: readonly string[];
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-console-"));
     axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
+    const assetId = sandbox.description.assets.find(({ symbol }) => symbol === "SWRD")?.assetId ?? "";
+    const one = { assetId, amount: "1", dataAvailabilityMode: "zk-rollup" } as const;
+    const mints = ["700001", "700002"].map((tokenId) => ({ ...one, tokenId }));
+    const { vaults } = await mint(ownClient(), { users: [{ userId: USERS[0].userId, mints }] });
+    swords = vaults.map(({ vaultId }) => vaultId);
   });
+
+  function ownClient() {
+    const { api, apiKey } = sandbox.description;
+    return createClient({ baseUrl: api, apiKey });
+  }
 
   afterAll(async () => {
     await browser?.close();
@@ -277,6 +292,32 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     expect(await page.locator("main script, main [onerror]").count()).toBe(0);
     // A browser names the token without metadata in its console.
     expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
+  test("a viewer sees which tickets are redeemed, who gets a vault, and which assets are transferable", async () => {
+    const [{ owner: signer }, { owner: friend }] = USERS;
+    const client = ownClient();
+    const [ticket = "", gift = ""] = swords;
+    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: gift } } }));
+    await until("the mints are final", read, ({ status }) => status === "finalized");
+    await transfer(client, {
+      transfers: [
+        { vaultId: ticket, redeem: true },
+        { vaultId: gift, to: friend.address },
+      ],
+      signer,
+    });
+    const { page, problems } = await signedIn("viewer");
+    await open(page, "Transfers");
+    const cell = page.getByRole("row").filter({ hasText: ticket });
+    await cell.locator("div").filter({ hasText: ticket }).getByText("redeemed", { exact: true }).waitFor();
+    await cell.locator("div").filter({ hasText: gift }).getByTitle(friend.address.toLowerCase()).waitFor();
+    expect(await faults(page)).toEqual([]);
+    await open(page, "Assets");
+    await page.getByRole("columnheader", { name: "Transferable" }).waitFor();
+    const sword = page.getByRole("row").filter({ hasText: "SWRD" }).getByRole("cell");
+    await expect.poll(() => sword.nth(5).innerText()).toBe("yes");
+    expect(problems).toEqual([]);
   });
 
   test("the operator sees the way to L1 and its gas, and looks into an application that it creates and suspends", async () => {

@@ -263,6 +263,7 @@ export function Assets({ session }: { session: MemberSession }) {
     ["Contract", ({ contractAddress }) => <Id of={contractAddress} />],
     ["Minted units", ({ minted, supplyCap }) => (supplyCap === null ? minted : `${minted} of ${supplyCap}`), "number"],
     ["Can be minted", ({ mintingAvailable, unavailableReason }) => (mintingAvailable ? "yes" : unavailableReason)],
+    ["Transferable", ({ transferable }) => (transferable === null ? "not known yet" : transferable ? "yes" : "no")],
     ["Enabled", (asset) => (asset.enabled ? "yes" : "no")],
     [
       "Actions",

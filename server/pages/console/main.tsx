@@ -9,6 +9,7 @@ import { Applications, Operating } from "./operator.tsx";
 import { Failure, Title } from "./parts.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
+import { Transfers } from "./transfers.tsx";
 import { Webhooks } from "./webhooks.tsx";
 
 /** What every page is given. */
@@ -32,6 +33,7 @@ const OF_APPLICATION: readonly Entry[] = [
   ["drops", "Drops", ({ session }) => <Drops session={session} />],
   ["transactions", "Transactions", () => <Transactions />],
   ["vaults", "Vaults", () => <Vaults />],
+  ["transfers", "Transfers", () => <Transfers />],
   ["withdrawals", "Withdrawals", () => <Withdrawals />],
   ["webhooks", "Webhooks", () => <Webhooks />, "webhooks"],
 ];
