@@ -60,6 +60,7 @@ contract TransferHandler is Settlement {
     mapping(address owner => mapping(address key => Session)) private _known;
     mapping(address owner => mapping(bytes32 digest => uint256)) private _approved;
     bytes private _pending;
+    bool private _probing;
 
     uint256 public moves;
     uint256 public bySession;
@@ -204,6 +205,7 @@ contract TransferHandler is Settlement {
     /// @dev Of each vault and each owner: the contract pays exactly the one whom the ledger names. The calls are undone.
     function checkEverybody() external {
         if (msg.sender != _test) return;
+        _probing = true;
         uint256 begin = _ids.length > MAX_IDS ? _ids.length - MAX_IDS : 0;
         for (uint256 i = begin; i < _ids.length; ++i) {
             uint64 id = _ids[i];
@@ -220,11 +222,12 @@ contract TransferHandler is Settlement {
                 }
             }
         }
+        _probing = false;
     }
 
-    /// @notice Reverts with the answer, so that nothing of the call remains.
+    /// @notice Reverts with the answer, so that nothing of the call remains. The runner can call it too, from any address.
     function probe(uint64 id, address caller, uint64 quantity) external {
-        if (msg.sender != address(this)) return;
+        if (!_probing) return;
         bool paid = _withdraw(id, caller, quantity, true);
         assembly ("memory-safe") {
             mstore(0x00, paid)
