@@ -10,8 +10,8 @@ const RECORD_BYTES = 28;
 const AMOUNT_BYTES = 8;
 
 /**
- * Upper bounds of a commit's gas, a third above what docs/gas.md measures. A word of L1's spent vaults covers 256
- * neighbours; its first vault pays for it, as if it were new.
+ * Upper bounds of a commit's gas, which test/contracts/transfer-gas.test.ts compares with L1. A word of L1's spent vaults
+ * covers 256 neighbours; its first vault pays for it, as if it were new.
  */
 const COMMIT_GAS = 300_000;
 const GROUP_GAS = 4_000;
@@ -28,6 +28,11 @@ export class BatchLoad {
 
   constructor(limits: Limits) {
     this.#limits = limits;
+  }
+
+  /** Upper bound of the commit's gas. */
+  get gas(): number {
+    return this.#gas;
   }
 
   /** Takes a list if it still fits. */
