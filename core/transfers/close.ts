@@ -11,7 +11,7 @@ import { type TransferListRecord, transferIdRecord } from "../store/records.ts";
 import { chunkKey, endOf, PREFIX, transferListKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns } from "../store/vault-chunk.ts";
 import { decodeTransferList, outputsOf, putTransferList, slotCount } from "../vaults/transfer-lists.ts";
-import { placeOf, readVaults } from "../vaults/vaults.ts";
+import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { putActivity, readActivity } from "../vaults/withdrawals.ts";
 import { BatchLoad } from "./bounds.ts";
 import { failWaiting } from "./fail.ts";
@@ -55,7 +55,7 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const load = new BatchLoad(ledger.limits);
   const commitAt = BigInt(Math.floor(ledger.journalClock.now() / 1000)) + MIN_LEFT;
   for (const list of await waitingLists(ledger)) {
-    if (!isKnown(ledger, list)) {
+    if (!list.transfers.every(({ vaultId }) => hasSlot(ledger, placeOf(vaultId)))) {
       await failWaiting(ledger, group, list, "L1's history lacks a vault of the transfers.");
       continue;
     }
@@ -85,14 +85,6 @@ async function waitingLists(ledger: Ledger): Promise<TransferListRecord[]> {
     ids.push(decodeRecord(transferIdRecord, id, "A waiting transfer"));
   const records = await ledger.store.getMany(ids.map(transferListKey));
   return records.map((record, i) => decodeTransferList(record, ids[i] as string));
-}
-
-/** Whether this store still has the vaults of a list: it may have adopted another history meanwhile. */
-function isKnown(ledger: Ledger, { transfers }: TransferListRecord): boolean {
-  return transfers.every(({ vaultId }) => {
-    const { mode, batchNumber, slot } = placeOf(vaultId);
-    return slot < (ledger.batches[mode].latest(batchNumber)?.vaultCount ?? 0);
-  });
 }
 
 /** A deep reorganisation may have taken a vault's batch back. The list waits until it is final again. */

@@ -4,7 +4,14 @@ import { packVaultId } from "../protocol/vault.ts";
 import type { TransferListRecord } from "../store/records.ts";
 import { activityKey } from "../store/store-keys.ts";
 import { statusOfTransfer } from "../vaults/transactions.ts";
-import { makerOf, outputsOf, placeIn, readTransferList, type TransferOutput } from "../vaults/transfer-lists.ts";
+import {
+  amountsOf,
+  makerOf,
+  outputsOf,
+  placeIn,
+  readTransferList,
+  type TransferOutput,
+} from "../vaults/transfer-lists.ts";
 import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
 
 /** One vault that a transfer made, or a waiting one will make. */
@@ -19,7 +26,7 @@ export interface HistoryStep {
   readonly isChange: boolean;
   /** Null before the batch is sealed, and for a redemption. */
   readonly newVaultId: VaultId | null;
-  /** Units of the new vault, or burnt; null before the batch is sealed. */
+  /** Units of the new vault, or burnt. Null while unknown: the batch settles how much is left of a vault. */
   readonly amount: bigint | null;
   /** Milliseconds since 1970, of the request. */
   readonly createdAt: number;
@@ -52,7 +59,8 @@ async function stepOf(ledger: Ledger, list: TransferListRecord, output: Transfer
   const { vaultId, to } = transfer;
   const from = (await readVault(ledger, placeOf(vaultId))).owner;
   const place = placeIn(list, position);
-  const made = place === null ? null : await readVault(ledger, place);
+  const made = place === null ? [] : [await readVault(ledger, place)];
+  const [amount = null] = await amountsOf(ledger, [output], made);
   return {
     transferId: list.transferId,
     status: statusOfTransfer(ledger, list, output),
@@ -61,8 +69,7 @@ async function stepOf(ledger: Ledger, list: TransferListRecord, output: Transfer
     to: isChange ? from : to,
     isChange,
     newVaultId: place === null || holderIndex === null ? null : packVaultId(place),
-    // The store keeps no amount for a redemption: it burns what the owner has not withdrawn.
-    amount: holderIndex === null && transfer.amount > 0n ? transfer.amount : (made?.amount ?? null),
+    amount,
     createdAt: list.createdAt,
   };
 }

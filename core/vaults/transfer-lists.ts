@@ -1,3 +1,4 @@
+import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -38,6 +39,29 @@ export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">):
     const payee = { position: position++, transfer, isChange: false, holderIndex: transfer.payeeIndex };
     if (transfer.amount === 0n) return [payee];
     return [payee, { position: position++, transfer, isChange: true, holderIndex: transfer.userIndex }];
+  });
+}
+
+/**
+ * Units that each output gives, keeps or burns; null while unknown.
+ *
+ * @param made - the vault of each output; empty before the batch is sealed
+ */
+export async function amountsOf(
+  ledger: Ledger,
+  outputs: readonly TransferOutput[],
+  made: readonly StoredVault[],
+): Promise<(bigint | null)[]> {
+  // A burnt slot holds nothing. The vault that was spent says what left it.
+  const burnt =
+    made.length === 0 ? [] : outputs.filter((one) => one.holderIndex === null && one.transfer.amount === 0n);
+  const activities = await ledger.store.getMany(burnt.map(({ transfer }) => activityKey(transfer.vaultId)));
+  const left = new Map(burnt.map((output, i) => [output, decodeActivity(activities[i]).transferred]));
+  return outputs.map((output, i) => {
+    const { transfer, isChange, holderIndex } = output;
+    if (transfer.fault !== null) return made[i]?.amount ?? 0n;
+    const asked = isChange || transfer.amount === 0n ? null : transfer.amount;
+    return holderIndex === null ? (left.get(output) ?? asked) : (made[i]?.amount ?? asked);
   });
 }
 

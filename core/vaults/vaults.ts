@@ -59,6 +59,11 @@ export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace)
   return batch;
 }
 
+/** Whether the store has a slot. It may have adopted another history since it told of the slot. */
+export function hasSlot(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): boolean {
+  return slot < (ledger.batches[mode].latest(batchNumber)?.vaultCount ?? 0);
+}
+
 /** The batch of a stored record. The store can be a moment ahead of the readers' view. */
 export function batchOfRecord(
   ledger: Ledger,

@@ -104,7 +104,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     access: "read",
     summary: "Transfers of the application, newest first",
     description:
-      "A page can be shorter than `limit` even if there is a next one. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
+      "A page can be shorter than `limit` even if there is a next one: it examines a bounded number of transfers. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
     query: transferQuery,
     success: { status: 200, description: "One page.", schemas: [transferPage] },
     errors: ["cursor_invalid"],

@@ -10,6 +10,7 @@ import {
   outDecimal,
   outHash,
   outTime,
+  outUnits,
   outUuid,
   page,
   pageOf,
@@ -94,17 +95,25 @@ export const transferPreparation = responseComponent(
   }),
 );
 
+const burntOrGiven = outDecimal.nullable().meta({
+  description: "Units of the new vault, or burnt. null while unknown: the batch settles how much is left of a vault.",
+});
+
 const transferred = z.strictObject({
   transactionId: z.string(),
   vaultId: outDecimal.meta({ description: "The vault that is spent." }),
+  assetId: outUuid,
+  tokenId: outDecimal.nullable().meta({ description: "null for ERC-20." }),
   userId: outUuid.meta({ description: "The user who gives." }),
+  from: outAddress.meta({ description: "The address of the user who gives." }),
   to: outAddress.nullable().meta({ description: "The receiver; the zero address redeems. null for change." }),
   toUserId: outUuid.nullable().meta({ description: "The user of the new vault; null for a redemption." }),
   isChange: z.boolean().meta({ description: "Whether it is what the giver keeps of a split vault." }),
   newVaultId: outDecimal.nullable().meta({
     description: "null before the batch is sealed, and for a redemption. It is certain once the status is `settled`.",
   }),
-  amount: outDecimal.nullable().meta({ description: "Units of the new vault; null before the batch is sealed." }),
+  amount: burntOrGiven,
+  ...outUnits,
   hops: z.int().meta({
     description: `Transfers since the mint, this one included. A vault can be transferred ${MAX_TRANSFER_HOPS} times.`,
   }),
@@ -114,7 +123,8 @@ const transferred = z.strictObject({
 const listFields = {
   transferId: outUuid,
   status: z.enum(STATUSES).meta({
-    description: "A receiver can rely on a transfer that is `finalized`. Before that the word of the operator is all.",
+    description:
+      "A receiver can rely on a transfer that is `finalized` and has no `failure` in `transfers`. Before that the word of the operator is all.",
   }),
   digest: outHash,
   deadline: outDecimal,
@@ -140,7 +150,7 @@ export const ownersTransferList = responseComponent(
 
 export const transferPage = responseComponent("TransferPage", pageOf(transferList));
 
-export const transferQuery = z.strictObject({ ...createdBetween, ...page });
+export const transferQuery = z.strictObject({ status: z.enum(STATUSES).optional(), ...createdBetween, ...page });
 
 const step = z.strictObject({
   status: z.enum(STATUSES),
@@ -149,7 +159,7 @@ const step = z.strictObject({
   to: outAddress.meta({ description: "The receiver; the zero address redeems. Of change it is the giver." }),
   isChange: z.boolean(),
   newVaultId: outDecimal.nullable().meta({ description: "null before the batch is sealed, and for a redemption." }),
-  amount: outDecimal.nullable().meta({ description: "Units of the new vault, or burnt; null before it is sealed." }),
+  amount: burntOrGiven,
   createdAt: outTime,
 });
 

@@ -70,6 +70,15 @@ describe("transfers", () => {
     expect(body.status).toBe("batched");
     expect((await world.send("GET", `/api/v1/vaults/${sword.newVaultId}`)).body.ownerAddress).toBe(friend);
     expect((await world.send("GET", "/api/v1/transfers")).body.data).toEqual([body]);
+    expect((await world.send("GET", "/api/v1/transfers?status=batched")).body.data).toEqual([body]);
+    expect((await world.send("GET", "/api/v1/transfers?status=failed")).body.data).toEqual([]);
+    expect(refusal(await world.send("GET", "/api/v1/transfers?status=redeemed")).code).toBe("validation_failed");
+    const common = { from: owner.address.toLowerCase(), quantum: expect.any(String), decimals: expect.any(Number) };
+    expect(body.transfers).toMatchObject([
+      { ...common, assetId: world.erc721.assetId, tokenId: expect.any(String), amount: "1" },
+      { ...common, assetId: world.erc20.assetId, tokenId: null, amount: "4" },
+      { ...common, assetId: world.erc20.assetId, tokenId: null, amount: "6" },
+    ]);
     expect((await world.send("GET", "/api/v1/transfers", { key: world.otherKey })).body.data).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
 import { zeroAddress } from "viem";
 import { describe, expect, it } from "vitest";
-import type { Transaction, TransactionFilter } from "../../../core/index.ts";
+import { STATUSES, type Transaction, type TransactionFilter, type TransferFilter } from "../../../core/index.ts";
+import { MAX_GROUP_TRANSFERS } from "../../../core/protocol/index.ts";
 import { all, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
 
@@ -85,6 +86,82 @@ describe("lists with transfers", () => {
       await check({ vaultId }, (one) => one.vaultId === vaultId || maker.includes(one.transactionId));
     }
     expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("of signed lists miss none of a status or a time, newest first, on pages of any length", async () => {
+    const { engine, tenant } = await busy();
+    const { applicationId } = tenant;
+    const list = (filter: TransferFilter) => all(engine.transfers.list(applicationId, filter));
+    const every = await list({});
+    expect(every.map(({ status }) => status)).toEqual(["accepted", "failed", "failed", "batched", "finalized"]);
+    for (const limit of [1, 2, 100]) {
+      expect(await list({ limit })).toEqual(every);
+      for (const status of STATUSES)
+        expect(await list({ status, limit }), status).toEqual(every.filter((one) => one.status === status));
+    }
+    const [newest, , third, , oldest] = every.map(({ createdAt }) => createdAt) as [number, ...number[]];
+    expect(await list({ createdAfter: oldest ?? 0, createdBefore: newest, limit: 1 })).toEqual(every.slice(1, 4));
+    expect(await list({ createdAfter: (third ?? 0) - 1, createdBefore: (third ?? 0) + 1 })).toEqual([every[2]]);
+    expect(await list({ createdAfter: newest })).toEqual([]);
+    const wrong = (await engine.transfers.list(applicationId, { limit: 1 })).nextCursor ?? "";
+    await expect(list({ cursor: wrong, status: "failed" })).rejects.toThrow(
+      expect.objectContaining({ code: "cursor_invalid" }),
+    );
+  });
+
+  it("of signed lists name the giver, the token, and what is given, kept and burnt", async () => {
+    const world = await transferable();
+    const { engine, tenant, assets, units, token, items } = world;
+    const transfers = [
+      { vaultId: units, amount: 30n, to: zeroAddress },
+      { vaultId: items, amount: 0n, to: zeroAddress },
+      { vaultId: token, amount: 0n, to: friend },
+    ];
+    const { transferId } = await engine.transfers.request(tenant.principal, await signedTransfers(world, transfers));
+    const read = async () => {
+      const { transfers: shown } = await engine.transfers.get(tenant.applicationId, transferId);
+      return shown.map(({ assetId, tokenId, from, amount }) => [assetId, tokenId, from, amount]);
+    };
+    const [{ erc20, erc721, erc1155 }, from] = [assets, OWNERS[0].address.toLowerCase()];
+    const shown = (amounts: readonly (bigint | null)[]) => [
+      [erc20, null, from, amounts[0]],
+      [erc20, null, from, amounts[1]],
+      [erc1155, 5n, from, amounts[2]],
+      [erc721, 1n, from, amounts[3]],
+    ];
+    expect(await read()).toEqual(shown([30n, null, null, null]));
+    await engine.operator.sealTransfers();
+    expect(await read()).toEqual(shown([30n, 70n, 7n, 1n]));
+    const { after } = await engine.transfers.history(items);
+    expect(after).toMatchObject([{ to: zeroAddress, amount: 7n }]);
+  });
+
+  it("of signed lists show the largest first, and look at few of those that they do not show", async () => {
+    const world = await transferable();
+    const { engine, tenant, assets } = world;
+    const size = MAX_GROUP_TRANSFERS;
+    const vaultIds: bigint[] = [];
+    for (let i = 0; i < 6; i++) {
+      const mints = Array.from({ length: size }, (_, at) => mintOf(assets.erc721, 10_000 + i * size + at));
+      const { transactions } = await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+      vaultIds.push(...transactions.map(({ vaultId }) => vaultId));
+    }
+    await engine.operator.seal("validium");
+    await commitAll(engine, "validium", 1);
+    for (let i = 0; i < 6; i++) {
+      const transfers = vaultIds
+        .slice(i * size, (i + 1) * size)
+        .map((vaultId) => ({ vaultId, amount: 0n, to: friend }));
+      await engine.transfers.request(tenant.principal, await signedTransfers(world, transfers));
+    }
+    const { applicationId } = tenant;
+    const first = await engine.transfers.list(applicationId);
+    expect(first).toMatchObject({ data: [{ transfers: { length: size } }], hasMore: true });
+    expect(await all(engine.transfers.list(applicationId))).toHaveLength(6);
+    const none = await engine.transfers.list(applicationId, { status: "failed" });
+    expect(none).toMatchObject({ data: [], hasMore: true });
+    const rest = await engine.transfers.list(applicationId, { status: "failed", cursor: none.nextCursor ?? "" });
+    expect(rest).toMatchObject({ data: [], hasMore: false });
   });
 
   it("find an ERC-721 token where it is now", async () => {

@@ -58,7 +58,7 @@ describe("transfers", () => {
     await engine.operator.sealTransfers();
     const { transfers } = await engine.transfers.get(tenant.applicationId, transferId);
     expect(transfers.map(({ newVaultId, amount }) => [newVaultId === null, amount])).toEqual([
-      [true, 0n],
+      [true, 2n],
       [false, 5n],
     ]);
     expect(await refusal(engine.vaults.get(tenant.applicationId, 1n << 63n))).toMatchObject({

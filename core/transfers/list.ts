@@ -1,0 +1,180 @@
+import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
+import { readUsers } from "../ledger/users.ts";
+import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { packVaultId } from "../protocol/vault.ts";
+import { readEntry } from "../store/journal.ts";
+import type { TransferListRecord } from "../store/records.ts";
+import { requestByKey, transfersOf } from "../store/store-keys.ts";
+import { requestsIn } from "../vaults/requests.ts";
+import { narrow } from "../vaults/transaction-range.ts";
+import {
+  amountsOf,
+  failureOfFault,
+  outputsOf,
+  placeIn,
+  readTransferList,
+  slotCount,
+} from "../vaults/transfer-lists.ts";
+import { hasSlot, placeOf, readVaults, statusOf } from "../vaults/vaults.ts";
+
+/** Most work of one page, which has at least one list: a scan of 10,000 mints costs about the same. */
+const MOST_WORK = 10_000;
+/** Of a list: its two reads, each of its slots in them, and each slot that is shown with its vault and users. */
+const WORK = { list: 20, slot: 2, shown: 20 };
+
+/** An application's lists of transfers, newest first. */
+export function listTransfers(context: EngineContext, applicationId: Uuid, filter: TransferFilter): List<TransferList> {
+  return listOf(context, "transfers", applicationId, filter, (start) =>
+    pageOf(context.ledger, applicationId, filter, start),
+  );
+}
+
+async function pageOf(
+  ledger: Ledger,
+  applicationId: Uuid,
+  { status, createdAfter, createdBefore }: TransferFilter,
+  { after, limit }: PageStart,
+): Promise<PageEntries<TransferList>> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const index = transfersOf(applicationIndex);
+  const [part] = (await narrow(ledger, applicationId, { createdAfter, createdBefore }, "transfer")) ?? [];
+  const { from, to } = part?.within ?? { from: 0, to: 0 };
+  const range = { from, to: Math.min(to, after ?? to), ascending: false };
+  const found: TransferListRecord[] = [];
+  let work = 0;
+  let last = 0;
+  let next: number | null = null;
+  const requests = requestsIn(ledger.store, (at) => requestByKey(index, at), range);
+  for await (const sequence of range.from < range.to ? requests : []) {
+    if (found.length === limit || work >= MOST_WORK) {
+      next = last;
+      break;
+    }
+    const { entry } = await readEntry(ledger.store, sequence);
+    if (entry.kind !== "transfersRequested") throw new MintmarkError("store_corrupt", "An index record is damaged.");
+    const list = await readTransferList(ledger, entry.transferId);
+    // The newest list before the range comes too, because a request can reach beyond its first sequence.
+    if (list.firstSequence < from) break;
+    const isWanted = status === undefined || status === statusOfList(ledger, list);
+    if (isWanted) found.push(list);
+    last = list.firstSequence;
+    work += WORK.list + slotCount(list.transfers) * (isWanted ? WORK.slot + WORK.shown : WORK.slot);
+  }
+  return { data: await Promise.all(found.map((list) => transferListView(ledger, list))), next };
+}
+
+/** The status of a list: that of its batch, once it has one. */
+function statusOfList(ledger: Ledger, list: TransferListRecord): Status {
+  const first = placeIn(list, 0);
+  if (first !== null) return statusOf(ledger, first);
+  return list.status === "failed" ? "failed" : "accepted";
+}
+
+/** A list as its application sees it. */
+export async function transferListView(ledger: Ledger, list: TransferListRecord): Promise<TransferList> {
+  const { applicationIndex, transferId, digest, deadline, failure, batchNumber, createdAt, updatedAt } = list;
+  const outputs = outputsOf(list);
+  const indices = [
+    ...new Set(outputs.flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat())),
+  ];
+  const users = await readUsers(ledger, applicationIndex, indices);
+  const userOf = new Map(indices.map((index, i) => [index, users[i]]));
+  // Both have the token. A vault that is spent can be gone, after a reorganisation deeper than finality.
+  const places = outputs.map(({ position, transfer }) => placeIn(list, position) ?? placeOf(transfer.vaultId));
+  const vaults = places.every((place) => hasSlot(ledger, place)) ? await readVaults(ledger, places) : [];
+  const made = batchNumber === null ? [] : vaults.map(({ vault }) => vault);
+  const amounts = await amountsOf(ledger, outputs, made);
+  const batch = batchNumber === null ? undefined : ledger.batches["zk-rollup"].get(batchNumber);
+  return {
+    transferId,
+    status: statusOfList(ledger, list),
+    digest,
+    deadline,
+    transfers: outputs.map(({ position, transfer, isChange, holderIndex }) => {
+      const place = placeIn(list, position);
+      const asset = ledger.assetAt(transfer.assetIndex);
+      const blob = vaults[position]?.vault.blob;
+      const giver = userOf.get(transfer.userIndex);
+      return {
+        transactionId: `${transferId}.${position}`,
+        vaultId: transfer.vaultId,
+        assetId: asset.assetId,
+        tokenId: blob === undefined ? null : tokenIdOf(asset.standard, asset.blobScheme, blob),
+        userId: giver?.userId ?? "",
+        from: giver?.ownerAddress as Address,
+        to: isChange ? null : transfer.to,
+        toUserId: holderIndex === null ? null : (userOf.get(holderIndex)?.userId ?? ""),
+        isChange,
+        newVaultId: place === null || holderIndex === null ? null : packVaultId(place),
+        amount: amounts[position] ?? null,
+        quantum: asset.quantum,
+        decimals: asset.decimals,
+        hops: transfer.hops,
+        failure: transfer.fault === null ? list.failure : failureOfFault(transfer),
+      };
+    }),
+    l1TxHash: batch?.l1TxHash ?? null,
+    l1BlockNumber: batch?.l1BlockNumber ?? null,
+    failure,
+    createdAt,
+    updatedAt,
+  };
+}
+
+/** Filter of a list of transfers. */
+export interface TransferFilter extends PageOptions {
+  readonly status?: Status | undefined;
+  /** Milliseconds since 1970 of the request, exclusive. */
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
+}
+
+/** Transfers under one signature. They share everything but their vaults. */
+export interface TransferList {
+  readonly transferId: Uuid;
+  readonly status: Status;
+  /** Of the signed message. */
+  readonly digest: Hash;
+  /** Seconds since 1970. */
+  readonly deadline: bigint;
+  /** In the signed order; a split has two entries, the second of which is the change. */
+  readonly transfers: readonly TransferredVault[];
+  readonly l1TxHash: Hash | null;
+  readonly l1BlockNumber: bigint | null;
+  readonly failure: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** One vault that a transfer makes. */
+export interface TransferredVault {
+  readonly transactionId: string;
+  /** The vault that is spent. */
+  readonly vaultId: VaultId;
+  readonly assetId: Uuid;
+  /** Null for ERC-20, and for a vault that L1's history lacks. */
+  readonly tokenId: bigint | null;
+  /** The user who gives, and its address. */
+  readonly userId: Uuid;
+  readonly from: Address;
+  /** The receiver; the zero address redeems. Null for change. */
+  readonly to: Address | null;
+  /** The user of the new vault; null for a redemption. */
+  readonly toUserId: Uuid | null;
+  readonly isChange: boolean;
+  /** Null before the batch is sealed, and for a redemption. Until L1 has committed the batch, the id can change. */
+  readonly newVaultId: VaultId | null;
+  /** Units of the new vault, or burnt. Null while unknown: the batch settles how much is left of a vault. */
+  readonly amount: bigint | null;
+  /** Base units of the token in one unit. */
+  readonly quantum: bigint;
+  readonly decimals: number;
+  /** Transfers since the mint, this one included; at most 8. */
+  readonly hops: number;
+  /** Why the transfer moves nothing: the list has failed, or L1 does not count its record. Null while it may. */
+  readonly failure: string | null;
+}
