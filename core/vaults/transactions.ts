@@ -255,7 +255,7 @@ export function listWithdrawals(
 }
 
 /**
- * Mints and withdrawals of an application, one by one, with their statuses.
+ * Mints, withdrawals and transfers of an application, one by one, with their statuses.
  *
  * @example
  * const { data } = await engine.transactions.list(applicationId, { status: "failed", limit: 20 });

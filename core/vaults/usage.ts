@@ -11,7 +11,7 @@ const MOST_PERIODS = 100;
 export interface Usage {
   /** Entries that its keys have minted. */
   readonly mints: bigint;
-  /** Mints and withdrawals. */
+  /** Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a split. */
   readonly transactions: number;
   readonly keys: readonly KeyUsage[];
   /** In order, without a gap; the last ends when the time asked for does. */
@@ -27,7 +27,7 @@ export interface KeyUsage {
   readonly revokedAt: number | null;
 }
 
-/** Mints and withdrawals that were accepted from `since` to before `until`, ms since 1970. */
+/** Transactions that were accepted from `since` to before `until`, ms since 1970. */
 export interface UsagePeriod {
   readonly since: number;
   readonly until: number;

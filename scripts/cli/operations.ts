@@ -17,7 +17,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   batches: "batches of mints: seal, commit to L1, list",
   export: "data and proofs for checks and exits",
   vaults: "vaults of owners: list, show, prove",
-  transactions: "mints and withdrawals, with their status",
+  transactions: "mints, withdrawals and transfers, with their status",
   withdrawals: "withdrawals to L1",
 };
 

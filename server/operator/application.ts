@@ -60,7 +60,7 @@ export const APPLICATION_OPERATIONS = {
     run: async (engine, { vaultId }) => proofToWire(await engine.proofs.vault(vaultId)),
   }),
   "transactions.list": operation({
-    summary: "list an application's mints and withdrawals, newest first; all their fields with --json",
+    summary: "list an application's mints, withdrawals and transfers, newest first; all their fields with --json",
     examples: [APPLICATION, `${APPLICATION} --type mint --status settled`],
     input: ofApplication.extend(transactionQuery.shape),
     columns: ["transactionId", "type", "status", "userId", "vaultId", "amount", "l1TxHash", "failure"],

@@ -5,7 +5,10 @@ export const usage = responseComponent(
   "Usage",
   z.strictObject({
     mints: outDecimal.meta({ description: "Entries that the application's keys have minted." }),
-    transactions: z.int().meta({ description: "Mints and withdrawals of the application." }),
+    transactions: z.int().meta({
+      description:
+        "Mints, withdrawals and transfers. Each transferred vault counts, and so does the change of a split.",
+    }),
     keys: z.array(
       z.strictObject({
         keyId: z.string(),

@@ -251,7 +251,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await expect.poll(() => received.length).toBeGreaterThan(before);
     receiver.close();
     for (const [name, text] of [
-      ["Overview", "Mints and withdrawals a day"],
+      ["Overview", "Transactions a day"],
       ["Vaults", "424242"],
     ] as const) {
       await open(page, name);

@@ -5,6 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
@@ -16,6 +17,7 @@ import { eventually } from "../eventually.ts";
 import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 import { type Received, Receiver } from "./receiver.ts";
 import { listen } from "./sse.ts";
+import { transferWorld } from "./transfers-fixture.ts";
 
 const QUICK = {
   reach: "public-and-loopback",
@@ -85,6 +87,28 @@ describe("deliveries", () => {
       "5 asset.enabled",
       "7 asset.enabled",
     ]);
+  });
+
+  test("tell the issuer of a redeemed ticket, with its user, while no batch has it yet", async () => {
+    const guest = privateKeyToAccount(generatePrivateKey());
+    const made = await transferWorld(guest, { webhooks: QUICK });
+    ({ world } = made);
+    await listen(world.app);
+    const { secret } = await create({ types: ["transfer.redeemed"] });
+    const { ticket: vaultId } = await made.final();
+    const transfers = [{ vaultId, redeem: true }];
+    const { body: prepared } = await world.send("POST", "/api/v1/transfers/prepare", { body: { transfers } });
+    const signature = await guest.signTypedData(prepared.typedData);
+    const { path, body } = prepared.submit;
+    const { body: taken } = await world.send("POST", path, { body: { ...body, signature } });
+    const [delivery] = await receiver.has(1);
+    if (delivery === undefined) throw new Error("nothing was received");
+    const { transferId } = taken;
+    expect(Receiver.verify(secret, delivery)).toMatchObject({
+      type: "transfer.redeemed",
+      data: { transferId, userId: made.userId, vaultId, amount: "0" },
+    });
+    expect((await world.send("GET", `/api/v1/transfers/${transferId}`)).body.status).toBe("accepted");
   });
 
   test("are signed with both secrets after a rotation", async () => {

@@ -53,7 +53,7 @@ export function Overview() {
             <div class="cards">
               {[
                 ["Mints", mints],
-                ["Mints and withdrawals", transactions.toLocaleString()],
+                ["Transactions", transactions.toLocaleString()],
                 ["Keys and members in use", String(keys.filter(({ revokedAt }) => revokedAt === null).length)],
               ].map(([name, figure]) => (
                 <section class="card" key={name}>
@@ -64,7 +64,7 @@ export function Overview() {
             </div>
             <h2>The last 30 days</h2>
             <Chart
-              label="Mints and withdrawals a day"
+              label="Transactions a day"
               points={periods.map(({ since, transactions: value }) => ({ at: Date.parse(since) / 1000, value }))}
             />
           </>
