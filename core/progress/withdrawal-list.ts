@@ -98,7 +98,11 @@ export async function requestWithdrawalList(
           if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
           const activity = decodeActivity(group.resolve(activityKey(each.vaultId), activities[i]));
           return (
-            fault ?? faultOf(() => requireAcceptable(ledger, caller, each, vault, activity)) ?? { vault, activity }
+            fault ??
+            faultOf(() => {
+              requireListable(ledger, each.vaultId);
+              requireAcceptable(ledger, caller, each, vault, activity);
+            }) ?? { vault, activity }
           );
         });
         if (checked.every(isOutcome)) return checked;
@@ -144,16 +148,36 @@ export function requireAcceptable(
   activity: ActivityRecord,
 ): void {
   requireReady(ledger, listed.vaultId, vault);
-  if (batchAt(ledger, placeOf(listed.vaultId)).transfers) throw new MintmarkError("validation_failed", ALONE);
   // A concurrent change may have made it unacceptable since the first check.
   requireNotVoid(ledger.voids, placeOf(listed.vaultId), "latest");
   requireBalance(vault, activity, listed.withdrawnBefore, listed.quantity);
-  if ("owner" in caller && listed.quantity < vault.amount - activity.withdrawn) {
+  requireWhole(caller, vault.amount - activity.withdrawn, listed.quantity);
+}
+
+/** Throws when an owner takes less than what is left of its vault. */
+export function requireWhole(caller: WithdrawalCaller, left: bigint, quantity: bigint): void {
+  if ("owner" in caller && quantity < left) {
     throw new MintmarkError("amount_out_of_range", "An owner withdraws all that is left of a vault.");
   }
 }
 
-const ALONE = "A transfer made this vault. Sign one withdrawal for it, or withdraw it with its exit kit.";
+/** Whether a transfer made the vault: L1 takes no list for it. */
+function isTransferred(ledger: Ledger, vaultId: VaultId): boolean {
+  return batchAt(ledger, placeOf(vaultId)).transfers;
+}
+
+/** Whether it is one vault, which a transfer made, so that its owner signs a single `Withdrawal`. */
+export function isAlone(ledger: Ledger, vaults: readonly Pick<ListedVault, "vaultId">[]): boolean {
+  const first = Array.isArray(vaults) && vaults.length === 1 ? vaults[0] : undefined;
+  return first !== undefined && isTransferred(ledger, first.vaultId);
+}
+
+/** Throws for a vault that is in no list. */
+export function requireListable(ledger: Ledger, vaultId: VaultId): void {
+  if (!isTransferred(ledger, vaultId)) return;
+  const detail = "A transfer made this vault. Ask for it alone and sign one withdrawal, or use its exit kit.";
+  throw new MintmarkError("validation_failed", detail);
+}
 
 export function faultOf(check: () => unknown): MintmarkError | null {
   try {
@@ -195,7 +219,7 @@ export async function ownVaults(
   });
 }
 
-function ownedBy(ledger: Ledger, caller: WithdrawalCaller): (vault: StoredVault) => boolean {
+export function ownedBy(ledger: Ledger, caller: WithdrawalCaller): (vault: StoredVault) => boolean {
   if ("owner" in caller) {
     const owner = requireAddress("owner", caller.owner);
     return (vault) => vault.owner === owner;

@@ -11,9 +11,11 @@ import { requireDeadline } from "./withdrawal-acceptance.ts";
 import {
   commonTo,
   faultOf,
+  isAlone,
   ownVaults,
   requireAcceptable,
   requireEachOnce,
+  requireListable,
   type WithdrawalCaller,
 } from "./withdrawal-list.ts";
 
@@ -40,6 +42,8 @@ export interface PreparedWithdrawals {
   readonly recipient: Address;
   /** Seconds since 1970. */
   readonly deadline: bigint;
+  /** Whether L1 takes no list for the vault, because a transfer made it: the owner signs a single `Withdrawal`. */
+  readonly isAlone: boolean;
   /** The vaults that are left out, with the reason. */
   readonly refused: readonly { readonly vaultId: VaultId; readonly error: MintmarkError }[];
 }
@@ -70,6 +74,7 @@ export async function prepareWithdrawals(
       if (left === 0n) throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn.");
       const listed = { vaultId, withdrawnBefore: activity.withdrawn, quantity: quantity ?? left };
       if (listed.quantity < 1n) throw new MintmarkError("amount_out_of_range");
+      if (asked.length > 1) requireListable(ledger, vaultId);
       requireAcceptable(ledger, caller, listed, vault, activity);
       vaults.push(listed);
     });
@@ -78,5 +83,6 @@ export async function prepareWithdrawals(
   const [first] = refused;
   if (vaults.length === 0 && first !== undefined) throw first.error;
   const recipient = preparation.recipient === undefined ? owner : requireAddress("recipient", preparation.recipient);
-  return { owner, portal: portalOf(ledger, chainId), vaults, recipient, deadline, refused };
+  const portal = portalOf(ledger, chainId);
+  return { owner, portal, vaults, recipient, deadline, isAlone: isAlone(ledger, vaults), refused };
 }

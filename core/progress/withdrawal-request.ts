@@ -5,6 +5,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import type { Address, Hex, Principal, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { MAX_AMOUNT } from "../model.ts";
+import type { ListedVault } from "../ports.ts";
 import { MAX_UINT64 } from "../protocol/bounds.ts";
 import { withdrawalDigest } from "../protocol/typed-data.ts";
 import { requireNotVoid } from "../sealing/void-runs.ts";
@@ -26,9 +27,12 @@ import {
   signatureOf,
 } from "./withdrawal-acceptance.ts";
 import {
+  isAlone,
   type ListedWithdrawal,
+  ownedBy,
   ownVaults,
   requestWithdrawalList,
+  requireWhole,
   type WithdrawalCaller,
   type WithdrawalListRequest,
 } from "./withdrawal-list.ts";
@@ -43,13 +47,13 @@ const MAX_TOTALS = 1_000;
  */
 async function requestWithdrawal(
   ledger: Ledger,
-  principal: Principal,
+  caller: WithdrawalCaller,
   request: WithdrawalRequest,
   signal?: AbortSignal,
-): Promise<Withdrawal> {
-  const { vault, portal, ...asked } = await readRequest(ledger, principal, request);
+): Promise<Accepted> {
+  const { vault, portal, ...asked } = await readRequest(ledger, caller, request);
   const earlier = await earlierWithdrawal(ledger, portal, asked);
-  if (earlier !== undefined) return withdrawalView(ledger, earlier);
+  if (earlier !== undefined) return { withdrawal: await withdrawalView(ledger, earlier), repeated: true };
   requireDeadline(ledger, asked.deadline);
   requireReady(ledger, asked.vaultId, vault);
   const key = activityKey(asked.vaultId);
@@ -63,13 +67,14 @@ async function requestWithdrawal(
       weight: 1,
       keys: () => [key, authorization],
       apply(group, [onDisk, taken]) {
-        requireKey(ledger, principal);
+        if (!("owner" in caller)) requireKey(ledger, caller);
         // The same request arrived twice at once, or the owner signed anew with another signature.
         const earlierId = group.resolve(authorization, taken);
         if (earlierId !== undefined) return decodeRecord(withdrawalIdRecord, earlierId, "An authorization");
         ledger.requirePromising();
         const activity = decodeActivity(group.resolve(key, onDisk));
         requireBalance(vault, activity, withdrawnBefore, asked.quantity);
+        requireWhole(caller, vault.amount - withdrawnBefore, asked.quantity);
         // A concurrent change may have made it unacceptable since the first check.
         requireNotVoid(ledger.voids, placeOf(asked.vaultId), "latest");
         const accepted = acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
@@ -79,8 +84,27 @@ async function requestWithdrawal(
     },
     signal,
   );
-  const record = typeof accepted === "string" ? await readWithdrawal(ledger, accepted) : accepted;
-  return withdrawalView(ledger, record);
+  const repeated = typeof accepted === "string";
+  const record = repeated ? await readWithdrawal(ledger, accepted) : accepted;
+  return { withdrawal: await withdrawalView(ledger, record), repeated };
+}
+
+interface Accepted {
+  readonly withdrawal: Withdrawal;
+  /** Whether an earlier request with the same signed message was accepted. */
+  readonly repeated: boolean;
+}
+
+/** A list of the one vault that a transfer made: its owner signs a single withdrawal, since L1 takes no list for it. */
+async function requestAlone(
+  ledger: Ledger,
+  caller: WithdrawalCaller,
+  { vaults, ...signed }: WithdrawalListRequest,
+  signal?: AbortSignal,
+): Promise<readonly ListedWithdrawal[]> {
+  const [{ vaultId, quantity }] = vaults as readonly [ListedVault];
+  const accepted = await requestWithdrawal(ledger, caller, { ...signed, vaultId, quantity }, signal);
+  return [{ vaultId, ...accepted, error: null }];
 }
 
 async function readWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<WithdrawalRecord> {
@@ -116,7 +140,7 @@ async function earlierWithdrawal(
 }
 
 /** Reads what a request claims. {@link requireReady} decides whether it is acceptable now. */
-async function readRequest(ledger: Ledger, principal: Principal, request: WithdrawalRequest) {
+async function readRequest(ledger: Ledger, caller: WithdrawalCaller, request: WithdrawalRequest) {
   const { vaultId, quantity, deadline } = request;
   for (const [name, value] of Object.entries({ vaultId, quantity, deadline })) {
     if (typeof value !== "bigint") throw new MintmarkError("validation_failed", `${name} must be a bigint`);
@@ -125,9 +149,9 @@ async function readRequest(ledger: Ledger, principal: Principal, request: Withdr
   if (deadline > MAX_UINT64) throw new MintmarkError("validation_failed", "deadline must be below 2^64");
   const signature = signatureOf(request);
   const place = placeOf(vaultId);
-  const { applicationIndex } = ledger.application(principal.applicationId);
+  const isOwn = ownedBy(ledger, caller);
   const vault = await readVault(ledger, place);
-  if (vault.applicationIndex !== applicationIndex) throw new MintmarkError("vault_not_found");
+  if (!isOwn(vault)) throw new MintmarkError("vault_not_found");
   const { chainId } = ledger.assetAt(vault.assetIndex);
   // The owner signs for the contract that pays on the token's chain. The message is worthless elsewhere.
   const portal = portalOf(ledger, chainId);
@@ -154,11 +178,13 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
   return {
     async request(principal, request, wait) {
       requireScope(principal, "withdraw");
-      return requestWithdrawal(context.ledger, principal, request, wait?.signal);
+      return (await requestWithdrawal(context.ledger, principal, request, wait?.signal)).withdrawal;
     },
     async requestList(caller, request, wait) {
       if (!("owner" in caller)) requireScope(caller, "withdraw");
-      return requestWithdrawalList(context.ledger, caller, request, wait?.signal);
+      const alone = "owner" in caller && isAlone(context.ledger, request.vaults);
+      const take = alone ? requestAlone : requestWithdrawalList;
+      return take(context.ledger, caller, request, wait?.signal);
     },
     prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
     async newestOf(owner, vaultIds) {
@@ -205,7 +231,8 @@ export interface Withdrawals {
   /**
    * The same for many vaults of one owner by one signature. Each vault is accepted or refused by itself, in the order
    * of the list; a list that is wrong as a whole rejects. The same signed list again resolves with the same
-   * withdrawals, and tries the vaults again that were refused before.
+   * withdrawals, and tries the vaults again that were refused before. A vault that a transfer made is in no list: an
+   * owner gives it alone, with the signature of a single `Withdrawal`, and a refusal of it rejects.
    */
   requestList(
     caller: WithdrawalCaller,

@@ -36,7 +36,8 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     path: "/owner/v1/withdrawals/prepare",
     tag: "Owners",
     summary: "What the signed-in owner signs to withdraw its vaults",
-    description: "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application.",
+    description:
+      "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application. Ask for a vault that a transfer made alone: its answer is a single `Withdrawal`.",
     body: ownersPreparationBody,
     cost: (body) => countVaults({ vaults: (body as { vaultIds?: unknown } | null)?.vaultIds }),
     example: { vaultIds: ["9223372036854775808", "9223372036854775809"] },
@@ -64,7 +65,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     tag: "Owners",
     summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
     description:
-      "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application.",
+      "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application. For a vault that a transfer made, alone, the signature is over a single `Withdrawal`.",
     body: withdrawalListBody,
     cost: countVaults,
     example: {
@@ -73,7 +74,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       signature: `0x${"00".repeat(65)}`,
     },
     success: { status: 202, description: "The result for each vault.", schemas: [ownersListReply] },
-    errors: [...LIST_ERRORS, "l1_not_compared", "signature_invalid", "l1_failed", "owner_relay_off"],
+    errors: [...LIST_ERRORS, ...VAULT_ERRORS, "l1_not_compared", "signature_invalid", "l1_failed", "owner_relay_off"],
     async handle({ service: { engine, ownerRelay }, owner, body, reply }) {
       reply.header("cache-control", "no-store");
       const newest = await engine.withdrawals.newestOf(

@@ -10,22 +10,24 @@ import { decimal } from "./wire.ts";
  * @param paths - the routes that take a single withdrawal, if there is one, and a list
  */
 export function preparationToWire(
-  { owner, portal, vaults, recipient, deadline, refused }: PreparedWithdrawals,
+  { owner, portal, vaults, recipient, deadline, isAlone, refused }: PreparedWithdrawals,
   paths: { readonly one: string | null; readonly list: string },
   nextCursor: string | null = null,
 ) {
   const [first] = vaults;
-  const isSingle = paths.one !== null && vaults.length === 1 && first !== undefined;
+  const isSingle = (isAlone || paths.one !== null) && vaults.length === 1 && first !== undefined;
   const typed = isSingle
     ? withdrawalTypedData(portal, { ...first, recipient, deadline })
     : withdrawalListTypedData(portal, { vaults, recipient, deadline });
   const typedData = typedDataToWire(typed);
   const { message } = typedData;
-  const { withdrawnBefore: _, ...single } = message;
+  const { withdrawnBefore, ...single } = message;
+  const { vaultId, quantity, ...rest } = single;
+  const list = isSingle ? { vaults: [{ vaultId, withdrawnBefore, quantity }], ...rest } : message;
   return {
     ownerAddress: owner,
     typedData,
-    submit: isSingle ? { path: paths.one, body: single } : { path: paths.list, body: message },
+    submit: isSingle && paths.one !== null ? { path: paths.one, body: single } : { path: paths.list, body: list },
     refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({
       vaultId: decimal(vaultId),
       error: { code, detail },

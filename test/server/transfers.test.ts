@@ -197,6 +197,75 @@ describe("an owner who signs in", () => {
     expect((await few.send("POST", prepared.submit.path, request)).body).toEqual(first.body);
     expect(refusal(await ask(two))).toMatchObject({ status: 429, code: "rate_limited" });
   });
+
+  test("withdraws a vault that a transfer made, alone and whole, and nobody else does", async () => {
+    const { world: few, final: more, commit } = await transferWorld(owner, { ownerRelayVaults: 2 });
+    await using _ = few;
+    const holder = privateKeyToAccount(generatePrivateKey());
+    const { units } = await more();
+    const gift = [{ vaultId: units, amount: "4", to: holder.address.toLowerCase() }];
+    const { body: given } = await few.send("POST", "/api/v1/transfers/prepare", { body: { transfers: gift } });
+    const consent = await owner.signTypedData(given.typedData);
+    const { body: taken } = await few.send("POST", given.submit.path, {
+      body: { ...given.submit.body, signature: consent },
+    });
+    await few.engine.operator.sealTransfers();
+    await commit("zk-rollup");
+    const { body: transfer } = await few.send("GET", `/api/v1/transfers/${taken.transferId}`);
+    const [made, change] = transfer.transfers.map(({ newVaultId }: { newVaultId: string }) => newVaultId);
+    const { ticket: minted } = await more();
+    const session = await signedIn(few, holder);
+    const ask = (vaultIds: readonly string[], options: SendOptions) =>
+      few.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds } });
+    const giver = await signedIn(few, owner);
+    expect(refusal(await ask([made], giver)).code).toBe("vault_not_found");
+    expect(refusal(await ask([change], session)).code).toBe("vault_not_found");
+    // Among other vaults it is left out, with what to do.
+    const mixed = (await ask([minted, change], giver)).body;
+    expect(mixed.typedData.message.vaults.map(({ vaultId }: { vaultId: string }) => vaultId)).toEqual([minted]);
+    expect(mixed.refused).toEqual([
+      { vaultId: change, error: { code: "validation_failed", detail: expect.stringContaining("alone") } },
+    ]);
+    const { body: prepared } = await ask([made], session);
+    expect(prepared.typedData).toMatchObject({
+      primaryType: "Withdrawal",
+      message: { vaultId: made, quantity: "4", withdrawnBefore: "0", recipient: holder.address.toLowerCase() },
+    });
+    const send = async (body: object, by = holder, options: SendOptions = session, message = {}) => {
+      const typedData = { ...prepared.typedData, message: { ...prepared.typedData.message, ...message } };
+      const signature = await by.signTypedData(typedData);
+      return few.send("POST", prepared.submit.path, { ...options, body: { ...body, signature } });
+    };
+    const { body: whole } = prepared.submit;
+    expect(refusal(await send(whole, owner)).code).toBe("signature_invalid");
+    expect(refusal(await send(whole, holder, giver)).code).toBe("vault_not_found");
+    const part = { ...whole, vaults: [{ ...whole.vaults[0], quantity: "3" }] };
+    expect(refusal(await send(part, holder, session, { quantity: "3" })).code).toBe("amount_out_of_range");
+    const accepted = await send(whole);
+    expect(accepted.status).toBe(202);
+    expect(accepted.body.vaults).toMatchObject([{ vaultId: made, withdrawal: { quantity: "4" }, error: null }]);
+    expect(accepted.body.vaults[0].withdrawal).not.toHaveProperty("userId");
+    // Refused and repeated requests cost nothing of the day's two vaults.
+    expect((await send(whole)).body).toEqual(accepted.body);
+    const wanted = await ask([made, change], session);
+    expect(refusal(wanted).code).toBe("rate_limited");
+    const newest = await few.send("GET", `/owner/v1/withdrawals?vaultId=${made}`, session);
+    expect(newest.body.vaults[0].withdrawal).toEqual(accepted.body.vaults[0].withdrawal);
+  });
+
+  test("has an application withdraw what a transfer made by the same preparation", async () => {
+    const { units } = await final();
+    await submitted(await prepare([{ vaultId: units, amount: "4", to: owner.address }]));
+    await world.engine.operator.sealTransfers();
+    await made.commit("zk-rollup");
+    const { body: history } = await world.send("GET", `/api/v1/vaults/${units}/history`);
+    const vaults = history.after.map(({ newVaultId }: { newVaultId: string }) => ({ vaultId: newVaultId }));
+    const path = "/api/v1/withdrawals/prepare";
+    expect(refusal(await world.send("POST", path, { body: { vaults } })).code).toBe("validation_failed");
+    const alone = await world.send("POST", path, { body: { vaults: vaults.slice(0, 1) } });
+    expect(alone.body.submit.path).toBe("/api/v1/withdrawals");
+    expect((await submitted(alone)).body).toMatchObject({ ...vaults[0], status: "accepted", quantity: "4" });
+  });
 });
 
 describe("a session key", () => {

@@ -37,6 +37,7 @@ export function ownVaults(session: SignedIn) {
   const named = tokenColumn();
   const relayed = relayVaults();
   const transfers = new OwnTransfers(session.address);
+  const isMade = (vaultId: bigint) => transfers.made(vaultId);
   const given: Given = new Map();
   const receiver = el("input", {
     ...{ type: "text", "aria-label": "Receiver's address", placeholder: "0x…" },
@@ -47,7 +48,7 @@ export function ownVaults(session: SignedIn) {
       ? []
       : [button("Give to this address", () => ask(receiver.value.trim())), button("Redeem", () => ask(null))];
   const actions = [
-    ...(relayed === 0 ? [] : [button("Withdraw by the operator", () => run(byRelay))]),
+    ...(relayed === 0 ? [] : [button("Withdraw by the operator", () => run((...by) => byRelay(...by, isMade)))]),
     button("Withdraw by my own transaction", () => run(byOwnTransaction)),
     ...giving,
   ] as HTMLButtonElement[];
@@ -87,7 +88,7 @@ export function ownVaults(session: SignedIn) {
     outcome.replaceChildren(question(chosen, to as Hex | null, sign, () => outcome.replaceChildren()));
   }
 
-  async function run(withdraw: typeof byRelay): Promise<void> {
+  async function run(withdraw: typeof byOwnTransaction): Promise<void> {
     busy = true;
     const chosen = selected();
     tell();

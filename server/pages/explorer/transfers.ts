@@ -115,6 +115,7 @@ export class OwnTransfers {
   readonly #owner: string;
   /** By vault that is taken: to whom it went, and the vault of the change. */
   readonly #taken = new Map<bigint, { readonly to: string; readonly change: bigint | null }>();
+  readonly #made = new Set<bigint>();
 
   constructor(owner: string) {
     this.#owner = owner;
@@ -126,10 +127,16 @@ export class OwnTransfers {
     return taken === undefined ? null : fateOf(taken.to);
   }
 
+  /** Whether a transfer made the vault. */
+  made(vaultId: bigint): boolean {
+    return this.#made.has(vaultId);
+  }
+
   /** Reads a sealed batch of transfers. Returns the vaults that the owner got from others. */
   async read({ batchId, batchNumber }: Batch): Promise<VaultContent[]> {
     const outputs = transferOutputs(decodeTransferData(await readBatchData(batchId)), batchNumber);
     for (const { part, outId, transfer } of outputs) {
+      this.#made.add(outId);
       const change = part === TransferPart.change ? outId : null;
       this.#taken.set(transfer.vaultId, { to: transfer.to, change });
     }

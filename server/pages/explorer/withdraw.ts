@@ -19,11 +19,14 @@ interface Preparation {
   readonly typedData: {
     readonly domain: { readonly chainId: number };
     readonly message: {
-      readonly vaults: readonly { readonly vaultId: string }[];
+      /** Of a list. */
+      readonly vaults?: readonly { readonly vaultId: string }[];
+      /** Of a single withdrawal. */
+      readonly vaultId?: string;
       readonly recipient: string;
-      readonly deadline: string;
     };
   };
+  readonly submit: { readonly body: object };
   readonly refused: readonly Refused[];
 }
 
@@ -36,26 +39,33 @@ interface Refused {
 const MOST = 256;
 
 /**
- * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults.
+ * Withdraws by the operator's relay: one signature for each chain, and for each list of vaults. L1 takes no list for
+ * vaults that transfers made, so each of them has its own signature.
  *
  * @returns what was refused, as sentences
  */
-export async function byRelay(session: SignedIn, vaults: readonly VaultContent[], change: Change): Promise<string[]> {
+export async function byRelay(
+  session: SignedIn,
+  vaults: readonly VaultContent[],
+  change: Change,
+  isTransferred: (vaultId: bigint) => boolean,
+): Promise<string[]> {
   const refused: Refused[] = [];
   const most = Math.min(MOST, relayVaults());
-  for (const group of Map.groupBy(vaults, ({ chainId }) => chainId).values()) {
+  const key = ({ vaultId, chainId }: VaultContent) => (isTransferred(vaultId) ? `vault ${vaultId}` : `${chainId}`);
+  for (const group of Map.groupBy(vaults, key).values()) {
     for (let first = 0; first < group.length; first += most) {
-      const ids = group.slice(first, first + most).map(({ vaultId }) => String(vaultId));
+      const part = group.slice(first, first + most);
+      const ids = part.map(({ vaultId }) => String(vaultId));
       const prepared = await postAsOwner<Preparation>(session, "/owner/v1/withdrawals/prepare", {
         vaultIds: ids,
       });
-      requireAsked(prepared, session, ids);
-      const { typedData } = prepared;
+      requireAsked(prepared, session, part);
+      const { typedData, submit } = prepared;
       await switchChain(session.provider, BigInt(typedData.domain.chainId));
       const params = [session.address, JSON.stringify(typedData)];
       const signature = await session.provider.request({ method: "eth_signTypedData_v4", params });
-      // What was signed is what is sent.
-      const list = { ...typedData.message, signature };
+      const list = { ...submit.body, signature };
       const reply = await postAsOwner<{ readonly vaults: readonly Refused[] }>(session, "/owner/v1/withdrawals", list);
       for (const { vaultId, error } of reply.vaults) if (error === null) change(BigInt(vaultId), "accepted", "waiting");
       refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));
@@ -65,9 +75,10 @@ export async function byRelay(session: SignedIn, vaults: readonly VaultContent[]
 }
 
 /** The server prepares the message, so the page checks that it says what the owner asked for. */
-function requireAsked({ typedData: { message } }: Preparation, { address }: SignedIn, ids: readonly string[]): void {
-  const foreign = message.vaults.find(({ vaultId }) => !ids.includes(vaultId));
-  if (message.recipient === address && foreign === undefined) return;
+function requireAsked({ typedData: { message } }: Preparation, { address }: SignedIn, asked: readonly VaultContent[]) {
+  const signed = message.vaults ?? [message];
+  const isAsked = signed.every((one) => asked.some(({ vaultId }) => String(vaultId) === one.vaultId));
+  if (message.recipient === address && isAsked) return;
   throw new Error("The server prepared another withdrawal than the one you asked for. Do not sign it.");
 }
 
