@@ -48,7 +48,7 @@ const MAX_TOTALS = 1_000;
 async function requestWithdrawal(
   ledger: Ledger,
   caller: WithdrawalCaller,
-  request: WithdrawalRequest,
+  request: WithdrawalRequest & { readonly withdrawnBefore?: bigint },
   signal?: AbortSignal,
 ): Promise<Accepted> {
   const { vault, portal, ...asked } = await readRequest(ledger, caller, request);
@@ -58,7 +58,7 @@ async function requestWithdrawal(
   requireReady(ledger, asked.vaultId, vault);
   const key = activityKey(asked.vaultId);
   const [stored] = await ledger.store.getMany([key]);
-  const withdrawnBefore = decodeActivity(stored).withdrawn;
+  const { withdrawnBefore = decodeActivity(stored).withdrawn } = request;
   const digest = withdrawalDigest(portal, { ...asked, withdrawnBefore });
   await requireSignature(ledger, portal.chainId, vault.owner, digest, asked.signature, signal);
   const authorization = authorizationKey(digest);
@@ -102,9 +102,9 @@ async function requestAlone(
   { vaults, ...signed }: WithdrawalListRequest,
   signal?: AbortSignal,
 ): Promise<readonly ListedWithdrawal[]> {
-  const [{ vaultId, quantity }] = vaults as readonly [ListedVault];
-  const accepted = await requestWithdrawal(ledger, caller, { ...signed, vaultId, quantity }, signal);
-  return [{ vaultId, ...accepted, error: null }];
+  const [listed] = vaults as readonly [ListedVault];
+  const accepted = await requestWithdrawal(ledger, caller, { ...signed, ...listed }, signal);
+  return [{ vaultId: listed.vaultId, ...accepted, error: null }];
 }
 
 async function readWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<WithdrawalRecord> {

@@ -239,6 +239,10 @@ describe("an owner who signs in", () => {
     const { body: whole } = prepared.submit;
     expect(refusal(await send(whole, owner)).code).toBe("signature_invalid");
     expect(refusal(await send(whole, holder, giver)).code).toBe("vault_not_found");
+    // The list says what its owner signed, since the day's vaults are counted by it.
+    const later = { ...whole, vaults: [{ ...whole.vaults[0], withdrawnBefore: "1" }] };
+    expect(refusal(await send(later)).code).toBe("signature_invalid");
+    expect(refusal(await send(later, holder, session, { withdrawnBefore: "1" })).code).toBe("signature_invalid");
     const part = { ...whole, vaults: [{ ...whole.vaults[0], quantity: "3" }] };
     expect(refusal(await send(part, holder, session, { quantity: "3" })).code).toBe("amount_out_of_range");
     const accepted = await send(whole);

@@ -18,6 +18,7 @@ export interface Withdrawal {
 interface Preparation {
   readonly typedData: {
     readonly domain: { readonly chainId: number };
+    readonly primaryType: string;
     readonly message: {
       /** Of a list. */
       readonly vaults?: readonly { readonly vaultId: string }[];
@@ -75,10 +76,12 @@ export async function byRelay(
 }
 
 /** The server prepares the message, so the page checks that it says what the owner asked for. */
-function requireAsked({ typedData: { message } }: Preparation, { address }: SignedIn, asked: readonly VaultContent[]) {
+function requireAsked({ typedData }: Preparation, { address }: SignedIn, asked: readonly VaultContent[]): void {
+  const { primaryType, message } = typedData;
   const signed = message.vaults ?? [message];
   const isAsked = signed.every((one) => asked.some(({ vaultId }) => String(vaultId) === one.vaultId));
-  if (message.recipient === address && isAsked) return;
+  const isWithdrawal = primaryType === (message.vaults === undefined ? "Withdrawal" : "WithdrawalList");
+  if (isWithdrawal && message.recipient === address && isAsked) return;
   throw new Error("The server prepared another withdrawal than the one you asked for. Do not sign it.");
 }
 
