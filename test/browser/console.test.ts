@@ -309,10 +309,12 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     });
     const { page, problems } = await signedIn("viewer");
     await open(page, "Transfers");
-    const cell = page.getByRole("row").filter({ hasText: ticket });
-    await cell.locator("div").filter({ hasText: ticket }).getByText("redeemed", { exact: true }).waitFor();
-    await cell.locator("div").filter({ hasText: gift }).getByTitle(friend.address.toLowerCase()).waitFor();
+    const row = (vaultId: string) => page.getByRole("row").filter({ hasText: vaultId });
+    await row(ticket).filter({ hasText: "Swords 700001" }).getByText("redeemed", { exact: true }).waitFor();
+    for (const owner of [signer, friend]) await row(gift).getByTitle(owner.address.toLowerCase()).waitFor();
     expect(await faults(page)).toEqual([]);
+    await page.getByLabel("Status").selectOption("failed");
+    await page.getByText("None yet.").waitFor();
     await open(page, "Assets");
     await page.getByRole("columnheader", { name: "Transferable" }).waitFor();
     const sword = page.getByRole("row").filter({ hasText: "SWRD" }).getByRole("cell");

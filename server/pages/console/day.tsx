@@ -2,7 +2,21 @@ import { useState } from "preact/hooks";
 import type { Asset, MemberSession, Transaction, Usage, User, Vault, Withdrawal } from "../../client/index.ts";
 import { call, type Listed } from "./api.ts";
 import { Chart } from "./chart.tsx";
-import { Action, type Column, Field, Form, Id, List, Shown, Status, Title, textOf, useLoad, When } from "./parts.tsx";
+import {
+  Action,
+  type Column,
+  Field,
+  Form,
+  Id,
+  List,
+  Shown,
+  Status,
+  StatusChoice,
+  Title,
+  textOf,
+  useLoad,
+  When,
+} from "./parts.tsx";
 
 /** A list with every enabled asset for a form. */
 function useAssets() {
@@ -35,7 +49,11 @@ function ModeChoice() {
 }
 
 /** An amount of a token as its owner's wallet shows it. */
-function wholeTokens({ amount, quantum, decimals }: Pick<Transaction, "amount" | "quantum" | "decimals">): string {
+export function wholeTokens({
+  amount,
+  quantum,
+  decimals,
+}: Pick<Transaction, "amount" | "quantum" | "decimals">): string {
   if (decimals === 0) return amount;
   const digits = (BigInt(amount) * BigInt(quantum)).toString().padStart(decimals + 1, "0");
   const fraction = digits.slice(-decimals).replace(/0+$/, "");
@@ -80,7 +98,8 @@ const TRANSACTIONS: readonly Column<Transaction>[] = [
   ["When", ({ timestamps }) => <When at={timestamps.accepted ?? null} />],
   ["Type", ({ type }) => type],
   ["Status", ({ status }) => <Status of={status} />],
-  ["Amount", wholeTokens, "number"],
+  // A transfer of 0 is one of all that is left.
+  ["Amount", (one) => (one.type === "transfer" && one.amount === "0" ? "all" : wholeTokens(one)), "number"],
   ["User", ({ userId }) => <Id of={userId} />],
   ["Vault", ({ vaultId }) => vaultId],
   ["Reference", ({ reference }) => reference ?? "–"],
@@ -92,36 +111,9 @@ export function Transactions() {
   return (
     <>
       <Title>Transactions</Title>
-      <Choice label="Status" value={status} onChoose={setStatus} values={STATUSES} />
+      <StatusChoice value={status} onChoose={setStatus} />
       <List label="Transactions" path={`/api/v1/transactions${status && `?status=${status}`}`} columns={TRANSACTIONS} />
     </>
-  );
-}
-
-const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"];
-
-function Choice({
-  label,
-  value,
-  values,
-  onChoose,
-}: {
-  label: string;
-  value: string;
-  values: readonly string[];
-  onChoose: (value: string) => void;
-}) {
-  return (
-    <form class="fields">
-      <Field label={label}>
-        <select value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
-          <option value="">all</option>
-          {values.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </select>
-      </Field>
-    </form>
   );
 }
 

@@ -231,19 +231,22 @@ export function Table<T>({
 }
 
 /** A list of the API as a table that grows by pages. Its first page is looked at again every few seconds. */
-export function List<T>({
+export function List<T, R = T>({
   label,
   path,
   columns,
-  empty,
+  empty = "None yet.",
   version = 0,
+  rowsOf = (entries) => entries as readonly unknown[] as readonly R[],
 }: {
   label: string;
   path: string;
-  columns: readonly Column<T>[];
+  columns: readonly Column<R>[];
   empty?: string;
   /** Changed when the list must be read anew. */
   version?: number;
+  /** Default: a row for each entry. */
+  rowsOf?: (entries: readonly T[]) => readonly R[];
 }) {
   const [pages, setPages] = useState(1);
   const load = async () => {
@@ -264,7 +267,13 @@ export function List<T>({
     <Shown of={loaded}>
       {({ data, more }) => (
         <>
-          <Table label={label} columns={columns} entries={data} {...(empty && { empty })} />
+          <Table
+            label={label}
+            columns={columns}
+            entries={rowsOf(data)}
+            // A page can be empty although more follow: the work for one is bounded.
+            empty={more ? "None among the newest. Show more looks further back." : empty}
+          />
           {more && (
             <p>
               <button type="button" onClick={() => setPages(pages + 1)}>
@@ -287,6 +296,24 @@ export function When({ at }: { at: string | null }) {
 export function Id({ of }: { of: string | null }) {
   if (of === null) return <>–</>;
   return <code title={of}>{of.length > 18 ? `${of.slice(0, 8)}…${of.slice(-6)}` : of}</code>;
+}
+
+const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"];
+
+/** Filters a list by a status; empty for all. */
+export function StatusChoice({ value, onChoose }: { value: string; onChoose: (value: string) => void }) {
+  return (
+    <form class="fields">
+      <Field label="Status">
+        <select value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
+          <option value="">all</option>
+          {STATUSES.map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </Field>
+    </form>
+  );
 }
 
 export function Status({ of }: { of: string }) {
