@@ -18,12 +18,12 @@ if (process.argv.length > 2) {
   process.exit(process.argv[2] === "--help" ? 0 : 2);
 }
 
-const { status } = spawnSync("npx", ["vitest", "run", "--config", "scripts/coverage/vitest.config.ts", "--root", "."], {
-  cwd: ROOT,
-  stdio: "inherit",
-  env: { ...process.env, HARDHAT_COVERAGE: "true", HARDHAT_CONFIG: "scripts/coverage/hardhat.config.ts" },
+// The tests that run the product's own loops take the deployed code.
+run("npm", ["run", "build:contracts"]);
+run("npx", ["vitest", "run", "--config", "scripts/coverage/vitest.config.ts", "--root", "."], {
+  HARDHAT_COVERAGE: "true",
+  HARDHAT_CONFIG: "scripts/coverage/hardhat.config.ts",
 });
-if (status !== 0) process.exit(status ?? 1);
 
 const lcov = await readFile(`${ROOT}/coverage/lcov.info`, "utf8");
 judge("lines", sumOf("LH"), sumOf("LF"));
@@ -36,6 +36,12 @@ for (const { source, line, text, value, isHit } of branches) {
   if (!isHit) process.stdout.write(`never ${value}: ${source}:${line} ${text}\n`);
 }
 judge("branches", branches.filter(({ isHit }) => isHit).length, branches.length);
+
+function run(command: string, args: readonly string[], environment = {}): void {
+  const env = { ...process.env, ...environment };
+  const { status } = spawnSync(command, args, { cwd: ROOT, stdio: "inherit", env });
+  if (status !== 0) process.exit(status ?? 1);
+}
 
 function judge(what: string, covered: number, found: number): void {
   const percent = (100 * covered) / found;

@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ["test/contracts/**/*.test.ts", "test/mirror/**/*.test.ts"],
     // Instrumented code is larger than deployed code, and takes more gas.
-    exclude: ["test/contracts/code-size.test.ts", "test/contracts/commit-gas.test.ts"],
+    exclude: ["test/contracts/code-size.test.ts", "test/contracts/*-gas.test.ts"],
     globalSetup: "./scripts/coverage/run.ts",
     setupFiles: ["./scripts/coverage/file.ts"],
     reporters: [["default", { summary: false }]],
