@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
     const assetId = sandbox.description.assets.find(({ symbol }) => symbol === "SWRD")?.assetId ?? "";
     const one = { assetId, amount: "1", dataAvailabilityMode: "zk-rollup" } as const;
-    const mints = ["700001", "700002"].map((tokenId) => ({ ...one, tokenId }));
+    const mints = Array.from({ length: 12 }, (_, i) => ({ ...one, tokenId: String(700_001 + i) }));
     const { vaults } = await mint(ownClient(), { users: [{ userId: USERS[0].userId, mints }] });
     swords = vaults.map(({ vaultId }) => vaultId);
   });
@@ -297,13 +297,13 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   test("a viewer sees which tickets are redeemed, who gets a vault, and which assets are transferable", async () => {
     const [{ owner: signer }, { owner: friend }] = USERS;
     const client = ownClient();
-    const [ticket = "", gift = ""] = swords;
+    const [ticket = "", gift = "", ...more] = swords;
     const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: gift } } }));
     await until("the mints are final", read, ({ status }) => status === "finalized");
     await transfer(client, {
       transfers: [
         { vaultId: ticket, redeem: true },
-        { vaultId: gift, to: friend.address },
+        ...[gift, ...more].map((vaultId) => ({ vaultId, to: friend.address })),
       ],
       signer,
     });
@@ -312,6 +312,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const row = (vaultId: string) => page.getByRole("row").filter({ hasText: vaultId });
     await row(ticket).filter({ hasText: "Swords 700001" }).getByText("redeemed", { exact: true }).waitFor();
     for (const owner of [signer, friend]) await row(gift).getByTitle(owner.address.toLowerCase()).waitFor();
+    expect(await row(more.at(-1) ?? "").count()).toBe(0);
+    await page.getByRole("button", { name: "Show 2 more" }).click();
+    await row(more.at(-1) ?? "").waitFor();
     expect(await faults(page)).toEqual([]);
     await page.getByLabel("Status").selectOption("failed");
     await page.getByText("None yet.").waitFor();
