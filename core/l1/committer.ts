@@ -1,7 +1,7 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Kzg } from "../kzg/kzg.ts";
-import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex, type Mode } from "../model.ts";
+import { type Address, type Asset, type BlobScheme, batchIdOf, type Hash, type Hex, type Mode } from "../model.ts";
 import type {
   Consent,
   L1CommitOptions,
@@ -13,6 +13,7 @@ import type {
   SealedBatch,
 } from "../ports.ts";
 import { blobContent, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
+import type { SessionMessage } from "../protocol/transfers.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { packedAssets, packedConsents, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
@@ -20,6 +21,7 @@ import type { FeeOptions, L1Connection } from "./connection.ts";
 import { askL1, revertReason } from "./failure.ts";
 import { type Call, type ContractCall, GAS_PER_BYTE, toReceipt, ViemPortal } from "./portal.ts";
 import { CONSENT_GAS, STANDARD_VALUE } from "./reader.ts";
+import { sessionArguments } from "./sessions.ts";
 import { TransactionSender } from "./transactions.ts";
 
 /**
@@ -187,6 +189,16 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
   async voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt> {
     const args = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
     return toReceipt(await this.transact("voidDuplicate", args, options));
+  }
+
+  /** Lets a key transfer for an owner. With the owner's signature any account can send it, else only the owner's. */
+  async authorizeSession(session: SessionMessage, signature: Hex = "0x", options?: L1SendOptions): Promise<L1Receipt> {
+    return toReceipt(await this.transact("authorizeSession", sessionArguments(session, signature), options));
+  }
+
+  /** Ends the session of this account with a key, or makes sure that there never is one. */
+  async revokeSession(key: Address, options?: L1SendOptions): Promise<L1Receipt> {
+    return toReceipt(await this.transact("revokeSession", [key], options));
   }
 
   /**

@@ -58,6 +58,8 @@ type Writes =
   | "commitTransferBatch"
   | "withdraw"
   | "voidDuplicate"
+  | "authorizeSession"
+  | "revokeSession"
   | "registerAsset";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */

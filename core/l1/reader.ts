@@ -4,6 +4,7 @@ import {
   concat,
   decodeFunctionData,
   ExecutionRevertedError,
+  numberToHex,
   parseAbi,
   size,
   TransactionNotFoundError,
@@ -39,6 +40,7 @@ import type {
 } from "../ports.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { versionedHash } from "../protocol/kzg.ts";
+import type { TransferSession } from "../protocol/transfer-rules.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { MODE_VALUE, provenVaultArguments, SCHEME_VALUE, transferredArguments } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";
@@ -271,6 +273,20 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
         throw error;
       }),
     );
+  }
+
+  /** The session of an owner with a key, of zeros when there is none; null of a contract without transfers. */
+  session(owner: Address, key: Address): Promise<TransferSession | null> {
+    const read = { abi, address: this.settlement.contract, functionName: "session", args: [owner, key] } as const;
+    return askL1(`reading the session of ${owner} with ${key}`, async () => {
+      try {
+        const [authorizedAt, until, revokedAt, limit, assetType] = await this.connection.client.readContract(read);
+        return { authorizedAt, until, revokedAt, limit, assetType: numberToHex(assetType, { size: 32 }) };
+      } catch (error) {
+        if (saysNothing(error)) return null;
+        throw error;
+      }
+    });
   }
 
   issuers(assets: readonly AssetId[]): Promise<(AssetIssuer | null)[]> {

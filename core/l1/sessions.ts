@@ -9,9 +9,13 @@ import { stateCommitmentAbi as abi } from "./abi.ts";
  * @example
  * const data = sessionCalldata(session, await player.signTypedData(sessionTypedData(settlement, session)));
  */
-export function sessionCalldata({ owner, key, until, limit, assetType }: SessionMessage, signature: Hex = "0x"): Hex {
-  const args = [owner, key, until, limit, BigInt(assetType), signature] as const;
-  return encodeFunctionData({ abi, functionName: "authorizeSession", args });
+export function sessionCalldata(session: SessionMessage, signature: Hex = "0x"): Hex {
+  return encodeFunctionData({ abi, functionName: "authorizeSession", args: sessionArguments(session, signature) });
+}
+
+/** Arguments of `authorizeSession`. */
+export function sessionArguments({ owner, key, until, limit, assetType }: SessionMessage, signature: Hex) {
+  return [owner, key, until, limit, BigInt(assetType), signature] as const;
 }
 
 /**

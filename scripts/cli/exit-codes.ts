@@ -19,7 +19,13 @@ export class UsageError extends Error {
 
 const UNREACHABLE = new Set(["store_locked", "store_failed", "journal_unavailable", "engine_closed", "l1_failed"]);
 
+/** Whether a server gave no answer to a request over HTTP. */
+export function isUnanswered(error: unknown): error is TypeError {
+  return error instanceof TypeError && error.message === "fetch failed";
+}
+
 export function exitCodeOf(error: unknown): number {
+  if (isUnanswered(error)) return EXIT.unreachable;
   if (error instanceof UsageError || error instanceof ConfigError) return EXIT.usage;
   if (!(error instanceof MintmarkError)) return EXIT.refused;
   if (error.code === "validation_failed") return EXIT.usage;

@@ -9,6 +9,7 @@ import { addLocal } from "../commands/local.ts";
 import { addMembers } from "../commands/members.ts";
 import { addRebuild } from "../commands/rebuild.ts";
 import { addServer } from "../commands/server.ts";
+import { addSession } from "../commands/session.ts";
 import { addStore } from "../commands/store.ts";
 import { addTransfer } from "../commands/transfer.ts";
 import { addCompletion } from "./completion.ts";
@@ -35,6 +36,7 @@ const GROUPS = [
   addDrop,
   addClaimLinks,
   addTransfer,
+  addSession,
   addRebuild,
   addExitKit,
   addExit,

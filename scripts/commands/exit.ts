@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/settings/process-settings.ts";
+import { addressOf, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, leaf } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { processAccount } from "../cli/secret.ts";
@@ -37,8 +37,8 @@ export function addExit(program: Command): void {
     ],
     exitSettings,
     async ({ MINTMARK_RPC_URL: rpcUrl }, { args: kits, options: given, progress, signal }) => {
-      const quantity = given.quantity === undefined ? {} : { quantity: unitsOf(given.quantity) };
-      const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient) };
+      const quantity = given.quantity === undefined ? {} : { quantity: unitsOf(given.quantity, "--quantity") };
+      const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient, "--recipient") };
       const search = given.fromBlock === undefined ? {} : { fromBlock: blockOf(given.fromBlock) };
       const { account } = await processAccount("OWNER");
       const isJson = given.json === true;
@@ -99,20 +99,7 @@ function decimals(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? value.toString() : value;
 }
 
-function unitsOf(text: unknown): bigint {
-  if (typeof text !== "string" || !/^[1-9]\d{0,18}$/.test(text))
-    throw new UsageError("--quantity: give a whole number of units");
-  return BigInt(text);
-}
-
 function blockOf(text: unknown): bigint {
   if (typeof text !== "string" || !/^\d{1,18}$/.test(text)) throw new UsageError("--from-block: give a block's number");
   return BigInt(text);
-}
-
-function addressOf(text: unknown): `0x${string}` {
-  if (typeof text !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(text))
-    throw new UsageError("--recipient: give an address");
-  if (!checksumHolds(text)) throw new UsageError(`--recipient: ${CHECKSUM_WRONG}`);
-  return text.toLowerCase() as `0x${string}`;
 }

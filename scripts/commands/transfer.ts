@@ -1,13 +1,15 @@
 import type { Command } from "commander";
 import type { LocalAccount } from "viem";
-import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { answer, createClient, type OwnersTransfer, transfer, type VaultTransfer } from "../../server/client/index.ts";
+import { addressOf, secondsOf } from "../cli/arguments.ts";
 import { acting, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { processAccount, setting } from "../cli/secret.ts";
 
 const VAULT = "9223372036854775808";
 const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+
+const TO = "give an address. To burn a vault, use `mintmark redeem`";
 
 type Receiver = { readonly to: `0x${string}` } | { readonly redeem: true };
 
@@ -22,7 +24,7 @@ export function addTransfer(program: Command): void {
       `transfer ${VAULT} --to ${FRIEND} --session`,
     ],
   ).requiredOption("--to <address>", "the receiver, for ever: nobody can take a transfer back");
-  signing(give, ({ to }) => ({ to: addressOf(to) }));
+  signing(give, ({ to }) => ({ to: addressOf(to, "--to", TO) }));
   const redeem = leaf(program, "redeem <vaults...>", "redeem vaults, such as tickets: it burns them for ever", [
     `redeem ${VAULT} --url https://mint.example < owner.key`,
     `redeem ${VAULT} --amount 3 --wait`,
@@ -34,6 +36,7 @@ function signing(command: Command, receiverOf: (options: Options) => Receiver): 
   command
     .option("--amount <units>", "of one ERC-20 or ERC-1155 vault; default all that is left")
     .option("--session", "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)")
+    .option("--deadline <time>", "when it fails if L1 has not got it, such as 12h; default 1d, with --session 2h")
     .option("--wait", "wait until the transfer is final on L1, where the receiver can rely on it")
     .option("--url <url>", "the server's address (MINTMARK_URL)")
     .addHelpText(
@@ -55,9 +58,12 @@ async function give(options: Options, vaultIds: readonly string[], receiver: Rec
   if (options.amount !== undefined && vaultIds.length > 1) throw new UsageError("--amount is for one vault");
   const amount = options.amount === undefined ? {} : { amount: String(options.amount) };
   const transfers: VaultTransfer[] = vaultIds.map((vaultId) => ({ vaultId, ...amount, ...receiver }));
+  const bySession = options.session === true;
+  // The bounds of a session must cover the deadline, and sessions are short.
+  const deadline = options.deadline ?? (bySession ? "2h" : undefined);
+  const until = deadline === undefined ? {} : { deadline: `${secondsOf(deadline, "--deadline")}` };
   const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
   const apiKey = process.env.MINTMARK_API_KEY || undefined;
-  const bySession = options.session === true;
   if (bySession && apiKey === undefined)
     throw new UsageError("--session needs MINTMARK_API_KEY: only owners sign in, and the session's key owns nothing");
   const { account } = await processAccount(bySession ? "SESSION" : "OWNER");
@@ -67,6 +73,7 @@ async function give(options: Options, vaultIds: readonly string[], receiver: Rec
       : createClient({ baseUrl, apiKey });
   return transfer(client, {
     transfers,
+    ...until,
     signer: account,
     asOwner: apiKey === undefined,
     wait: options.wait === true,
@@ -85,11 +92,4 @@ async function signedIn(baseUrl: string, account: LocalAccount, signal: AbortSig
   const signature = await account.signMessage({ message });
   const { token } = await answer(client.POST("/owner/v1/session", { body: { message, signature }, signal }));
   return token;
-}
-
-function addressOf(text: unknown): `0x${string}` {
-  if (typeof text !== "string" || !/^0x(?!0{40}$)[0-9a-fA-F]{40}$/.test(text))
-    throw new UsageError("--to: give an address. To burn a vault, use `mintmark redeem`");
-  if (!checksumHolds(text)) throw new UsageError(`--to: ${CHECKSUM_WRONG}`);
-  return text.toLowerCase() as `0x${string}`;
 }

@@ -46,7 +46,7 @@ export async function transfer(client: MintmarkClient, options: TransferOptions)
   const body = { transfers: [...transfers], ...(deadline !== undefined && { deadline }) };
   const route = asOwner ? "/owner/v1/transfers" : "/api/v1/transfers";
   const prepared = await answer(client.POST(`${route}/prepare`, { body, ...init }));
-  requireAsked(prepared, transfers);
+  requireAsked(prepared, transfers, deadline);
   const signature = await signWith(signer, prepared.typedData, prepared.ownerAddress);
   // The server has written the body, so its fields are those of the route.
   const signed = { ...prepared.submit.body, signature } as never;
@@ -64,15 +64,24 @@ export async function transfer(client: MintmarkClient, options: TransferOptions)
 const REDEEMED = `0x${"00".repeat(20)}`;
 
 /** Throws unless the message is what the caller asked for, because a signed transfer cannot be taken back. */
-function requireAsked({ typedData, submit }: TransferPreparation, transfers: readonly VaultTransfer[]): void {
+function requireAsked(
+  { typedData, submit }: TransferPreparation,
+  transfers: readonly VaultTransfer[],
+  wanted: string | undefined,
+): void {
   const asked = transfers.map((one) => {
     const to = "to" in one ? one.to.toLowerCase() : REDEEMED;
     return `${one.vaultId} ${one.amount ?? "0"} ${to}`;
   });
-  for (const { transfers: listed } of [typedData.message, submit.body] as readonly Record<string, unknown>[]) {
+  for (const { transfers: listed, deadline } of [typedData.message, submit.body] as readonly Record<
+    string,
+    unknown
+  >[]) {
     const prepared = (listed as { vaultId: string; amount: string; to: string }[]).map(
       ({ vaultId, amount, to }) => `${vaultId} ${amount} ${to.toLowerCase()}`,
     );
     if (prepared.join() !== asked.join()) throw new Error("the server prepared other transfers than it was asked for");
+    if (wanted !== undefined && deadline !== wanted)
+      throw new Error("the server prepared another deadline than it was asked for");
   }
 }

@@ -131,6 +131,11 @@ export const exitKitSettings = z.object({
   MINTMARK_MIRROR: MIRROR.MINTMARK_MIRROR.optional(),
 });
 
+export const sessionSettings = z.object({
+  MINTMARK_RPC_URL: CHAIN.MINTMARK_RPC_URL,
+  MINTMARK_CONTRACT: CHAIN.MINTMARK_CONTRACT,
+});
+
 export const exitSettings = z.object({
   MINTMARK_RPC_URL: url("an RPC of the kit's chain").describe("An RPC of the kit's chain."),
 });

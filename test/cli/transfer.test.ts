@@ -37,6 +37,8 @@ test("an owner gives a vault away with its key alone, and waits until that is fi
 test("an application redeems a part of a vault with its API key and the owner's signature", async () => {
   const { units } = await made.final();
   const byKey = { ...settings, MINTMARK_API_KEY: made.world.key };
+  const nowhere = await mintmark(["redeem", units], { ...settings, MINTMARK_URL: "http://127.0.0.1:1" });
+  expect([nowhere.code, nowhere.stderr]).toEqual([3, expect.stringContaining("is its address right?")]);
   const { code, stdout } = await mintmark(["redeem", units, "--amount", "3"], byKey);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^status +accepted$/m);
@@ -51,6 +53,7 @@ test("a transfer to nobody, of a part of several vaults, or by a session without
     [["transfer", "1", "--to", zero], "use `mintmark redeem`"],
     [["redeem", "1", "2", "--amount", "3"], "--amount is for one vault"],
     [["redeem", "1", "--session"], "--session needs MINTMARK_API_KEY"],
+    [["redeem", "1", "--deadline", "tomorrow"], "--deadline: give a time such as"],
   ] as const) {
     const { code, stderr } = await mintmark(args, settings);
     expect(code).toBe(2);
@@ -60,13 +63,16 @@ test("a transfer to nobody, of a part of several vaults, or by a session without
 
 test("the client signs nothing but what it was asked for", async () => {
   const { ticket } = await made.final();
+  const deadline = String(Math.floor(Date.now() / 1000) + 7_200);
+  let [truth, lie] = [friend.toLowerCase(), `0x${"ee".repeat(20)}`];
   const lying: typeof fetch = async (input, init) => {
     const response = await fetch(input, init);
-    const text = (await response.text()).replaceAll(friend.toLowerCase(), `0x${"ee".repeat(20)}`);
-    return new Response(text, response);
+    return new Response((await response.text()).replaceAll(truth, lie), response);
   };
   const client = createClient({ baseUrl: settings.MINTMARK_URL ?? "", apiKey: made.world.key, fetch: lying });
   const signer = () => Promise.reject(new Error("asked to sign"));
-  const attempt = transfer(client, { transfers: [{ vaultId: ticket, to: friend }], signer });
-  await expect(attempt).rejects.toThrow("other transfers than it was asked for");
+  const attempt = () => transfer(client, { transfers: [{ vaultId: ticket, to: friend }], signer, deadline });
+  await expect(attempt()).rejects.toThrow("other transfers than it was asked for");
+  [truth, lie] = [deadline, `${deadline}0`];
+  await expect(attempt()).rejects.toThrow("another deadline than it was asked for");
 });

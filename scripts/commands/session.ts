@@ -1,0 +1,234 @@
+import { writeFile } from "node:fs/promises";
+import type { Command } from "commander";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import type { z } from "zod";
+import { pause } from "../../core/backoff.ts";
+import type { Address, Hash } from "../../core/index.ts";
+import { readUuid } from "../../core/internal.ts";
+import { connectL1 } from "../../core/l1/index.ts";
+import { assetType, sessionTypedData } from "../../core/protocol/index.ts";
+import { answer, createClient, type MintmarkClient, type SessionKey } from "../../server/client/index.ts";
+import { sessionSettings } from "../../server/settings/process-settings.ts";
+import { addressOf, nowInSeconds, secondsOf, unitsOf } from "../cli/arguments.ts";
+import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+import { processAccount, setting } from "../cli/secret.ts";
+
+const KEY = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const OWNER = "0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f";
+const ON_L1 = "--rpc https://rpc.example --contract 0x…";
+const EVERY_ASSET: Hash = `0x${"00".repeat(32)}`;
+/** Servers take no transfer whose deadline is nearer, and the session must cover the deadline. */
+const LEAST_SECONDS = 3_600n;
+const POLL_MS = 1_000;
+const ANOTHER = "make another key with `mintmark session key`";
+/** Of the year 9999. */
+const LAST_SECOND = 253_402_300_799;
+
+type Settings = z.output<typeof sessionSettings>;
+type Status = SessionKey["status"];
+type Chain = Awaited<ReturnType<typeof connectL1>>;
+
+export function addSession(program: Command): void {
+  const session = program.command("session").description("session keys: keys of games that transfer for an owner");
+  leaf(session, "key <file>", "make a session key: writes it to a new file, and prints its address", [
+    "session key game.key",
+  ]).action(acting((_, [file = ""]) => makeKey(file)));
+  const authorizing = configured(
+    session,
+    "authorize <key>",
+    "let a key transfer the owner's vaults within bounds, by one transaction on L1",
+    [
+      `session authorize ${KEY} --until 12h --limit 10 ${ON_L1} < owner.key`,
+      `session authorize ${KEY} --until 2026-12-01T00:00:00Z --limit 1 --asset 0190d5c8-…`,
+    ],
+    sessionSettings,
+    authorize,
+  )
+    .requiredOption("--until <time>", "its last second, such as 2026-12-01T00:00:00Z, or a duration, such as 12h or 7d")
+    .requiredOption("--limit <units>", "most units of one transfer; all of a vault counts its full amount")
+    .option("--asset <id>", "its only asset, by assetId (asks the server) or assetType (0x…); default every asset");
+  waiting(authorizing, "until the server takes transfers of the key").addHelpText(
+    "after",
+    "The owner's account sends the transaction. With MINTMARK_PAYER_KEY that account sends and pays." +
+      "\nA key has one session with an owner for ever.",
+  );
+  const revoking = configured(
+    session,
+    "revoke <key>",
+    "end a key's session for ever, by a transaction of the owner's account",
+    [`session revoke ${KEY} ${ON_L1} < owner.key`, `session revoke ${KEY} --wait`],
+    sessionSettings,
+    revoke,
+  );
+  waiting(revoking, "until the server refuses transfers of the key");
+  leaf(session, "show <owner> <key>", "the session of an owner with a key, as the server has read it on L1", [
+    `session show ${OWNER} ${KEY} --url https://mint.example`,
+  ])
+    .option("--url <url>", "the server's address (MINTMARK_URL)")
+    .addHelpText("after", "\nMINTMARK_API_KEY has an API key with the scope read.")
+    .action(acting(show));
+}
+
+function waiting(command: Command, until: string): Command {
+  return command
+    .option("--wait", `wait ${until} (with MINTMARK_API_KEY)`)
+    .option("--url <url>", "the server's address, for what needs it (MINTMARK_URL)")
+    .addHelpText("after", "\nThe owner's key is in MINTMARK_OWNER_KEY or on standard input.");
+}
+
+async function makeKey(file: string) {
+  const key = generatePrivateKey();
+  await writeFile(file, `${key}\n`, { flag: "wx", mode: 0o600 }).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "EEXIST" ? new UsageError(`${file} exists: name a new file`) : error;
+  });
+  return { keyAddress: privateKeyToAddress(key).toLowerCase(), file };
+}
+
+/**
+ * Makes the message and the call here, of the arguments and the chain's facts. The server only tells the token of an
+ * asset, and when it takes the key's transfers. So a lying server cannot have another message signed.
+ */
+async function authorize(settings: Settings, { options, args: [given], signal, progress }: Given) {
+  const key = keyOf(given);
+  const until = secondsOf(options.until, "--until");
+  if (until < nowInSeconds() + LEAST_SECONDS)
+    throw new UsageError("--until: give at least an hour, because the deadline of a transfer is that far ahead");
+  const limit = unitsOf(options.limit, "--limit");
+  const asset = options.asset === undefined ? EVERY_ASSET : String(options.asset);
+  const isNamed = !/^0x[0-9a-fA-F]{64}$/.test(asset);
+  if (isNamed && readUuid(asset) === null)
+    throw new UsageError("--asset: give an assetId, or an assetType (0x and 64 hex digits)");
+  const server = options.wait === true || isNamed ? serverOf(options) : null;
+  const isPaid = ["KEY", "KEYSTORE", "SIGNER"].some((name) => process.env[`MINTMARK_PAYER_${name}`]);
+  const { account, owner, l1, known } = await meet(settings, key, isPaid);
+  if (known.authorizedAt !== 0n || known.revokedAt !== 0n)
+    throw new Error(`the owner has used this key before: ${ANOTHER}; \`mintmark session show\` tells of this one`);
+  const { token, ...scope } =
+    isNamed && server !== null ? await assetOf(server, asset, signal) : { assetType: asset.toLowerCase() as Hash };
+  const { chainId } = l1.settlement;
+  if (scope.assetType !== EVERY_ASSET && !(await l1.isTransferable({ chainId, ...scope })))
+    throw new Error(
+      `--asset: vaults of ${asset} cannot be transferred; choose an asset whose \`transferable\` is true`,
+    );
+  const parties = { owner, key };
+  if (server !== null) await statusOf(server, l1, parties, signal);
+  const terms = { ...parties, until, limit, ...scope };
+  const signature = isPaid ? await account.signTypedData(sessionTypedData(l1.settlement, terms)) : "0x";
+  const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
+  const advice = "fund it, or let another account pay with MINTMARK_PAYER_KEY";
+  const { txHash } = await funded(l1, advice, () => l1.authorizeSession(terms, signature, { signal, onSent }));
+  const isAwaited = server !== null && options.wait === true;
+  if (isAwaited) await reached("active", () => statusOf(server, l1, parties, signal), { signal, progress });
+  const assetType = scope.assetType === EVERY_ASSET ? null : scope.assetType;
+  const bounds = { until: `${until}`, limit, assetType, ...(token && { token }) };
+  const status = isAwaited ? "active" : "pending";
+  return readable({ ownerAddress: owner, keyAddress: key, status, ...bounds, txHash }, options);
+}
+
+async function revoke(settings: Settings, { options, args: [given], signal, progress }: Given) {
+  const key = keyOf(given);
+  const server = options.wait === true ? serverOf(options) : null;
+  const { owner, l1, known } = await meet(settings, key);
+  const status = server && (() => statusOf(server, l1, { owner, key }, signal));
+  await status?.();
+  const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
+  const advice = "fund it, because only the owner's account can revoke";
+  const send = () => funded(l1, advice, () => l1.revokeSession(key, { signal, onSent }));
+  const sent = known.revokedAt === 0n ? await send() : null;
+  if (known.authorizedAt === 0n)
+    process.stderr.write("the key had no session with this owner, and can never have one\n");
+  if (status) await reached("revoked", status, { signal, progress });
+  return { ownerAddress: owner, keyAddress: key, status: "revoked", txHash: sent?.txHash ?? null };
+}
+
+async function show(options: Options, [owner, key]: readonly string[], { signal }: Pick<Given, "signal">) {
+  const parties = { owner: addressOf(owner, "<owner>"), key: keyOf(key) };
+  const { revocation, ...session } = await sessionOf(serverOf(options), parties, signal);
+  return options.json === true ? { ...session, revocation } : readable(session, options);
+}
+
+interface Parties {
+  readonly owner: Address;
+  readonly key: Address;
+}
+
+/** The owner's account, the chain with the account that sends, and the key's session there so far. */
+async function meet({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract }: Settings, key: Address, isPaid = false) {
+  const { account } = await processAccount("OWNER");
+  const owner = account.address.toLowerCase() as Address;
+  if (owner === key) throw new UsageError(`<key>: this is the owner: ${ANOTHER}`);
+  const sender = isPaid ? (await processAccount("PAYER")).account : account;
+  const l1 = await connectL1({ rpc, contract, account: sender });
+  const known = await l1.session(owner, key);
+  if (known === null) throw new Error(`the contract ${contract} has no transfers, so there are no sessions`);
+  return { account, owner, l1, known };
+}
+
+/** Sends a transaction; for an account without ether the error says so, where nodes have many words for it. */
+async function funded<T>(l1: Chain, advice: string, send: () => Promise<T>): Promise<T> {
+  try {
+    return await send();
+  } catch (error) {
+    if ((await l1.operatorBalance()) > 0n) throw error;
+    throw new Error(`the sending account has no ether to pay for gas: ${advice}`);
+  }
+}
+
+function serverOf(options: Options): MintmarkClient {
+  const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
+  const apiKey = setting(undefined, "MINTMARK_API_KEY", "an API key with the scope read, to ask the server");
+  return createClient({ baseUrl, apiKey });
+}
+
+/** The type is derived from the token that the answer shows, because a server could tell that of another. */
+async function assetOf(client: MintmarkClient, assetId: string, signal: AbortSignal) {
+  const asset = await answer(client.GET("/api/v1/assets/{assetId}", { params: { path: { assetId } }, signal }));
+  const token = asset.contractAddress as Address;
+  return { token, assetType: assetType(asset.standard, token, BigInt(asset.quantum)) };
+}
+
+function sessionOf(client: MintmarkClient, { owner, key }: Parties, signal: AbortSignal) {
+  const path = { ownerAddress: owner, keyAddress: key };
+  const route = "/api/v1/session-keys/{ownerAddress}/{keyAddress}";
+  return answer(client.GET(route, { params: { path }, signal }));
+}
+
+/** The session's status at the server. Rejects if the server is of another contract. */
+async function statusOf(client: MintmarkClient, { settlement }: Chain, parties: Parties, signal: AbortSignal) {
+  const { status, revocation } = await sessionOf(client, parties, signal);
+  const { chainId, contract } = settlement;
+  if (revocation.to === contract && revocation.chainId === `${chainId}`) return status;
+  const theirs = `${revocation.to} on chain ${revocation.chainId}`;
+  throw new Error(`the server is of ${theirs}, not of ${contract} on chain ${chainId}: look at --url and --contract`);
+}
+
+/** Waits for a status of the session at the server. */
+async function reached(wanted: Status, statusNow: () => Promise<Status>, { signal, progress }: Running): Promise<void> {
+  for (;;) {
+    const status = await statusNow();
+    if (status === wanted) return;
+    if (status === "revoked" || (status === "expired" && wanted === "active"))
+      throw new Error(`the session is ${status}: ${ANOTHER}`);
+    progress(status === "none" ? "the server has not read the block yet" : `the session is ${status}`);
+    await pause(POLL_MS, signal);
+  }
+}
+
+function keyOf(text: unknown): Address {
+  // It stays out of the error, which may be logged.
+  if (/^(?:0x)?[0-9a-fA-F]{64}$/.test(String(text)))
+    throw new UsageError("<key>: give the key's address. Others can have read this private key, so make another one");
+  return addressOf(text, "<key>", "give the address of the key, which `mintmark session key` prints");
+}
+
+/** Seconds since 1970 as times, for people. */
+function readable(session: object, { json }: Options): object {
+  if (json === true) return session;
+  return Object.fromEntries(
+    Object.entries(session).map(([name, value]) => {
+      const isTime = ["authorizedAt", "until", "revokedAt"].includes(name) && Number(value) <= LAST_SECOND;
+      return [name, isTime && value !== null ? new Date(Number(value) * 1_000).toISOString() : value];
+    }),
+  );
+}
