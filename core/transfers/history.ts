@@ -59,8 +59,7 @@ async function stepOf(ledger: Ledger, list: TransferListRecord, output: Transfer
   const { vaultId, to } = transfer;
   const from = (await readVault(ledger, placeOf(vaultId))).owner;
   const place = placeIn(list, position);
-  const made = place === null ? [] : [await readVault(ledger, place)];
-  const [amount = null] = await amountsOf(ledger, [output], made);
+  const [amount = null] = await amountsOf(ledger, [{ list, output }]);
   return {
     transferId: list.transferId,
     status: statusOfTransfer(ledger, list, output),

@@ -86,8 +86,10 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
   // Both have the token. A vault that is spent can be gone, after a reorganisation deeper than finality.
   const places = outputs.map(({ position, transfer }) => placeIn(list, position) ?? placeOf(transfer.vaultId));
   const vaults = places.every((place) => hasSlot(ledger, place)) ? await readVaults(ledger, places) : [];
-  const made = batchNumber === null ? [] : vaults.map(({ vault }) => vault);
-  const amounts = await amountsOf(ledger, outputs, made);
+  const amounts = await amountsOf(
+    ledger,
+    outputs.map((output) => ({ list, output })),
+  );
   const batch = batchNumber === null ? undefined : ledger.batches["zk-rollup"].get(batchNumber);
   return {
     transferId,

@@ -12,7 +12,7 @@ import type { BatchRecord, TransferListRecord, VoidedRun } from "../store/record
 import { findPage } from "./transaction-page.ts";
 import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
-import { failureOfFault, placeIn, type TransferOutput } from "./transfer-lists.ts";
+import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
 import { withdrawalView } from "./withdrawals.ts";
@@ -91,10 +91,13 @@ async function views(ledger: Ledger, applicationIndex: number, found: readonly F
   const indices = [...new Set(found.map(({ userIndex }) => userIndex))];
   const users = await readUsers(ledger, applicationIndex, indices);
   const userIds = new Map(indices.map((index, i) => [index, users[i]?.userId ?? ""]));
-  return found.map((one) => view(ledger, one, userIds.get(one.userIndex) ?? ""));
+  const transfers = found.flatMap(({ source }) => (source.type === "transfer" ? [source] : []));
+  const amounts = await amountsOf(ledger, transfers);
+  const moved = new Map(transfers.map((source, i) => [source, amounts[i] ?? 0n]));
+  return found.map((one) => view(ledger, one, userIds.get(one.userIndex) ?? "", moved));
 }
 
-function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
+function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Found["source"], bigint>): Transaction {
   const { source, sequence } = found;
   const place = placeOfFound(found);
   const { assetId, quantum, decimals } = ledger.assetAt(assetIndexOf(found));
@@ -130,7 +133,8 @@ function view(ledger: Ledger, found: Found, userId: Uuid): Transaction {
       timestamps: mintTimes(source.time, batch, voided),
     };
   }
-  if (source.type === "transfer") return { ...common, ...transferFacts(ledger, source) };
+  if (source.type === "transfer")
+    return { ...common, ...transferFacts(ledger, source), amount: moved.get(source) ?? 0n };
   const { record, blob } = source;
   return {
     ...common,
@@ -164,7 +168,6 @@ function transferFacts(ledger: Ledger, { list, output, blob }: Found["source"] &
     reference: null,
     vaultId: output.transfer.vaultId,
     mintingBlob: blob,
-    amount: output.transfer.amount,
     l1TxHash: batch?.l1TxHash ?? null,
     l1BlockNumber: batch?.l1BlockNumber ?? null,
     failure: output.transfer.fault === null ? list.failure : failureOfFault(output.transfer),

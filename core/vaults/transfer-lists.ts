@@ -1,4 +1,3 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -19,7 +18,7 @@ import {
   transferListKey,
   waitingTransfersKey,
 } from "../store/store-keys.ts";
-import { decodeActivity } from "./vaults.ts";
+import { decodeActivity, readVaults } from "./vaults.ts";
 
 /** What one slot of a list gives to whom. */
 export interface TransferOutput {
@@ -42,26 +41,32 @@ export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">):
   });
 }
 
-/**
- * Units that each output gives, keeps or burns; null while unknown.
- *
- * @param made - the vault of each output; empty before the batch is sealed
- */
-export async function amountsOf(
-  ledger: Ledger,
-  outputs: readonly TransferOutput[],
-  made: readonly StoredVault[],
-): Promise<(bigint | null)[]> {
+/** An output with its list. */
+interface Listed {
+  readonly list: TransferListRecord;
+  readonly output: TransferOutput;
+}
+
+/** Units that each output gives, keeps or burns; null while unknown. */
+export async function amountsOf(ledger: Ledger, listed: readonly Listed[]): Promise<(bigint | null)[]> {
+  const places = listed.map(({ list, output }) => placeIn(list, output.position));
+  const vaults = await readVaults(
+    ledger,
+    places.flatMap((place) => place ?? []),
+  );
+  const made = new Map<VaultPlace | null, bigint>(vaults.map(({ place, vault }) => [place, vault.amount]));
   // A burnt slot holds nothing. The vault that was spent says what left it.
-  const burnt =
-    made.length === 0 ? [] : outputs.filter((one) => one.holderIndex === null && one.transfer.amount === 0n);
-  const activities = await ledger.store.getMany(burnt.map(({ transfer }) => activityKey(transfer.vaultId)));
-  const left = new Map(burnt.map((output, i) => [output, decodeActivity(activities[i]).transferred]));
-  return outputs.map((output, i) => {
+  const burnt = listed.filter(
+    ({ output: { holderIndex, transfer } }, i) => places[i] !== null && holderIndex === null && transfer.amount === 0n,
+  );
+  const activities = await ledger.store.getMany(burnt.map(({ output }) => activityKey(output.transfer.vaultId)));
+  const left = new Map(burnt.map(({ output }, i) => [output, decodeActivity(activities[i]).transferred]));
+  return listed.map(({ output }, i) => {
     const { transfer, isChange, holderIndex } = output;
-    if (transfer.fault !== null) return made[i]?.amount ?? 0n;
+    const amount = made.get(places[i] ?? null);
+    if (transfer.fault !== null) return amount ?? 0n;
     const asked = isChange || transfer.amount === 0n ? null : transfer.amount;
-    return holderIndex === null ? (left.get(output) ?? asked) : (made[i]?.amount ?? asked);
+    return holderIndex === null ? (left.get(output) ?? asked) : (amount ?? asked);
   });
 }
 

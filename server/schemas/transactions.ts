@@ -36,7 +36,9 @@ export const transaction = responseComponent(
     assetId: outUuid,
     ...outUnits,
     mintingBlob: outHex,
-    amount: outDecimal,
+    amount: outDecimal.meta({
+      description: "Units. Of a transfer of all that is left: 0 until its batch is sealed.",
+    }),
     dataAvailabilityMode: mode,
     batchId: z.string(),
     l1TxHash: outHash.nullable(),

@@ -94,6 +94,11 @@ describe("lists with transfers", () => {
     const list = (filter: TransferFilter) => all(engine.transfers.list(applicationId, filter));
     const every = await list({});
     expect(every.map(({ status }) => status)).toEqual(["accepted", "failed", "failed", "batched", "finalized"]);
+    const amounts = new Map(every.flatMap(({ transfers }) => transfers.map((one) => [one.transactionId, one.amount])));
+    const transactions = await all(engine.transactions.list(applicationId, { type: "transfer" }));
+    expect(new Map(transactions.map((one) => [one.transactionId, one.amount || null]))).toEqual(amounts);
+    const { transactionId, amount } = transactions.at(-1) as Transaction;
+    expect(await engine.transactions.get(applicationId, transactionId)).toMatchObject({ amount });
     for (const limit of [1, 2, 100]) {
       expect(await list({ limit })).toEqual(every);
       for (const status of STATUSES)
