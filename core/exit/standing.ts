@@ -82,12 +82,12 @@ export function isSpentError(error: unknown): boolean {
 
 function whereItWent(vaultId: VaultId, { outId, part, to, amount, header }: ProvenHop): string {
   const { batchNumber } = unpackVaultId(outId);
-  const how = isRedemption({ to }) ? "redeemed" : `given to ${to}`;
   const what = amount === 0n ? `vault ${vaultId}` : `${amount} units of vault ${vaultId}`;
   const change = part === 0 && amount !== 0n ? ` The rest is in vault ${outId + 1n}.` : "";
+  const did = isRedemption({ to }) ? `redeemed ${what}` : `gave ${what} to ${to}`;
   const made = isRedemption({ to }) ? "" : ` It is vault ${outId} now.`;
   const when = new Date(Number(header.committedAt) * 1000).toISOString();
-  return `Its owner has ${how} ${what}, in ${batchIdOf("zk-rollup", batchNumber)} at ${when}.${made}${change}`;
+  return `The owner ${did}, in ${batchIdOf("zk-rollup", batchNumber)} at ${when}.${made}${change}`;
 }
 
 /** The committed record that spends a kit's vault. There is at most one. */

@@ -32,9 +32,12 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   let sandbox: Sandbox;
   let browser: Browser;
   let client: MintmarkClient;
-  /** Alice has the tokens 1 to 9, a wallet contract of her key 10 and 11. */
+  /** Alice has the tokens 1 to 12, a wallet contract of her key 13 and 14. */
   let vaultIds: string[];
   let contract: Hex;
+  /** Bob's vaults of the tokens 10 and 11, and Alice's kit of 11 from before. */
+  let received: readonly string[];
+  let givenKit: string;
   const asked: string[] = [];
   const vault = (tokenId: number) => vaultIds[tokenId - 1] ?? "";
 
@@ -58,8 +61,8 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
         ...{ dataAvailabilityMode: "zk-rollup" as const },
       }));
     const users = [
-      { userId, mints: tokens(1, 9) },
-      { userId: byContract, mints: tokens(10, 2) },
+      { userId, mints: tokens(1, 12) },
+      { userId: byContract, mints: tokens(13, 2) },
     ];
     vaultIds = (await mint(client, { users })).vaults.map(({ vaultId }) => vaultId);
     const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(1) } } }));
@@ -99,20 +102,26 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   }
   const box = (tab: Page, tokenId: number) => tab.getByRole("checkbox", { name: `Select vault ${vault(tokenId)}` });
   const rowOf = (tab: Page, tokenId: number) => tab.locator("tr").filter({ has: box(tab, tokenId) });
-  const spent = async (tab: Page, tokenId: number) => {
-    await rowOf(tab, tokenId).and(tab.locator(".spent")).getByText("on L1").waitFor();
+  const spent = async (tab: Page, tokenId: number, how = "on L1") => {
+    await rowOf(tab, tokenId).and(tab.locator(".spent")).getByText(how).waitFor();
     expect(await box(tab, tokenId).isDisabled()).toBe(true);
   };
   const press = (tab: Page, name: string) => tab.getByRole("button", { name }).click();
+  /** Saves the exit kit of a vault as it is now. */
+  async function saveKit(vaultId: bigint, name: string): Promise<string> {
+    const { rpcUrl, contract } = sandbox.description;
+    const proof = await sandbox.engine.proofs.exit(vaultId);
+    const file = join(folder, `${name}.json`);
+    await writeFile(file, exitKitText(await exportExitKit(proof, await readL1({ rpc: rpcUrl, contract }))));
+    return file;
+  }
 
-  test("gives a vault to a friend after it has read what it signs, and the explorer shows who has it", async () => {
-    const one = { tokenId: "12", assetId: sword().assetId, amount: "1", dataAvailabilityMode: "zk-rollup" } as const;
-    const { vaults } = await mint(client, { users: [{ userId, mints: [one] }] });
-    vaultIds[11] = vaults[0]?.vaultId ?? "";
-    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(12) } } }));
+  test("gives vaults to a friend after it has read what it signs, and the explorer shows who has them", async () => {
+    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vault(10) } } }));
     await until("the mint is final", read, ({ status }) => status === "finalized");
+    givenKit = await saveKit(BigInt(vault(11)), "given");
     const { tab, problems } = await signIn([stub()]);
-    await box(tab, 12).check();
+    for (const tokenId of [10, 11]) await box(tab, tokenId).check();
     await tab.getByLabel("Receiver's address").fill("0x12");
     await press(tab, "Give to this address");
     await tab.getByText("Enter the receiver's address").waitFor();
@@ -121,11 +130,14 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await tab.getByText("Nobody can take it back after you have signed.").waitFor();
     expect(await axeFaults(tab)).toEqual([]);
     await press(tab, "Sign in my wallet");
-    await rowOf(tab, 12).and(tab.locator(".spent")).getByText("given to").waitFor();
-    await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(12)}`);
+    for (const tokenId of [10, 11]) await spent(tab, tokenId, "given to");
+    await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(10)}`);
     await tab.getByText("Taken").waitFor();
     const made = tab.locator("dd").filter({ hasText: "given to" }).getByRole("link");
     const newVault = await made.innerText();
+    // The outputs of one list lie side by side.
+    received = [newVault, String(BigInt(newVault) + 1n)];
+    await tab.getByText("no, a transfer on L1 takes it").waitFor();
     await made.click();
     await tab.getByText("1 transfer since the mint, of 8 at most.").waitFor();
     await tab.getByText("This vault is on L1").waitFor();
@@ -136,9 +148,38 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     expect(problems).toEqual([]);
     const friend = await open([stub({ account: bob })], "/explorer#/owner");
     await press(friend.tab, "Sign in with Foxy");
-    await friend.tab.getByText("1 vault of yours in").waitFor();
-    await friend.tab.getByRole("link", { name: newVault }).waitFor();
+    await friend.tab.getByText("2 vaults of yours in").waitFor();
+    // The operator withdraws what the friend got, for a signature of its own.
+    const own = friend.tab.getByRole("checkbox", { name: `Select vault ${newVault}` });
+    await own.check();
+    asked.length = 0;
+    await press(friend.tab, "Withdraw by the operator");
+    const row = friend.tab.locator("tr.spent").filter({ has: own });
+    await row.getByText("on L1").waitFor();
+    expect(asked.filter((method) => /^eth_(sign|send)/.test(method))).toEqual(["eth_signTypedData_v4"]);
+    expect((await ownerOf(10)).toLowerCase()).toBe(bob.address.toLowerCase());
     expect(friend.problems).toEqual([]);
+  });
+
+  test("redeems a ticket after it has read that this burns it, and the explorer shows that it is gone", async () => {
+    const { tab, problems } = await signIn([stub()], SHAPES[0]);
+    await box(tab, 12).check();
+    await press(tab, "Redeem");
+    await tab.getByText("The tokens are burnt for ever.").waitFor();
+    await press(tab, "Cancel");
+    await press(tab, "Redeem");
+    expect(await axeFaults(tab)).toEqual([]);
+    expect(await tab.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    asked.length = 0;
+    await press(tab, "Sign in my wallet");
+    await spent(tab, 12, "redeemed");
+    expect(asked.filter((method) => /^eth_(sign|send)/.test(method))).toEqual(["eth_signTypedData_v4"]);
+    await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(12)}`);
+    await tab.getByText("A transfer takes this vault: redeemed").waitFor();
+    await tab.getByText("1 unit redeemed by").waitFor();
+    await tab.getByText("no, a transfer on L1 takes it").waitFor();
+    expect(problems).toEqual([]);
+    await expect(ownerOf(12)).rejects.toThrow("revert");
   });
 
   test("chooses one of several wallets, and withdraws a vault by the operator with one signature", async () => {
@@ -200,14 +241,14 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
 
   test("signs in and withdraws as a wallet contract, by the operator and by itself", async () => {
     const { tab } = await signIn([stub({ contract })]);
-    await box(tab, 10).check();
+    await box(tab, 13).check();
     await press(tab, "Withdraw by the operator");
-    await spent(tab, 10);
+    await spent(tab, 13);
     await press(tab, "Select all");
     await press(tab, "Withdraw by my own transaction");
-    await spent(tab, 11);
-    expect((await ownerOf(10)).toLowerCase()).toBe(contract);
-    expect((await ownerOf(11)).toLowerCase()).toBe(contract);
+    await spent(tab, 14);
+    expect((await ownerOf(13)).toLowerCase()).toBe(contract);
+    expect((await ownerOf(14)).toLowerCase()).toBe(contract);
   });
 
   test("withdraws with the client and wagmi's own connector", async () => {
@@ -239,13 +280,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     let address: string;
 
     beforeAll(async () => {
-      const { rpcUrl, contract } = sandbox.description;
-      const l1 = await readL1({ rpc: rpcUrl, contract });
-      for (const tokenId of [5, 6, 7]) {
-        const kit = await exportExitKit(await sandbox.engine.proofs.exit(BigInt(vault(tokenId))), l1);
-        kits.push(join(folder, `${tokenId}.json`));
-        await writeFile(join(folder, `${tokenId}.json`), exitKitText(kit));
-      }
+      for (const tokenId of [5, 6, 7]) kits.push(await saveKit(BigInt(vault(tokenId)), `${tokenId}`));
       const file = join(folder, "mintmark-exit.html");
       await writeFile(file, (await exitPageHtml()).html);
       address = `file://${file}`;
@@ -260,7 +295,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       await tab.getByLabel("The file, or several of them").setInputFiles([]);
       await tab.getByLabel("The file, or several of them").setInputFiles(kits[0] ?? "");
       await press(tab, "Connect Foxy");
-      await tab.getByText("The contract has verified 1 proof.").waitFor();
+      await tab.getByText("The contract has checked 1 proof.").waitFor();
       await press(tab, "Withdraw");
       await tab.getByText(`Vault ${vault(5)} is paid`).waitFor();
       expect(await ownerOf(5)).toBe(alice.address);
@@ -277,6 +312,28 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       for (const tokenId of [6, 7]) await tab.getByText(`Vault ${vault(tokenId)} is paid`).waitFor();
       expect(asked.filter((method) => method === "eth_sendTransaction")).toHaveLength(1);
       expect([await ownerOf(6), await ownerOf(7)]).toEqual([alice.address, alice.address]);
+    });
+
+    test("pays the new owner of a transferred vault, and tells the former one where it went", async () => {
+      const made = received[1] ?? "";
+      const { tab: former } = await open([stub()], address, SHAPES[0]);
+      await former.getByLabel("The file, or several of them").setInputFiles(givenKit);
+      await press(former, "Connect Foxy");
+      const gone = `This kit no longer pays. The owner gave vault ${vault(11)} to ${bob.address.toLowerCase()}`;
+      await former.getByRole("alert").getByText(gone).getByText(`It is vault ${made} now.`).waitFor();
+      await former.getByText("Nothing is left to withdraw.").waitFor();
+      const { tab, problems, origins } = await open([stub({ account: bob })], address, SHAPES[0]);
+      await tab.getByLabel("The file, or several of them").setInputFiles(await saveKit(BigInt(made), "received"));
+      await tab.getByText(`vault ${vault(11)}, 1 transfer ago`).waitFor();
+      await press(tab, "Connect Foxy");
+      await press(tab, "Withdraw");
+      await tab.getByText(`Vault ${made} is paid`).waitFor();
+      expect((await ownerOf(11)).toLowerCase()).toBe(bob.address.toLowerCase());
+      expect([problems, [...origins]]).toEqual([[], []]);
+      for (const page of [former, tab]) {
+        expect(await axeFaults(page)).toEqual([]);
+        expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+      }
     });
 
     test("refuses a damaged kit in words, and says when there is no wallet", async () => {
@@ -310,7 +367,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       const { tab } = await open([stub()], address, shape);
       await tab.getByLabel("The file, or several of them").setInputFiles(kits);
       await press(tab, "Connect Foxy");
-      await tab.getByText("The contract has verified 3 proofs.").waitFor();
+      await tab.getByText("The contract has checked 3 proofs.").waitFor();
       expect(await axeFaults(tab)).toEqual([]);
       const { tab: mine } = await signIn([stub()], shape);
       await spent(mine, 5);

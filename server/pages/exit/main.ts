@@ -94,6 +94,7 @@ async function connected({ name, provider }: Wallet): Promise<Node[]> {
   const [first] = kits;
   if (first === undefined) return [];
   const { owner } = first.tip;
+  place("wallet").replaceChildren(quiet("Answer the request in your wallet…"));
   const accounts = await accountsOf(provider);
   if (!accounts.includes(owner)) {
     const shown = accounts.length === 0 ? "no account" : accounts.join(", ");
@@ -102,20 +103,20 @@ async function connected({ name, provider }: Wallet): Promise<Node[]> {
   await switchChain(provider, first.settlement.chainId);
   const ready: Ready[] = [];
   const spent: string[] = [];
-  for (const kit of kits) {
+  for (const [i, kit] of kits.entries()) {
+    place("wallet").replaceChildren(quiet(`The contract checks proof ${i + 1} of ${kits.length}…`));
     try {
       ready.push({ kit, checked: await check(provider, owner, kit) });
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
       if (code !== "insufficient_balance" && code !== "vault_spent") throw error;
-      spent.push(`Vault ${kit.tip.vaultId}: ${sentenceOf(error)}`);
+      const what = code === "vault_spent" ? "This kit no longer pays." : `Vault ${kit.tip.vaultId}:`;
+      spent.push(`${what} ${sentenceOf(error)}`);
     }
   }
   place("withdraw").replaceChildren(...offer(provider, owner, ready));
   return [
-    notice(
-      `${name} is connected with the owner's account. The contract has verified ${counted(kits.length, "proof")}.`,
-    ),
+    notice(`${name} is connected with the owner's account. The contract has checked ${counted(kits.length, "proof")}.`),
     ...spent.map((text) => notice(text, "problem")),
   ];
 }

@@ -28,9 +28,12 @@ export function button(text: string, onClick: () => unknown): HTMLElement {
   return element;
 }
 
-/** The first row of a table. `NUMBERS` names the numeric columns. */
+/** The first row of a table. `NUMBERS` names the numeric columns. Boxes to select need no visible name. */
 export function tableHead(names: readonly string[]): HTMLElement {
-  const cells = names.map((name) => el("th", { scope: "col", ...(NUMBERS.has(name) && { class: "number" }) }, name));
+  const cells = names.map((name) => {
+    const shown = name === "Select" ? el("span", { class: "unseen" }, name) : name;
+    return el("th", { scope: "col", ...(NUMBERS.has(name) && { class: "number" }) }, shown);
+  });
   return el("thead", {}, el("tr", {}, ...cells));
 }
 

@@ -91,6 +91,12 @@ export class SettlementContract {
     return amount;
   }
 
+  /** Whether a committed transfer names the vault. Only deployments with transfers answer. */
+  async isSpent(vaultId: bigint): Promise<boolean> {
+    const [spent] = await this.#call("isSpent(uint64)", 1, vaultId);
+    return spent === 1n;
+  }
+
   /** Why the token would refuse this contract a mint now; null when it would take it. Sends nothing. */
   async refusal(token: Hex, recipient: Hex, quantity: bigint, blob: Hex): Promise<string | null> {
     const bytes = (blob.length - 2) / 2;

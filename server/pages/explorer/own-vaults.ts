@@ -66,7 +66,7 @@ export function ownVaults(session: SignedIn) {
       { class: "quiet" },
       relayed === 0
         ? "You pay the gas of your own transaction and depend on nobody. The tokens go to your own address."
-        : `The operator sends the transaction for one signature of yours, and pays the gas of up to ${counted(relayed, "vault")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`,
+        : `You sign once, and once for each vault that a transfer made. The operator sends the transaction and pays the gas of up to ${counted(relayed, "vault")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`,
     ),
     outcome,
   );
@@ -156,11 +156,8 @@ export function ownVaults(session: SignedIn) {
     following = false;
   }
 
-  const columns: readonly Column[] = [
-    named.column,
-    { name: "State", cell: ({ vaultId }) => rows.get(vaultId)?.state ?? el("span") },
-    { name: "Exit kit", cell: (vault) => download(vault, session) },
-  ];
+  const state: Column = { name: "State", cell: ({ vaultId }) => rows.get(vaultId)?.state ?? el("span") };
+  const columns: readonly Column[] = [named.column, { name: "Exit kit", cell: (vault) => download(vault, session) }];
   const select: Column = {
     name: "Select",
     cell(vault) {
@@ -176,7 +173,7 @@ export function ownVaults(session: SignedIn) {
     table: (vaults: readonly VaultContent[]): HTMLElement => {
       panel.hidden = false;
       const shown = (some: readonly VaultContent[]) => void look(some).then(follow);
-      return vaultTable(vaults, { before: [select], after: columns, shown });
+      return vaultTable(vaults, { before: [select, state], after: columns, shown });
     },
   };
 }

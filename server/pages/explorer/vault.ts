@@ -12,7 +12,7 @@ import { blobText, counted } from "./format.ts";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement, sourceName } from "./source.ts";
 import { showImage } from "./tokens.ts";
-import { historyFacts, hopChecks } from "./transfers.ts";
+import { fateOf, historyFacts, hopChecks } from "./transfers.ts";
 
 /** One vault: its content, and its proof checked here. */
 export async function vaultView(vaultId: string): Promise<Node[]> {
@@ -33,7 +33,8 @@ export async function vaultView(vaultId: string): Promise<Node[]> {
   const vault = history.vault ?? proof.vault;
   const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
   const onL1 = el("div", {});
-  void fill(onL1, async () => payout({ vault, header }));
+  const taken = history.after.find(({ status }) => status !== "failed");
+  void fill(onL1, async () => payout({ vault, header }, taken !== undefined));
   const token = el("div", {});
   void fill(token, async () => issuersWord(vault.vaultId));
   return [
@@ -47,6 +48,7 @@ export async function vaultView(vaultId: string): Promise<Node[]> {
       link(`#/batches/${mode}-${batchNumber}`, `${mode}-${batchNumber}`),
       ".",
     ),
+    ...(taken === undefined ? [] : [notice(`A transfer takes this vault: ${fateOf(taken.to)} (${taken.status}).`)]),
     checkList([...vaultChecks(proof), ...hopChecks(proof)], {
       holds: accordingToL1("This vault is on L1"),
       fails: "This proof is wrong: L1 does not have this vault.",
@@ -124,7 +126,7 @@ function vaultChecks(proof: Proof): Check[] {
 /**
  * L1's data about the vault's token, and the units paid out; for another chain's token, the contract that pays there.
  */
-async function payout({ vault, header }: Pick<Proof, "vault" | "header">): Promise<Node[]> {
+async function payout({ vault, header }: Pick<Proof, "vault" | "header">, isTaken: boolean): Promise<Node[]> {
   const contract = await l1();
   const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);
   if (!contract || !registered) return [];
@@ -134,7 +136,7 @@ async function payout({ vault, header }: Pick<Proof, "vault" | "header">): Promi
       ["Token", code(registered.token)],
       ["Standard", registered.standard.replace("erc", "ERC-")],
       ["Base units", (vault.amount * registered.quantum).toLocaleString()],
-      ...(await paidOut(contract, vault, registered)),
+      ...(await paidOut(contract, vault, registered, isTaken)),
     ]),
   ];
 }
@@ -143,12 +145,16 @@ async function paidOut(
   contract: SettlementContract,
   vault: Proof["vault"],
   { standard, token, quantum }: Registration,
+  isTaken: boolean,
 ): Promise<(readonly [string, Child])[]> {
   const { chainId, portals } = await settlement();
   if (String(vault.chainId) === chainId) {
     const withdrawn = await contract.withdrawn(vault.vaultId, standard);
     const paid = ["Withdrawn", `${withdrawn.toLocaleString()} of ${vault.amount.toLocaleString()}`] as const;
     if (withdrawn >= vault.amount) return [paid];
+    if (isTaken && (await contract.isSpent(vault.vaultId))) {
+      return [paid, ["Can be paid now", "no, a transfer on L1 takes it"]];
+    }
     const refusal = await contract.refusal(token, vault.owner, (vault.amount - withdrawn) * quantum, vault.blob);
     return [
       paid,
