@@ -62,17 +62,26 @@ export async function transfer(client: MintmarkClient, options: TransferOptions)
 }
 
 const REDEEMED = `0x${"00".repeat(20)}`;
+/** Seconds to the furthest deadline that no caller has named: the default of a day, and a day for wrong clocks. */
+const MOST_SECONDS = 2 * 86_400;
 
-/** Throws unless the message is what the caller asked for, because a signed transfer cannot be taken back. */
+/**
+ * Throws unless the message is what the caller asked for, because a signed transfer cannot be taken back. A message of
+ * another type can hold the same fields and more, such as those of a session.
+ */
 function requireAsked(
   { typedData, submit }: TransferPreparation,
   transfers: readonly VaultTransfer[],
   wanted: string | undefined,
 ): void {
+  const { primaryType, domain } = typedData;
+  if (primaryType !== "Transfers" || domain.name !== "Mintmark")
+    throw new Error("the server prepared another message than a transfer");
   const asked = transfers.map((one) => {
     const to = "to" in one ? one.to.toLowerCase() : REDEEMED;
     return `${one.vaultId} ${one.amount ?? "0"} ${to}`;
   });
+  const latest = Math.floor(Date.now() / 1000) + MOST_SECONDS;
   for (const { transfers: listed, deadline } of [typedData.message, submit.body] as readonly Record<
     string,
     unknown
@@ -81,7 +90,7 @@ function requireAsked(
       ({ vaultId, amount, to }) => `${vaultId} ${amount} ${to.toLowerCase()}`,
     );
     if (prepared.join() !== asked.join()) throw new Error("the server prepared other transfers than it was asked for");
-    if (wanted !== undefined && deadline !== wanted)
+    if (wanted === undefined ? Number(deadline) > latest : deadline !== wanted)
       throw new Error("the server prepared another deadline than it was asked for");
   }
 }

@@ -71,8 +71,20 @@ test("the client signs nothing but what it was asked for", async () => {
   };
   const client = createClient({ baseUrl: settings.MINTMARK_URL ?? "", apiKey: made.world.key, fetch: lying });
   const signer = () => Promise.reject(new Error("asked to sign"));
-  const attempt = () => transfer(client, { transfers: [{ vaultId: ticket, to: friend }], signer, deadline });
+  const attempt = (options: { deadline?: string } = { deadline }) =>
+    transfer(client, { transfers: [{ vaultId: ticket, to: friend }], signer, ...options });
   await expect(attempt()).rejects.toThrow("other transfers than it was asked for");
   [truth, lie] = [deadline, `${deadline}0`];
   await expect(attempt()).rejects.toThrow("another deadline than it was asked for");
+  // The server chooses the deadline, but not one that keeps the signature usable for years.
+  [truth, lie] = ['"deadline":"', '"deadline":"9'];
+  await expect(attempt({})).rejects.toThrow("another deadline than it was asked for");
+  // The message of a session can hold the transfers as well, and would give its key every vault of the owner.
+  for (const [from, to] of [
+    ['"primaryType":"Transfers"', '"primaryType":"Session"'],
+    ['"name":"Mintmark"', '"name":"Permit2"'],
+  ] as const) {
+    [truth, lie] = [from, to];
+    await expect(attempt()).rejects.toThrow("another message than a transfer");
+  }
 });
