@@ -36,3 +36,19 @@ export async function signWith(signer: OwnerSigner, typedData: TypedData, ownerA
   if (typeof signature === "string") return signature;
   throw new TypeError("the wallet answered eth_signTypedData_v4 without a signature");
 }
+
+/**
+ * Throws unless typed data is a message of Mintmark of this type. A message of another type, or of another contract's
+ * domain, can hold the fields that a caller looks at and mean something else.
+ */
+export function requireKind({ primaryType, domain }: TypedData, wanted: string): void {
+  if (primaryType === wanted && domain.name === "Mintmark") return;
+  throw new Error(`the server prepared another message than a ${wanted}, so it is not signed`);
+}
+
+/** The address of a viem account or of a wallet client's account, in lower case; null for other signers. */
+export function accountOf(signer: OwnerSigner): string | null {
+  const { address, account } = signer as { readonly address?: unknown; readonly account?: unknown };
+  const own = address ?? (account as { readonly address?: unknown } | undefined)?.address ?? account;
+  return typeof own === "string" ? own.toLowerCase() : null;
+}

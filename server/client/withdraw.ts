@@ -1,8 +1,8 @@
 import { pause } from "../../core/backoff.ts";
-import type { Withdrawal } from "./api.ts";
+import type { Withdrawal, WithdrawalPreparation } from "./api.ts";
 import type { MintmarkClient } from "./client.ts";
 import { answer, everyEntry } from "./problem.ts";
-import { type OwnerSigner, signWith } from "./sign.ts";
+import { accountOf, type OwnerSigner, requireKind, signWith } from "./sign.ts";
 
 /** What to withdraw, and with whose signature. */
 export interface WithdrawOptions {
@@ -49,6 +49,7 @@ export async function withdraw(client: MintmarkClient, options: WithdrawOptions)
   const init = signal === undefined ? {} : { signal };
   const prepared = await answer(client.POST("/api/v1/withdrawals/prepare", { body, ...init }));
   const { ownerAddress, typedData, submit, refused } = prepared;
+  requireAsked(prepared, options);
   const signature = await signWith(signer, typedData, ownerAddress);
   const found = new Map<string, VaultWithdrawal>();
   for (const { vaultId, error } of refused) found.set(vaultId, { vaultId, withdrawal: null, error });
@@ -66,6 +67,31 @@ export async function withdraw(client: MintmarkClient, options: WithdrawOptions)
     for (const one of await newest(client, ownerAddress, found, init)) found.set(one.vaultId, one);
   }
   return vaultIds.flatMap((vaultId) => found.get(vaultId) ?? []);
+}
+
+/** Throws unless the message is what the caller asked for: with another one, the tokens could go to anybody. */
+function requireAsked(
+  { typedData, ownerAddress }: WithdrawalPreparation,
+  { vaultIds, signer, recipient, deadline }: WithdrawOptions,
+): void {
+  const message = typedData.message as {
+    readonly vaults?: readonly { readonly vaultId: string }[];
+    readonly vaultId?: string;
+    readonly recipient: string;
+    readonly deadline: string;
+  };
+  requireKind(typedData, message.vaults === undefined ? "Withdrawal" : "WithdrawalList");
+  const signed = message.vaults ?? [message];
+  if (!signed.every(({ vaultId }) => vaultId !== undefined && vaultIds.includes(vaultId)))
+    throw new Error("the server prepared a withdrawal of other vaults than it was asked for");
+  if (deadline !== undefined && message.deadline !== deadline)
+    throw new Error("the server prepared another deadline than it was asked for");
+  const payee = message.recipient.toLowerCase();
+  if (payee !== (recipient ?? ownerAddress).toLowerCase())
+    throw new Error("the server prepared another recipient than it was asked for");
+  const account = accountOf(signer);
+  if (recipient === undefined && account !== null && payee !== account)
+    throw new Error(`the server says that ${payee} owns the vaults, which is not the signer. Give the \`recipient\`.`);
 }
 
 function isPending({ withdrawal }: VaultWithdrawal): boolean {

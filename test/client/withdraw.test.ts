@@ -108,6 +108,29 @@ describe("withdrawing through the client, on the sandbox's chain", () => {
     expect(await ownerOf(6n)).toBe(recipient);
   });
 
+  test("signs nothing but what it was asked for", async () => {
+    const { api, apiKey } = sandbox.description;
+    const thief = `0x${"ee".repeat(20)}`;
+    const own = owner.address.toLowerCase();
+    const signer = { signTypedData: () => expect.unreachable("a lie was signed"), address: owner.address };
+    const attempt = (truth: string, lie: string, more: object = {}) => {
+      const lying: typeof fetch = async (input, init) => {
+        const response = await fetch(input, init);
+        return new Response((await response.text()).replaceAll(truth, lie), response);
+      };
+      const asked = { vaultIds: [vault(6)], signer, ...more };
+      return withdraw(createClient({ baseUrl: api, apiKey, fetch: lying }), asked);
+    };
+    await expect(attempt(`"recipient":"${own}"`, `"recipient":"${thief}"`)).rejects.toThrow("another recipient");
+    await expect(attempt(own, thief)).rejects.toThrow("Give the `recipient`");
+    await expect(attempt(own, thief, { recipient: owner.address })).rejects.toThrow("another recipient");
+    await expect(attempt(vault(6), "77")).rejects.toThrow("other vaults");
+    await expect(attempt('"primaryType":"', '"primaryType":"Permit')).rejects.toThrow("another message");
+    await expect(attempt('"name":"Mintmark"', '"name":"USD Coin"')).rejects.toThrow("another message");
+    const deadline = String(Math.floor(Date.now() / 1_000) + 3_600);
+    await expect(attempt(deadline, `${deadline}0`, { deadline })).rejects.toThrow("another deadline");
+  });
+
   test("rejects with the reason when nothing can be withdrawn, or the wallet declines", async () => {
     const nothing = await withdraw(client, { vaultIds: ["77"], signer: owner }).catch((error: ApiError) => error.code);
     expect(nothing).toBe("vault_not_found");
