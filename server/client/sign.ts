@@ -43,7 +43,7 @@ export async function signWith(signer: OwnerSigner, typedData: TypedData, ownerA
  */
 export function requireKind({ primaryType, domain }: TypedData, wanted: string): void {
   if (primaryType === wanted && domain.name === "Mintmark") return;
-  throw new Error(`the server prepared another message than a ${wanted}, so it is not signed`);
+  throw new Error("the server prepared another message than it was asked for");
 }
 
 /** The address of a viem account or of a wallet client's account, in lower case; null for other signers. */

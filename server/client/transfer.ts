@@ -2,7 +2,7 @@ import { pause } from "../../core/backoff.ts";
 import type { OwnersTransfer, TransferPreparation } from "./api.ts";
 import type { MintmarkClient } from "./client.ts";
 import { answer } from "./problem.ts";
-import { type OwnerSigner, signWith } from "./sign.ts";
+import { type OwnerSigner, requireKind, signWith } from "./sign.ts";
 
 /** What becomes of a vault: another owner gets it, or it is redeemed, which burns it for ever. */
 export type VaultTransfer = {
@@ -65,18 +65,13 @@ const REDEEMED = `0x${"00".repeat(20)}`;
 /** Seconds to the furthest deadline that no caller has named: the default of a day, and a day for wrong clocks. */
 const MOST_SECONDS = 2 * 86_400;
 
-/**
- * Throws unless the message is what the caller asked for, because a signed transfer cannot be taken back. A message of
- * another type can hold the same fields and more, such as those of a session.
- */
+/** Throws unless the message is what the caller asked for, because a signed transfer cannot be taken back. */
 function requireAsked(
   { typedData, submit }: TransferPreparation,
   transfers: readonly VaultTransfer[],
   wanted: string | undefined,
 ): void {
-  const { primaryType, domain } = typedData;
-  if (primaryType !== "Transfers" || domain.name !== "Mintmark")
-    throw new Error("the server prepared another message than a transfer");
+  requireKind(typedData, "Transfers");
   const asked = transfers.map((one) => {
     const to = "to" in one ? one.to.toLowerCase() : REDEEMED;
     return `${one.vaultId} ${one.amount ?? "0"} ${to}`;

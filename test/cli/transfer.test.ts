@@ -85,6 +85,6 @@ test("the client signs nothing but what it was asked for", async () => {
     ['"name":"Mintmark"', '"name":"Permit2"'],
   ] as const) {
     [truth, lie] = [from, to];
-    await expect(attempt()).rejects.toThrow("another message than a transfer");
+    await expect(attempt()).rejects.toThrow("another message than it was asked for");
   }
 });
