@@ -8,7 +8,7 @@ import type { VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { ActivityRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
-import { makerOf } from "../vaults/transfer-lists.ts";
+import { makersOf } from "../vaults/transfer-lists.ts";
 import { placeOf, readVaults } from "../vaults/vaults.ts";
 import { requireCarried } from "./bounds.ts";
 
@@ -74,7 +74,7 @@ async function askedVaults(ledger: Ledger, caller: TransferCaller, transfers: re
     const detail = "The vaults of a list have one owner and one application. Sign a list for each.";
     throw new MintmarkError("validation_failed", detail);
   }
-  const makers = await Promise.all(places.map((place) => makerOf(ledger, place)));
+  const makers = await makersOf(ledger, places);
   return found.map(({ place, vault }, i) => {
     const hops = (makers[i]?.output.transfer.hops ?? 0) + 1;
     return { transfer: transfers[i] as Transfer, place, vault, hops };

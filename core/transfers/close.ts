@@ -8,9 +8,9 @@ import { hexToBytes } from "../protocol/hex.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord } from "../store/records.ts";
-import { chunkKey, endOf, PREFIX, transferListKey } from "../store/store-keys.ts";
+import { chunkKey, endOf, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns } from "../store/vault-chunk.ts";
-import { decodeTransferList, outputsOf, putTransferList, slotCount } from "../vaults/transfer-lists.ts";
+import { outputsOf, putTransferList, readTransferList, slotCount } from "../vaults/transfer-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { putActivity, readActivity } from "../vaults/withdrawals.ts";
 import { BatchLoad } from "./bounds.ts";
@@ -22,6 +22,8 @@ import { powersOf } from "./powers.ts";
 const MIN_LEFT = 900n;
 /** Lists examined for one batch. */
 const MOST_LISTS = 8_192;
+/** Transfers of failed lists in one atomic step. */
+const MOST_FAILED = 8_192;
 
 /** A list for the next batch, with the vaults that it takes. */
 interface Ready {
@@ -54,9 +56,13 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const ready: Ready[] = [];
   const load = new BatchLoad(ledger.limits);
   const commitAt = BigInt(Math.floor(ledger.journalClock.now() / 1000)) + MIN_LEFT;
-  for (const list of await waitingLists(ledger)) {
+  let failed = 0;
+  for await (const list of waitingLists(ledger)) {
+    // After a long halt of L1 all of them can be too late. The next rounds fail the others.
+    if (failed >= MOST_FAILED) break;
     if (!list.transfers.every(({ vaultId }) => hasSlot(ledger, placeOf(vaultId)))) {
       await failWaiting(ledger, group, list, "L1's history lacks a vault of the transfers.");
+      failed += list.transfers.length;
       continue;
     }
     const vaults = await readVaults(
@@ -70,21 +76,21 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
     const owner = (spent[0] as Spent).vault.owner;
     const powers = await powersOf((key) => group.read(ledger.store, key), owner, list);
     const failure = failureOf(ledger, list, spent, powers, commitAt);
-    if (failure !== null) await failWaiting(ledger, group, list, failure);
-    else if (!isFinal(ledger, list)) continue;
+    if (failure !== null) {
+      await failWaiting(ledger, group, list, failure);
+      failed += list.transfers.length;
+    } else if (!isFinal(ledger, list)) continue;
     else if (!load.take(list.transfers)) break;
     else ready.push(one);
   }
   return ready;
 }
 
-async function waitingLists(ledger: Ledger): Promise<TransferListRecord[]> {
+/** Reads one list at a time: a batch takes few of the longest ones, and many can wait while L1 halts. */
+async function* waitingLists(ledger: Ledger): AsyncGenerator<TransferListRecord> {
   const prefix = Buffer.from([PREFIX.waitingTransfers]);
-  const ids: string[] = [];
   for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_LISTS }))
-    ids.push(decodeRecord(transferIdRecord, id, "A waiting transfer"));
-  const records = await ledger.store.getMany(ids.map(transferListKey));
-  return records.map((record, i) => decodeTransferList(record, ids[i] as string));
+    yield await readTransferList(ledger, decodeRecord(transferIdRecord, id, "A waiting transfer"));
 }
 
 /** A deep reorganisation may have taken a vault's batch back. The list waits until it is final again. */

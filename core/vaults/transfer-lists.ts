@@ -147,17 +147,35 @@ export async function listsOfBatch(
 }
 
 /** The list that made a vault, and the vault's output of it; null for a vault that a mint made. */
-export async function makerOf(
-  ledger: Ledger,
-  { mode, batchNumber, slot }: VaultPlace,
-): Promise<{ readonly list: TransferListRecord; readonly output: TransferOutput } | null> {
+export async function makerOf(ledger: Ledger, place: VaultPlace): Promise<Listed | null> {
+  const [maker = null] = await makersOf(ledger, [place]);
+  return maker;
+}
+
+/** The same for many vaults. Reads each list once, because one list can have made a thousand of them. */
+export async function makersOf(ledger: Ledger, places: readonly VaultPlace[]): Promise<(Listed | null)[]> {
+  const known = new Map<Uuid, readonly Listed[]>();
+  const makers: (Listed | null)[] = [];
+  for (const place of places) {
+    const found = await listIdAt(ledger, place);
+    if (found !== null && !known.has(found.id)) {
+      const list = await readTransferList(ledger, found.id);
+      known.set(
+        found.id,
+        outputsOf(list).map((output) => ({ list, output })),
+      );
+    }
+    makers.push(found === null ? null : (known.get(found.id)?.[place.slot - found.firstSlot] ?? null));
+  }
+  return makers;
+}
+
+/** The last list of a batch of transfers that begins at a slot or before; null for a batch of mints. */
+async function listIdAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace) {
   if (mode !== "zk-rollup" || ledger.batches[mode].get(batchNumber)?.transfers !== true) return null;
   const range = { gte: batchTransfersOf(batchNumber), lte: batchTransfersKey(batchNumber, slot) };
-  for await (const [key, id] of ledger.store.entries({ ...range, reverse: true, limit: 1 })) {
-    const list = await readTransferList(ledger, decodeRecord(transferIdRecord, id, "A list of a batch"));
-    const output = outputsOf(list)[slot - key.readUInt32BE(5)];
-    if (output !== undefined) return { list, output };
-  }
+  for await (const [key, id] of ledger.store.entries({ ...range, reverse: true, limit: 1 }))
+    return { id: decodeRecord(transferIdRecord, id, "A list of a batch"), firstSlot: key.readUInt32BE(5) };
   return null;
 }
 

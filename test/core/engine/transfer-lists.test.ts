@@ -1,8 +1,9 @@
 import { zeroAddress } from "viem";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { STATUSES, type Transaction, type TransactionFilter, type TransferFilter } from "../../../core/index.ts";
 import { MAX_GROUP_TRANSFERS } from "../../../core/protocol/index.ts";
-import { all, mintOf, OWNERS, requestOf } from "./fixture.ts";
+import { PREFIX } from "../../../core/store/store-keys.ts";
+import { all, type Fixture, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
 
 const friend = OWNERS[1].address.toLowerCase() as `0x${string}`;
@@ -187,5 +188,54 @@ describe("lists with transfers", () => {
     expect((await search()).map(({ vaultId, transferredBalance }) => [vaultId, transferredBalance])).toEqual([
       [given, 1n],
     ]);
+  });
+});
+
+describe("work", () => {
+  /** The records of lists that a call reads. */
+  async function listsRead({ database }: Pick<Fixture, "database">, call: () => Promise<unknown>): Promise<number> {
+    const isList = (key: unknown) => (key as Buffer)[0] === PREFIX.transferList;
+    const one = vi.spyOn(database, "get");
+    const many = vi.spyOn(database, "getMany");
+    await call();
+    const read = [...one.mock.calls.map(([key]) => key), ...many.mock.calls.flatMap(([keys]) => keys)].filter(isList);
+    one.mockRestore();
+    many.mockRestore();
+    return read.length;
+  }
+
+  /** Tokens that one user holds, final on L1. */
+  async function tokens(count: number, rollupBytes: number) {
+    const world = await transferable({ limits: { rollupBytes } });
+    const { engine, tenant, assets } = world;
+    const mints = Array.from({ length: count }, (_, i) => mintOf(assets.erc721, 2 + i, 1, "validium"));
+    const { transactions } = await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+    await engine.operator.seal("validium");
+    await commitAll(engine, "validium", 1);
+    const giver = OWNERS[0].address.toLowerCase() as `0x${string}`;
+    const given = (ids: readonly bigint[]) => ids.map((vaultId) => ({ vaultId, amount: 0n, to: giver }));
+    return { world, given, vaultIds: transactions.map(({ vaultId }) => vaultId as bigint) };
+  }
+
+  it("of a request reads the list that made its vaults once, and not once for each of them", async () => {
+    const { world, given, vaultIds } = await tokens(100, 8_192);
+    const { engine, tenant } = world;
+    const first = await signedTransfers(world, given(vaultIds));
+    const { transferId } = await engine.transfers.request(tenant.principal, first);
+    await engine.operator.sealTransfers();
+    await commitAll(engine, "zk-rollup", 0);
+    const { transfers } = await engine.transfers.get(tenant.applicationId, transferId);
+    const again = { transfers: given(transfers.map(({ newVaultId }) => newVaultId ?? 0n)) };
+    expect(await listsRead(world, () => engine.transfers.prepare(tenant.principal, again))).toBe(1);
+  });
+
+  it("of a batch reads no more waiting lists than it takes, and the first one behind them", async () => {
+    const { world, given, vaultIds } = await tokens(30, 2_048);
+    const { engine, tenant } = world;
+    for (let i = 0; i < vaultIds.length; i++)
+      await engine.transfers.request(tenant.principal, await signedTransfers(world, given(vaultIds.slice(i, i + 1))));
+    const carried = Math.floor((2_048 - 1) / 101);
+    expect(await listsRead(world, () => engine.operator.sealTransfers())).toBe(carried + 1);
+    expect((await engine.batches.get("zk-rollup", 0)).vaultCount).toBe(carried);
   });
 });
