@@ -1,9 +1,8 @@
 import { v7 as uuidv7 } from "uuid";
 import { zeroAddress } from "viem";
 import type { StoredVault } from "../columns/vault-columns.ts";
-import { MintmarkError } from "../errors.ts";
 import type { Ledger, Recorded } from "../ledger/ledger.ts";
-import { type Address, batchIdOf, type VaultId } from "../model.ts";
+import type { Address, VaultId } from "../model.ts";
 import type { ClaimedBatch } from "../ports.ts";
 import { decodeTransferData, type TransferGroup } from "../protocol/transfer-data.ts";
 import { isRedemption, type Transfer, transfersDigest } from "../protocol/transfers.ts";
@@ -26,7 +25,8 @@ type Holder = Pick<StoredVault, "applicationIndex" | "userIndex">;
 
 /** A vault of L1's history, with the transfers between its mint and it. */
 export interface AdoptedVault {
-  readonly vault: StoredVault;
+  /** null for an id that no earlier batch has made. L1 sets its bit all the same. */
+  readonly vault: StoredVault | null;
   readonly hops: number;
 }
 
@@ -40,14 +40,13 @@ export interface AdoptedState {
   holderOf(owner: Address): Holder;
 }
 
-const NO_ENGINE =
-  "holds a transfer of a vault that L1's history lacks, or of several owners under one signature. " +
-  "No Mintmark engine makes one, so this history cannot be adopted.";
-
 /**
  * The lists and the vaults of a batch of transfers in L1's history. A list that this store has keeps its id. A receiver is
  * the owner's user in the application of the vaults, or else its user by owner, as of minted vaults. What the vaults hold
  * is decided once L1's event of the commit is read.
+ *
+ * L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several owners under
+ * one signature. Such a record takes its slots, and moves nothing.
  */
 export async function adoptedTransfers(
   ledger: Ledger,
@@ -60,13 +59,12 @@ export async function adoptedTransfers(
   const lists: AdoptedList[] = [];
   for (const signed of decodeTransferData(data)) {
     const sources: AdoptedVault[] = [];
-    for (const { vaultId } of signed.transfers) sources.push(await sourceOf(ledger, batchNumber, vaultId, state));
-    const { owner } = (sources[0] as AdoptedVault).vault;
-    if (sources.some(({ vault }) => vault.owner !== owner)) throw refused(batchNumber);
+    for (const { vaultId } of signed.transfers) sources.push(await sourceOf(ledger, vaultId, state));
     const { list, payees } = await listOf(ledger, group, signed, sources, state);
     lists.push(list);
     for (const [i, transfer] of signed.transfers.entries()) {
-      const { vault, hops } = sources[i] as AdoptedVault;
+      const { vault: source, hops } = sources[i] as AdoptedVault;
+      const vault = source ?? nothing(ledger, state);
       const { withdrawn } = await readActivity(ledger, group, transfer.vaultId);
       const payee = payees[i] ?? null;
       const made = { ...vault, createdAt: now, updatedAt: now };
@@ -91,24 +89,22 @@ function partsOf({ amount }: Transfer, rest: bigint): readonly [bigint, bigint] 
   return amount === 0n ? [rest, 0n] : [amount, rest - amount];
 }
 
-async function sourceOf(
-  ledger: Ledger,
-  batchNumber: number,
-  vaultId: VaultId,
-  { known, isKept }: AdoptedState,
-): Promise<AdoptedVault> {
+/** What stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
+function nothing(ledger: Ledger, { holderOf }: AdoptedState): StoredVault {
+  const owner = ledger.settlement.contract.toLowerCase() as Address;
+  const time = ledger.now();
+  return { ...holderOf(owner), owner, assetIndex: 0, amount: 0n, blob: "0x", createdAt: time, updatedAt: time };
+}
+
+async function sourceOf(ledger: Ledger, vaultId: VaultId, { known, isKept }: AdoptedState): Promise<AdoptedVault> {
   const adopted = known.get(vaultId);
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
   const batch = isKept(vaultId) ? ledger.batches[place.mode].latest(place.batchNumber) : undefined;
-  if (batch === undefined || place.slot >= batch.vaultCount) throw refused(batchNumber);
+  if (batch === undefined || place.slot >= batch.vaultCount) return { vault: null, hops: 0 };
   const [located] = await readVaults(ledger, [place]);
   const maker = await makerOf(ledger, place);
   return { vault: located?.vault as StoredVault, hops: maker?.output.transfer.hops ?? 0 };
-}
-
-function refused(batchNumber: number): MintmarkError {
-  return new MintmarkError("l1_failed", `${batchIdOf("zk-rollup", batchNumber)} ${NO_ENGINE}`);
 }
 
 /** A list with its receivers; null for a redemption. */
@@ -117,34 +113,37 @@ async function listOf(
   group: Group,
   signed: TransferGroup,
   sources: readonly AdoptedVault[],
-  { holderOf }: AdoptedState,
+  state: AdoptedState,
 ) {
   const { deadline, signature } = signed;
   const digest = transfersDigest(ledger.settlement, signed);
-  const { owner } = (sources[0] as AdoptedVault).vault;
+  const vaults = sources.map(({ vault }) => vault ?? nothing(ledger, state));
+  const { owner, applicationIndex: first } =
+    sources.find(({ vault }) => vault !== null)?.vault ?? (vaults[0] as StoredVault);
   const stored = await group.read(ledger.store, transferDigestKey(digest));
   const transferId = stored === undefined ? null : decodeRecord(transferIdRecord, stored, "The transfers of a digest");
   const own = transferId === null ? null : await latestTransferList(ledger, group, transferId);
-  const { applicationIndex } = own ?? (sources[0] as AdoptedVault).vault;
+  const applicationIndex = own?.applicationIndex ?? first;
   const payees: (Holder | null)[] = [];
   for (const [i, transfer] of signed.transfers.entries()) {
     const userIndex = own?.transfers[i]?.payeeIndex ?? (await userOf(ledger, group, applicationIndex, transfer.to));
     if (isRedemption(transfer)) payees.push(null);
-    else payees.push(userIndex === null ? holderOf(transfer.to) : { applicationIndex, userIndex });
+    else payees.push(userIndex === null ? state.holderOf(transfer.to) : { applicationIndex, userIndex });
   }
-  // A signature of nobody stands for a key without a session.
-  const signer = signature === "0x" ? owner : ((await ledger.signers.recover(digest, signature)) ?? zeroAddress);
+  // A signature of nobody stands for a key without a session. Beside vaults of others, an owner's own key counts as one.
+  const signer = signature === "0x" ? null : ((await ledger.signers.recover(digest, signature)) ?? zeroAddress);
+  const isOwners = vaults.every((vault) => vault.owner === owner && signer === owner);
   const list: AdoptedList = {
     transferId: own?.transferId ?? uuidv7(),
     applicationIndex,
     digest,
     deadline,
     signature,
-    sessionKey: signer === owner ? null : signer,
+    sessionKey: isOwners ? null : signer,
     transfers: signed.transfers.map((transfer, i) => {
-      const { vault, hops } = sources[i] as AdoptedVault;
-      const { userIndex, assetIndex } = vault;
-      return { ...transfer, payeeIndex: payees[i]?.userIndex ?? null, userIndex, assetIndex, hops: hops + 1 };
+      const { userIndex, assetIndex } = vaults[i] as StoredVault;
+      const hops = (sources[i] as AdoptedVault).hops + 1;
+      return { ...transfer, payeeIndex: payees[i]?.userIndex ?? null, userIndex, assetIndex, hops };
     }),
   };
   return { list, payees };

@@ -13,7 +13,6 @@ import { decodeTransferData, isTransferData } from "../protocol/transfer-data.ts
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import type { DerivedBatch } from "../sealing/derive-batch.ts";
 import { deriveTransfers } from "../sealing/derive-transfers.ts";
-import { runAt } from "../sealing/void-runs.ts";
 import type { EntryOf } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import type { AdoptedList, BatchRecord, VoidRun } from "../store/records.ts";
@@ -79,8 +78,7 @@ export async function incomingBatches(
     incoming.set(batch, made);
     const { mode, batchNumber } = batch;
     for (const [slot, vault] of made.vaults.entries())
-      if (runAt(made.entry.voids, slot) === null)
-        known.set(packVaultId({ mode, batchNumber, slot }), { vault, hops: 0 });
+      known.set(packVaultId({ mode, batchNumber, slot }), { vault, hops: 0 });
   }
   for (const batch of claimed) {
     if (!isTransferData(batch.mode, batch.data)) continue;

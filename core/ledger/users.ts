@@ -13,12 +13,23 @@ export async function readUsers(
   applicationIndex: number,
   userIndices: readonly number[],
 ): Promise<User[]> {
-  const records = await ledger.store.getMany(userIndices.map((index) => userKey(applicationIndex, index)));
-  return records.map((record, i) => {
-    const name = `User ${userIndices[i]} of application ${applicationIndex}`;
-    if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
-    return decodeRecord(userRecord, record, name);
+  return (await readOwnUsers(ledger, applicationIndex, userIndices)).map((user, i) => {
+    if (user !== undefined) return user;
+    const detail = `User ${userIndices[i]} of application ${applicationIndex} is missing.`;
+    throw new MintmarkError("store_corrupt", detail);
   });
+}
+
+/** The same; undefined for a user of another application, whose vault an adopted list takes, too. */
+export async function readOwnUsers(
+  ledger: Ledger,
+  applicationIndex: number,
+  userIndices: readonly number[],
+): Promise<(User | undefined)[]> {
+  const records = await ledger.store.getMany(userIndices.map((index) => userKey(applicationIndex, index)));
+  return records.map((record, i) =>
+    record === undefined ? undefined : decodeRecord(userRecord, record, `User ${userIndices[i]}`),
+  );
 }
 
 /** A user from the indices. Throws `application_not_found`, `user_not_found`. */

@@ -5,7 +5,7 @@ import { assetIndices, type Holder } from "../batches/incoming.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { findUser } from "../ledger/users.ts";
-import { type Address, batchIdOf, type Uuid } from "../model.ts";
+import { type Address, batchIdOf, MODES, type Mode, type Uuid } from "../model.ts";
 import { trustedSlots } from "../protocol/blob-batch.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { hexToBytes } from "../protocol/hex.ts";
@@ -13,6 +13,7 @@ import { decodeTransferData, isTransferData } from "../protocol/transfer-data.ts
 import { isRedemption } from "../protocol/transfers.ts";
 import { createApplication } from "../tenants/applications.ts";
 import { createUser } from "../tenants/users.ts";
+import { placeOf } from "../vaults/vaults.ts";
 
 /** The application that gets the vaults that no mint of this store made. */
 const NAME = "Adopted from L1";
@@ -48,21 +49,27 @@ export async function adopt(
 }
 
 /**
- * The owners that need a user; for a void slot, the settlement contract. Refuses what cannot be adopted before anything
- * changes.
+ * The owners that need a user; for a void slot and an unknown vault, the settlement contract. Refuses what cannot be
+ * adopted before anything changes.
  */
 function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlySet<Address> {
   const owners = new Set<Address>();
   const assetIndexOf = assetIndices(ledger);
+  const nobody = ledger.settlement.contract.toLowerCase() as Address;
+  const vaultCounts = new Map(MODES.map((mode) => [mode, vaultCountsOf(ledger, adopted, mode)]));
   for (const { mode, batchNumber, data } of adopted.flatMap(({ batches }) => batches)) {
     if (isTransferData(mode, data)) {
-      for (const transfer of decodeTransferData(data).flatMap(({ transfers }) => transfers))
+      for (const transfer of decodeTransferData(data).flatMap(({ transfers }) => transfers)) {
         if (!isRedemption(transfer)) owners.add(transfer.to);
+        const source = placeOf(transfer.vaultId);
+        const isLater = source.mode === mode && source.batchNumber >= batchNumber;
+        if (isLater || source.slot >= (vaultCounts.get(source.mode)?.(source.batchNumber) ?? 0)) owners.add(nobody);
+      }
       continue;
     }
     for (const vault of trustedSlots(data)) {
       if (vault !== null) assetIndexOf(vault);
-      const owner = (vault?.owner ?? ledger.settlement.contract).toLowerCase() as Address;
+      const owner = (vault?.owner.toLowerCase() ?? nobody) as Address;
       if (BigInt(owner) === 0n) {
         const detail = `${batchIdOf(mode, batchNumber)} holds a vault that belongs to nobody. No Mintmark engine makes one`;
         throw new MintmarkError("l1_failed", `${detail}, so this history cannot be adopted.`);
@@ -71,6 +78,16 @@ function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlyS
     }
   }
   return owners;
+}
+
+/** The number of vaults in each batch of L1's history; undefined for a batch that it lacks. */
+function vaultCountsOf(ledger: Ledger, adopted: readonly AdoptedBatches[], mode: Mode) {
+  const there = adopted.find((one) => one.mode === mode);
+  const first = there?.first ?? Number.POSITIVE_INFINITY;
+  return (batchNumber: number): number | undefined =>
+    batchNumber < first
+      ? ledger.batches[mode].latest(batchNumber)?.vaultCount
+      : there?.batches[batchNumber - first]?.vaultCount;
 }
 
 async function applicationOf(ledger: Ledger, signal?: AbortSignal): Promise<Uuid> {

@@ -347,8 +347,18 @@ export const withdrawalListKey = (digest: string): Buffer => ofHex(PREFIX.withdr
 
 export const transferListKey = (transferId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.transferList, 17), transferId);
 export const transferDigestKey = (digest: string): Buffer => ofHex(PREFIX.transferDigest, digest);
-export const waitingTransfersKey = (sequence: number): Buffer =>
-  endedByU64(ofLength(PREFIX.waitingTransfers, 9), sequence);
+/** In the order of their requests. The lists of one adopted history have one sequence. */
+export const waitingTransfersKey = ({
+  journalSequence,
+  transferId,
+}: {
+  readonly journalSequence: number;
+  readonly transferId: Uuid;
+}): Buffer => {
+  const key = endedByUuid(ofLength(PREFIX.waitingTransfers, 25), transferId);
+  key.writeBigUInt64BE(BigInt(journalSequence), 1);
+  return key;
+};
 export const batchTransfersOf = (batchNumber: number): Buffer => ofU32(PREFIX.batchTransfers, batchNumber);
 export const batchTransfersKey = (batchNumber: number, firstSlot: number): Buffer =>
   ofU32(PREFIX.batchTransfers, batchNumber, firstSlot);

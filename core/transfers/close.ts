@@ -15,7 +15,7 @@ import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { putActivity, readActivity } from "../vaults/withdrawals.ts";
 import { BatchLoad } from "./bounds.ts";
 import { failWaiting } from "./fail.ts";
-import { failureOf, type Spent } from "./faults.ts";
+import { failureOf, MISSING, type Spent } from "./faults.ts";
 import { powersOf } from "./powers.ts";
 
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
@@ -61,7 +61,7 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
     // After a long halt of L1 all of them can be too late. The next rounds fail the others.
     if (failed >= MOST_FAILED) break;
     if (!list.transfers.every(({ vaultId }) => hasSlot(ledger, placeOf(vaultId)))) {
-      await failWaiting(ledger, group, list, "L1's history lacks a vault of the transfers.");
+      await failWaiting(ledger, group, list, MISSING);
       failed += list.transfers.length;
       continue;
     }

@@ -25,6 +25,7 @@ export function failureOf(
     const { vault, activity } = spent[i] as Spent;
     if (vault.userIndex !== transfer.userIndex || vault.assetIndex !== transfer.assetIndex)
       return `Vault ${vaultId} is another one in L1's history.`;
+    if (vault.owner !== spent[0]?.vault.owner) return "The vaults of the list have several owners.";
     if (activity.spentBy !== list.transferId) return `Another transfer of vault ${vaultId} is on L1.`;
     const rest = vault.amount - activity.withdrawn;
     if (rest <= 0n || (amount !== 0n && amount >= rest)) return `Too little is left in vault ${vaultId}: ${WITHDRAWN}`;
@@ -39,4 +40,5 @@ export function failureOf(
   return null;
 }
 
+export const MISSING = "L1's history lacks a vault of the transfers.";
 const WITHDRAWN = "its owner has withdrawn from it on L1.";

@@ -1,3 +1,4 @@
+import { zeroAddress } from "viem";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, Status, Uuid, VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
@@ -12,7 +13,7 @@ import {
   readTransferList,
   type TransferOutput,
 } from "../vaults/transfer-lists.ts";
-import { batchAt, decodeActivity, placeOf, readVault } from "../vaults/vaults.ts";
+import { batchAt, decodeActivity, hasSlot, placeOf, readVault } from "../vaults/vaults.ts";
 
 /** One vault that a transfer made, or a waiting one will make. */
 export interface HistoryStep {
@@ -45,7 +46,10 @@ export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<Vault
   const before: HistoryStep[] = [];
   for (let maker = await makerOf(ledger, placeOf(vaultId)); maker !== null; ) {
     before.unshift(await stepOf(ledger, maker.list, maker.output));
-    maker = await makerOf(ledger, placeOf(maker.output.transfer.vaultId));
+    const source = placeOf(maker.output.transfer.vaultId);
+    // A record of a later vault moves nothing, and would lead in circles.
+    const isEarlier = source.mode === "validium" || source.batchNumber < (maker.list.batchNumber ?? 0);
+    maker = isEarlier ? await makerOf(ledger, source) : null;
   }
   const { spentBy } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
   if (spentBy === null) return { before, after: [] };
@@ -57,7 +61,9 @@ export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<Vault
 async function stepOf(ledger: Ledger, list: TransferListRecord, output: TransferOutput): Promise<HistoryStep> {
   const { transfer, position, isChange, holderIndex } = output;
   const { vaultId, to } = transfer;
-  const from = (await readVault(ledger, placeOf(vaultId))).owner;
+  // A record of a hostile operator can spend an id that no batch has made.
+  const source = placeOf(vaultId);
+  const from = hasSlot(ledger, source) ? (await readVault(ledger, source)).owner : zeroAddress;
   const place = placeIn(list, position);
   const [amount = null] = await amountsOf(ledger, [{ list, output }]);
   return {

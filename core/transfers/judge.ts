@@ -1,7 +1,7 @@
 import type { StoredVault } from "../columns/vault-columns.ts";
 import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { VaultId } from "../model.ts";
+import type { Address, VaultId } from "../model.ts";
 import { MAX_UINT64 } from "../protocol/bounds.ts";
 import {
   type CommittedRecord,
@@ -12,7 +12,7 @@ import {
 import { packVaultId } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import type { Group } from "../store/group.ts";
-import type { BatchRecord, TransferListRecord } from "../store/records.ts";
+import type { ActivityRecord, BatchRecord, TransferListRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, encodeChunk } from "../store/vault-chunk.ts";
 import {
@@ -22,10 +22,15 @@ import {
   outputsOf,
   putTransferList,
 } from "../vaults/transfer-lists.ts";
-import { placeOf, readVaults } from "../vaults/vaults.ts";
+import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { latestWithdrawal, putActivity, putFailed, readActivities, readActivity } from "../vaults/withdrawals.ts";
-import type { Spent } from "./faults.ts";
 import { powersOf } from "./powers.ts";
+
+/** A vault that a record spends; null for an id that no batch has made, which L1 marks as spent all the same. */
+interface Judged {
+  readonly vault: StoredVault | null;
+  readonly activity: ActivityRecord;
+}
 
 /**
  * Decides the transfers of a batch that L1 has just committed, by L1's own rule. Between the sealing and the commit an
@@ -52,23 +57,27 @@ async function judge(
   time: number,
 ): Promise<void> {
   const ids = lists.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
-  const located = await readVaults(ledger, ids.map(placeOf), group);
+  const places = ids.map(placeOf).filter((place) => hasSlot(ledger, place));
+  const located = await readVaults(ledger, places, group);
+  const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
   const activities = await readActivities(ledger, group, ids);
   const outputs = new Outputs(ledger, group, batch);
   const changed: VaultId[] = [];
   let next = 0;
   for (const list of lists) {
-    const spent = list.transfers.map((): Spent => {
-      const [vault, activity] = [located[next]?.vault, activities[next]];
-      next++;
-      return { vault, activity } as Spent;
+    const spent = list.transfers.map(({ vaultId }): Judged => {
+      const activity = activities[next++] as ActivityRecord;
+      return { vault: vaults.get(vaultId) ?? null, activity };
     });
-    const owner = (spent[0] as Spent).vault.owner;
-    const powers = await powersOf((key) => group.read(ledger.store, key), owner, list);
-    const faults = list.transfers.map((_, i) => faultOf(ledger, batch, list, i, spent[i] as Spent, powers));
+    // A hostile operator can put vaults of several owners under one signature.
+    const powers = new Map<Address, TransferPowers>();
+    for (const { vault } of spent)
+      if (vault !== null && !powers.has(vault.owner))
+        powers.set(vault.owner, await powersOf((key) => group.read(ledger.store, key), vault.owner, list));
+    const faults = list.transfers.map((_, i) => faultOf(ledger, batch, list, i, spent[i] as Judged, powers));
     for (const [i, transfer] of list.transfers.entries()) {
-      const { vault, activity } = spent[i] as Spent;
-      const transferred = faults[i] === null ? vault.amount - activity.withdrawn : 0n;
+      const { vault, activity } = spent[i] as Judged;
+      const transferred = faults[i] === null && vault !== null ? vault.amount - activity.withdrawn : 0n;
       if (transferred === activity.transferred) continue;
       putActivity(ledger, group, transfer, { ...activity, transferred, updatedAt: time });
     }
@@ -86,11 +95,14 @@ function faultOf(
   { committedAt, l1Sequence }: BatchRecord,
   { transfers, deadline }: TransferListRecord,
   i: number,
-  { vault, activity }: Spent,
-  powers: TransferPowers,
+  { vault, activity }: Judged,
+  powers: ReadonlyMap<Address, TransferPowers>,
 ): TransferFault | null {
   const transfer = transfers[i] as TransferListRecord["transfers"][number];
   const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
+  // A batch that L1 lacks comes behind all that it has.
+  const sequence = ledger.batches[mode].latest(batchNumber)?.l1Sequence ?? MAX_UINT64;
+  if (vault === null) return transfer.fault ?? (sequence < (l1Sequence ?? 0n) ? "exhausted" : "too_early");
   const { standard, assetType, chainId, transferable } = ledger.assetAt(vault.assetIndex);
   const isVoid = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot) !== null;
   const source = {
@@ -101,8 +113,7 @@ function faultOf(
     standard,
     assetType,
     transferable: transferable === true && chainId === ledger.settlement.chainId,
-    // A batch that L1 lacks comes behind all that it has.
-    sequence: ledger.batches[mode].latest(batchNumber)?.l1Sequence ?? MAX_UINT64,
+    sequence,
     hops: transfer.hops - 1,
   };
   const record: CommittedRecord = {
@@ -111,22 +122,22 @@ function faultOf(
     committedAt: committedAt ?? 0n,
     sequence: l1Sequence ?? 0n,
   };
-  const fault = transferFault(source, record, powers);
+  const fault = transferFault(source, record, powers.get(vault.owner) as TransferPowers);
   return fault === null ? null : (transfer.fault ?? fault);
 }
 
 /** The units of each output, in slot order. */
 function amountsOf(
   list: TransferListRecord,
-  spent: readonly Spent[],
+  spent: readonly Judged[],
   faults: readonly (TransferFault | null)[],
 ): bigint[] {
   const indexOf = new Map(list.transfers.map((transfer, i) => [transfer, i]));
   return outputsOf(list).map(({ transfer, isChange, holderIndex }) => {
     const i = indexOf.get(transfer) as number;
-    const { vault, activity } = spent[i] as Spent;
+    const { vault, activity } = spent[i] as Judged;
     // A burnt slot is nobody's.
-    if (faults[i] !== null || holderIndex === null) return 0n;
+    if (faults[i] !== null || holderIndex === null || vault === null) return 0n;
     const rest = vault.amount - activity.withdrawn;
     const paid = transfer.amount === 0n ? rest : transfer.amount;
     return isChange ? rest - paid : paid;

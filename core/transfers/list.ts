@@ -1,8 +1,9 @@
+import { zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
-import { readUsers } from "../ledger/users.ts";
+import { readOwnUsers } from "../ledger/users.ts";
 import type { Address, Hash, Status, Uuid, VaultId } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import { packVaultId } from "../protocol/vault.ts";
@@ -81,11 +82,16 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
   const indices = [
     ...new Set(outputs.flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat())),
   ];
-  const users = await readUsers(ledger, applicationIndex, indices);
+  const users = await readOwnUsers(ledger, applicationIndex, indices);
   const userOf = new Map(indices.map((index, i) => [index, users[i]]));
   // Both have the token. A vault that is spent can be gone, after a reorganisation deeper than finality.
   const places = outputs.map(({ position, transfer }) => placeIn(list, position) ?? placeOf(transfer.vaultId));
   const vaults = places.every((place) => hasSlot(ledger, place)) ? await readVaults(ledger, places) : [];
+  // An adopted list can take vaults of several applications, and ids that no batch has made.
+  const spent = outputs.map(({ transfer }) => placeOf(transfer.vaultId)).filter((place) => hasSlot(ledger, place));
+  const owners = new Map(
+    (await readVaults(ledger, spent)).map(({ place, vault }) => [packVaultId(place), vault.owner]),
+  );
   const amounts = await amountsOf(
     ledger,
     outputs.map((output) => ({ list, output })),
@@ -105,9 +111,9 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
         transactionId: `${transferId}.${position}`,
         vaultId: transfer.vaultId,
         assetId: asset.assetId,
-        tokenId: blob === undefined ? null : tokenIdOf(asset.standard, asset.blobScheme, blob),
+        tokenId: blob === undefined || blob === "0x" ? null : tokenIdOf(asset.standard, asset.blobScheme, blob),
         userId: giver?.userId ?? "",
-        from: giver?.ownerAddress as Address,
+        from: giver?.ownerAddress ?? owners.get(transfer.vaultId) ?? zeroAddress,
         to: isChange ? null : transfer.to,
         toUserId: holderIndex === null ? null : (userOf.get(holderIndex)?.userId ?? ""),
         isChange,

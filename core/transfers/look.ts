@@ -4,9 +4,9 @@ import { decodeRecord } from "../store/layout.ts";
 import { transferIdRecord } from "../store/records.ts";
 import { activityKey, endOf, PREFIX } from "../store/store-keys.ts";
 import { listsOfBatch, readTransferList } from "../vaults/transfer-lists.ts";
-import { decodeActivity, placeOf, readVaults } from "../vaults/vaults.ts";
+import { decodeActivity, hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { isFinal } from "./close.ts";
-import { failureOf, type Spent } from "./faults.ts";
+import { failureOf, MISSING, type Spent } from "./faults.ts";
 import { powersOf } from "./powers.ts";
 
 /** Least seconds between L1's newest block and a deadline, when a commit is sent. */
@@ -32,6 +32,7 @@ export async function transferFault(ledger: Ledger, batchNumber: number, l1Time:
   const lists = await listsOfBatch(ledger, findBatch(ledger, "zk-rollup", batchNumber));
   for (const list of lists) {
     const ids = list.transfers.map(({ vaultId }) => vaultId);
+    if (!ids.every((id) => hasSlot(ledger, placeOf(id)))) return MISSING;
     const vaults = await readVaults(ledger, ids.map(placeOf));
     const activities = (await ledger.store.getMany(ids.map(activityKey))).map(decodeActivity);
     const spent = vaults.map(({ vault }, i) => ({ vault, activity: activities[i] as Spent["activity"] }));

@@ -16,8 +16,8 @@ import {
 } from "../store/store-keys.ts";
 import { type RequestRange, requestsIn, requestsInAny, requestsInBlocks } from "./requests.ts";
 import type { Part } from "./transaction-range.ts";
-import { decodeTransferList, outputsOf, readTransferList, type TransferOutput } from "./transfer-lists.ts";
-import { type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
+import { decodeTransferList, outputsOf, placeIn, readTransferList, type TransferOutput } from "./transfer-lists.ts";
+import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
 
 /** A transaction without its user's id. */
 export interface Found {
@@ -142,10 +142,15 @@ export function mintTransactions({ sequence: journalSequence, time, entry }: Jou
 export async function transfersIn(ledger: Ledger, list: TransferListRecord): Promise<Found[]> {
   const outputs = outputsOf(list);
   const places = outputs.map(({ transfer }) => placeOf(transfer.vaultId));
-  const spent = await readVaults(ledger, places);
+  // A hostile operator's record can spend an id that no batch has made. Then its own slot stands for that vault.
+  const known = places.map((place, i) =>
+    hasSlot(ledger, place) ? place : (placeIn(list, (outputs[i] as TransferOutput).position) ?? place),
+  );
+  const spent = await readVaults(ledger, known);
   return outputs.map((output, i): Found => {
     const { position, transfer } = output;
-    const { place, vault } = spent[i] as LocatedVault;
+    const { vault } = spent[i] as LocatedVault;
+    const place = places[i] as VaultPlace;
     const source = { type: "transfer", list, output, place, assetIndex: vault.assetIndex, blob: vault.blob } as const;
     return { sequence: list.firstSequence + position, userIndex: transfer.userIndex, source };
   });

@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions } from "../ledger/list.ts";
-import { readUsers } from "../ledger/users.ts";
+import { readOwnUsers } from "../ledger/users.ts";
 import type { Address, Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
@@ -89,7 +89,7 @@ export function statusOfTransfer(
 
 async function views(ledger: Ledger, applicationIndex: number, found: readonly Found[]): Promise<Transaction[]> {
   const indices = [...new Set(found.map(({ userIndex }) => userIndex))];
-  const users = await readUsers(ledger, applicationIndex, indices);
+  const users = await readOwnUsers(ledger, applicationIndex, indices);
   const userIds = new Map(indices.map((index, i) => [index, users[i]?.userId ?? ""]));
   const transfers = found.flatMap(({ source }) => (source.type === "transfer" ? [source] : []));
   const amounts = await amountsOf(ledger, transfers);

@@ -106,12 +106,12 @@ export function failureOfFault({ vaultId, fault }: TransferListRecord["transfers
 
 /** Writes a list, and its place among those that wait or among those of its batch. */
 export function putTransferList(group: Group, record: TransferListRecord, before: TransferListRecord | null): void {
-  const { transferId, journalSequence, status, batchNumber, firstSlot } = record;
+  const { transferId, status, batchNumber, firstSlot } = record;
   const id = encodeRecord(transferIdRecord, transferId);
-  if (before?.status === "waiting" && status !== "waiting") group.remove(waitingTransfersKey(journalSequence));
+  if (before?.status === "waiting" && status !== "waiting") group.remove(waitingTransfersKey(record));
   if (before !== null && before.batchNumber !== null && before.firstSlot !== null)
     group.remove(batchTransfersKey(before.batchNumber, before.firstSlot));
-  if (status === "waiting") group.put(waitingTransfersKey(journalSequence), id);
+  if (status === "waiting") group.put(waitingTransfersKey(record), id);
   if (batchNumber !== null && firstSlot !== null) group.stage(batchTransfersKey(batchNumber, firstSlot), id);
   group.stage(transferListKey(transferId), encodeRecord(transferListRecord, record));
 }

@@ -190,7 +190,8 @@ function vaultView(
     quantum: asset.quantum,
     decimals: asset.decimals,
     mintingBlob: vault.blob,
-    tokenId: fastTokenIdOf(asset.standard, asset.blobScheme, vault.blob),
+    // The slot of a void mint, or of a transfer of an unknown vault, has no blob.
+    tokenId: vault.blob === "0x" ? null : fastTokenIdOf(asset.standard, asset.blobScheme, vault.blob),
     dataAvailabilityMode: place.mode,
     amount: vault.amount,
     availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),

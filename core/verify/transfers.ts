@@ -39,7 +39,6 @@ export interface JudgedState {
   powersOf(owner: Address, list: TransferListRecord): TransferPowers;
 }
 
-const NOBODY: Address = `0x${"00".repeat(20)}`;
 const LESS = "L1 has given this vault less, because its transfer counts for less or for nothing.";
 
 /** The part of the reference for transfers: every list in memory. */
@@ -186,13 +185,11 @@ export class ReferenceTransfers {
     const told: Expected[] = [];
     const changed: bigint[] = [];
     for (const list of lists) {
-      const owner = this.#vault(list.transfers[0]?.vaultId ?? 0n)?.owner ?? NOBODY;
-      const powers = this.#state.powersOf(owner, list);
       let slot = list.firstSlot ?? 0;
       let failure: string | null = null;
       const transfers = list.transfers.map((transfer) => {
         const { vaultId, amount } = transfer;
-        const fault = this.#faultOf(batch, list, transfer, powers);
+        const fault = this.#faultOf(batch, list, transfer);
         const activity = this.#activities.activity(vaultId);
         const rest = fault === null ? (this.#vault(vaultId)?.amount ?? 0n) - activity.withdrawn : 0n;
         if (activity.transferred !== rest)
@@ -225,15 +222,16 @@ export class ReferenceTransfers {
 
   #faultOf(
     batch: BatchRecord,
-    { deadline }: TransferListRecord,
+    list: TransferListRecord,
     transfer: TransferListRecord["transfers"][number],
-    powers: TransferPowers,
   ): TransferFault | null {
     const { vaultId, hops } = transfer;
     const place = unpackVaultId(vaultId);
     const vault = this.#vault(vaultId);
     const asset = this.#state.assetAt(vault?.assetIndex ?? -1);
-    if (vault === undefined || asset === undefined) return "exhausted";
+    const sequence = this.#state.batchAt(place)?.l1Sequence ?? 2n ** 64n;
+    const { committedAt, l1Sequence } = batch;
+    if (vault === undefined || asset === undefined) return sequence < (l1Sequence ?? 0n) ? "exhausted" : "too_early";
     const source = {
       vaultId,
       owner: vault.owner,
@@ -242,12 +240,11 @@ export class ReferenceTransfers {
       standard: asset.standard,
       assetType: asset.assetType,
       transferable: asset.transferable === true && this.#state.isHome(asset.chainId),
-      sequence: this.#state.batchAt(place)?.l1Sequence ?? 2n ** 64n,
+      sequence,
       hops: hops - 1,
     };
-    const { committedAt, l1Sequence } = batch;
-    const record = { transfer, deadline, committedAt: committedAt ?? 0n, sequence: l1Sequence ?? 0n };
-    return transferFault(source, record, powers);
+    const record = { transfer, deadline: list.deadline, committedAt: committedAt ?? 0n, sequence: l1Sequence ?? 0n };
+    return transferFault(source, record, this.#state.powersOf(vault.owner, list));
   }
 
   /** A vault that a transfer takes. */
@@ -339,13 +336,13 @@ export class ReferenceTransfers {
 
   finish(): Expected[] {
     return [...this.#lists.values()].flatMap((list) => {
-      const { transferId, digest, journalSequence, status, batchNumber, firstSlot } = list;
+      const { transferId, digest, status, batchNumber, firstSlot } = list;
       const name = `transfer ${transferId}`;
       const id = encodeRecord(transferIdRecord, transferId);
       const expected = [expectedRecord(keys.transferListKey(transferId), encodeRecord(transferListRecord, list), name)];
       if (status !== "failed")
         expected.push(expectedRecord(keys.transferDigestKey(digest), id, `the digest of ${name}`));
-      if (status === "waiting") expected.push(expectedRecord(keys.waitingTransfersKey(journalSequence), id, name));
+      if (status === "waiting") expected.push(expectedRecord(keys.waitingTransfersKey(list), id, name));
       if (batchNumber !== null && firstSlot !== null)
         expected.push(expectedRecord(keys.batchTransfersKey(batchNumber, firstSlot), id, `the slots of ${name}`));
       return expected;

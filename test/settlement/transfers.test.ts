@@ -1,18 +1,24 @@
 import { MemoryLevel } from "memory-level";
 import { toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { follow } from "../../core/archive/follow.ts";
+import type { Archive } from "../../core/archive/index.ts";
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { connectL1 } from "../../core/l1/index.ts";
+import { packVaultId } from "../../core/protocol/vault.ts";
 import { adoptFromL1 } from "../../core/settlement/adopt.ts";
 import { sourceOf } from "../archive/fixture.ts";
-import { at, mine, mint, newSettler, rpc } from "./fixture.ts";
+import { at, commitUnseen, mine, mint, newSettler, rpc } from "./fixture.ts";
 import {
   becomeFinal,
+  claimed,
   createTransferWorld,
   friendOf,
   give,
   listOf,
+  served,
+  signTransfers,
   type TransferWorld,
   whole,
 } from "./transfers-fixture.ts";
@@ -36,15 +42,15 @@ describe("signed transfers", () => {
   }
 
   /** The owner withdraws by itself, while the engine has other plans. */
-  async function withdrawAlone(vaultId: VaultId, quantity: bigint): Promise<void> {
-    const { chain, l1, engine, users } = world;
+  async function withdrawAlone(vaultId: VaultId, quantity: bigint, engine = world.engine): Promise<void> {
+    const { chain, l1, users } = world;
     const { owner } = at(users, 0);
     const { contract } = l1.settlement;
     const own = await connectL1({ rpc: chain.transport, contract, account: owner, pollingMs: 5 });
-    const { vault, header, siblings, assetPath } = await engine.proofs.exit(vaultId);
+    const { header, ...proven } = await engine.proofs.exit(vaultId);
     if (header === null) throw new Error("the vault is not on L1");
     const authorization = { deadline: 0n, signature: "0x" } as const;
-    const proof = { vault, header, siblings, assetPath };
+    const proof = { ...proven, header };
     await own.withdrawOwn({ ...proof, quantity, recipient: owner.address, authorization });
   }
 
@@ -139,8 +145,8 @@ describe("signed transfers", () => {
     world.settler = newSettler({ engine, l1, committee: world.committee }, chain);
   });
 
-  test("that another server brought to L1 are adopted into a copy of its store", async () => {
-    const { chain, l1, committee, engineStore, members, principal } = world;
+  test("that another server brought to L1 are adopted into a copy of its store, among records that do not count", async () => {
+    const { chain, l1, committee, engineStore, members, principal, vaults } = world;
     const vaultId = first ?? 0n;
     const bytes = { keyEncoding: "view", valueEncoding: "view" } as const;
     const { transferId } = await give(world, [whole(world, vaultId)]);
@@ -159,15 +165,49 @@ describe("signed transfers", () => {
     const lost = newSettler({ engine: other, l1, committee }, chain);
     await expect(lost.round()).rejects.toMatchObject({ code: "history_diverged" });
     await becomeFinal(world);
+    // The members sign a batch unseen: of an id without a vault, and of two owners' vaults under one signature.
+    const { countRollup } = await l1.state();
+    const given = (await engine.transfers.get(principal.applicationId, transferId)).transfers[0]?.newVaultId ?? 0n;
+    const slotOf = (batchNumber: number, slot = 0) => packVaultId({ mode: "zk-rollup", batchNumber, slot });
+    const unborn = slotOf(countRollup + 1);
+    const bogus = [{ ...whole(world, unborn), amount: 1n }, whole(world, vaults.items), whole(world, given)];
+    await commitUnseen(l1, claimed([await signTransfers(world, bogus)], countRollup));
+    await mine(chain, 20);
     const { deployedAtBlock: fromBlock } = chain.settlement;
+    const archive = members[0]?.archive as Archive;
+    await follow({ archive, l1, fromBlock, sources: [served({ engine })] });
     const sources = members.slice(0, 1).map(sourceOf);
     expect(await adoptFromL1({ engine: other, l1, fromBlock, sources })).toMatchObject({ lostVaults: 1 });
     await lost.round();
     const { status, transfers } = await other.transfers.get(principal.applicationId, transferId);
     expect(status).toBe("finalized");
-    const given = await other.vaults.get(principal.applicationId, transfers[0]?.newVaultId ?? 0n);
-    expect(given).toMatchObject({ ownerAddress: friendOf(world), amount: 2n });
+    const own = await other.vaults.get(principal.applicationId, transfers[0]?.newVaultId ?? 0n);
+    expect(own).toMatchObject({ ownerAddress: friendOf(world), amount: 2n });
     expect(await l1.state()).toEqual({ ...other.batches.state(), history: other.operator.history() });
+    expect((await other.operator.verify()).problems).toEqual([]);
+
+    // The next mint gets the id whose bit L1 has set. Its owner withdraws with the bogus record as the refutation.
+    expect(await mint({ ...world, engine: other }, "erc1155", "zk-rollup", "9", 5)).toBe(unborn);
+    await lost.round();
+    expect(await isSpent(unborn)).toBe(true);
+    await withdrawAlone(unborn, 5n, other);
+    await lost.round();
+    await mine(chain, 20);
+    await lost.round();
+    await follow({ archive, l1, fromBlock, sources: [served({ engine: other })] });
+    const outputs = [0, 1, 2, 3].map((slot) => slotOf(countRollup, slot));
+    for (const id of [...outputs, unborn, given, vaults.items]) {
+      const told = { l1: archive.vaultContent(id), engine: other.proofs.content(id) };
+      const [there, here] = await Promise.all(Object.values(told).map((one) => one.catch(({ code }) => code)));
+      expect([id, here]).toEqual([id, there]);
+      expect([id, (await other.transfers.history(id)).after.map(({ newVaultId }) => newVaultId)[0]]).toEqual([
+        id,
+        (await archive.spending(id))?.outId,
+      ]);
+    }
+    expect(await archive.vaultContent(outputs[2] ?? 0n)).toMatchObject({ owner: friendOf(world), amount: 7n });
+    const refused = give({ ...world, engine: other }, [whole(world, unborn)]);
+    await expect(refused).rejects.toMatchObject({ code: "vault_spent" });
     expect((await other.operator.verify()).problems).toEqual([]);
     await other.close();
   });

@@ -1,7 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { type Database, type Engine, type L1Event, MODES, type Mode, type VaultId } from "../../../core/index.ts";
+import {
+  type Database,
+  type Engine,
+  type L1Event,
+  LevelJournal,
+  MODES,
+  type Mode,
+  restoreStore,
+  type VaultId,
+} from "../../../core/index.ts";
+import type { SealedBatch } from "../../../core/ports.ts";
+import type { TransferGroup } from "../../../core/protocol/transfer-data.ts";
 import type { Transfer } from "../../../core/protocol/transfers.ts";
-import { memory, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { claimed } from "../../settlement/transfers-fixture.ts";
+import { hashOf, memory, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { committed, HOME, hear, withdrawn } from "./l1-fixture.ts";
 import { commits, signedTransfers, transferable } from "./transfers-fixture.ts";
 
@@ -29,6 +41,7 @@ async function twoHistories() {
   const other = await openTest(await copyOf(database), { clock: made.clock.read });
   let block = 900n;
   const events: L1Event[] = [];
+  const hostile: SealedBatch[] = [];
   const tell = async (event: L1Event) => {
     events.push(event);
     await hear(made.engine, event);
@@ -67,6 +80,7 @@ async function twoHistories() {
         const { batchRoot, dataHash, data, vaultCount } = await made.engine.batches.getSealed(mode, number);
         batches.push({ mode, batchNumber: number, batchRoot, dataHash, data, vaultCount });
       }
+      if (mode === "zk-rollup") batches.push(...hostile);
       return { mode, first: from, batches };
     };
     await other.operator.adopt([await claims("zk-rollup", 0), await claims("validium", 1)]);
@@ -75,6 +89,25 @@ async function twoHistories() {
     await other.operator.recordFinalized(HOME, block);
     expect((await other.operator.verify()).problems).toEqual([]);
   };
+  /** L1 takes a batch of transfers that no Mintmark engine makes. */
+  const attack = async (groups: readonly TransferGroup[]) => {
+    const { countRollup: batchNumber } = made.engine.batches.state();
+    const batch = claimed(groups, batchNumber + hostile.length);
+    const { batchRoot, vaultCount, dataHash } = batch;
+    const header = { batchRoot, vaultCount, committedAt: 1000n + ++block, sequence: await nextSequence() };
+    const place = { txHash: hashOf(Number(block)), blockNumber: block, logIndex: 0 };
+    events.push({
+      type: "batchCommitted",
+      mode: "zk-rollup",
+      batchNumber: batch.batchNumber,
+      dataHash,
+      ...place,
+      ...header,
+    });
+    hostile.push(batch);
+    return batch.batchNumber;
+  };
+  const nextSequence = async () => (await commits(made.engine)) + BigInt(hostile.length);
   /** What both say of each vault, whichever user of the owner holds it. */
   const same = async () => {
     for (const mode of MODES) {
@@ -92,7 +125,7 @@ async function twoHistories() {
       }
     }
   };
-  return { ...made, other, give, settle, withdraw, adopt, same };
+  return { ...made, other, give, settle, withdraw, attack, adopt, same, events };
 }
 
 describe("a store that adopts L1's history", () => {
@@ -140,5 +173,101 @@ describe("a store that adopts L1's history", () => {
     expect((await conflicts()).failure).toContain("Another transfer");
     expect([(await goesOn()).status, (await conflicts()).status]).toEqual(["batched", "failed"]);
     expect((await other.operator.verify()).problems).toEqual([]);
+  });
+
+  it("takes over from an operator that has committed records which L1 does not count", async () => {
+    const world = await twoHistories();
+    const { engine, other, tenant, assets, token, units, items, settle, attack, adopt } = world;
+    const mint = requestOf(tenant.users[1], mintOf(assets.erc20, "", 9));
+    const [foreign] = (await engine.mint(tenant.principal, mint)).transactions.map(({ vaultId }) => vaultId);
+    await engine.operator.seal("validium");
+    await settle();
+    const signed = (transfers: readonly Transfer[], signer = OWNERS[0] as (typeof OWNERS)[number]) =>
+      signedTransfers({ engine, clock: world.clock }, transfers, { signer: signer as never }) as Promise<TransferGroup>;
+    const rollup = (batch: bigint, slot: bigint) => (1n << 63n) | (batch << 20n) | slot;
+    // A vault that this engine mints later, one that no batch ever has, and records that spend each other in a circle.
+    const [unborn, beyond, circle] = [rollup(2n, 0n), 99n, rollup(1n, 0n)];
+    await attack([
+      await signed([whole(circle, third)]),
+      await signed([whole(unborn), whole(units), { vaultId: beyond, amount: 3n, to: third }]),
+      await signed([whole(foreign ?? 0n, third), whole(items, third)]),
+    ]);
+    await attack([await signed([whole(rollup(0n, 0n))], OWNERS[2]), await signed([whole(token)])]);
+    await adopt();
+
+    const content = (vaultId: bigint) =>
+      other.proofs.content(vaultId).then(
+        ({ owner, amount }) => [owner, amount],
+        ({ code }) => code,
+      );
+    const made = async (batch: bigint, count: number) =>
+      Promise.all(Array.from({ length: count }, (_, slot) => content(rollup(batch, BigInt(slot)))));
+    const none = "vault_not_found";
+    expect(await made(0n, 7)).toEqual([none, none, [friend, 100n], none, none, none, [third, 7n]]);
+    expect(await made(1n, 2)).toEqual([none, [friend, 1n]]);
+    // What does not count can be withdrawn by its owner, with the record as the refutation.
+    const refuted = async (vaultId: bigint) => {
+      const { vault, header, refutation } = await other.proofs.exit(vaultId);
+      return [vault.vaultId, header !== null, refutation?.outId];
+    };
+    expect(await refuted(foreign ?? 0n)).toEqual([foreign, true, rollup(0n, 5n)]);
+    for (const id of [rollup(0n, 0n), rollup(0n, 1n), circle]) {
+      expect((await other.transfers.history(id)).before.map(({ status }) => status)).not.toContain("finalized");
+      expect((await refusal(other.proofs.exit(id))).code).toBe(none);
+    }
+
+    const lists = await Promise.all(
+      [units, foreign ?? 0n].map(async (id) => (await other.transfers.history(id)).after[0]?.transferId ?? ""),
+    );
+    const [adopted] = (await Array.fromAsync(other.applications.list())).filter(({ name }) =>
+      name.startsWith("Adopted"),
+    );
+    const rooms = [tenant.applicationId, adopted?.applicationId ?? ""];
+    const all = await Promise.all(lists.map((id, i) => other.transfers.get(rooms[i] ?? "", id)));
+    const counted = all.map(({ transfers }) => transfers.map(({ from, failure }) => [from, failure === null]));
+    const [ann, bob] = [OWNERS[0].address.toLowerCase(), friend];
+    const gone = [`0x${"00".repeat(20)}`, false];
+    expect(counted).toEqual([
+      [gone, [ann, true], gone, gone],
+      [
+        [bob, false],
+        [ann, true],
+      ],
+    ]);
+
+    // The engine goes on, and mints the vault whose bit L1 has set.
+    const own = requestOf(tenant.users[0], mintOf(assets.erc20, "", 4, "zk-rollup"));
+    expect((await other.mint(tenant.principal, own)).transactions[0]?.vaultId).toBe(unborn);
+    await other.operator.seal("zk-rollup");
+    const event = await committed(other, "zk-rollup", 2, 950n);
+    await hear(other, { ...event, sequence: await commits(other) });
+    await other.operator.recordFinalized(HOME, 950n);
+    expect(await refuted(unborn)).toEqual([unborn, true, rollup(0n, 1n)]);
+    const again = await signedTransfers({ engine: other, clock: world.clock }, [whole(unborn)]);
+    expect((await refusal(other.transfers.request(tenant.principal, again))).code).toBe("vault_spent");
+    await hear(other, withdrawn(unborn, 1n, 1n, friend, 951n));
+    expect((await other.operator.verify()).problems).toEqual([]);
+
+    // A reorganisation drops the batches, L1 takes them again, and a restored store says the same.
+    await other.operator.recordDeepReorg(HOME, 902n);
+    await other.operator.recordEvents(HOME, [...world.events.slice(-2), event], 950n);
+    expect(await made(0n, 7)).toEqual([none, none, [friend, 100n], none, none, none, [third, 7n]]);
+    await using journal = await LevelJournal.open(memory());
+    await other.operator.backup(journal);
+    const copy = memory();
+    await restoreStore(journal, copy);
+    const restored = await openTest(copy, { clock: world.clock.read, createIfMissing: false });
+    expect((await restored.operator.verify()).problems).toEqual([]);
+    expect((await restored.proofs.exit(unborn)).refutation?.outId).toBe(rollup(0n, 1n));
+
+    // L1 no longer has them. Their lists fail, and the vaults are free.
+    await restored.operator.recordDeepReorg(HOME, 902n);
+    for (const batch of [0, 1]) {
+      expect(await restored.operator.transferFault(batch, 2_000n)).not.toBeNull();
+      await restored.operator.takeBackTransfers(batch, "L1 has replaced it");
+    }
+    await restored.operator.sealTransfers();
+    expect((await restored.transfers.history(unborn)).after).toEqual([]);
+    expect((await restored.operator.verify()).problems).toEqual([]);
   });
 });
