@@ -56,8 +56,8 @@ export interface JudgedRecord {
   readonly outputs: readonly TransferOutput[];
   /** Null when L1 has no such vault. */
   readonly vault: SpentVault | null;
-  /** Who signed the record; null for nobody. */
-  readonly signer: Address | null;
+  /** The session's key that alone lets the record count; null when the owner has signed or approved it. */
+  readonly sessionKey: Address | null;
   readonly fault: RecordFault | null;
 }
 
@@ -167,25 +167,28 @@ export class TransferIndex {
       for (const transfer of transfers) {
         if (waiting.has(transfer.vaultId)) continue;
         const vault = vaults.get(transfer.vaultId) ?? null;
-        const fault =
-          vault === null ? "no_vault" : await this.#fault(vault, transfer, { deadline, digest, signer }, commit);
-        judged.push({ transfer, outputs: outputs.get(transfer) ?? [], vault, signer, fault });
+        const verdict =
+          vault === null
+            ? ({ fault: "no_vault", sessionKey: null } as const)
+            : await this.#verdict(vault, transfer, { deadline, digest, signer }, commit);
+        judged.push({ transfer, outputs: outputs.get(transfer) ?? [], vault, ...verdict });
       }
     }
     return { judged, isWhole: waiting.size === 0 };
   }
 
-  async #fault(
+  async #verdict(
     vault: SpentVault,
     transfer: Transfer,
     { deadline, digest, signer }: { readonly deadline: bigint; readonly digest: Hash; readonly signer: Address | null },
     { committedAt, sequence }: TransferCommit,
-  ): Promise<TransferFault | null> {
+  ): Promise<Pick<JudgedRecord, "sessionKey"> & { readonly fault: TransferFault | null }> {
     const { owner } = vault;
     const session = signer === null || signer === owner ? null : await this.session(owner, signer);
     const approved = await this.#read(approvedKey(owner, digest));
     const powers = { signer, session, approvedAt: BigInt(approved ?? "0") };
-    return transferFault(vault, { transfer, deadline, committedAt, sequence }, powers);
+    const fault = transferFault(vault, { transfer, deadline, committedAt, sequence }, powers);
+    return { fault, sessionKey: session === null || approved !== undefined ? null : signer };
   }
 
   /** The vaults that L1 had before the commit, and the ids whose data is missing. Reads each batch once. */

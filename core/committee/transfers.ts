@@ -47,7 +47,8 @@ async function requireUnchanged(
 ): Promise<void> {
   const byVault = new Map(judged.flatMap((record) => (record.vault ? [[record.vault.vaultId, record] as const] : [])));
   const origins = new Set(judged.map(({ vault }) => vault?.origin));
-  const sessions = new Set(judged.map(({ vault, signer }) => `${vault?.owner} ${signer}`));
+  // An owner can revoke any key, so only what rests on a session counts: else one owner could hold up every batch.
+  const sessions = new Set(judged.map(({ vault, sessionKey }) => `${vault?.owner} ${sessionKey}`));
   const spoils = (event: L1Event): boolean => {
     if (event.type === "duplicateVoided") return origins.has(event.laterVaultId);
     if (event.type === "sessionRevoked") return sessions.has(`${event.owner} ${event.key}`);

@@ -64,8 +64,8 @@ export async function signTransfers(
   world: Pick<World, "engine" | "users">,
   transfers: readonly Transfer[],
   by: Pick<LocalAccount, "signTypedData"> = at(world.users, 0).owner,
+  deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400),
 ): Promise<TransferGroup> {
-  const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400);
   const message = { transfers, deadline };
   return { ...message, signature: await by.signTypedData(transfersTypedData(world.engine.settlement, message)) };
 }
