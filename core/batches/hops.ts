@@ -9,7 +9,7 @@ import { hopOf, verifyHop } from "../protocol/transfer-proof.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { slotCountOf } from "../sealing/void-runs.ts";
 import { activityKey, batchDataKey, pageRootsKey } from "../store/store-keys.ts";
-import { makerOf, outputsOf, placeIn, readTransferList } from "../vaults/transfer-lists.ts";
+import { makerOf, outputsOf, placeIn, readTransferList, sourceOf } from "../vaults/transfer-lists.ts";
 import { decodeActivity, placeOf } from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, headerOf } from "./batches.ts";
 
@@ -37,8 +37,9 @@ export async function provenHops(ledger: Ledger, place: VaultPlace): Promise<Pro
 export async function originOf(ledger: Ledger, place: VaultPlace): Promise<VaultPlace> {
   for (let at = place; ; ) {
     const maker = await makerOf(ledger, at);
-    if (maker === null) return at;
-    at = placeOf(maker.output.transfer.vaultId);
+    const source = maker === null ? null : sourceOf(maker);
+    if (source === null) return at;
+    at = source;
   }
 }
 

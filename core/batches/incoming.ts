@@ -7,6 +7,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type Address, batchIdOf, type Mode, type VaultId } from "../model.ts";
 import type { ClaimedBatch } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
 import { isBlobBatchData, trustedSlots } from "../protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { decodeTransferData, isTransferData } from "../protocol/transfer-data.ts";
@@ -116,6 +117,9 @@ async function incomingBatch(
     }
     const assetIndex = assetIndexOf(entry);
     const { amount, blob } = entry;
+    const { standard, blobScheme } = ledger.assetAt(assetIndex);
+    // Only an empty slot has no token.
+    if (blob === "0x") tokenIdOf(standard, blobScheme, blob);
     if (own !== null && isSame(own, entry, assetIndex)) return { ...own, amount };
     const owner = entry.owner.toLowerCase() as Address;
     return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };

@@ -87,10 +87,10 @@ export function requireCount({ mode, batchNumber, vaultCount }: Counted, found: 
   throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} has ${found} vaults, not ${vaultCount}.`);
 }
 
-/** The hash of the token that a vault holds; 0 for other standards than ERC-721. */
+/** The hash of the token that a vault holds; 0 for other standards than ERC-721, and for an empty slot of L1's history. */
 export function tokenHashOf(ledger: Ledger, { assetIndex, blobs, start, end }: NewVault): number {
   const { standard, blobScheme } = ledger.assetAt(assetIndex);
-  if (standard !== "erc721") return 0;
+  if (standard !== "erc721" || start === end) return 0;
   const short = blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
   if (short >= 0) return ledger.hasher.ofShortId(assetIndex, short);
   return ledger.hasher.ofId(assetIndex, tokenIdOfBytes(standard, blobScheme, blobs.subarray(start, end)) ?? 0n);

@@ -77,6 +77,11 @@ function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlyS
       owners.add(owner);
     }
   }
+  // An empty slot is kept with the store's first asset.
+  if (owners.has(nobody) && ledger.assets.latest(0) === undefined) {
+    const detail = "This store has no asset. Add the assets of L1's history, then adopt again.";
+    throw new MintmarkError("asset_not_found", detail);
+  }
   return owners;
 }
 

@@ -11,6 +11,7 @@ import {
   outputsOf,
   placeIn,
   readTransferList,
+  sourceOf,
   type TransferOutput,
 } from "../vaults/transfer-lists.ts";
 import { batchAt, decodeActivity, hasSlot, placeOf, readVault } from "../vaults/vaults.ts";
@@ -46,10 +47,8 @@ export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<Vault
   const before: HistoryStep[] = [];
   for (let maker = await makerOf(ledger, placeOf(vaultId)); maker !== null; ) {
     before.unshift(await stepOf(ledger, maker.list, maker.output));
-    const source = placeOf(maker.output.transfer.vaultId);
-    // A record of a later vault moves nothing, and would lead in circles.
-    const isEarlier = source.mode === "validium" || source.batchNumber < (maker.list.batchNumber ?? 0);
-    maker = isEarlier ? await makerOf(ledger, source) : null;
+    const source = sourceOf(maker);
+    maker = source === null ? null : await makerOf(ledger, source);
   }
   const { spentBy } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
   if (spentBy === null) return { before, after: [] };

@@ -5,7 +5,7 @@ import { batchIdOf, type Uuid } from "../model.ts";
 import { slotsOf } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS, type TransferFault } from "../protocol/transfer-rules.ts";
 import { isRedemption } from "../protocol/transfers.ts";
-import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
+import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { StoredEvent } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
@@ -150,6 +150,15 @@ export async function listsOfBatch(
 export async function makerOf(ledger: Ledger, place: VaultPlace): Promise<Listed | null> {
   const [maker = null] = await makersOf(ledger, [place]);
   return maker;
+}
+
+/**
+ * The vault that a vault was made from; null when the record came before it. Such a record counts for nothing, and a
+ * hostile operator can commit ones that spend each other in a circle.
+ */
+export function sourceOf({ list, output }: Listed): VaultPlace | null {
+  const source = unpackVaultId(output.transfer.vaultId);
+  return source.mode === "zk-rollup" && source.batchNumber >= (list.batchNumber ?? 0) ? null : source;
 }
 
 /** The same for many vaults. Reads each list once, because one list can have made a thousand of them. */

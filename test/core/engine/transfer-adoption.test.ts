@@ -13,7 +13,7 @@ import type { SealedBatch } from "../../../core/ports.ts";
 import type { TransferGroup } from "../../../core/protocol/transfer-data.ts";
 import type { Transfer } from "../../../core/protocol/transfers.ts";
 import { claimed } from "../../settlement/transfers-fixture.ts";
-import { hashOf, memory, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { hashOf, knownAsset, memory, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { committed, HOME, hear, withdrawn } from "./l1-fixture.ts";
 import { commits, signedTransfers, transferable } from "./transfers-fixture.ts";
 
@@ -269,5 +269,35 @@ describe("a store that adopts L1's history", () => {
     await restored.operator.sealTransfers();
     expect((await restored.transfers.history(unborn)).after).toEqual([]);
     expect((await restored.operator.verify()).problems).toEqual([]);
+  });
+
+  it("takes a batch without any vault into a new store, once the store has an asset", async () => {
+    const engine = await openTest(memory(), {});
+    const self = 1n << 63n;
+    const signature = `0x${"00".repeat(65)}` as const;
+    const records = [whole(self), { vaultId: 5n, amount: 3n, to: friend }, whole(self | 3n)];
+    const batch = claimed([{ transfers: records, deadline: 5n, signature }], 0);
+    const { batchRoot, vaultCount, dataHash } = batch;
+    const header = { batchRoot, vaultCount, committedAt: 1000n, sequence: 0n };
+    const place = { batchNumber: 0, txHash: hashOf(5), blockNumber: 5n, logIndex: 0 };
+    const event: L1Event = { type: "batchCommitted", mode: "zk-rollup", dataHash, ...place, ...header };
+    expect((await refusal(hear(engine, event))).code).toBe("history_diverged");
+    const histories = [
+      { mode: "zk-rollup", first: 0, batches: [batch] },
+      { mode: "validium", first: 0, batches: [] },
+    ] as const;
+    expect((await refusal(engine.operator.adopt(histories))).code).toBe("asset_not_found");
+    await knownAsset(engine, "erc721");
+    await engine.operator.adopt(histories);
+    await hear(engine, event);
+    const { before, after } = await engine.transfers.history(self);
+    expect([before.length, after.length]).toEqual([1, 1]);
+    const [room] = await Array.fromAsync(engine.applications.list());
+    const list = await engine.transfers.get(room?.applicationId ?? "", after[0]?.transferId ?? "");
+    expect(list.transfers.map(({ tokenId, failure }) => [tokenId, failure !== null])).toEqual(
+      Array.from({ length: 4 }, () => [null, true]),
+    );
+    expect((await refusal(engine.vaults.get(room?.applicationId ?? "", self))).code).toBe("vault_not_found");
+    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
