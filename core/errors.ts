@@ -70,8 +70,8 @@ export const ERROR_CODES = {
   asset_not_transferable: "The asset's token does not allow transfers, or lives on another chain than the state.",
   transfer_too_deep: "The vault has been transferred 8 times since its mint. Withdraw it instead.",
   insufficient_balance: "The vault's available balance is smaller than the quantity.",
-  signature_invalid: "The signature is not the vault owner's over this withdrawal.",
-  deadline_invalid: "The deadline has passed, is less than a minute away, or more than 30 days.",
+  signature_invalid: "The signature is not the vault owner's over this withdrawal or these transfers.",
+  deadline_invalid: "The deadline has passed, is too near, or is more than 30 days ahead.",
   idempotency_key_reused: "This idempotency key was used with another request.",
   // The engine cannot serve now, or has found damage in its data.
   store_missing: "There is no store here. Create one with `mintmark init`, or restore the former one from a copy.",
