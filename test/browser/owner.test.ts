@@ -129,6 +129,21 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await press(tab, "Give to this address");
     await tab.getByText("Nobody can take it back after you have signed.").waitFor();
     expect(await axeFaults(tab)).toEqual([]);
+    // A lying server would keep the signature usable for years, or use it in another contract.
+    for (const [truth, lie] of [
+      [/"deadline":"1/g, '"deadline":"91'],
+      [/"verifyingContract":"0x../g, '"verifyingContract":"0xee'],
+    ] as const) {
+      const prepare = "**/owner/v1/transfers/prepare";
+      await tab.route(prepare, async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: (await response.text()).replace(truth, lie) });
+      });
+      await press(tab, "Sign in my wallet");
+      await tab.getByText("The server prepared another transfer than the one you asked for.").waitFor();
+      await tab.unroute(prepare);
+      await press(tab, "Give to this address");
+    }
     await press(tab, "Sign in my wallet");
     for (const tokenId of [10, 11]) await spent(tab, tokenId, "given to");
     await tab.goto(`${sandbox.description.api}/explorer#/vaults/${vault(10)}`);

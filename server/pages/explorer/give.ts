@@ -2,16 +2,18 @@ import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import { button, code, el } from "./dom.ts";
 import { counted } from "./format.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
-import { relayVaults } from "./source.ts";
+import { relayVaults, settlement } from "./source.ts";
 import { fateOf } from "./transfers.ts";
 import { switchChain } from "./wallets.ts";
 import type { Change } from "./withdraw.ts";
 
 const NOBODY: Hex = `0x${"00".repeat(20)}`;
+/** Seconds to the furthest deadline that the page lets sign: the server's day, and a day for wrong clocks. */
+const MOST_SECONDS = 2 * 86_400;
 
 interface Preparation {
   readonly typedData: {
-    readonly domain: { readonly chainId: number };
+    readonly domain: { readonly name: string; readonly chainId: number; readonly verifyingContract: string };
     readonly primaryType: string;
     readonly message: {
       readonly transfers: readonly { readonly vaultId: string; readonly amount: string; readonly to: string }[];
@@ -63,7 +65,7 @@ export async function giveAway(
     const receiver = to === null ? { redeem: true } : { to };
     const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
     const { typedData } = await postAsOwner<Preparation>(session, "/owner/v1/transfers/prepare", { transfers });
-    requireAsked(typedData, some, to ?? NOBODY);
+    await requireAsked(typedData, some, to ?? NOBODY);
     await switchChain(session.provider, BigInt(typedData.domain.chainId));
     const params = [session.address, JSON.stringify(typedData)];
     const signature = await session.provider.request({ method: "eth_signTypedData_v4", params });
@@ -78,11 +80,21 @@ export async function giveAway(
 }
 
 /** The server prepares the message, so the page checks that it says what the owner asked for. */
-function requireAsked({ primaryType, message }: Preparation["typedData"], asked: readonly VaultContent[], to: Hex) {
+async function requireAsked(
+  { primaryType, domain, message }: Preparation["typedData"],
+  asked: readonly VaultContent[],
+  to: Hex,
+): Promise<void> {
+  const { contract, chainId } = await settlement();
+  const isHere =
+    domain.name === "Mintmark" &&
+    String(domain.chainId) === chainId &&
+    domain.verifyingContract.toLowerCase() === contract.toLowerCase();
+  const isSoon = Number(message.deadline) <= Date.now() / 1000 + MOST_SECONDS;
   const isAsked = ({ vaultId, amount, to: receiver }: (typeof message.transfers)[number], i: number) =>
     vaultId === String(asked[i]?.vaultId) && amount === "0" && receiver.toLowerCase() === to.toLowerCase();
-  if (primaryType === "Transfers" && message.transfers.length === asked.length && message.transfers.every(isAsked))
-    return;
+  const isList = message.transfers.length === asked.length && message.transfers.every(isAsked);
+  if (primaryType === "Transfers" && isHere && isSoon && isList) return;
   throw new Error("The server prepared another transfer than the one you asked for. Do not sign it.");
 }
 
