@@ -34,35 +34,34 @@ const made = Buffer.from(context.blobToKzgCommitment(probe())).toString("hex");
 if (made !== PROBE_COMMITMENT) throw new Error("the library's trusted setup is not Ethereum's");
 parentPort?.postMessage("ready");
 
-/** The library computes on threads of its own, one for each core. */
-async function answer(job: KzgJob): Promise<readonly Uint8Array[]> {
+/**
+ * One job after the other, on this thread. The library's asynchronous calls free their arguments through the first of a
+ * process's threads that has loaded it. On any other thread that ends the process (napi-rs issue 3357).
+ */
+function answer(job: KzgJob): readonly Uint8Array[] {
   switch (job.type) {
     case "commitment":
-      return [await context.asyncBlobToKzgCommitment(job.blob)];
+      return [context.blobToKzgCommitment(job.blob)];
     case "cells":
       if (++provenByCells === TABLES_AFTER) context = DasContextJs.create({ usePrecomp: true });
-      return (await context.asyncComputeCellsAndKzgProofs(job.blob)).proofs;
+      return context.computeCellsAndKzgProofs(job.blob).proofs;
     case "blob":
-      return [await context.asyncComputeBlobKzgProof(job.blob, job.commitment)];
+      return [context.computeBlobKzgProof(job.blob, job.commitment)];
     case "openings":
-      return Promise.all(
-        job.indexes.map(async (index) => {
-          const point = evaluationPoint(index)
-            .toString(16)
-            .padStart(2 * ELEMENT_BYTES, "0");
-          const [proof] = await context.asyncComputeKzgProof(job.blob, Buffer.from(point, "hex"));
-          return proof as Uint8Array;
-        }),
-      );
+      return job.indexes.map((index) => {
+        const point = evaluationPoint(index)
+          .toString(16)
+          .padStart(2 * ELEMENT_BYTES, "0");
+        return context.computeKzgProof(job.blob, Buffer.from(point, "hex"))[0] as Uint8Array;
+      });
   }
 }
 
-/** The thread of core/kzg/kzg.ts: answers jobs as they are done. Once told to close, it ends when none is under way. */
-parentPort?.on("message", async (job: KzgJob | "close") => {
-  if (job === "close") return parentPort?.close();
+/** The thread of core/kzg/kzg.ts: answers jobs in their order. */
+parentPort?.on("message", (job: KzgJob) => {
   let points: KzgAnswer["points"];
   try {
-    points = await answer(job);
+    points = answer(job);
   } catch (error) {
     points = error instanceof Error ? error.message : String(error);
   }

@@ -53,8 +53,7 @@ class ThreadDied extends MintmarkError {}
 
 /**
  * A {@link Kzg} over native code, so that the event loop goes on. Its thread starts with the first job, for which it
- * computes a second or two. It works on as many jobs at once as the machine has cores, and never keeps the process
- * alive when idle.
+ * computes a second or two. It works on one job after the other, and never keeps the process alive when idle.
  *
  * Whoever proves many blobs by cells makes tables that pay: 100 MB, kept until it closes.
  *
@@ -110,13 +109,12 @@ export class KzgThread implements Kzg {
     });
   }
 
-  /** Ends the thread once the native code is done with its jobs. Those reject with `engine_closed` at once. */
+  /** Ends the thread once the native code is done with its present job. All jobs reject with `engine_closed` at once. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#rejectAll(new MintmarkError("engine_closed"));
     const worker = await this.#started?.catch(() => null);
-    worker?.ref();
-    worker?.postMessage("close");
+    await worker?.terminate();
     await this.#exited;
   }
 

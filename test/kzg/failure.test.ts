@@ -48,6 +48,15 @@ test("a thread that dies under its jobs is started again, and does them", async 
   expect(await Promise.all([kzg.commitment(blob), kzg.commitment(blob)])).toEqual([INFINITY, INFINITY]);
 });
 
+test("the native code, which this thread has loaded too, ends the process by none of many jobs", async () => {
+  expect(await works.isAvailable()).toBe(true);
+  const notInTheField = new Uint8Array(BLOB_BYTES).fill(0xff);
+  for (let round = 0; round < 100; round++) {
+    const jobs = Array.from({ length: 64 }, () => refusal(works.commitment(notInTheField)));
+    expect(new Set((await Promise.all(jobs)).map(({ code }) => code))).toEqual(new Set(["validation_failed"]));
+  }
+});
+
 test.each(["start", "job"] as const)("a thread that fails at each %s fails its jobs", async (at) => {
   const { kzg } = failing(at);
   expect(await kzg.isAvailable()).toBe(true);

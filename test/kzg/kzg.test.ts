@@ -1,7 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KzgThread } from "../../core/kzg/kzg.ts";
@@ -115,14 +114,11 @@ describe("KZG", () => {
     expect(own.verifyCellKzgProofBatch(same, indexes, own.computeCells(blob), cells.map(bytes))).toBe(true);
   });
 
-  test("works on several jobs at once, and gives each asker its own answer", async () => {
-    const ended: string[] = [];
-    const done = async <T>(what: string, job: Promise<T>) => job.finally(() => ended.push(what));
-    const slow = done("proofs", kzg.proofs(blobOf(6), "0x", "cells"));
-    const [a, b] = await Promise.all([7, 8].map((seed) => done("commitment", kzg.commitment(blobOf(seed)))));
+  test("gives each asker its own answer", async () => {
+    const slow = kzg.proofs(blobOf(6), "0x", "cells");
+    const [a, b] = await Promise.all([7, 8].map((seed) => kzg.commitment(blobOf(seed))));
     expect(a).not.toBe(b);
     expect(await slow).toHaveLength(128);
-    if (availableParallelism() > 1) expect(ended.at(-1)).toBe("proofs");
     expect([await kzg.commitment(blobOf(7)), await kzg.commitment(blobOf(8))]).toEqual([a, b]);
   });
 
