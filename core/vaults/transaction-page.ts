@@ -7,6 +7,8 @@ import { type Found, type Scan, scanTransactions } from "./transaction-scan.ts";
 /** Most transactions that one page examines. A withdrawal or a transfer counts for as many as its two reads cost. */
 const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
+/** Of each vault of a list of transfers: the whole list is read for any one of them. */
+const SLOT_WEIGHT = 2;
 
 /** What a list wants of the transactions, and their order. */
 interface Wanted extends Pick<Scan, "order"> {
@@ -48,7 +50,10 @@ export async function collect(
   const found: Found[] = [];
   let scanned = 0;
   let last = 0;
-  for await (const one of scanTransactions(ledger, scan)) {
+  const onTransfers = (slots: number) => {
+    scanned += slots * SLOT_WEIGHT;
+  };
+  for await (const one of scanTransactions(ledger, { ...scan, onTransfers })) {
     if (found.length === limit || scanned >= SCAN_BOUND) return { found, next: last };
     if (wanted(one)) found.push(one);
     last = one.sequence;

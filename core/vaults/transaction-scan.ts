@@ -67,6 +67,8 @@ export interface Scan {
   readonly order: "asc" | "desc";
   /** End of the page before. */
   readonly after: number | null;
+  /** Is told of the vaults of each list of transfers that the scan reads. */
+  readonly onTransfers?: (slots: number) => void;
 }
 
 /** Transactions by sequence. An index record stands for a whole request, of which the filter may want a part. */
@@ -83,6 +85,7 @@ async function* scanPart(ledger: Ledger, scan: Scan, part: Part): AsyncGenerator
   if (from >= to) return;
   for await (const request of requestsOf(ledger, applicationIndex, part, { from, to, ascending })) {
     const found = await transactionsAt(ledger, request);
+    if (found[0]?.source.type === "transfer") scan.onTransfers?.(found.length);
     for (const one of ascending ? found : found.reverse()) {
       const isWithin = one.sequence >= from && one.sequence < to;
       const isOfUser = users === undefined || isOf(users, one);

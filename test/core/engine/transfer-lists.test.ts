@@ -229,6 +229,24 @@ describe("work", () => {
     expect(await listsRead(world, () => engine.transfers.prepare(tenant.principal, again))).toBe(1);
   });
 
+  it("of a page of a user's transactions is bounded by the lists that it reads, and not by what they give to the user", async () => {
+    const { world, vaultIds } = await tokens(7_000, 126_976);
+    const { engine, tenant } = world;
+    const [, , rare] = tenant.users;
+    for (let i = 0; i < vaultIds.length; i += 1_000) {
+      const ids = vaultIds.slice(i, i + 1_000);
+      const to = (j: number) => (j === 0 ? OWNERS[2].address.toLowerCase() : friend) as `0x${string}`;
+      const list = ids.map((vaultId, j) => ({ vaultId, amount: 0n, to: to(j) }));
+      await engine.transfers.request(tenant.principal, await signedTransfers(world, list));
+    }
+    const filter = { userId: rare?.userId ?? "", type: "transfer", status: "failed" } as const;
+    const page = () => engine.transactions.list(tenant.applicationId, filter);
+    expect(await listsRead(world, async () => expect((await page()).data).toEqual([]))).toBe(5);
+    expect(await all(engine.transactions.list(tenant.applicationId, { ...filter, status: "accepted" }))).toHaveLength(
+      7,
+    );
+  });
+
   it("of a batch reads no more waiting lists than it takes, and the first one behind them", async () => {
     const { world, given, vaultIds } = await tokens(30, 2_048);
     const { engine, tenant } = world;
