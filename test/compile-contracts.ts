@@ -4,9 +4,9 @@ import type { TestProject } from "vitest/node";
 import { installTools } from "../scripts/tools.ts";
 
 /**
- * Vitest global setup: artifacts exist and are current before the first test starts. The Solidity tests take most of the
- * compiler's time, so they are compiled only when this run has a file that runs them. PostgreSQL is installed here, since
- * two test files at once would install it into the same folder.
+ * Vitest global setup: artifacts exist and are current before the first test starts. The Solidity tests are compiled by
+ * the file that runs them, while other files run. PostgreSQL is installed here, since two test files at once would install
+ * it into the same folder.
  */
 export default async function compileContracts(project: TestProject): Promise<void> {
   // The many processes that tests start take half the time when they share compiled code.
@@ -15,6 +15,5 @@ export default async function compileContracts(project: TestProject): Promise<vo
   const { filenamePattern } = project.vitest as { readonly filenamePattern?: string[] };
   const { testFiles } = await project.globTestFiles(filenamePattern);
   if (testFiles.some((file) => file.includes("/cluster"))) installTools("cluster");
-  const noTests = !testFiles.some((file) => file.endsWith("/solidity.test.ts"));
-  await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default", noTests });
+  await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default", noTests: true });
 }

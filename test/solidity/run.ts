@@ -19,7 +19,7 @@ export const SUITES: readonly string[] = readdirSync(new URL(".", import.meta.ur
 );
 
 /**
- * Runs test/solidity/*.t.sol, which must have been compiled, with Hardhat's own runner.
+ * Compiles test/solidity/*.t.sol, where that has not been done yet, and runs it with Hardhat's own runner.
  *
  * @param effort - `runs` of each fuzz and invariant test; `depth`: calls of one run of an invariant
  * @param suites - of {@link SUITES}
@@ -44,7 +44,6 @@ export async function runSolidityTests(
     ROOT,
   );
   const result = (await hre.tasks.getTask(["test", "solidity"]).run({
-    noCompile: true,
     testFiles: suites.map((name) => `${ROOT}test/solidity/${name}`),
   })) as {
     readonly value?: TaskOutcome;
