@@ -8,10 +8,12 @@ interface Prices {
   readonly unitBytes: number;
   /** Units of one proof by KZG, which takes a core for 50 to 100 ms. */
   readonly kzgProof: number;
+  /** Units of one transfer in a proof, for which its whole batch is decoded: up to 15 ms of a core. */
+  readonly hop: number;
 }
 
-export const KEY_PRICES: Prices = { unitBytes: 4 * 1024, kzgProof: 1_000 };
-export const PUBLIC_PRICES: Prices = { unitBytes: 64 * 1024, kzgProof: 5 };
+export const KEY_PRICES: Prices = { unitBytes: 4 * 1024, kzgProof: 1_000, hop: 200 };
+export const PUBLIC_PRICES: Prices = { unitBytes: 64 * 1024, kzgProof: 5, hop: 1 };
 /** Smaller bodies cost nothing for their size. */
 const FREE_BODY = 16 * 1024;
 /** Bytes of a body per unit. A mint entry with white space has fewer, so it costs only its own unit. */
@@ -53,6 +55,11 @@ export class Account {
   /** Called before the engine makes proofs by KZG. */
   prove(proofs: number): void {
     this.pay(proofs * this.#prices.kzgProof);
+  }
+
+  /** Called with the transfers of each vault that was proven. */
+  proven(hops: number): void {
+    this.pay(1 + hops * this.#prices.hop);
   }
 
   /** Called with the size of each piece of the body. */

@@ -91,6 +91,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
       const vault = await service.engine.proofs.content(vaultId);
       if (vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
       const proof = await service.engine.proofs.exit(vaultId, paidBy(request));
+      request.account?.proven(proof.hops?.length ?? 0);
       return exitKitToJson(await exportExitKit(proof, await payingChain(service, vault.chainId)));
     },
   }),

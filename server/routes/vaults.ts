@@ -62,6 +62,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     async handle({ service: { engine }, principal, params: { vaultId }, request }) {
       const own = await engine.vaults.get(principal.applicationId, vaultId);
       const proof = await engine.proofs.vault(vaultId, paidBy(request));
+      request.account?.proven(2 * (proof.hops?.length ?? 0));
       const { chainId } = proof.vault;
       const portal = engine.operator.portals().find((each) => each.chainId === chainId) ?? null;
       return {
@@ -85,7 +86,9 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "The proof, verified before sending.", schemas: [vaultProof] },
     errors: PROOF_ERRORS,
     async handle({ service: { engine }, params, request }) {
-      return proofToWire(await engine.proofs.vault(params.vaultId, paidBy(request)));
+      const proof = await engine.proofs.vault(params.vaultId, paidBy(request));
+      request.account?.proven(proof.hops?.length ?? 0);
+      return proofToWire(proof);
     },
   }),
 ];

@@ -141,6 +141,12 @@ describe("transfers", () => {
       { vaultId: units, from, to: from, isChange: true, amount: "6" },
     ]);
     const change = body.after[1].newVaultId;
+    const remaining = ({ headers }: { headers: Record<string, unknown> }) =>
+      Number(/r=(\d+)/.exec(String(headers.ratelimit))?.[1]);
+    const limits = remaining(await world.send("GET", "/api/v1/limits"));
+    const own = await world.send("GET", `/api/v1/vaults/${change}/proof`);
+    // Its one transfer is read for the proof and for the calldata.
+    expect(limits - remaining(own)).toBeGreaterThan(300);
     const proof = (await world.send("GET", `/public/v1/vaults/${change}/proof`, { key: null })).body;
     expect(proof).toMatchObject({ vault: { vaultId: units, owner: from }, hops: [{ outId: change, part: 1 }] });
     const of = (await world.send("GET", `/api/v1/vaults/${change}/history`)).body;
