@@ -43,7 +43,10 @@ export async function runSolidityTests(
     {},
     ROOT,
   );
+  // Of a support contract that a test deploys by its artifact, the test's own task makes none.
+  await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default" });
   const result = (await hre.tasks.getTask(["test", "solidity"]).run({
+    noCompile: true,
     testFiles: suites.map((name) => `${ROOT}test/solidity/${name}`),
   })) as {
     readonly value?: TaskOutcome;

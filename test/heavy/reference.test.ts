@@ -1,8 +1,8 @@
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hasChromium, launchChromium, type Visit, visit } from "../browser/chromium.ts";
 import { createWorld, type World } from "../server/fixture.ts";
-import { hasChromium, launchChromium, type Visit, visit } from "./chromium.ts";
 
 describe.skipIf(!hasChromium)("the reference page, in Chromium", () => {
   let world: World;
