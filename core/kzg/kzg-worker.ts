@@ -35,8 +35,8 @@ if (made !== PROBE_COMMITMENT) throw new Error("the library's trusted setup is n
 parentPort?.postMessage("ready");
 
 /**
- * One job after the other, on this thread. The library's asynchronous calls free their arguments through the first of a
- * process's threads that has loaded it. On any other thread that ends the process (napi-rs issue 3357).
+ * Does one job after the other, by synchronous calls. After an asynchronous call, the library frees the arguments on the
+ * thread that loaded it first. If that is another thread, the process can end (napi-rs issue 3357).
  */
 function answer(job: KzgJob): readonly Uint8Array[] {
   switch (job.type) {

@@ -43,7 +43,7 @@ export async function runSolidityTests(
     {},
     ROOT,
   );
-  // Of a support contract that a test deploys by its artifact, the test's own task makes none.
+  // Tests deploy support contracts by their artifacts, which the test task does not write.
   await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default" });
   const result = (await hre.tasks.getTask(["test", "solidity"]).run({
     noCompile: true,
