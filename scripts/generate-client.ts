@@ -1,6 +1,6 @@
 /**
  * Writes server/client/api.ts, the types of the HTTP API, from the OpenAPI document, for `openapi-fetch`. It contains
- * only types, so only the type check and the package need it. Both write it first.
+ * only types. The type check, the tests and the package write it before they need it.
  */
 import { writeFileSync } from "node:fs";
 import packageJson from "../package.json" with { type: "json" };

@@ -1,7 +1,11 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
 import type { TestProject } from "vitest/node";
 import { installTools } from "../scripts/tools.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /**
  * Vitest global setup: artifacts exist and are current before the first test starts. The Solidity tests are compiled by
@@ -15,5 +19,8 @@ export default async function compileContracts(project: TestProject): Promise<vo
   const { filenamePattern } = project.vitest as { readonly filenamePattern?: string[] };
   const { testFiles } = await project.globTestFiles(filenamePattern);
   if (testFiles.some((file) => file.includes("/cluster"))) installTools("cluster");
+  // The client's types are not in the repository, and the tests of the package's documentation read them.
+  if (!existsSync(`${ROOT}server/client/api.ts`))
+    execFileSync(process.execPath, ["scripts/generate-client.ts"], { cwd: ROOT });
   await hre.tasks.getTask("build").run({ quiet: true, defaultBuildProfile: "default", noTests: true });
 }
