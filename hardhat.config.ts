@@ -1,69 +1,135 @@
+import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import hardhatToolbox from "@nomicfoundation/hardhat-toolbox";
 import { defineConfig } from "hardhat/config";
 import type { HardhatPlugin } from "hardhat/types/plugins";
+import type { CompilerOutput } from "hardhat/types/solidity";
+import { settingsFor, staleContracts, wholeInterface } from "./scripts/build/contracts.ts";
+import { CONTRACT_NAMES, readArtifact } from "./scripts/deploy/artifact.ts";
 
 // The compiler comes from npm (solc's own JavaScript build), so compiling needs no download.
-const soljson = createRequire(import.meta.url).resolve("solc/soljson.js");
+const solc = { version: "0.8.37", path: createRequire(import.meta.url).resolve("solc/soljson.js") };
 
-/** A contract whose fallback runs other code too, and the interfaces of that code. Callers see one interface. */
-const SETTLEMENT = {
-  of: ["contracts/StateCommitment.sol", "StateCommitment"],
-  code: [
-    ["contracts/state/Administration.sol", "Administration"],
-    // Compiled apart. Its interface declares all that it has.
-    ["contracts/interfaces/ITransfers.sol", "ITransfers"],
-  ],
-} as const;
+const INTERFACE = ["abi", "evm.methodIdentifiers"];
+const CODE = ["evm.bytecode", "evm.deployedBytecode"].flatMap((code) => [`${code}.object`, `${code}.linkReferences`]);
 
-/** Gives the artifact of the settlement contract its whole interface, as its callers see it. */
-const wholeInterfaces: HardhatPlugin = {
-  id: "whole-interfaces",
+const NO_CODE = { object: "", opcodes: "", sourceMap: "", linkReferences: {} };
+
+/**
+ * Gives the tests what is tracked in contracts/compiled/, and compiles only what the tests add. A coverage run compiles
+ * everything, since its sources differ.
+ */
+const trackedCode: HardhatPlugin = {
+  id: "tracked-code",
   hookHandlers: {
     solidity: async () => ({
       default: async () => ({
         invokeSolc: async (context, compiler, input, config, next) => {
-          const output = await next(context, compiler, input, config);
-          const compiled = ([source, name]: readonly [string, string]) =>
-            output.contracts?.[`project/${source}`]?.[name];
-          const whole = compiled(SETTLEMENT.of);
-          const lent = SETTLEMENT.code.map(compiled).filter((found) => found !== undefined);
-          if (whole === undefined || lent.length < SETTLEMENT.code.length) return output;
-          const own = new Set((whole.abi ?? []).map((item: unknown) => JSON.stringify(item)));
-          const items = new Map<string, { type: string }>(
-            lent.flatMap(({ abi = [] }) => abi.map((item: { type: string }) => [JSON.stringify(item), item])),
-          );
-          const more = [...items].filter(([text, { type }]) => type !== "constructor" && !own.has(text));
-          whole.abi = [...(whole.abi ?? []), ...more.map(([, item]) => item)];
-          return output;
+          if (context.globalOptions.coverage) return withWholeInterface(await next(context, compiler, input, config));
+          const stale = staleContracts();
+          if (stale.length > 0) {
+            throw new Error(
+              `${stale.join(", ")} changed: run \`npm run build:contracts\`, which compiles what changed`,
+            );
+          }
+          const count = Object.keys(input.sources).length;
+          process.stderr.write(`compiling ${count} Solidity files for tests\n`);
+          // The compiler makes code for every contract that is asked for at all when code is asked for one of them.
+          const select = (outputSelection: typeof input.settings.outputSelection) =>
+            next(context, compiler, { ...input, settings: { ...input.settings, outputSelection } }, config);
+          const output = await select({ "*": { "*": INTERFACE } });
+          const tests = Object.keys(input.sources).filter(isOfTests);
+          const withCode =
+            tests.length === 0
+              ? undefined
+              : await select(Object.fromEntries(tests.map((name) => [name, { "*": CODE }])));
+          for (const [source, contracts] of Object.entries(output.contracts ?? {})) {
+            for (const [name, compiled] of Object.entries(contracts)) {
+              const { methodIdentifiers = {} } = compiled.evm ?? {};
+              const code = withCode?.contracts?.[source]?.[name]?.evm ?? trackedCodeOf(source, name);
+              const bytecode = { ...NO_CODE, ...code?.bytecode };
+              const deployedBytecode = { ...NO_CODE, immutableReferences: {}, ...code?.deployedBytecode };
+              compiled.evm = { methodIdentifiers, bytecode, deployedBytecode };
+            }
+          }
+          // Hardhat would trace calls by the sources' syntax trees, and reads megabytes of them before each chain starts.
+          return { ...withWholeInterface(output), sources: {} };
+        },
+        // Nobody here can act on a warning about a dependency.
+        getCompilationJobErrors: async (context, job, output, next) =>
+          (await next(context, job, output)).filter(
+            ({ severity, formattedMessage }) => severity === "error" || !formattedMessage?.includes("node_modules/"),
+          ),
+      }),
+    }),
+    config: async () => ({
+      default: async () => ({
+        // Hardhat runs the compiler once for each object of settings, and makes an object for each override.
+        resolveUserConfig: async (userConfig, resolve, next) => {
+          const resolved = await next(userConfig, resolve);
+          for (const { overrides } of Object.values(resolved.solidity.profiles)) {
+            const [shared] = Object.values(overrides);
+            for (const source of Object.keys(overrides)) if (shared) overrides[source] = shared;
+          }
+          return resolved;
         },
       }),
     }),
   },
 };
 
-/** Compiles for this many runs of the code: more make it cheaper to run, and larger. */
-function compiler(runs: number) {
-  const settings = { viaIR: true, optimizer: { enabled: true, runs }, evmVersion: "osaka" };
-  return { version: "0.8.37", path: soljson, settings };
+/** The settlement contract's fallback runs other code too. Its callers see one interface. */
+function withWholeInterface(output: CompilerOutput): CompilerOutput {
+  const whole = output.contracts?.["project/contracts/StateCommitment.sol"]?.StateCommitment;
+  const lent = [
+    output.contracts?.["project/contracts/state/Administration.sol"]?.Administration,
+    output.contracts?.["project/contracts/interfaces/ITransfers.sol"]?.ITransfers,
+  ];
+  if (whole)
+    whole.abi = [
+      ...wholeInterface(
+        whole.abi,
+        lent.flatMap((code) => (code ? [code.abi] : [])),
+      ),
+    ];
+  return output;
 }
 
+/** The tracked code of a contract in the compiler's form. */
+function trackedCodeOf(source: string, name: string) {
+  const known = CONTRACT_NAMES.find((contract) => contract === name);
+  const artifact = known && readArtifact(known);
+  if (artifact === undefined || source !== `project/${artifact.sourceName}`) return undefined;
+  const { bytecode, deployedBytecode, immutableReferences } = artifact;
+  return {
+    bytecode: { object: bytecode.slice(2) },
+    deployedBytecode: { object: deployedBytecode.slice(2), immutableReferences },
+  };
+}
+
+function isOfTests(source: string): boolean {
+  return source.startsWith("project/contracts/test/") || source.startsWith("project/test/");
+}
+
+/** Contracts of the tests that need no optimizer. The harness of the proofs is too deep for that. */
+const UNOPTIMIZED = { ...solc, settings: { evmVersion: "osaka" } };
+const QUICK = readdirSync(new URL("contracts/test", import.meta.url))
+  .filter((name) => name.endsWith(".sol") && name !== "ProofHarness.sol")
+  .map((name) => [`contracts/test/${name}`, UNOPTIMIZED]);
+
 export default defineConfig({
-  plugins: [hardhatToolbox, wholeInterfaces],
+  plugins: [hardhatToolbox, trackedCode],
   paths: {
     sources: "./contracts",
     // Solidity tests only: TypeScript tests belong to vitest, the one runner of this repository.
     tests: { solidity: "./test/solidity", nodejs: "./test/none" },
   },
   solidity: {
-    compilers: [compiler(200)],
-    overrides: {
-      "contracts/StateCommitment.sol": compiler(1_800),
-      "contracts/state/Transfers.sol": compiler(1_000_000),
-    },
+    compilers: [{ ...solc, settings: settingsFor(200) }],
+    overrides: Object.fromEntries(QUICK),
   },
-  // The fuzz and invariant tests deploy the compiler's own artifacts, read from there: `npx hardhat test solidity` at Hardhat's depth,
-  // `npm test` and `npm run test:heavy` at theirs.
+  // The fuzz and invariant tests deploy code from there: `npx hardhat test solidity` at Hardhat's depth, `npm test` and
+  // `npm run test:heavy` at theirs.
   test: { solidity: { fsPermissions: { readDirectory: ["./artifacts"] } } },
   networks: {
     local: { type: "edr-simulated", chainType: "l1", chainId: 31_337 },

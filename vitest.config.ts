@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { QUICK, REST } from "./test/split.ts";
 
 /** Files that start whole servers, browsers and chains come first: one of them at the end would have the machine to itself. */
 class LongFirst extends BaseSequencer {
@@ -12,22 +13,33 @@ class LongFirst extends BaseSequencer {
   }
 }
 
+/** How every test runs. */
+export const EVERY = {
+  // One process per core and no module reload between files: files share nothing they could spoil for one another.
+  pool: "forks",
+  isolate: false,
+  // Limits of a machine ten times slower than a developer's: a test that fails by time tells nothing.
+  expect: { poll: { timeout: 200_000 } },
+  testTimeout: 900_000,
+  hookTimeout: 900_000,
+} as const;
+
+/** How every run goes. */
+export const RUN = {
+  // Compiles the contracts once, before any test asks for an artifact.
+  globalSetup: "./test/compile-contracts.ts",
+  reporters: ["default", "./test/closing-line.ts"],
+};
+
+/** `npm test` runs the first project, `npm run test:all` both. */
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    exclude: ["test/heavy/**", "**/node_modules/**"],
-    // Compiles the contracts once, before any test asks for an artifact.
-    globalSetup: "./test/compile-contracts.ts",
-    reporters: ["default", "./test/closing-line.ts"],
-    // One process per core and no module reload between files: files share nothing they could spoil for one another.
-    pool: "forks",
-    isolate: false,
+    ...RUN,
     // One more than cores: many tests wait for processes, blocks and pages, and would leave a core idle.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongFirst },
-    // A busy machine is slow; a test that fails by time tells nothing.
-    expect: { poll: { timeout: 20_000 } },
-    testTimeout: 90_000,
-    hookTimeout: 180_000,
+    projects: [QUICK, REST].map(({ exclude, ...split }) => ({
+      test: { ...EVERY, ...split, exclude: [...configDefaults.exclude, ...exclude] },
+    })),
   },
 });

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {IDeployment} from "./interfaces/IStateCommitment.sol";
 import {ITransfers} from "./interfaces/ITransfers.sol";
-import {Vault} from "./interfaces/Model.sol";
+import {Vault, checkedDelay} from "./interfaces/Model.sol";
 import {BlobVaults} from "./libraries/BlobVaults.sol";
 import {Administration} from "./state/Administration.sol";
 import {Commits} from "./state/Commits.sol";
@@ -12,7 +13,7 @@ import {Withdrawals} from "./state/Withdrawals.sol";
 /// @title The settlement contract: append-only state of all mints, and the exit of their owners.
 /// @notice No proxy and no upgrade. A successor is a new contract and imports nothing. This contract keeps its minter
 /// roles, so that owners can always withdraw.
-contract StateCommitment is Commits {
+contract StateCommitment is Commits, IDeployment {
     struct Config {
         /// @dev Schedules operators and committees. A time lock or multisig.
         address admin;
@@ -31,31 +32,41 @@ contract StateCommitment is Commits {
         address transfersCode;
     }
 
-    /// @notice The address of the transfers' code has no code.
-    error TransfersWithoutCode(address transfersCode);
+    /// @notice The address has no code of its own. An account that delegates (EIP-7702) can change what it delegates to.
+    error NoCode(address account);
 
+    /// @dev The code of an account that delegates begins with it.
+    bytes3 private constant DELEGATION = 0xef0100;
     /// @dev Bit b is set when a selector of {ITransfers} begins with the byte b.
     uint256 private constant TRANSFERS_BYTES = (1 << uint8(bytes1(ITransfers.commitTransferBatch.selector)))
         | (1 << uint8(bytes1(ITransfers.withdrawTransferred.selector)))
         | (1 << uint8(bytes1(ITransfers.verifyTransferred.selector)))
         | (1 << uint8(bytes1(ITransfers.isSpent.selector)))
         | (1 << uint8(bytes1(ITransfers.approveTransfers.selector)))
-        | (1 << uint8(bytes1(ITransfers.approvedAt.selector)))
+        | (1 << uint8(bytes1(ITransfers.approval.selector)))
         | (1 << uint8(bytes1(ITransfers.authorizeSession.selector)))
         | (1 << uint8(bytes1(ITransfers.revokeSession.selector)))
-        | (1 << uint8(bytes1(ITransfers.session.selector)));
+        | (1 << uint8(bytes1(ITransfers.session.selector)))
+        | (1 << uint8(bytes1(ITransfers.cancelTransfers.selector)));
 
-    /// @dev A contract that lends only its code. The constructor creates it, and nothing can replace it. Both have the
-    /// same storage layout; a test compares them.
-    address private immutable _administration;
+    /// @inheritdoc IDeployment
+    /// @dev An {Administration}, which lends only its code. The constructor creates it, and nothing can replace it. Both
+    /// have the same storage layout; a test compares them.
+    address public immutable administrationCode;
+    /// @inheritdoc IDeployment
     /// @dev The same of a {Transfers}, which somebody has deployed before.
-    address private immutable _transfers;
+    address public immutable transfersCode;
+    /// @inheritdoc IDeployment
+    uint64 public immutable changeDelay;
 
     constructor(Config memory config) Withdrawals(config.maturity) {
         address transfers = config.transfersCode;
-        if (transfers != address(0) && transfers.code.length == 0) revert TransfersWithoutCode(transfers);
-        _transfers = transfers;
-        _administration = address(new Administration(config.changeDelay, transfers));
+        if (transfers != address(0) && (transfers.code.length == 0 || bytes3(transfers.code) == DELEGATION)) {
+            revert NoCode(transfers);
+        }
+        transfersCode = transfers;
+        changeDelay = checkedDelay(config.changeDelay);
+        administrationCode = address(new Administration());
         _grantFirst(0, config.admin);
         _grantFirst(GUARDIAN, config.guardian);
         _grantFirst(OPERATOR, config.operator);
@@ -67,7 +78,7 @@ contract StateCommitment is Commits {
     /// and reverts when no code has the function.
     // solhint-disable-next-line no-complex-fallback
     fallback() external {
-        address code = _isOfTransfers(msg.sig) && _transfers != address(0) ? _transfers : _administration;
+        address code = _isOfTransfers(msg.sig) && transfersCode != address(0) ? transfersCode : administrationCode;
         assembly ("memory-safe") {
             let free := mload(0x40)
             calldatacopy(free, 0, calldatasize())
@@ -83,9 +94,9 @@ contract StateCommitment is Commits {
         if ((TRANSFERS_BYTES >> uint8(bytes1(selector))) & 1 == 0) return false;
         return selector == ITransfers.commitTransferBatch.selector || selector == ITransfers.withdrawTransferred.selector
             || selector == ITransfers.verifyTransferred.selector || selector == ITransfers.isSpent.selector
-            || selector == ITransfers.approveTransfers.selector || selector == ITransfers.approvedAt.selector
+            || selector == ITransfers.approveTransfers.selector || selector == ITransfers.approval.selector
             || selector == ITransfers.authorizeSession.selector || selector == ITransfers.revokeSession.selector
-            || selector == ITransfers.session.selector;
+            || selector == ITransfers.session.selector || selector == ITransfers.cancelTransfers.selector;
     }
 
     /// @dev Here for the usual vaults, by the {Administration} for the others, whose code would not fit.
@@ -97,6 +108,6 @@ contract StateCommitment is Commits {
     {
         uint256 head = BlobVaults.headOf(vault, assetIndex);
         if (head != 0) return BlobVaults.openedHead(vault.vaultId, head, batch, path);
-        return Administration(_administration).opened(vault, assetIndex, batch, path);
+        return Administration(administrationCode).opened(vault, assetIndex, batch, path);
     }
 }

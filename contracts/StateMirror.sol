@@ -4,12 +4,12 @@ pragma solidity 0.8.37;
 import {ICommittee} from "./interfaces/ICommittee.sol";
 import {Growth, IStateMirror, MirrorBatch, MirrorStep, StateRoots} from "./interfaces/IStateMirror.sol";
 import {ICommits} from "./interfaces/ICommits.sol";
-import {Mode} from "./interfaces/Model.sol";
+import {MAX_BATCH_VAULTS, Mode, checkedDelay} from "./interfaces/Model.sol";
 import {Attestation} from "./libraries/Attestation.sol";
 import {Messages} from "./libraries/Messages.sol";
 import {StateProof} from "./libraries/StateProof.sol";
 import {AssetRegistry} from "./state/AssetRegistry.sol";
-import {Cancellations} from "./state/Cancellations.sol";
+import {Cancellations} from "./state/Payouts.sol";
 import {Committee} from "./state/Committee.sol";
 import {VaultRecords} from "./state/VaultRecords.sol";
 import {Withdrawals} from "./state/Withdrawals.sol";
@@ -33,12 +33,12 @@ contract StateMirror is IStateMirror, Committee, AssetRegistry, VaultRecords, Ca
         uint64 maturity;
     }
 
-    uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
-
     /// @inheritdoc IStateMirror
     uint64 public immutable sourceChainId;
     /// @inheritdoc IStateMirror
     address public immutable sourceContract;
+    /// @inheritdoc IStateMirror
+    uint64 public immutable changeDelay;
     /// @inheritdoc IStateMirror
     bytes32 public commitment;
     /// @inheritdoc IStateMirror
@@ -46,7 +46,8 @@ contract StateMirror is IStateMirror, Committee, AssetRegistry, VaultRecords, Ca
     uint64 private _epoch;
     mapping(uint64 sequence => MirrorStep) private _steps;
 
-    constructor(Config memory config) Committee(config.changeDelay) Withdrawals(config.maturity) {
+    constructor(Config memory config) Withdrawals(config.maturity) {
+        changeDelay = checkedDelay(config.changeDelay);
         _grantRole(DEFAULT_ADMIN_ROLE, config.admin);
         if (config.sourceChainId == block.chainid) revert SourceOnThisChain();
         sourceChainId = config.sourceChainId;
@@ -105,6 +106,10 @@ contract StateMirror is IStateMirror, Committee, AssetRegistry, VaultRecords, Ca
     /// @inheritdoc ICommittee
     function committee() external view returns (bytes32 committeeHash, uint64 epoch) {
         return (_committeeHash, _epoch);
+    }
+
+    function _changeDelay() internal view override returns (uint64) {
+        return changeDelay;
     }
 
     function _nextSequence() internal view override returns (uint64) {

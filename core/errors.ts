@@ -52,6 +52,7 @@ export const ERROR_CODES = {
   metadata_frozen: "The issuer has frozen this metadata, so it never changes again.",
   asset_shared:
     "The asset is not reserved for this application, so the application cannot set its metadata. The operator reserves an asset when it is added.",
+  too_many_keys: "The application has reached its limit of keys in force; revoke one.",
   too_many_members: "The team has reached its limit of members; remove one.",
   too_many_webhooks: "The application has reached its limit of webhooks; delete one.",
   // The request is well-formed but impossible.

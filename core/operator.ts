@@ -1,42 +1,42 @@
 import type { WaitOptions } from "./abort.ts";
-import type { Adopted } from "./batches/adopt.ts";
 import type { Batches } from "./batches/batches.ts";
-import type { AdoptedBatches } from "./batches/incoming.ts";
 import { type LeftOut, leaveOut } from "./batches/left-out.ts";
 import { sealOpenBatch } from "./batches/seal.ts";
 import { voidSlots } from "./batches/void-slots.ts";
 import type { MintmarkError } from "./errors.ts";
-import type { Deliveries } from "./events/webhooks.ts";
-import type { EngineContext } from "./ledger/context.ts";
-import type { List, PageOptions } from "./ledger/list.ts";
-import { forgetIdempotencyKeys } from "./mint/forget-keys.ts";
-import type { Asset, Batch, Hash, Mode, Uuid, Withdrawal } from "./model.ts";
-import type { L1Event, L1State, PortalIdentity, Settlement } from "./ports.ts";
-import { adopt } from "./progress/adopt.ts";
-import { recordSubmitted } from "./progress/batch-progress.ts";
-import { type Checkpoint, checkpoints, type ReadOptions } from "./progress/checkpoints.ts";
-import { compareState } from "./progress/divergence.ts";
-import { recordFinalized, recordReorg } from "./progress/finality.ts";
-import { recordEvents } from "./progress/l1-events.ts";
+import { type AdoptingOptions, adopt } from "./l1/adoption/adopt.ts";
+import type { Adopted } from "./l1/adoption/adopted-batches.ts";
+import type { AdoptedBatches } from "./l1/adoption/incoming.ts";
+import { recordSubmitted } from "./l1/progress/batch-progress.ts";
+import { type Checkpoint, checkpoints, type ReadOptions } from "./l1/progress/checkpoints.ts";
+import { compareState } from "./l1/progress/divergence.ts";
+import { recordFinalized, recordReorg } from "./l1/progress/finality.ts";
+import { recordEvents } from "./l1/progress/l1-events.ts";
+import { addMirror, type FollowedPortal, portalOf, portals } from "./l1/progress/portals.ts";
+import type { Proofs } from "./l1/progress/proofs.ts";
+import { recordRefusals, type VaultRefusal } from "./l1/progress/refusals.ts";
 import {
   type PendingOptions,
   type PendingWithdrawal,
   pendingWithdrawal,
   pendingWithdrawals,
-} from "./progress/pending-withdrawals.ts";
-import { addMirror, type FollowedPortal, portalOf, portals } from "./progress/portals.ts";
-import type { Proofs } from "./progress/proofs.ts";
-import { recordRefusals, type VaultRefusal } from "./progress/refusals.ts";
-import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./progress/withdrawals.ts";
+} from "./l1/withdrawals/pending.ts";
+import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./l1/withdrawals/record.ts";
+import type { EngineContext } from "./ledger/context.ts";
+import type { List, PageOptions } from "./ledger/list.ts";
+import { type VerifyOptions, type VerifyReport, verifyStore } from "./lifecycle/verify/verify.ts";
+import { forgetIdempotencyKeys } from "./mint/forget-keys.ts";
+import type { Asset, Batch, Hash, Mode, Uuid, Withdrawal } from "./model.ts";
+import type { L1Event, L1State, PortalIdentity, Settlement } from "./ports.ts";
 import type { VoidSlots } from "./sealing/void-runs.ts";
 import { bringUp, type Copied, type CopyOptions, requireCopy } from "./store/journaled-store.ts";
 import type { Journal } from "./store/ports.ts";
 import { allAssets, markAssetRegistered, type RegisteredFacts, setMintingFault } from "./tenants/assets.ts";
+import type { Deliveries } from "./tenants/events/webhooks.ts";
 import { closeTransfers } from "./transfers/close.ts";
 import { transferFault, waitingSince } from "./transfers/look.ts";
 import { type TakeBackOptions, takeBackTransfers } from "./transfers/take-back.ts";
 import { requireMode } from "./validate.ts";
-import { type VerifyOptions, type VerifyReport, verifyStore } from "./verify/verify.ts";
 
 export function operatorOf(context: EngineContext, webhooks: Deliveries): Operator {
   return {
@@ -71,6 +71,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
     },
     clockFault: () => context.ledger.journalClock.fault(context.ledger.head.time),
     kzgFault: () => context.ledger.blobs.fault,
+    threadFault: () => context.ledger.sealingThread.fault ?? context.ledger.signers.fault,
     reachedTime: () => context.ledger.journalClock.reached(),
     placeInBlobs: (chainId, takesBlobs) => context.ledger.blobs.place(chainId, takesBlobs),
     rollupKind: () => context.ledger.blobs.usual,
@@ -93,7 +94,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
       context.ledger.awaitsComparison = true;
     },
     requirePromising: () => context.ledger.requirePromising(),
-    adopt: async (adopted, wait) => adopt(context.ledger, adopted, wait?.signal),
+    adopt: async (adopted, options) => adopt(context.ledger, adopted, options),
     compareState: async (state, wait) => compareState(context.ledger, state, wait?.signal),
     recordWithdrawalSubmitted: async (withdrawalId, txHash, wait) =>
       recordWithdrawalSubmitted(context.ledger, withdrawalId, txHash, wait?.signal),
@@ -196,6 +197,8 @@ export interface Operator {
   clockFault(): string | null;
   /** Why closed batches in blobs wait for KZG, with code `kzg_unavailable`; null while none waits. */
   kzgFault(): MintmarkError | null;
+  /** Why batches are derived, or signatures found, on the event loop; null while their threads run, or can. */
+  threadFault(): Error | null;
   /**
    * A time in milliseconds since 1970 that has certainly passed, even if the system's clock is wrong. It lags by the
    * time for which nothing ran. Use it for things that must not expire too early.
@@ -247,10 +250,11 @@ export interface Operator {
   /**
    * Replaces the store's batches by L1's, from the first difference of each mode on, and ends the divergence, in one
    * atomic step. Mints that L1's history lacks fail, and their applications get events. Vaults of unknown owners go to
-   * an application of their own, `Adopted from L1`. Rejects with `asset_not_found` for an asset that must be added
-   * first, `l1_failed` for data that do not match their root. `adoptFromL1` collects the batches.
+   * an application of their own, `Adopted from L1`. Vaults that L1 never pays become void. Rejects with
+   * `asset_not_found` for an asset that neither the store nor `assets` has, `l1_failed` for data that do not match their
+   * root. `adoptFromL1` collects batches and assets.
    */
-  adopt(adopted: readonly AdoptedBatches[], wait?: WaitOptions): Promise<Adopted>;
+  adopt(adopted: readonly AdoptedBatches[], options?: AdoptingOptions): Promise<Adopted>;
   /** Records a sent transaction that pays the withdrawal. */
   recordWithdrawalSubmitted(withdrawalId: Uuid, txHash: Hash, wait?: WaitOptions): Promise<Withdrawal>;
   /** Records that L1 refused an attempt. The authorization is still valid, so the reservation stays. */

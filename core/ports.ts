@@ -122,7 +122,7 @@ export interface ProvenHop {
   readonly deadline: bigint;
   /** EIP-712's hash of all transfers under the signature. */
   readonly list: Hash;
-  /** 65 bytes; `0x` when the owner has approved the list on L1. */
+  /** 64 bytes; `0x` when the owner has approved the list on L1. */
   readonly signature: Hex;
   /** Of the transfer batch. Until L1 has committed it, time and sequence are 0. */
   readonly header: BatchHeader;
@@ -253,6 +253,13 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
       readonly owner: Address;
       readonly digest: Hash;
       readonly approvedAt: bigint;
+    }
+  /** An account has cancelled the digest of a list of transfers. */
+  | {
+      readonly type: "transfersCancelled";
+      readonly owner: Address;
+      readonly digest: Hash;
+      readonly cancelledAt: bigint;
     }
 );
 

@@ -1,13 +1,13 @@
 import { checksumAddress } from "viem";
 import { MintmarkError } from "./errors.ts";
 import { type Address, ENVIRONMENTS, type Environment, type Hash, MODES, type Mode, type Uuid } from "./model.ts";
+import { isVisible, NOT_HIDDEN } from "./protocol/text.ts";
 
 /** Checks of arguments. Each throws `validation_failed` and names the argument. */
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const HASH = /^0x[0-9a-fA-F]{64}$/;
-const CONTROL = /\p{Cc}/u;
 
 /** The lower-case address. Refuses the zero address, which has no owner. */
 export function requireAddress(name: string, value: unknown): Address {
@@ -37,16 +37,13 @@ export function requireHash(name: string, value: unknown): Hash {
 }
 
 export function isText(value: unknown, max: number): value is string {
-  return typeof value === "string" && value.length > 0 && value.length <= max && !CONTROL.test(value);
+  return typeof value === "string" && value.length > 0 && value.length <= max && isVisible(value);
 }
 
-/** Text of 1 to `max` characters without control characters. */
+/** Text of 1 to `max` characters, none hidden. */
 export function requireText(name: string, value: unknown, max: number): string {
   if (!isText(value, max)) {
-    throw new MintmarkError(
-      "validation_failed",
-      `${name} must be text of 1 to ${max} characters without control characters`,
-    );
+    throw new MintmarkError("validation_failed", `${name} must be text of 1 to ${max} characters ${NOT_HIDDEN}`);
   }
   return value;
 }

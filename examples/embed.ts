@@ -2,7 +2,7 @@
  * The engine inside of your own process: an application, a user, a token, one mint and its proof.
  * No chain runs here. The engine only binds its store to the contract that it will commit to.
  *
- *   node examples/embed.ts
+ *   npm run example -- embed
  */
 import { openEngine } from "mintmark";
 

@@ -2,7 +2,7 @@
  * An owner leaves with an exit kit: no engine, no server and no operator, only L1 and the owner's key.
  * Shows how a vault's kit is made from L1 and the batch's data, kept as a file, and used.
  *
- *   MINTMARK_RPC_URL=… MINTMARK_CONTRACT=0x… OWNER_KEY=0x… node examples/exit.ts <vaultId>
+ *   MINTMARK_RPC_URL=… MINTMARK_CONTRACT=0x… OWNER_KEY=0x… npm run example -- exit <vaultId>
  *
  * L1 alone has the data of a zk-rollup batch in calldata. That of a batch in blobs comes from a folder of blobs
  * (MINTMARK_BLOBS), a beacon node (MINTMARK_BEACON) or a peer (MINTMARK_PEER), and that of validium from a peer: a

@@ -1,7 +1,7 @@
 /**
  * A player gives a sword to a friend, and the friend takes it to L1 without the server and without the player.
  *
- *   MINTMARK_URL=… MINTMARK_API_KEY=… MINTMARK_RPC_URL=… PLAYER_KEY=0x… FRIEND_KEY=0x… node examples/gift.ts <vaultId>
+ *   MINTMARK_URL=… MINTMARK_API_KEY=… MINTMARK_RPC_URL=… PLAYER_KEY=0x… FRIEND_KEY=0x… npm run example -- gift <vaultId>
  *
  * The vault must be final on L1. MINTMARK_BLOBS names a folder of blobs, for a sword that was minted into blobs.
  */

@@ -2,7 +2,7 @@
  * Loyalty points: an ERC-20 token, one mint for each order, in the mode validium.
  * Shows idempotency keys (an order that is told twice counts once) and balances.
  *
- *   node examples/loyalty.ts
+ *   npm run example -- loyalty
  */
 import type { Uuid } from "mintmark";
 import { openShop } from "./shop.ts";

@@ -2,7 +2,7 @@
  * The receipt of a mint: the operator's signature over what it has acknowledged.
  * Shows how an owner keeps the receipt of one vault, and how anybody checks it without the engine.
  *
- *   node examples/receipt.ts
+ *   npm run example -- receipt
  */
 import { receiptOf, verifyReceipt } from "mintmark/protocol";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";

@@ -4,7 +4,7 @@
  * `Sign` with `MessageType: "DIGEST"` and `SigningAlgorithm: "ECDSA_SHA_256"`, whose answer has the same form.
  *
  *   openssl ecparam -name secp256k1 -genkey -noout | openssl pkcs8 -topk8 -nocrypt -out key.pem
- *   node examples/signing-service.ts key.pem 9000 <chain id> 0x<StateCommitment>
+ *   npm run example -- signing-service key.pem 9000 <chain id> 0x<StateCommitment>
  */
 import { createPrivateKey } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -2,7 +2,7 @@
  * Tickets of one concert: numbered seats are ERC-721 tokens, standing places are one ERC-1155 id with a supply cap.
  * Shows what the engine refuses, and by which error code: a seat that is sold twice, and more places than there are.
  *
- *   node examples/tickets.ts
+ *   npm run example -- tickets
  */
 import { MintmarkError, type Uuid } from "mintmark";
 import { openShop } from "./shop.ts";

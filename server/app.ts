@@ -2,15 +2,14 @@ import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { AccessTokens, type TrustedIssuer } from "./access/access-token.ts";
-import { Account, KEY_PRICES, PUBLIC_PRICES } from "./access/account.ts";
-import { authenticate, authenticateOwner, countFailure, countFailures } from "./access/authentication.ts";
-import { authenticateMember } from "./access/console-session.ts";
-import { DEFAULT_MEMORY_LIMITS, HeldBytes, type MemoryLimits } from "./access/held-bytes.ts";
-import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./access/owner-relay.ts";
-import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./access/rate-limit.ts";
-import { MemberSignIn, OwnerSignIn } from "./access/sign-in.ts";
-import { Drops } from "./drops/jobs.ts";
+import { AccessTokens, type TrustedIssuer } from "./http/access/access-token.ts";
+import { Account, KEY_PRICES, PUBLIC_PRICES } from "./http/access/account.ts";
+import { authenticate, authenticateOwner, countFailure, countFailures } from "./http/access/authentication.ts";
+import { authenticateMember } from "./http/access/console-session.ts";
+import { type Caller, HeldBytes, PUBLIC } from "./http/access/held-bytes.ts";
+import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
+import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
+import { MemberSignIn, OwnerSignIn } from "./http/access/sign-in.ts";
 import {
   bodyTypesOf,
   type Endpoint,
@@ -20,15 +19,21 @@ import {
   type SignedIn,
   takesIdempotencyKey,
 } from "./http/endpoint.ts";
-import { type Code, ServerError } from "./http/errors.ts";
+import { type Code, type handleError, ServerError } from "./http/errors.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
 import { openApiDocument } from "./http/openapi.ts";
 import { Turns } from "./http/turns.ts";
-import { CommitGas } from "./operations/commit-gas.ts";
-import type { LogOptions } from "./operations/log.ts";
-import { forgetOldKeys } from "./operations/old-keys.ts";
-import { engineChecks, Readiness, type ReadinessCheck } from "./operations/readiness.ts";
+import { OutgoingBatches } from "./http/wire/batch-data.ts";
+import { acceptForm, acceptJson, acceptStreams } from "./http/wire/body.ts";
+import { BufferPool } from "./http/wire/buffer-pool.ts";
+import { StreamSlots } from "./http/wire/event-stream.ts";
+import { Drops } from "./jobs/drops/jobs.ts";
+import { CommitGas } from "./jobs/operations/commit-gas.ts";
+import type { LogOptions } from "./jobs/operations/log.ts";
+import { forgetOldKeys } from "./jobs/operations/old-keys.ts";
+import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/operations/readiness.ts";
+import { type DispatcherOptions, WebhookDispatcher } from "./jobs/webhooks/dispatcher.ts";
 import { exitPage } from "./pages/exit.ts";
 import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
@@ -37,11 +42,6 @@ import { claimPage, consolePage, explorerPage, referencePage } from "./pages/scr
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
 import type { Service } from "./service.ts";
-import { type DispatcherOptions, WebhookDispatcher } from "./webhooks/dispatcher.ts";
-import { OutgoingBatches } from "./wire/batch-data.ts";
-import { acceptForm, acceptJson, acceptStreams } from "./wire/body.ts";
-import { BufferPool } from "./wire/buffer-pool.ts";
-import { StreamSlots } from "./wire/event-stream.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -73,8 +73,8 @@ export interface ServerOptions {
   /** Default: no log. */
   readonly log?: LogOptions;
   readonly rateLimits?: Partial<RateLimits>;
-  /** Most bytes of bodies and unread responses. Default 128 MiB of one caller, 512 MiB in all. */
-  readonly memoryLimits?: Partial<MemoryLimits>;
+  /** Counts the bytes of bodies and unread responses. Default: at most 512 MiB in all. */
+  readonly memory?: HeldBytes;
   /**
    * At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process.
    */
@@ -106,6 +106,8 @@ export interface ServerOptions {
   readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
   /** Timeout for receiving a whole request, in seconds. Default 30. */
   readonly requestTimeoutSeconds?: number;
+  /** Milliseconds after which a connection is closed whose peer neither reads its response nor sends. Default 10,000. */
+  readonly stalledMs?: number;
   /** Most open event streams of one key. Default 10. */
   readonly streamsPerKey?: number;
   /** Options of the deliveries to webhooks, which run from listening to closing. */
@@ -120,6 +122,8 @@ export interface ServerOptions {
   readonly trustedProxies?: readonly string[];
   /** Whether the engine refuses every change, so another server does webhooks and clean-up. Default false. */
   readonly onlyReads?: boolean;
+  /** Default: {@link handleError}. */
+  readonly errorHandler?: typeof handleError;
   /** Adds hooks before the first route. */
   readonly extend?: (app: FastifyInstance) => Promise<void>;
   /** Milliseconds for rate limits and readiness; default a monotonic clock. */
@@ -154,6 +158,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const { chains = new Map() as Service["chains"], checks = () => ({}) } = options;
   const home = chains.get(engine.settlement.chainId);
   const turns = new Turns();
+  const { memory = new HeldBytes() } = options;
   const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
   const drops = new Drops({ folder: options.drops, engine, turns, rate: meters.key, onError: failed("a drop failed") });
   const verifySignature: ConstructorParameters<typeof MemberSignIn>[1] =
@@ -171,7 +176,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     rateLimit: meters.key.quota,
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
     requestTimeoutSeconds,
-    readiness: new Readiness(() => ({ ...engineChecks(engine), ...checks() }), now),
+    readiness: new Readiness(() => ({ ...engineChecks(engine, memory), ...checks() }), now),
     commitGas: new CommitGas(home),
     streams: new StreamSlots(options.streamsPerKey ?? 10),
     outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
@@ -179,7 +184,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     turns,
     keptAnswers: new KeptAnswers(),
     drops,
-    memory: new HeldBytes({ ...DEFAULT_MEMORY_LIMITS, ...options.memoryLimits }),
+    memory,
     webhookReach: options.webhooks?.reach ?? "public",
     webhooks,
     heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
@@ -194,7 +199,9 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     log,
     hosts: [...(options.hosts ?? []), ...(options.origin ? [options.origin.hostname] : [])],
     requestTimeoutSeconds,
+    stalledMs: options.stalledMs,
     methodsOf,
+    ...(options.errorHandler && { errorHandler: options.errorHandler }),
     bodyLimit: SMALL_BODY_BYTES,
     trustProxy: trustedProxies.length > 0 ? [...trustedProxies] : false,
     // Our own hook responds while closing, in the form of every other error.
@@ -277,7 +284,7 @@ type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;
 
 function metersOf(limits: RateLimits, now: () => number): Meters {
   return {
-    key: new TokenBuckets("key", limits.key, now),
+    key: new TokenBuckets("key", limits.key, now, true),
     failedAuthentication: new TokenBuckets("failed-authentication", limits.failedAuthentication, now),
     publicReads: new TokenBuckets("public", limits.publicReads, now),
   };
@@ -311,11 +318,10 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       }
       if (unmetered) return;
       const { principal, signedIn } = request;
-      const caller = principal?.keyId ?? signedIn?.session.member.memberId;
-      request.account =
-        caller === undefined
-          ? new Account(addressGroup(request.ip), meters.publicReads, PUBLIC_PRICES, service.memory, reply)
-          : new Account(caller, meters.key, KEY_PRICES, service.memory, reply);
+      const caller = callerOf(request);
+      const isPublic = caller.tenant === PUBLIC;
+      const [meter, prices] = isPublic ? [meters.publicReads, PUBLIC_PRICES] : [meters.key, KEY_PRICES];
+      request.account = new Account(caller, meter, prices, service.memory, reply);
       // The engine checks a member's right, before a change and in its writer.
       if (signedIn !== null) await inName(endpoint, service, signedIn, async () => {});
       else if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {
@@ -323,6 +329,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       }
     },
     async handler(request, reply) {
+      request.account?.work();
       if (cost !== undefined) {
         const entries = Math.min(cost(request.body), service.engine.limits.mintsPerRequest);
         request.account?.pay(entries);
@@ -347,6 +354,14 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
   });
 }
 
+/** Who pays for a request. All callers without a key are one tenant, and so share what a tenant may hold. */
+function callerOf({ principal, signedIn, ip }: FastifyRequest): Caller {
+  const member = signedIn?.session.member;
+  if (member !== undefined) return { name: member.memberId, tenant: member.applicationId ?? member.memberId };
+  if (principal !== null) return { name: principal.keyId, tenant: principal.applicationId };
+  return { name: addressGroup(ip), tenant: PUBLIC };
+}
+
 /** Runs a member's work: the engine checks the right for it, and logs its changes under the member's name. */
 function inName<T>(
   { access, right }: Endpoint,
@@ -361,7 +376,7 @@ function inName<T>(
 /** Large responses of one caller are made one after another. */
 function answer(endpoint: Endpoint, service: Service, request: FastifyRequest, reply: FastifyReply): unknown {
   if (!endpoint.large) return endpoint.respond(service, request, reply);
-  return service.turns.alone(request.account?.caller ?? request.ip, async () => {
+  return service.turns.alone(request.account?.caller.name ?? request.ip, async () => {
     // Nobody waits for the response.
     if (reply.raw.destroyed) throw new ServerError("malformed_request", "The connection ended early.");
     const made = await endpoint.respond(service, request, reply);

@@ -2,7 +2,6 @@ import { hkdfSync } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import type { ClusterNode, ClusterRole } from "../core/cluster/index.ts";
 import {
   type Engine,
   type Kzg,
@@ -13,28 +12,29 @@ import {
   type Settlement,
 } from "../core/index.ts";
 import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
-import { readJwks } from "./access/access-token.ts";
+import type { ClusterNode, ClusterRole } from "../core/lifecycle/cluster/index.ts";
 import { buildServer } from "./app.ts";
-import { Chain } from "./operations/chain.ts";
-import { swept } from "./operations/log.ts";
-import { Metrics, serveMetrics } from "./operations/metrics.ts";
-import { MirrorChain } from "./operations/mirror-chain.ts";
-import { type GasOf, ProgressLog } from "./operations/progress-log.ts";
-import { NotReady, type ReadinessCheck } from "./operations/readiness.ts";
-import { unsettledChecks } from "./operations/settlement-checks.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "./operations/settler-claim.ts";
-import { remoteIssuers, remoteMembers, type Settling, startSettling } from "./operations/settling.ts";
-import { serveOperator } from "./operator/socket.ts";
+import { readJwks } from "./http/access/access-token.ts";
+import { HeldBytes } from "./http/access/held-bytes.ts";
+import { Chain } from "./jobs/operations/chain.ts";
+import { swept } from "./jobs/operations/log.ts";
+import { Metrics, serveMetrics } from "./jobs/operations/metrics.ts";
+import { MirrorChain } from "./jobs/operations/mirror-chain.ts";
+import { type GasOf, ProgressLog } from "./jobs/operations/progress-log.ts";
+import { NotReady, type ReadinessCheck } from "./jobs/operations/readiness.ts";
+import { unsettledChecks } from "./jobs/operations/settlement-checks.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "./jobs/operations/settler-claim.ts";
+import { remoteIssuers, remoteMembers, type Settling, startSettling } from "./jobs/operations/settling.ts";
 import { accountOf } from "./process/account.ts";
 import { joinCluster } from "./process/cluster.ts";
+import { serveOperator } from "./process/operator/socket.ts";
 import { reach, soon, UNREACHED } from "./process/reach.ts";
+import { ConfigError } from "./process/settings/config.ts";
+import type { Config } from "./process/settings/settings.ts";
 import { shutDown } from "./process/shutdown.ts";
-import { serveInCluster } from "./process/standby.ts";
+import { handleClusterError, serveInCluster } from "./process/standby.ts";
 import { startupError } from "./process/startup-error.ts";
-import { stopSignal } from "./process/stop-signal.ts";
 import { listenMeanwhile } from "./process/waiting.ts";
-import { ConfigError, readConfig } from "./settings/config.ts";
-import type { Config } from "./settings/settings.ts";
 
 // The process: settings from the environment, one engine, its connection to L1 if it has a chain and a key, one server,
 // and an orderly end on SIGINT or SIGTERM.
@@ -81,7 +81,8 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
     ...(shift && { cluster: async () => describeCluster(shift.node) }),
   });
   const { MINTMARK_METRICS_HOST: metricsHost, MINTMARK_METRICS_PORT: metricsPort, MINTMARK_HOSTS: hosts } = config;
-  const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, chains, checks });
+  const memory = new HeldBytes(config.MINTMARK_MEMORY_MIB * MIB);
+  const metrics = metricsPort === undefined ? undefined : new Metrics({ engine, memory, chains, checks });
   await using _metrics = metrics && (await serveMetrics(metrics, metricsHost, metricsPort ?? 0, hosts));
   const gasOf: GasOf = async (chainId, txHash) => {
     const chain = chains.find(({ settlement }) => settlement.chainId === chainId);
@@ -149,10 +150,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
     rateLimits: {
       key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS },
     },
-    memoryLimits: {
-      perCaller: config.MINTMARK_KEY_MEMORY_MIB * MIB,
-      total: config.MINTMARK_MEMORY_MIB * MIB,
-    },
+    memory,
     webhooks: { reach: config.MINTMARK_WEBHOOK_REACH, ...(metrics && { onAttempt: metrics.attempted }) },
     drops: `${config.MINTMARK_STORE}-drops`,
     keepIdempotencyHours: config.MINTMARK_IDEMPOTENCY_HOURS,
@@ -161,6 +159,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
     checks,
     ...(shift && {
       onlyReads: isStandby,
+      errorHandler: handleClusterError,
       extend: (app: FastifyInstance) => serveInCluster(app, shift.node, shift.role),
     }),
     ...tokenSecretOf(config),
@@ -184,7 +183,11 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
     } else {
       app.log.info({ signal }, "shutting down");
     }
-    await shutDown(app, { drainMs: signal === null ? 0 : config.MINTMARK_DRAIN_SECONDS * 1000, deadlineMs });
+    await shutDown(app, {
+      drainMs: signal === null ? 0 : config.MINTMARK_DRAIN_SECONDS * 1000,
+      // A client that does not read its answer must not delay a takeover.
+      deadlineMs: signal === null && shift !== undefined ? Math.min(ROLE_CHANGE_MS, deadlineMs) : deadlineMs,
+    });
   } catch (error) {
     // L1 is connected now, but differs from the settings.
     await shutDown(app, { deadlineMs });
@@ -260,6 +263,8 @@ function ended({ ended }: Engine): Promise<null> {
 }
 
 const MIB = 1024 * 1024;
+/** Time for running requests when a server's role in the cluster changes. */
+const ROLE_CHANGE_MS = 1_000;
 
 /**
  * The settings that must never be in a log. Of the addresses of nodes and the signer all but the host,
@@ -389,14 +394,4 @@ export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Pro
 function report(error: unknown, secrets: readonly string[]): void {
   console.error(swept(startupError(error), secrets));
   process.exitCode = 1;
-}
-
-if (import.meta.main) {
-  // First of all, because nothing else handles a signal while the server starts.
-  const stopped = stopSignal();
-  try {
-    await run(readConfig(process.env), stopped);
-  } catch (error) {
-    report(error, []);
-  }
 }

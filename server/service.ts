@@ -1,20 +1,20 @@
-import type { KitChain } from "../core/exit/index.ts";
+import type { KitChain } from "../core/guards/exit/index.ts";
 import type { Engine, L1Reader } from "../core/index.ts";
-import type { AccessTokens } from "./access/access-token.ts";
-import type { HeldBytes } from "./access/held-bytes.ts";
-import type { OwnerRelay } from "./access/owner-relay.ts";
-import type { Quota } from "./access/rate-limit.ts";
-import type { MemberSignIn, OwnerSignIn } from "./access/sign-in.ts";
-import type { Drops } from "./drops/jobs.ts";
+import type { AccessTokens } from "./http/access/access-token.ts";
+import type { HeldBytes } from "./http/access/held-bytes.ts";
+import type { OwnerRelay } from "./http/access/owner-relay.ts";
+import type { Quota } from "./http/access/rate-limit.ts";
+import type { MemberSignIn, OwnerSignIn } from "./http/access/sign-in.ts";
 import type { KeptAnswers } from "./http/idempotency.ts";
 import type { Turns } from "./http/turns.ts";
-import type { CommitGas, GasChain } from "./operations/commit-gas.ts";
-import type { Readiness } from "./operations/readiness.ts";
-import type { Reach } from "./webhooks/address-policy.ts";
-import type { WebhookDispatcher } from "./webhooks/dispatcher.ts";
-import type { OutgoingBatches } from "./wire/batch-data.ts";
-import type { BufferPool } from "./wire/buffer-pool.ts";
-import type { StreamSlots } from "./wire/event-stream.ts";
+import type { OutgoingBatches } from "./http/wire/batch-data.ts";
+import type { BufferPool } from "./http/wire/buffer-pool.ts";
+import type { StreamSlots } from "./http/wire/event-stream.ts";
+import type { Drops } from "./jobs/drops/jobs.ts";
+import type { CommitGas, GasChain } from "./jobs/operations/commit-gas.ts";
+import type { Readiness } from "./jobs/operations/readiness.ts";
+import type { Reach } from "./jobs/webhooks/address-policy.ts";
+import type { WebhookDispatcher } from "./jobs/webhooks/dispatcher.ts";
 
 /** The parts of a chain that the routes use. */
 export type ServerChain = KitChain & GasChain & Pick<L1Reader, "verifySignature">;

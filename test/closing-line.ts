@@ -1,7 +1,14 @@
-import type { Reporter, TestModule } from "vitest/node";
+import type { Reporter, TestModule, Vitest } from "vitest/node";
+import { leftOut } from "./split.ts";
 
-/** Vitest reporter: ends the run with `N passed, N failed` alone on a line, for whoever reads only that. */
+/** Vitest reporter: says what a whole run left out, and ends with `N passed, N failed` alone on a line. */
 export default class ClosingLine implements Reporter {
+  #vitest: Vitest | undefined;
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
     const count = { passed: 0, failed: unhandled.length, skipped: 0, pending: 0 };
     for (const module of modules) {
@@ -10,6 +17,10 @@ export default class ClosingLine implements Reporter {
       if (module.state() === "failed" && module.errors().length > 0) count.failed += 1;
     }
     const skipped = count.skipped + count.pending;
-    process.stdout.write(`\n${count.passed} passed, ${count.failed} failed${skipped ? `, ${skipped} skipped` : ""}\n`);
+    const ended = `${count.passed} passed, ${count.failed} failed${skipped ? `, ${skipped} skipped` : ""}`;
+    // Vitest does not declare the names of files that a command line gives.
+    const { projects = [], filenamePattern } = (this.#vitest ?? {}) as Partial<Vitest & { filenamePattern: string[] }>;
+    const names = projects.map(({ name }) => name);
+    process.stdout.write(`\n${filenamePattern === undefined ? leftOut(names) : ""}${ended}\n`);
   }
 }

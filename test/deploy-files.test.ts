@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { issuerSettings, memberSettings } from "../server/settings/process-settings.ts";
-import { SETTINGS } from "../server/settings/settings.ts";
+import { issuerSettings, memberSettings } from "../server/process/settings/process-settings.ts";
+import { SETTINGS } from "../server/process/settings/settings.ts";
 
 const ROOT = new URL("../", import.meta.url);
 /** Read by the member's command, which has it from the environment or from standard input. */

@@ -28,22 +28,34 @@ function declaredSubpaths(): readonly string[] {
   return Object.values(exports).map((path) => path.slice("./".length));
 }
 
-/** The rooms of `core` with those that each may import, as the table of docs/architecture.md has them. */
-function roomsOfCore(): ReadonlyMap<string, ReadonlySet<string>> {
+/** The rooms of `core` with those that each may import, as the two tables of docs/architecture.md have them. */
+function roomsOfCore(depth: 1 | 2): ReadonlyMap<string, ReadonlySet<string>> {
   const page = readFileSync(join(ROOT, "docs/architecture.md"), "utf8");
-  const rows = [...page.matchAll(/^\| `([a-z0-9]+)\/` \|[^|]*\|([^|]*)\|$/gm)];
+  const rows = [...page.matchAll(/^\| `([a-z0-9/]+)\/` \|[^|]*\|([^|]*)\|$/gm)];
   return new Map(
-    rows.map(([, room = "", imports = ""]) => [
-      room,
-      new Set([...imports.matchAll(/`([a-z0-9]+)`/g)].map((m) => m[1] ?? "")),
-    ]),
+    rows
+      .filter(([, room = ""]) => room.split("/").length === depth)
+      .map(([, room = "", imports = ""]) => [
+        room,
+        new Set([...imports.matchAll(/`([a-z0-9/]+)`/g)].map((m) => m[1] ?? "")),
+      ]),
   );
 }
 
-/** The room of a file of the core; null for the files beside the rooms. */
-function roomOf(file: string): string | null {
-  const [core, room, ...rest] = file.split("/");
-  return core === "core" && room !== undefined && rest.length > 0 ? room : null;
+/** The room of a file of the core, or the room inside it; null for the files beside the rooms. */
+function roomOf(file: string, depth: 1 | 2): string | null {
+  const [core, ...path] = file.split("/");
+  return core === "core" && path.length > 1 ? path.slice(0, -1).slice(0, depth).join("/") : null;
+}
+
+/** The imports between rooms; between rooms inside one room when `depth` is 2. */
+function importsBetween(depth: 1 | 2): { from: string; to: string; file: string; target: string }[] {
+  return importsOf("core").flatMap(({ file, target }) => {
+    const [from, to] = [roomOf(file, depth), roomOf(target, depth)];
+    if (from === null || to === null || from === to) return [];
+    if (depth === 2 && (from.split("/")[0] !== to.split("/")[0] || !from.includes("/"))) return [];
+    return [{ from, to, file, target }];
+  });
 }
 
 /** A path of imports that comes back to where it began; null when there is none. */
@@ -69,8 +81,8 @@ function circleIn(arrows: ReadonlyMap<string, readonly string[]>): readonly stri
 describe("import edges", () => {
   it("make no circle", () => {
     const arrows = new Map<string, string[]>();
-    for (const { file, target } of ["core", "server", "scripts"].flatMap(importsOf)) {
-      if (/^(?:core|server|scripts)\//.test(target)) arrows.set(file, [...(arrows.get(file) ?? []), target]);
+    for (const { file, target } of ["core", "server", "scripts", "bench"].flatMap(importsOf)) {
+      if (/^(?:core|server|scripts|bench)\//.test(target)) arrows.set(file, [...(arrows.get(file) ?? []), target]);
     }
     expect(arrows.size).toBeGreaterThan(300);
     expect(
@@ -85,15 +97,12 @@ describe("import edges", () => {
     expect(circleIn(arrows)).toBeNull();
   });
 
-  it("between the rooms of the core are those of the table in docs/architecture.md, each of which is used", () => {
-    const allowed = roomsOfCore();
-    const found = importsOf("core").flatMap(({ file, target }) => {
-      const [from, to] = [roomOf(file), roomOf(target)];
-      return from === null || to === null || from === to ? [] : [{ from, to, file, target }];
-    });
-    expect(found.length).toBeGreaterThan(100);
-    const rooms = new Set(importsOf("core").flatMap(({ file }) => roomOf(file) ?? []));
-    expect([...allowed.keys()].sort()).toEqual([...rooms].sort());
+  it.each([1, 2] as const)("between the rooms of the core at depth %i are those of docs/architecture.md", (depth) => {
+    const allowed = roomsOfCore(depth);
+    const found = importsBetween(depth);
+    expect(found.length).toBeGreaterThan(20);
+    const rooms = new Set(importsOf("core").flatMap(({ file }) => roomOf(file, depth) ?? []));
+    expect([...allowed.keys()].sort()).toEqual([...rooms].filter((room) => room.split("/").length === depth).sort());
     expect(found.filter(({ from, to }) => !allowed.get(from)?.has(to))).toEqual([]);
     const used = new Set(found.map(({ from, to }) => `${from} ${to}`));
     const unused = [...allowed]
@@ -102,9 +111,10 @@ describe("import edges", () => {
     expect(unused).toEqual([]);
   });
 
-  it("of the rooms lead down only: a room stands below those that import it", () => {
-    const order = [...roomsOfCore().keys()];
-    const upward = [...roomsOfCore()].flatMap(([from, tos]) =>
+  it("of the rooms lead down only: a room stands below those that it imports", () => {
+    const order = [...roomsOfCore(1).keys()];
+    expect(order.length).toBeLessThanOrEqual(12);
+    const upward = [...roomsOfCore(1)].flatMap(([from, tos]) =>
       [...tos].filter((to) => order.indexOf(to) >= order.indexOf(from)).map((to) => `${from} -> ${to}`),
     );
     expect(upward).toEqual([]);
@@ -119,14 +129,16 @@ describe("import edges", () => {
   });
 
   it("of verify lead to byte formats and the protocol only: it shares no computation with the ledger", () => {
-    const found = importsOf("core/verify").filter(({ target }) => /^(?!core\/verify\/)/.test(target));
+    const found = importsOf("core/lifecycle/verify").filter(({ target }) =>
+      /^(?!core\/lifecycle\/verify\/)/.test(target),
+    );
     expect(found.some(({ target }) => target === "core/store/layout.ts")).toBe(true);
-    const allowed = /^core\/(?:store|protocol|kzg)\/|^core\/(?:errors|model|ports)\.ts$|^node:/;
+    const allowed = /^core\/(?:store|protocol)\/|^core\/(?:errors|model|ports)\.ts$|^node:/;
     expect(found.filter(({ target }) => !allowed.test(target))).toEqual([]);
   });
 
   it("of the settlement lead to the operator's port, and to no whole engine: its loops can neither mint nor see a tenant", () => {
-    const targets = importsOf("core/settlement").map(({ target }) => target);
+    const targets = importsOf("core/l1/settlement").map(({ target }) => target);
     expect(targets).toContain("core/operator.ts");
     expect(targets.filter((target) => /^core\/(?:engine|index|internal)\.ts$/.test(target))).toEqual([]);
   });
@@ -134,7 +146,7 @@ describe("import edges", () => {
   it("of the protocol lead to no engine: verifiers use it alone", () => {
     const found = importsOf("core/protocol").filter(({ target }) => target.startsWith("core/"));
     expect(found.length).toBeGreaterThan(0);
-    const allowed = /^core\/(?:protocol|keccak)\/|^core\/(?:errors|model|ports)\.ts$/;
+    const allowed = /^core\/protocol\/|^core\/(?:errors|model|ports|thread)\.ts$/;
     expect(found.filter(({ target }) => !allowed.test(target))).toEqual([]);
   });
 

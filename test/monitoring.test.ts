@@ -2,9 +2,9 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { MemoryLevel } from "memory-level";
 import { expect, test } from "vitest";
-import { Archive } from "../core/archive/index.ts";
-import { SignerMetrics } from "../server/member/metrics.ts";
-import { Metrics } from "../server/operations/metrics.ts";
+import { Archive } from "../core/guards/archive/index.ts";
+import { Metrics } from "../server/jobs/operations/metrics.ts";
+import { SignerMetrics } from "../server/process/member/metrics.ts";
 import { createWorld } from "./server/fixture.ts";
 
 const FOLDER = "examples/monitoring";

@@ -54,7 +54,7 @@ export class PackageLife implements AsyncDisposable {
       { ...this.#store, ...server, MINTMARK_OPERATOR_KEY: keyOf(OPERATOR) },
     );
     const isReady = async () => (await fetch(`${serverUrl}/readyz`)).status;
-    await expect.poll(isReady, { timeout: 30_000, interval: 200 }).toBe(200);
+    await expect.poll(isReady, { interval: 200 }).toBe(200);
     const answer = await fetch(`${serverUrl}/api/v1/mint`, {
       method: "POST",
       headers: { "x-api-key": apiKey, "content-type": "application/json" },
@@ -64,7 +64,7 @@ export class PackageLife implements AsyncDisposable {
     expect(answer.status, JSON.stringify(minted)).toBeLessThan(300);
     const rebuild = ["rebuild", "life-rebuilt", "--peers", memberUrl];
     const complete = { batches: { validium: 1 }, missing: [] };
-    await expect.poll(() => this.#mintmark(rebuild), { timeout: 60_000, interval: 500 }).toMatchObject(complete);
+    await expect.poll(() => this.#mintmark(rebuild), { interval: 500 }).toMatchObject(complete);
     await this.#stopProcesses();
     const { vaultId } = at(minted.vaults, 0);
     await promisify(execFile)(this.#bin, ["exit-kit", vaultId, "--store", "life-rebuilt", "--out", "kit.json"], {

@@ -70,13 +70,16 @@ describe("the package, installed in a foreign project", () => {
 
   beforeAll(() => {
     project = mkdtempSync(join(tmpdir(), "mintmark-package-"));
-    const tarball = execFileSync(process.execPath, ["scripts/package.ts"], { cwd: ROOT, encoding: "utf8" }).trim();
+    const tarball = execFileSync(process.execPath, ["scripts/build/package.ts"], {
+      cwd: ROOT,
+      encoding: "utf8",
+    }).trim();
     writeFileSync(join(project, "package.json"), JSON.stringify({ name: "foreign", private: true, type: "module" }));
     execFileSync("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", tarball], {
       cwd: project,
       stdio: "ignore",
     });
-  }, 180_000);
+  });
 
   afterAll(() => rmSync(project, { recursive: true, force: true }));
 
@@ -182,7 +185,7 @@ describe("the package, installed in a foreign project", () => {
   test("alone, it deploys, serves, mints, rebuilds, and leaves with an exit kit", async () => {
     await using life = new PackageLife(project);
     await life.run();
-  }, 150_000);
+  });
 
   test("its types hold in strict mode", () => {
     const options = {

@@ -24,8 +24,6 @@ interface ICommittee {
     /// @notice The hash of members, threshold and epoch (docs/protocol.md 5), and the epoch.
     function committee() external view returns (bytes32 committeeHash, uint64 epoch);
 
-    /// @notice Seconds between the announcement of a change of roles and the change.
-    function changeDelay() external view returns (uint64);
     /// @notice Announces a committee, in place of any announced before; administrator only.
     /// @param members Strictly ascending.
     function scheduleCommittee(address[] calldata members, uint8 threshold) external;

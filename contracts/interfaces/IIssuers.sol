@@ -16,12 +16,14 @@ interface IIssuers {
 
     /// @notice The token is not registered here, or has no issuer to suspend.
     error IssuerUnknown(address token);
+    /// @notice The announced issuer could have come into force from then on, for 30 days. Announce it anew.
+    error ChangeExpired(uint64 activeFrom);
 
     /// @notice Names an issuer. It takes effect at once if the token has none, and otherwise after the delay. The zero
     /// address removes the issuer. Only for the token's owner or admin.
     function scheduleIssuer(address token, address issuer) external;
 
-    /// @notice Makes the announced issuer the present one, once the delay has passed. Only for the token's owner or
+    /// @notice Makes the announced issuer the present one, once the delay has passed and for 30 days. Only for the token's owner or
     /// admin: a stranger could make the consents of a pending commit stale.
     function activateIssuer(address token) external;
 

@@ -2,23 +2,51 @@
 pragma solidity 0.8.37;
 
 import {IAssetRegistry} from "./IAssetRegistry.sol";
-import {ICancellations} from "./ICancellations.sol";
 import {ICommits} from "./ICommits.sol";
 import {ICommittee} from "./ICommittee.sol";
-import {IHistory} from "./IHistory.sol";
 import {IIssuers} from "./IIssuers.sol";
 import {IOperatorRoles} from "./IOperatorRoles.sol";
 import {ITransfers} from "./ITransfers.sol";
+import {Mode} from "./Model.sol";
 import {IVaultProofs} from "./IVaultProofs.sol";
-import {IWithdrawals} from "./IWithdrawals.sol";
+import {ICancellations, IWithdrawals} from "./IWithdrawals.sol";
+
+/// @title What the contract knows of the state that it has taken.
+interface IHistory {
+    /// @notice Most vaults of one rollup batch. So many fit a transaction in any case.
+    function MAX_ROLLUP_VAULTS() external view returns (uint256);
+
+    /// @notice One hash over all commits of both modes, in their order. Every commit names it and replaces it. It holds
+    /// no block time, so that several commits can be under way at once. Before the first commit it is the commitment of
+    /// the empty state.
+    function history() external view returns (bytes32);
+    function batchCounts() external view returns (uint64 validium, uint64 rollup);
+    /// @notice Root of a mode's tree of batches.
+    function stateRoot(Mode mode) external view returns (bytes32);
+    /// @notice One hash over both roots and counts, this chain and this contract.
+    function stateCommitment() external view returns (bytes32);
+    /// @notice ERC-721 is available from 4, ERC-20 and ERC-1155 from 5.
+    function engineVersion() external pure returns (uint256);
+}
+
+/// @title What the constructor has fixed for ever. The contract itself answers, and no borrowed code.
+interface IDeployment {
+    /// @notice The contract whose code runs all functions but those of {ICommits}, {IWithdrawals} and {ITransfers}.
+    function administrationCode() external view returns (address);
+    /// @notice The contract whose code runs the functions of {ITransfers}. Zero: this deployment has no transfers.
+    function transfersCode() external view returns (address);
+    /// @notice Seconds between the announcement of a change of roles and the change.
+    function changeDelay() external view returns (uint64);
+}
 
 /// @title The L1 side of Mintmark: append-only state, and withdrawals that need nobody's help.
 /// @notice Everything off-chain can be rebuilt from this contract's events and the commits' calldata.
-/// @dev The contract itself has {ICommits} and {IWithdrawals}. Its fallback runs the code of {Administration} for the
+/// @dev The contract itself has {ICommits}, {IWithdrawals} and {IDeployment}. Its fallback runs the code of {Administration} for the
 /// rest.
 interface IStateCommitment is // solhint-disable-line no-empty-blocks
     ICommits,
     IWithdrawals,
+    IDeployment,
     ITransfers,
     IHistory,
     IVaultProofs,

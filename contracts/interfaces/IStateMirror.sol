@@ -2,10 +2,9 @@
 pragma solidity 0.8.37;
 
 import {IAssetRegistry} from "./IAssetRegistry.sol";
-import {ICancellations} from "./ICancellations.sol";
 import {ICommittee} from "./ICommittee.sol";
 import {IVaultProofs} from "./IVaultProofs.sol";
-import {IWithdrawals} from "./IWithdrawals.sol";
+import {ICancellations, IWithdrawals} from "./IWithdrawals.sol";
 import {Mode} from "./Model.sol";
 
 /// @dev Roots and counts of both state trees of the source.
@@ -92,6 +91,8 @@ interface IStateMirror is ICommittee, IAssetRegistry, IVaultProofs, ICancellatio
     /// @notice The batch is not a leaf of the step's tree at its number.
     error BatchProofInvalid(uint64 batchNumber);
 
+    /// @notice Seconds between the announcement of a committee and the change.
+    function changeDelay() external view returns (uint64);
     function sourceChainId() external view returns (uint64);
     function sourceContract() external view returns (address);
     /// @notice Newest accepted state commitment of the source; before the first step that of the empty state.

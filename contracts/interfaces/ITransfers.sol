@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, Hop, Transfer, Vault, VaultPath} from "./Model.sol";
+import {Authorization, BatchHeader, Transfer, Vault, VaultPath} from "./Model.sol";
 
 /// @title Transfers: what owners do with vaults before they withdraw; docs/protocol.md 10.
 /// @notice A commit orders records and checks none. Each record counts or does not count by the same rule for ever,
@@ -13,16 +13,21 @@ interface ITransfers {
     event TransfersCommitted(uint64 indexed batchNumber);
     /// @param digest The EIP-712 digest of the message.
     event TransfersApproved(address indexed owner, bytes32 indexed digest, uint64 approvedAt);
+    event TransfersCancelled(address indexed owner, bytes32 indexed digest, uint64 cancelledAt);
     /// @param assetType The only asset of the session; zero for every asset of the owner.
     event SessionAuthorized(
         address indexed owner, address indexed key, uint64 until, uint64 limit, uint256 assetType, uint64 authorizedAt
     );
     event SessionRevoked(address indexed owner, address indexed key, uint64 revokedAt);
 
-    /// @notice The data breaks the grammar of docs/protocol.md 10, in the group that begins at this byte or in an id.
+    /// @notice The data breaks the grammar of docs/protocol.md 10, in the group that begins at this byte.
     error TransferDataInvalid(uint256 offset);
     /// @notice An earlier record, of this batch or of another one, spends this vault.
     error Spent(uint64 vaultId);
+    /// @notice A record spends a vault of a batch that is not on L1.
+    error BatchUnknown(uint64 vaultId);
+    /// @notice No record of this group could count.
+    error DeadlinePassed(uint64 deadline);
     /// @notice Vaults of this asset cannot be transferred.
     error NotTransferable(uint256 assetType);
     /// @notice A record spends this vault, but its owner has not given it away by that.
@@ -34,7 +39,7 @@ interface ITransfers {
 
     /// @notice Appends a rollup batch of transfers, whose records the data availability committee has checked. Only for
     /// an operator that is a plain account, and not while commits are paused.
-    /// @dev The contract checks no record, and marks each vault that one spends.
+    /// @dev The contract checks of a record only its deadline and its vault's batch. It marks each vault that one spends.
     /// @param previous The {IHistory-history} that the batch follows, of both modes.
     /// @param batchNumber The next of its mode, zk-rollup.
     /// @param data The transfer data, in the grammar of docs/protocol.md 10.
@@ -43,7 +48,8 @@ interface ITransfers {
 
     /// @notice {IWithdrawals-withdraw} of a vault that was transferred, or of one that an invalid record spends.
     /// @param origin The minted vault, with the proof of {IWithdrawals-withdraw}.
-    /// @param hops The records from the minted vault to the tip, in order. The owner of the tip withdraws.
+    /// @param hops The records from the minted vault to the tip, in order, each with its proof, in the format of
+    /// docs/protocol.md 10. The owner of the tip withdraws.
     /// @param refutation The record that spends the tip, if there is one. The call shows that it does not count.
     /// @param quantity Quantized units of the tip.
     /// @param authorization Of the tip's owner, over the tip's vault id.
@@ -51,8 +57,8 @@ interface ITransfers {
         Vault calldata origin,
         BatchHeader calldata header,
         VaultPath calldata path,
-        Hop[] calldata hops,
-        Hop[] calldata refutation,
+        bytes calldata hops,
+        bytes calldata refutation,
         uint64 quantity,
         address recipient,
         Authorization calldata authorization
@@ -66,12 +72,16 @@ interface ITransfers {
         Vault calldata origin,
         BatchHeader calldata header,
         VaultPath calldata path,
-        Hop[] calldata hops,
-        Hop[] calldata refutation
+        bytes calldata hops,
+        bytes calldata refutation
     ) external view returns (address owner, uint64 amount);
 
     /// @notice Approves a `Transfers` message in place of a signature, for ever. Batches of later seconds count.
     function approveTransfers(Transfer[] calldata transfers, uint64 deadline) external;
+
+    /// @notice Cancels a `Transfers` message of the caller's, by its EIP-712 digest, for ever: no record of it counts in
+    /// batches of later seconds. Earlier records stay.
+    function cancelTransfers(bytes32 digest) external;
 
     /// @notice Lets a key transfer the owner's vaults, in batches of later seconds.
     /// @dev One session for each owner and key, for ever.
@@ -81,9 +91,10 @@ interface ITransfers {
     /// @param signature Empty when the owner calls. Otherwise the owner's, over the EIP-712 message `Session`.
     function authorizeSession(address owner, address key, uint64 until, uint64 limit, uint256 assetType, bytes calldata signature) external;
 
-    /// @notice Ends the caller's session with a key: records of batches of later seconds do not count. A key that has
-    /// no session can never have one.
-    function revokeSession(address key) external;
+    /// @notice Ends the owner's session with a key: records of batches of later seconds do not count. A key that has no
+    /// session can never have one.
+    /// @param signature As in {authorizeSession}, over the EIP-712 message `SessionEnd`.
+    function revokeSession(address owner, address key, bytes calldata signature) external;
 
     /// @notice Times in seconds since 1970; zero for never.
     function session(address owner, address key)
@@ -91,8 +102,8 @@ interface ITransfers {
         view
         returns (uint64 authorizedAt, uint64 until, uint64 revokedAt, uint64 limit, uint256 assetType);
 
-    /// @notice When the owner approved a digest, in seconds since 1970; zero for never.
-    function approvedAt(address owner, bytes32 digest) external view returns (uint64);
+    /// @notice When the account approved and cancelled a digest, in seconds since 1970; zero for never.
+    function approval(address owner, bytes32 digest) external view returns (uint64 approvedAt, uint64 cancelledAt);
 
     /// @notice Whether a committed record spends the vault.
     function isSpent(uint64 vaultId) external view returns (bool);

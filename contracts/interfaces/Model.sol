@@ -4,8 +4,18 @@ pragma solidity 0.8.37;
 /// @dev Longest change delay and maturity, in seconds. A longer one, by mistake, would lock out operators or owners.
 uint64 constant MAX_DELAY = 30 days;
 
+/// @dev Most vaults of one batch.
+uint256 constant MAX_BATCH_VAULTS = 1 << 20;
+/// @dev The bits of a vault id that are its slot in the batch.
+uint64 constant SLOT_MASK = uint64(MAX_BATCH_VAULTS - 1);
+
 /// @notice A change delay or maturity above 30 days.
 error DelayTooLong(uint64 delay);
+
+function checkedDelay(uint64 delay) pure returns (uint64) {
+    if (delay > MAX_DELAY) revert DelayTooLong(delay);
+    return delay;
+}
 
 /// @dev The data-availability mode of a batch. Its value is the top bit of the batch's vault ids.
 enum Mode {
@@ -108,25 +118,4 @@ struct Transfer {
     uint64 amount;
     /// @dev The payee; the zero address burns.
     address to;
-}
-
-/// @dev A committed record, as its batch binds it, and its proof; docs/protocol.md 10.
-struct Hop {
-    /// @dev The vault that the record makes: its place is the leaf's.
-    uint64 outId;
-    /// @dev 0 the payee's vault, 1 the change of a split.
-    uint8 part;
-    /// @dev Units of the payee; 0 for the whole rest.
-    uint64 amount;
-    /// @dev The payee; the zero address burns.
-    address to;
-    uint40 deadline;
-    /// @dev EIP-712's hash of all transfers of the group.
-    bytes32 list;
-    /// @dev 65 bytes, or none for an approved group.
-    bytes signature;
-    /// @dev Of the transfer batch.
-    BatchHeader header;
-    /// @dev From the leaf upwards, as many as the height of the batch's tree.
-    bytes32[] siblings;
 }

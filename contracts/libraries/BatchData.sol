@@ -25,7 +25,6 @@ library BatchData {
         BlobLength,
         Digits,
         Range,
-        Record,
         AssetUnused
     }
 
@@ -45,17 +44,12 @@ library BatchData {
     /// @dev Offset of the amount's eight bytes.
     uint256 private constant LEAF_AMOUNT_BYTES = 69;
     uint256 private constant LEAF_BLOB = 77;
-    /// @dev Distances before the start of the preimage, of the words that end with the chain id and with the vault id.
-    uint256 private constant CHAIN_BEFORE_LEAF = 15;
+    /// @dev Distance before the start of the preimage, of the word that ends with the vault id.
     uint256 private constant ID_BEFORE_LEAF = 23;
 
     /// @dev Offsets of the fields of a {Run} in memory: a word each, in the order of the struct.
-    uint256 private constant RUN_LENGTH = 0x00;
-    uint256 private constant RUN_BLOB_LENGTH = 0x80;
     uint256 private constant RUN_CHAIN_ID = 0xa0;
     uint256 private constant RUN_OWNERS = 0x100;
-    uint256 private constant RUN_OWNER_COUNT = 0x120;
-    uint256 private constant RUN_TEMPLATE = 0x160;
 
     /// @dev A run's header, and the places of its parts in calldata. It is a memory struct, so that the hot loop needs
     /// no stack for it.
@@ -257,192 +251,70 @@ library BatchData {
             _hashRange(run, vaultId, target, cursor);
             return cursor;
         }
-        bool aWord = run.blobForm == 1 ? run.blobLength != 0 && run.blobLength <= 32 : run.blobForm == 2 && run.blobLength <= 8;
-        if (aWord && run.amountBytes == 0) {
-            if (run.ownerForm == 1 && run.blobForm == 1) return _hashIndexedRaw(data, cursor, run, vaultId, target);
-            if (run.ownerForm == 0 && run.blobForm == 2) return _hashInlinePacked(data, cursor, run, vaultId, target);
-            if (run.ownerForm == 0) return _hashInlineRaw(data, cursor, run, vaultId, target);
-            return _hashSingles(data, cursor, run, vaultId, target);
-        }
         return _hashAny(data, cursor, run, vaultId, target);
     }
 
-    /// @dev Single tokens of owners in the dictionary, with a blob that one word holds: up to 32 raw bytes, or up to
-    /// eight packed digits. The loop has as few branches as possible. It gathers faults, and the check comes after the
-    /// run: a bad record only makes a leaf that reverts with the transaction.
-    function _hashSingles(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
-        unchecked {
-            if (run.ownerCount == 0) _fail(Fault.OwnerIndex, cursor);
-            // A record's owner is the index at the cursor. If the run has one owner, the index has no bytes.
-            bool isOne = run.ownerForm == 3;
-            uint256 ownerBytes = isOne ? 0 : run.ownerForm;
-            uint256 table = run.owners + (isOne ? 32 * run.ownerIndex : 0);
-            uint256 last = isOne ? 0 : run.ownerCount - 1;
-            // Packed digits: 256, or 248 for an odd number of digits, whose first nibble is unused. 0 for raw blobs.
-            uint256 packed = run.blobForm == 2 ? 256 - 8 * (run.blobLength & 1) : 0;
-            uint256 stride = ownerBytes + (packed == 0 ? run.blobLength : (run.blobLength + 1) / 2);
-            uint256 ownerShift = 256 - 8 * ownerBytes;
-            uint256 bad;
-            assembly ("memory-safe") {
-                let template := mload(add(run, RUN_TEMPLATE))
-                let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
-                let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
-                let from := add(data.offset, cursor)
-                // vaultId(8) ‖ chainId(8)
-                let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
-                for {} lt(target, limit) {} {
-                    let index := shr(ownerShift, calldataload(from))
-                    bad := or(bad, gt(index, last))
-                    mstore(add(template, LEAF_OWNER), mload(add(table, shl(5, index))))
-                    let text := calldataload(add(from, ownerBytes))
-                    if packed {
-                        text := shr(224, text)
-                        text := and(or(text, shl(16, text)), 0x0000ffff0000ffff)
-                        text := and(or(text, shl(8, text)), 0x00ff00ff00ff00ff)
-                        text := shl(192, and(or(text, shl(4, text)), 0x0f0f0f0f0f0f0f0f))
-                        bad := or(bad, shr(packed, text))
-                        text := shl(sub(256, packed), add(text, shl(192, 0x3030303030303030)))
-                    }
-                    mstore(add(template, LEAF_BLOB), text)
-                    mstore(sub(template, CHAIN_BEFORE_LEAF), place)
-                    mstore(target, keccak256(template, size))
-                    target := add(target, 32)
-                    from := add(from, stride)
-                    place := add(place, 0x10000000000000000)
-                }
-                cursor := sub(from, data.offset)
-            }
-            if (bad != 0) _fail(Fault.Record, cursor);
-            return cursor;
-        }
-    }
-
-    /// @dev {_hashSingles} for one-byte owner indices and raw blobs. This is the cheapest form for few owners.
-    function _hashIndexedRaw(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
-        if (run.ownerCount == 0) _fail(Fault.OwnerIndex, cursor);
-        uint256 bad;
-        assembly ("memory-safe") {
-            let template := mload(add(run, RUN_TEMPLATE))
-            let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
-            let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
-            let from := add(data.offset, cursor)
-            let table := mload(add(run, RUN_OWNERS))
-            let last := sub(mload(add(run, RUN_OWNER_COUNT)), 1)
-            let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
-            for {} lt(target, limit) { target := add(target, 32) } {
-                let index := byte(0, calldataload(from))
-                bad := or(bad, gt(index, last))
-                mstore(add(template, LEAF_OWNER), mload(add(table, shl(5, index))))
-                mstore(add(template, LEAF_BLOB), calldataload(add(from, 1)))
-                mstore(sub(template, CHAIN_BEFORE_LEAF), place)
-                mstore(target, keccak256(template, size))
-                from := add(from, sub(size, sub(LEAF_BLOB, 1)))
-                place := add(place, 0x10000000000000000)
-            }
-            cursor := sub(from, data.offset)
-        }
-        if (bad != 0) _fail(Fault.OwnerIndex, cursor);
-        return cursor;
-    }
-
-    /// @dev {_hashSingles} for owners in full and raw blobs. This is the cheapest form for a small batch of many
-    /// owners.
-    function _hashInlineRaw(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
-        assembly ("memory-safe") {
-            let template := mload(add(run, RUN_TEMPLATE))
-            let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
-            let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
-            let from := add(data.offset, cursor)
-            let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
-            for {} lt(target, limit) { target := add(target, 32) } {
-                mstore(add(template, LEAF_OWNER), shr(96, calldataload(from)))
-                mstore(add(template, LEAF_BLOB), calldataload(add(from, 20)))
-                mstore(sub(template, CHAIN_BEFORE_LEAF), place)
-                mstore(target, keccak256(template, size))
-                from := add(from, sub(size, sub(LEAF_BLOB, 20)))
-                place := add(place, 0x10000000000000000)
-            }
-            cursor := sub(from, data.offset)
-        }
-        return cursor;
-    }
-
-    /// @dev {_hashSingles} for owners in full and packed digits. This form has the fewest bytes if every mint has
-    /// another owner.
-    function _hashInlinePacked(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
-        uint256 bad;
-        assembly ("memory-safe") {
-            let template := mload(add(run, RUN_TEMPLATE))
-            let size := add(LEAF_BLOB, mload(add(run, RUN_BLOB_LENGTH)))
-            let limit := add(target, shl(5, mload(add(run, RUN_LENGTH))))
-            let from := add(data.offset, cursor)
-            // 8 for an odd number of digits, whose first nibble is unused.
-            let odd := shl(3, and(mload(add(run, RUN_BLOB_LENGTH)), 1))
-            let stride := add(20, shr(1, add(mload(add(run, RUN_BLOB_LENGTH)), 1)))
-            let place := or(shl(64, vaultId), shr(160, mload(add(run, RUN_CHAIN_ID))))
-            for {} lt(target, limit) { target := add(target, 32) } {
-                let text := calldataload(from)
-                mstore(add(template, LEAF_OWNER), shr(96, text))
-                text := and(shr(64, text), 0xffffffff)
-                text := and(or(text, shl(16, text)), 0x0000ffff0000ffff)
-                text := and(or(text, shl(8, text)), 0x00ff00ff00ff00ff)
-                text := shl(192, and(or(text, shl(4, text)), 0x0f0f0f0f0f0f0f0f))
-                bad := or(bad, text)
-                mstore(add(template, LEAF_BLOB), shl(odd, add(text, shl(192, 0x3030303030303030))))
-                mstore(sub(template, CHAIN_BEFORE_LEAF), place)
-                mstore(target, keccak256(template, size))
-                from := add(from, stride)
-                place := add(place, 0x10000000000000000)
-            }
-            cursor := sub(from, data.offset)
-            // The remaining bits are the unused nibbles of odd numbers of digits.
-            bad := shr(sub(256, odd), bad)
-        }
-        if (bad != 0) _fail(Fault.Record, cursor);
-        return cursor;
-    }
-
-    /// @dev Everything else: amounts, long or uneven blobs.
+    /// @dev Any other run. What is the same for all of its records is read once, because this loop is the price of a
+    /// vault.
     function _hashAny(bytes calldata data, uint256 cursor, Run memory run, uint256 vaultId, uint256 target) private pure returns (uint256) {
         unchecked {
-            for (uint256 i; i < run.length; ++i) {
-                if (run.ownerForm != 3) cursor = _readOwner(data, cursor, run);
-                if (run.amountBytes != 0) cursor = _readAmount(data, cursor, run);
-                uint256 length;
-                (length, cursor) = _readBlob(data, cursor, run);
-                uint256 template = run.template;
-                assembly ("memory-safe") {
-                    mstore(sub(template, ID_BEFORE_LEAF), add(vaultId, i))
-                    mstore(add(target, shl(5, i)), keccak256(template, add(LEAF_BLOB, length)))
+            uint256 template = run.template;
+            uint256 ownerForm = run.ownerForm;
+            uint256 blobForm = run.blobForm;
+            uint256 length = run.blobLength;
+            // Of packed digits.
+            uint256 width = (length + 1) / 2;
+            uint256 end = target + 32 * run.length;
+            for (; target < end; target += 32) {
+                if (ownerForm == 0) {
+                    uint256 owner = run.chainId | (_word(data, cursor) >> 96);
+                    assembly ("memory-safe") {
+                        mstore(add(template, LEAF_OWNER), owner)
+                    }
+                    cursor += 20;
+                } else if (ownerForm != 3) {
+                    uint256 index = _word(data, cursor) >> (256 - 8 * ownerForm);
+                    if (index >= run.ownerCount) _fail(Fault.OwnerIndex, cursor);
+                    assembly ("memory-safe") {
+                        let owner := mload(add(mload(add(run, RUN_OWNERS)), shl(5, index)))
+                        mstore(add(template, LEAF_OWNER), or(mload(add(run, RUN_CHAIN_ID)), owner))
+                    }
+                    cursor += ownerForm;
                 }
+                if (run.amountBytes != 0) cursor = _readAmount(data, cursor, run);
+                if (blobForm == 2) {
+                    uint256 packed = _word(data, cursor) >> (256 - 8 * width);
+                    if (packed >> (4 * length) != 0) _fail(Fault.Digits, cursor);
+                    cursor += width;
+                    _writeText(template, DigitText.expand(packed, length));
+                } else if (blobForm == 1) {
+                    if (run.blobLength == 0) {
+                        length = _word(data, cursor) >> 248;
+                        if (length == 0) _fail(Fault.BlobLength, cursor);
+                        ++cursor;
+                    }
+                    assembly ("memory-safe") {
+                        calldatacopy(add(template, LEAF_BLOB), add(data.offset, cursor), length)
+                    }
+                    cursor += length;
+                } else if (blobForm == 3) {
+                    if (run.text == 0) _fail(Fault.Range, cursor);
+                    _writeText(template, run.text);
+                    run.text = DigitText.successor(run.text, length);
+                }
+                assembly ("memory-safe") {
+                    mstore(sub(template, ID_BEFORE_LEAF), vaultId)
+                    mstore(target, keccak256(template, add(LEAF_BLOB, length)))
+                }
+                ++vaultId;
             }
             return cursor;
         }
     }
 
-    function _readOwner(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256) {
-        unchecked {
-            uint256 form = run.ownerForm;
-            uint256 index;
-            uint256 word = _word(data, cursor);
-            if (form == 0) {
-                word >>= 96;
-                cursor += 20;
-            } else {
-                index = word >> (256 - 8 * form);
-                if (index >= run.ownerCount) _fail(Fault.OwnerIndex, cursor);
-                uint256 owners = run.owners;
-                assembly ("memory-safe") {
-                    word := mload(add(owners, shl(5, index)))
-                }
-                cursor += form;
-            }
-            uint256 template = run.template;
-            uint256 chainId = run.chainId;
-            assembly ("memory-safe") {
-                mstore(add(template, LEAF_OWNER), or(chainId, word))
-            }
-            return cursor;
+    function _writeText(uint256 template, uint256 text) private pure {
+        assembly ("memory-safe") {
+            mstore(add(template, LEAF_BLOB), text)
         }
     }
 
@@ -458,42 +330,6 @@ library BatchData {
             }
             if (amount == 0 || amount > uint64(type(int64).max)) _fail(Fault.Amount, cursor);
             return cursor + width;
-        }
-    }
-
-    function _readBlob(bytes calldata data, uint256 cursor, Run memory run) private pure returns (uint256 length, uint256 next) {
-        unchecked {
-            uint256 form = run.blobForm;
-            if (form == 0) return (0, cursor);
-            uint256 template = run.template;
-            length = run.blobLength;
-            if (form == 1) {
-                if (length == 0) {
-                    length = _word(data, cursor) >> 248;
-                    if (length == 0) _fail(Fault.BlobLength, cursor);
-                    ++cursor;
-                }
-                assembly ("memory-safe") {
-                    calldatacopy(add(template, LEAF_BLOB), add(data.offset, cursor), length)
-                }
-                return (length, cursor + length);
-            }
-            uint256 text;
-            if (form == 2) {
-                uint256 width = (length + 1) / 2;
-                uint256 packed = _word(data, cursor) >> (256 - 8 * width);
-                if (packed >> (4 * length) != 0) _fail(Fault.Digits, cursor);
-                text = DigitText.expand(packed, length);
-                next = cursor + width;
-            } else {
-                text = run.text;
-                if (text == 0) _fail(Fault.Range, cursor);
-                run.text = DigitText.successor(text, length);
-                next = cursor;
-            }
-            assembly ("memory-safe") {
-                mstore(add(template, LEAF_BLOB), text)
-            }
         }
     }
 

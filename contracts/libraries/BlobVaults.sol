@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Vault} from "../interfaces/Model.sol";
+import {SLOT_MASK, Vault} from "../interfaces/Model.sol";
 import {Manifest} from "./Manifest.sol";
 import {MintingBlob} from "./MintingBlob.sol";
 
@@ -24,7 +24,6 @@ library BlobVaults {
     uint256 internal constant BLOB_ELEMENTS = 4096;
     uint256 internal constant MAX_BLOBS = 6;
     uint256 private constant KIND = 2;
-    uint256 private constant SLOT_MASK = 0xfffff;
 
     /// @dev The scalar field of BLS12-381 has this modulus. Blobs are polynomials over it.
     uint256 private constant MODULUS = 0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001;
@@ -32,6 +31,7 @@ library BlobVaults {
     /// bit-reversed order.
     uint256 private constant ROOT_OF_UNITY = 0x564c0a11a0f704f4fc3e8acfe0f8245f0ad1347b378fbf96e206da11a5d36306;
     uint256 private constant POINT_EVALUATION = 0x0a;
+    uint256 private constant EVALUATION_GAS = 100_000;
     /// @dev An opening has three words in a path: commitment(48) ‖ proof(48).
     uint256 private constant OPENING_WORDS = 3;
     /// @dev Two continuations hold this many bytes of a minting blob.
@@ -163,8 +163,9 @@ library BlobVaults {
     }
 
     /// @dev Whether opening `index` of the path shows this value at a place of the blobs. The precompile answers with 64
-    /// bytes: the number of elements in a blob, and the modulus. A chain without it answers with no bytes. The call
-    /// passes on all gas, since an upgrade may change the price.
+    /// bytes: the number of elements in a blob, and the modulus. A chain without it answers with no bytes. A wrong opening
+    /// burns the gas that it gets. So the call passes on twice the price, and more only if the caller has plenty, since
+    /// an upgrade may change the price.
     function _evaluates(bytes32[] calldata path, uint256 blobs, uint256 index, uint256 place, uint256 value) private view returns (bool yes) {
         if (place >= blobs * BLOB_ELEMENTS) return false;
         uint256 point = pointOf(place % BLOB_ELEMENTS);
@@ -174,7 +175,9 @@ library BlobVaults {
             mstore(add(input, 0x20), point)
             mstore(add(input, 0x40), value)
             calldatacopy(add(input, 0x60), add(path.offset, shl(5, add(add(1, blobs), mul(index, OPENING_WORDS)))), 0x60)
-            yes := staticcall(gas(), POINT_EVALUATION, input, 0xc0, input, 0x40)
+            let gas_ := shr(4, gas())
+            if lt(gas_, EVALUATION_GAS) { gas_ := EVALUATION_GAS }
+            yes := staticcall(gas_, POINT_EVALUATION, input, 0xc0, input, 0x40)
             yes := and(yes, eq(returndatasize(), 0x40))
             yes := and(yes, and(eq(mload(input), BLOB_ELEMENTS), eq(mload(add(input, 0x20)), MODULUS)))
         }

@@ -80,15 +80,6 @@ library Manifest {
         }
     }
 
-    /// @notice The {root} of a manifest from all of its leaves.
-    function rootOfLeaves(bytes32[] calldata shown) internal pure returns (bytes32) {
-        uint256 leaves = _workspace();
-        assembly ("memory-safe") {
-            calldatacopy(leaves, shown.offset, shl(5, shown.length))
-        }
-        return _fold(leaves, shown.length);
-    }
-
     /// @dev Free memory that stays unallocated.
     function _workspace() private pure returns (uint256 leaves) {
         assembly ("memory-safe") {

@@ -14,6 +14,7 @@ library Messages {
     );
     bytes32 private constant SESSION_TYPEHASH =
         keccak256("Session(address owner,address key,uint64 until,uint64 limit,uint256 assetType)");
+    bytes32 private constant SESSION_END_TYPEHASH = keccak256("SessionEnd(address owner,address key)");
     bytes32 private constant MIRRORED_STATE_TYPEHASH = keccak256(
         "MirroredState(uint64 sourceChainId,address sourceContract,uint64 countValidium,uint64 countRollup,bytes32 commitment,uint64 epoch)"
     );
@@ -53,6 +54,11 @@ library Messages {
     /// @notice An owner lets a key transfer.
     function session(address owner, address key, uint64 until, uint64 limit, uint256 assetType) internal pure returns (bytes32) {
         return keccak256(abi.encode(SESSION_TYPEHASH, owner, key, until, limit, assetType));
+    }
+
+    /// @notice An owner ends the session of a key, or makes sure that there never is one.
+    function sessionEnd(address owner, address key) internal pure returns (bytes32) {
+        return keccak256(abi.encode(SESSION_END_TYPEHASH, owner, key));
     }
 
     /// @notice A member states that this state is final on the source. The domain is the mirror's.

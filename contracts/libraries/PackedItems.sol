@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Vault} from "../interfaces/Model.sol";
+import {MAX_BATCH_VAULTS, Vault} from "../interfaces/Model.sol";
 
 /// @title The packed items and lists of a batch of withdrawals: the formats of docs/protocol.md 6.
 /// @dev Functions read first and check once. A word past an item's end holds other bytes, and the later check refuses
@@ -27,7 +27,6 @@ library PackedItems {
 
     /// @dev length:u16 slot:u24.
     uint256 private constant FRAME_BYTES = 5;
-    uint256 private constant SLOTS = 1 << 20;
 
     uint256 private constant HAS_RECIPIENT = 1;
     uint256 private constant HAS_AMOUNTS = 2;
@@ -61,7 +60,7 @@ library PackedItems {
             uint256 frame = _word(items, offset) >> 216;
             slot = uint64(frame & 0xffffff);
             end = offset + FRAME_BYTES + (frame >> 24);
-            if (end > items.length || slot >= SLOTS) revert ItemsMalformed(offset);
+            if (end > items.length || slot >= MAX_BATCH_VAULTS) revert ItemsMalformed(offset);
             item = _slice(items, offset + FRAME_BYTES, frame >> 24);
         }
     }

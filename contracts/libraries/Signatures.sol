@@ -33,4 +33,21 @@ library Signatures {
             }
         }
     }
+
+    /// @notice {signerOf} for the compact form.
+    function signerOfCompact(bytes32 digest, bytes32 r, bytes32 vs) internal view returns (address signer) {
+        assembly ("memory-safe") {
+            let s := shr(1, shl(1, vs))
+            if iszero(gt(s, MAX_S)) {
+                let free := mload(0x40)
+                mstore(free, digest)
+                mstore(add(free, 0x20), add(27, shr(255, vs)))
+                mstore(add(free, 0x40), r)
+                mstore(add(free, 0x60), s)
+                mstore(0x00, 0)
+                pop(staticcall(gas(), 1, free, 0x80, 0x00, 0x20))
+                signer := mload(0x00)
+            }
+        }
+    }
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {IHistory} from "../interfaces/IHistory.sol";
+import {IDeployment, IHistory} from "../interfaces/IStateCommitment.sol";
 import {Mode, Vault} from "../interfaces/Model.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {Cancellations} from "./Cancellations.sol";
-import {Committee} from "./Committee.sol";
+import {Cancellations} from "./Payouts.sol";
 import {Issuers} from "./Issuers.sol";
 import {VaultRecords} from "./VaultRecords.sol";
 
@@ -18,17 +17,11 @@ interface ITransferable {
 /// @title What the settlement contract does apart from commits and withdrawals: who may act, which assets there are,
 /// which duplicate is void, what an owner cancels, what the state is, and whether blobs hold a vault.
 /// @dev Its code runs on the settlement contract's storage, and nothing can replace it. Both together would be larger
-/// than a chain's limit for one contract. It has no roles in its own storage, and nothing depends on that storage.
+/// than a chain's limit for one contract. It has no roles in its own storage, and nothing depends on that storage. It has
+/// no constructor and no immutable value, so each deployment of it has the same code.
 contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
     /// @inheritdoc IHistory
     uint256 public constant MAX_ROLLUP_VAULTS = ROLLUP_VAULTS;
-
-    /// @inheritdoc IHistory
-    address public immutable transfersCode;
-
-    constructor(uint64 changeDelay, address transfersCode_) Committee(changeDelay) {
-        transfersCode = transfersCode_;
-    }
 
     /// @inheritdoc IHistory
     function engineVersion() external pure returns (uint256) {
@@ -64,9 +57,13 @@ contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
         );
     }
 
+    function _changeDelay() internal view override returns (uint64) {
+        return IDeployment(address(this)).changeDelay();
+    }
+
     /// @dev A token without an answer of this form says no.
     function _isTransferable(address token) internal view override returns (bool) {
-        if (transfersCode == address(0)) return false;
+        if (IDeployment(address(this)).transfersCode() == address(0)) return false;
         (bool answered, uint256 yes) = _ask(token, abi.encodeCall(ITransferable.transferable, ()));
         return answered && yes == 1;
     }
@@ -78,5 +75,9 @@ contract Administration is Issuers, VaultRecords, Cancellations, IHistory {
         returns (bool)
     {
         return _opened(vault, assetIndex, batch, path);
+    }
+
+    function _domain() internal view override returns (bytes32) {
+        return _computedDomain();
     }
 }

@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {ICommits} from "../interfaces/ICommits.sol";
-import {Mode} from "../interfaces/Model.sol";
+import {MAX_BATCH_VAULTS, Mode} from "../interfaces/Model.sol";
 import {BatchData} from "../libraries/BatchData.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Consents} from "../libraries/Consents.sol";
@@ -15,7 +15,6 @@ import {Withdrawals} from "./Withdrawals.sol";
 
 /// @title The append-only state: one incremental Merkle tree of batches per mode.
 abstract contract Commits is Appending, Withdrawals, ICommits {
-    uint256 private constant MAX_BATCH_VAULTS = 1 << 20;
     /// @dev Most gas that an issuer's wallet contract can use in a commit.
     uint256 private constant CONSENT_GAS = 100_000;
 

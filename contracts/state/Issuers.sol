@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {ICommittee} from "../interfaces/ICommittee.sol";
 import {IIssuers} from "../interfaces/IIssuers.sol";
+import {MAX_DELAY} from "../interfaces/Model.sol";
 import {ISSUER, ISSUER_EPOCH, SUSPENDED} from "../libraries/Consents.sol";
 import {AssetRegistry} from "./AssetRegistry.sol";
 import {TimeLockedRoles} from "./TimeLockedRoles.sol";
@@ -23,7 +24,7 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
             _setIssuer(token, issuer);
             return;
         }
-        uint64 activeFrom = uint64(block.timestamp) + changeDelay;
+        uint64 activeFrom = uint64(block.timestamp) + _changeDelay();
         _scheduledIssuer[token] = Change(issuer, activeFrom);
         emit IssuerScheduled(token, issuer, activeFrom);
     }
@@ -33,6 +34,7 @@ abstract contract Issuers is TimeLockedRoles, AssetRegistry, IIssuers {
         _requireSpeaker(token);
         Change memory change = _scheduledIssuer[token];
         if (change.activeFrom == 0 || block.timestamp < change.activeFrom) revert ICommittee.ChangeNotDue(change.activeFrom);
+        if (block.timestamp > change.activeFrom + MAX_DELAY) revert ChangeExpired(change.activeFrom);
         delete _scheduledIssuer[token];
         _setIssuer(token, change.issuer);
     }

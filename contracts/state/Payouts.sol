@@ -6,14 +6,16 @@ import {ReentrancyGuardTransient} from "@openzeppelin/contracts/utils/Reentrancy
 import {IAssetRegistry} from "../interfaces/IAssetRegistry.sol";
 import {IMintable} from "../interfaces/IMintable.sol";
 import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
-import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
+import {ICancellations, IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {BatchHeader, BlobScheme, Standard, Vault, WithdrawalTerms} from "../interfaces/Model.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
+import {PackedItems} from "../libraries/PackedItems.sol";
 import {Signatures} from "../libraries/Signatures.sol";
 import {StateProof} from "../libraries/StateProof.sol";
 import {TypedData} from "./TypedData.sol";
 import {VaultProofs} from "./VaultProofs.sol";
+import {VaultState} from "./VaultState.sol";
 
 /// @title The rules by which a vault is paid, whether its owner has it from a mint or from a transfer.
 abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
@@ -183,5 +185,26 @@ abstract contract Payouts is ReentrancyGuardTransient, VaultProofs, TypedData {
             mstore(reason, size)
             returndatacopy(add(reason, 0x20), 0, size)
         }
+    }
+}
+
+/// @title Cancelling what an owner has signed.
+abstract contract Cancellations is VaultState, TypedData, ICancellations {
+    /// @inheritdoc ICancellations
+    function cancelAuthorization(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline) external {
+        bytes32 digest = _digestOf(Messages.withdrawal(vaultId, withdrawnBefore, quantity, recipient, deadline));
+        _hasCancelled[vaultId >> 8] |= 1 << (vaultId & 0xff);
+        _cancel(digest);
+    }
+
+    /// @inheritdoc ICancellations
+    function cancelList(bytes calldata vaults, address recipient, uint64 deadline) external {
+        PackedItems.requireEntries(vaults);
+        _cancel(_digestOf(Messages.withdrawalList(vaults, recipient, deadline)));
+    }
+
+    function _cancel(bytes32 digest) private {
+        _cancelled[msg.sender][digest] = true;
+        emit AuthorizationCancelled(msg.sender, digest);
     }
 }

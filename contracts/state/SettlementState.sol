@@ -2,7 +2,7 @@
 pragma solidity 0.8.37;
 
 import {ISSUER} from "../libraries/Consents.sol";
-import {CommitteeState} from "./CommitteeState.sol";
+import {CommitteeState} from "./Committee.sol";
 import {VaultState} from "./VaultState.sol";
 
 /// @title The storage that the settlement contract and its {Administration} share: all that it has.
@@ -23,6 +23,12 @@ abstract contract SettlementState is CommitteeState, VaultState {
         uint64 limit;
         /// @dev Zero for every asset.
         uint256 assetType;
+    }
+
+    /// @dev What a signer has said on L1 of a list of transfers. Each time is written once.
+    struct Approval {
+        uint64 approvedAt;
+        uint64 cancelledAt;
     }
 
     uint256 internal constant SEQUENCE = 64;
@@ -48,7 +54,7 @@ abstract contract SettlementState is CommitteeState, VaultState {
     bytes32 internal _history;
 
     mapping(address owner => mapping(address key => Session)) internal _sessions;
-    mapping(address owner => mapping(bytes32 digest => uint64)) internal _approvedAt;
+    mapping(address signer => mapping(bytes32 digest => Approval)) internal _approvals;
 
     /// @dev The word of an asset, with its token's issuer. Zero when nobody registered the asset.
     function _termsAt(uint64 chainId, uint256 assetType) internal view returns (uint256 terms) {

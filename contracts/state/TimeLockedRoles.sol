@@ -15,7 +15,7 @@ abstract contract TimeLockedRoles is IOperatorRoles, Committee, SettlementState 
 
     /// @inheritdoc IOperatorRoles
     function scheduleOperator(address operator) external onlyRole(DEFAULT_ADMIN_ROLE) {
-        uint64 activeFrom = uint64(block.timestamp) + changeDelay;
+        uint64 activeFrom = uint64(block.timestamp) + _changeDelay();
         _scheduledOperator[operator] = activeFrom;
         emit OperatorScheduled(operator, activeFrom);
     }

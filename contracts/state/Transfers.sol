@@ -3,14 +3,13 @@ pragma solidity 0.8.37;
 
 import {MessageHashUtils} from "@openzeppelin/contracts/utils/cryptography/MessageHashUtils.sol";
 import {ITransfers} from "../interfaces/ITransfers.sol";
-import {IVaultProofs} from "../interfaces/IVaultProofs.sol";
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
-    Authorization, BatchHeader, Hop, Mode, Standard, Transfer, Vault, VaultPath, WithdrawalTerms
+    Authorization, BatchHeader, Mode, Standard, Transfer, Vault, VaultPath, WithdrawalTerms
 } from "../interfaces/Model.sol";
+import {Hops} from "../libraries/Hops.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {Signatures} from "../libraries/Signatures.sol";
-import {StateProof} from "../libraries/StateProof.sol";
 import {TransferData} from "../libraries/TransferData.sol";
 import {Appending} from "./Appending.sol";
 import {Payouts} from "./Payouts.sol";
@@ -21,19 +20,16 @@ import {Payouts} from "./Payouts.sol";
 /// @dev Whether a record counts depends on nothing that the caller chooses. The answer never changes from no to yes, and
 /// from yes to no only when the vault is voided as a duplicate.
 contract Transfers is Appending, Payouts, ITransfers {
-    uint256 private constant SLOT_MASK = 0xfffff;
     /// @dev Most records between a mint and an exit. Otherwise the key of a session could split a vault again and again,
     /// until no block has the gas for the exit. A vault has one chain, so this depends on no caller.
     uint256 private constant MAX_HOPS = 8;
-    bytes32 private constant DOMAIN_TYPEHASH =
-        keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
 
     /// @inheritdoc ITransfers
     function commitTransferBatch(bytes32 previous, uint64 batchNumber, bytes calldata data, bytes calldata attestation) external {
         _requirePlainAccount();
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
         bytes32 dataHash = TransferData.hashOf(data);
-        (bytes32 content, uint256 count) = TransferData.spend(data, (1 << 63) | (batchNumber << 20), _spent);
+        (bytes32 content, uint256 count) = TransferData.spend(data, (1 << 63) | (batchNumber << 20), head, _spent);
         bytes32 batchRoot = TransferData.batchRoot(content);
         uint64 epoch = uint64(head >> EPOCH);
         _checkAttestation(
@@ -48,8 +44,8 @@ contract Transfers is Appending, Payouts, ITransfers {
         Vault calldata origin,
         BatchHeader calldata header,
         VaultPath calldata path,
-        Hop[] calldata hops,
-        Hop[] calldata refutation,
+        bytes calldata hops,
+        bytes calldata refutation,
         uint64 quantity,
         address recipient,
         Authorization calldata authorization
@@ -66,8 +62,8 @@ contract Transfers is Appending, Payouts, ITransfers {
         Vault calldata origin,
         BatchHeader calldata header,
         VaultPath calldata path,
-        Hop[] calldata hops,
-        Hop[] calldata refutation
+        bytes calldata hops,
+        bytes calldata refutation
     ) external view returns (address owner, uint64 amount) {
         (WithdrawalTerms memory terms, Vault memory tip) = _tipOf(origin, header, path, hops, refutation, 0);
         return (tip.owner, _restOf(tip, terms.standard));
@@ -77,9 +73,17 @@ contract Transfers is Appending, Payouts, ITransfers {
     function approveTransfers(Transfer[] calldata transfers, uint64 deadline) external {
         bytes32 digest = _digestOf(Messages.transfers(TransferData.listOf(transfers), deadline));
         // Only the first time counts, so that no record that counts by it ever stops to count.
-        if (_approvedAt[msg.sender][digest] != 0) return;
-        _approvedAt[msg.sender][digest] = uint64(block.timestamp);
+        if (_approvals[msg.sender][digest].approvedAt != 0) return;
+        _approvals[msg.sender][digest].approvedAt = uint64(block.timestamp);
         emit TransfersApproved(msg.sender, digest, uint64(block.timestamp));
+    }
+
+    /// @inheritdoc ITransfers
+    function cancelTransfers(bytes32 digest) external {
+        // Only the first time counts: a later one would let records count that did not.
+        if (_approvals[msg.sender][digest].cancelledAt != 0) return;
+        _approvals[msg.sender][digest].cancelledAt = uint64(block.timestamp);
+        emit TransfersCancelled(msg.sender, digest, uint64(block.timestamp));
     }
 
     /// @inheritdoc ITransfers
@@ -89,24 +93,20 @@ contract Transfers is Appending, Payouts, ITransfers {
         if (key == address(0) || limit == 0 || until <= block.timestamp) revert SessionInvalid();
         Session storage known = _sessions[owner][key];
         if (known.authorizedAt != 0 || known.revokedAt != 0) revert SessionKeyUsed(owner, key);
-        if (signature.length != 0) {
-            bytes32 digest = _digestOf(Messages.session(owner, key, until, limit, assetType));
-            if (!_signed(owner, digest, signature, gasleft())) revert IWithdrawals.SignatureInvalid(digest);
-        } else if (msg.sender != owner) {
-            revert IWithdrawals.SignatureInvalid(0);
-        }
+        _requireBy(owner, Messages.session(owner, key, until, limit, assetType), signature);
         uint64 now_ = uint64(block.timestamp);
         _sessions[owner][key] = Session(now_, until, 0, limit, assetType);
         emit SessionAuthorized(owner, key, until, limit, assetType, now_);
     }
 
     /// @inheritdoc ITransfers
-    function revokeSession(address key) external {
-        Session storage known = _sessions[msg.sender][key];
+    function revokeSession(address owner, address key, bytes calldata signature) external {
+        Session storage known = _sessions[owner][key];
         // Only the first time counts: a later one would let records count that did not.
         if (known.revokedAt != 0) return;
+        _requireBy(owner, Messages.sessionEnd(owner, key), signature);
         known.revokedAt = uint64(block.timestamp);
-        emit SessionRevoked(msg.sender, key, uint64(block.timestamp));
+        emit SessionRevoked(owner, key, uint64(block.timestamp));
     }
 
     /// @inheritdoc ITransfers
@@ -120,13 +120,21 @@ contract Transfers is Appending, Payouts, ITransfers {
     }
 
     /// @inheritdoc ITransfers
-    function approvedAt(address owner, bytes32 digest) external view returns (uint64) {
-        return _approvedAt[owner][digest];
+    function approval(address owner, bytes32 digest) external view returns (uint64 approvedAt, uint64 cancelledAt) {
+        Approval storage known = _approvals[owner][digest];
+        return (known.approvedAt, known.cancelledAt);
     }
 
     /// @inheritdoc ITransfers
     function isSpent(uint64 vaultId) external view returns (bool) {
         return _isSpent(vaultId);
+    }
+
+    /// @dev Reverts unless the owner calls, or has signed the message.
+    function _requireBy(address owner, bytes32 message, bytes calldata signature) private view {
+        if (signature.length == 0 && msg.sender == owner) return;
+        bytes32 digest = _digestOf(message);
+        if (!_signed(owner, digest, signature, gasleft())) revert IWithdrawals.SignatureInvalid(digest);
     }
 
     /// @dev The vault that a chain of records has made of a minted one, and its terms. Reverts unless each record counts,
@@ -135,8 +143,8 @@ contract Transfers is Appending, Payouts, ITransfers {
         Vault calldata origin,
         BatchHeader calldata header,
         VaultPath calldata path,
-        Hop[] calldata hops,
-        Hop[] calldata refutation,
+        bytes calldata hops,
+        bytes calldata refutation,
         uint64 maturity
     ) private view returns (WithdrawalTerms memory terms, Vault memory tip) {
         terms = _terms(
@@ -145,75 +153,70 @@ contract Transfers is Appending, Payouts, ITransfers {
         if (!terms.transferable) revert NotTransferable(origin.assetType);
         tip = origin;
         _requireVault(terms, tip, path.siblings);
-        uint64 sequence = header.sequence;
-        for (uint256 i; i < hops.length; ++i) {
-            if (!_counts(tip, terms.standard, sequence, i, hops[i])) revert TransferInvalid(tip.vaultId);
-            sequence = hops[i].header.sequence;
-            _advance(tip, terms.standard, hops[i]);
+        bytes32 domain = _domain();
+        uint256 depth;
+        for (uint256 offset; offset < hops.length; ++depth) {
+            Hops.Hop memory hop;
+            (hop, offset) = _recordAt(hops, offset, tip.vaultId);
+            uint64 rest = _restOf(tip, terms.standard);
+            if (!_counts(tip, terms.standard, rest, depth, hop, domain)) revert TransferInvalid(tip.vaultId);
+            // The other part is the change, which stays with the owner.
+            uint64 paid = hop.amount == 0 ? rest : hop.amount;
+            if (hop.isChange) tip.amount = rest - paid;
+            else (tip.owner, tip.amount) = (hop.to, paid);
+            tip.vaultId = hop.outId;
         }
-        bool isRefuted = refutation.length == 1 && !_counts(tip, terms.standard, sequence, hops.length, refutation[0]);
-        if (_isSpent(tip.vaultId) && !isRefuted) revert IWithdrawals.VaultSpent(tip.vaultId);
+        if (!_isSpent(tip.vaultId)) return (terms, tip);
+        if (refutation.length == 0) revert IWithdrawals.VaultSpent(tip.vaultId);
+        (Hops.Hop memory record,) = _recordAt(refutation, 0, tip.vaultId);
+        if (_counts(tip, terms.standard, _restOf(tip, terms.standard), depth, record, domain)) revert IWithdrawals.VaultSpent(tip.vaultId);
     }
 
-    /// @dev Whether a committed record moves the vault. Reverts unless it is a committed record of this vault, so that
-    /// no made-up record can be refuted in place of the one that is there. A vault has at most one.
-    /// @param sequence Of the batch that made the vault.
+    /// @dev Reverts unless it is a committed record of this vault, so that no made-up record can be refuted in place of
+    /// the one that is there. A vault has at most one.
+    function _recordAt(bytes calldata hops, uint256 offset, uint64 inId) private view returns (Hops.Hop memory hop, uint256 end) {
+        (hop, end) = Hops.read(hops, offset, inId);
+        _requireHeaderHash(hop.outId, hop.headerHash);
+    }
+
+    /// @dev Whether a committed record moves the vault. The commit has checked the deadline, and that an earlier batch
+    /// could have made the vault.
+    /// @param rest Units of the vault that are not withdrawn.
     /// @param depth The records between the mint and the vault.
-    function _counts(Vault memory vault, Standard standard, uint64 sequence, uint256 depth, Hop calldata hop)
+    function _counts(Vault memory vault, Standard standard, uint64 rest, uint256 depth, Hops.Hop memory hop, bytes32 domain)
         private
         view
         returns (bool)
     {
-        _requireRecord(vault.vaultId, hop);
         if (depth >= MAX_HOPS) return false;
-        // A batch's records spend what earlier batches have made.
-        if (hop.header.sequence <= sequence || hop.header.committedAt > hop.deadline) return false;
-        uint64 rest = _restOf(vault, standard);
         // The whole rest has one spelling, zero, which stays right when the rest shrinks before the commit.
         if (rest == 0 || (hop.amount != 0 && (standard == Standard.ERC721 || hop.amount >= rest))) return false;
-        return _isAuthorized(vault, hop);
-    }
-
-    /// @dev Makes the vault the one that a record which counts has made of it.
-    function _advance(Vault memory vault, Standard standard, Hop calldata hop) private view {
-        uint64 rest = _restOf(vault, standard);
-        uint64 paid = hop.amount == 0 ? rest : hop.amount;
-        // The other part is the change, which stays with the owner.
-        if (hop.part == 0) (vault.owner, vault.amount) = (hop.to, paid);
-        else vault.amount = rest - paid;
-        vault.vaultId = hop.outId;
+        return _isAuthorized(vault, hop, domain);
     }
 
     function _restOf(Vault memory vault, Standard standard) private view returns (uint64) {
         return vault.amount - _withdrawnOf(vault.vaultId, standard);
     }
 
-    /// @dev Only this contract hashes the leaves of a transfer batch, whose root has a kind of its own. So each leaf is
-    /// a record that has set the bit of its vault.
-    function _requireRecord(uint64 inId, Hop calldata hop) private view {
-        uint64 outId = hop.outId;
-        _requireHeader(outId, hop.header);
-        uint256 slot = outId & SLOT_MASK;
-        uint256 count = hop.header.vaultCount;
-        bytes32 auth = TransferData.authOf(hop.deadline, hop.list, hop.signature);
-        bytes32 leaf = TransferData.leafOf(outId, hop.part, inId, hop.amount, hop.to, auth);
-        bool proven = slot < count && StateProof.isHeight(hop.siblings.length, count)
-            && TransferData.batchRoot(StateProof.fold(leaf, slot, hop.siblings)) == hop.header.batchRoot;
-        if (!proven) revert IVaultProofs.ProofInvalid(outId);
-    }
-
     /// @dev By the owner's signature, by one of a key with a session in force at the commit, or by an approval before
-    /// it. No wallet contract is asked now: by another answer, a previous owner could undo the record.
-    function _isAuthorized(Vault memory vault, Hop calldata hop) private view returns (bool) {
+    /// it; and neither the owner nor the signer has cancelled the list before it. No wallet contract is asked now: by
+    /// another answer, a previous owner could undo the record.
+    function _isAuthorized(Vault memory vault, Hops.Hop memory hop, bytes32 domain) private view returns (bool) {
         address owner = vault.owner;
         if (owner == address(0)) return false;
-        bytes32 digest = _digestOf(Messages.transfers(hop.list, hop.deadline));
-        address signer = Signatures.signerOf(digest, hop.signature);
+        bytes32 digest = MessageHashUtils.toTypedDataHash(domain, Messages.transfers(hop.list, hop.deadline));
+        uint64 committedAt = hop.committedAt;
+        Approval storage own = _approvals[owner][digest];
+        (uint64 approvedAt, uint64 cancelledAt) = (own.approvedAt, own.cancelledAt);
+        // All times are strictly earlier. Otherwise the answer could change within the second of the commit.
+        if (cancelledAt != 0 && cancelledAt < committedAt) return false;
+        address signer = Signatures.signerOfCompact(digest, hop.r, hop.vs);
         if (signer == owner) return true;
-        uint64 committedAt = hop.header.committedAt;
-        // Strictly later: otherwise an approval could make a record count that was committed in the same second.
-        uint64 approved = _approvedAt[owner][digest];
-        if (approved != 0 && approved < committedAt) return true;
+        if (signer != address(0)) {
+            cancelledAt = _approvals[signer][digest].cancelledAt;
+            if (cancelledAt != 0 && cancelledAt < committedAt) return false;
+        }
+        if (approvedAt != 0 && approvedAt < committedAt) return true;
         return signer != address(0) && _covers(_sessions[owner][signer], vault, hop.amount, committedAt);
     }
 
@@ -227,10 +230,7 @@ contract Transfers is Appending, Payouts, ITransfers {
         return units <= limit && (assetType == 0 || assetType == vault.assetType);
     }
 
-    /// @dev The domain of the contract that runs this code.
-    function _digestOf(bytes32 message) internal view override returns (bytes32) {
-        bytes32 domain =
-            keccak256(abi.encode(DOMAIN_TYPEHASH, keccak256("Mintmark"), keccak256("1"), block.chainid, address(this)));
-        return MessageHashUtils.toTypedDataHash(domain, message);
+    function _domain() internal view override returns (bytes32) {
+        return _computedDomain();
     }
 }

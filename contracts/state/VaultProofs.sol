@@ -21,8 +21,12 @@ abstract contract VaultProofs is VaultState {
     }
 
     function _requireHeader(uint64 vaultId, BatchHeader calldata header) internal view {
+        _requireHeaderHash(vaultId, StateProof.headerHash(header));
+    }
+
+    function _requireHeaderHash(uint64 vaultId, bytes32 hash) internal view {
         bytes32 stored = _headers[Mode(vaultId >> 63)][(vaultId << 1) >> 21];
-        if (stored == 0 || StateProof.headerHash(header) != stored) revert IVaultProofs.HeaderMismatch(vaultId);
+        if (stored == 0 || hash != stored) revert IVaultProofs.HeaderMismatch(vaultId);
     }
 
     /// @dev A path of siblings proves a vault of a tree, a path of openings one of blobs. The batch root tells the

@@ -3,12 +3,12 @@ pragma solidity 0.8.37;
 
 import {IWithdrawals} from "../interfaces/IWithdrawals.sol";
 import {
-    Authorization, BatchHeader, DelayTooLong, MAX_DELAY, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms
+    Authorization, BatchHeader, Vault, VaultPath, WithdrawalGroup, WithdrawalTerms, checkedDelay
 } from "../interfaces/Model.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {PackedItems} from "../libraries/PackedItems.sol";
-import {OwnTypedData} from "./OwnTypedData.sol";
 import {Payouts} from "./Payouts.sol";
+import {OwnTypedData} from "./TypedData.sol";
 
 /// @title Withdrawals: a proof of a vault and its owner's authorization mint the token. No role, no pause, no operator.
 abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
@@ -41,8 +41,7 @@ abstract contract Withdrawals is Payouts, OwnTypedData, IWithdrawals {
     uint64 public immutable maturity;
 
     constructor(uint64 maturity_) {
-        if (maturity_ > MAX_DELAY) revert DelayTooLong(maturity_);
-        maturity = maturity_;
+        maturity = checkedDelay(maturity_);
     }
 
     /// @inheritdoc IWithdrawals

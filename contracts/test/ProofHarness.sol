@@ -6,7 +6,8 @@ import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Manifest} from "../libraries/Manifest.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
-import {StatePath, StateProof} from "../libraries/StateProof.sol";
+import {StateProof} from "../libraries/StateProof.sol";
+import {OutsideProofs, StatePath} from "./OutsideProofs.sol";
 
 /// @title The libraries' functions, to be called from outside.
 contract ProofHarness {
@@ -69,7 +70,7 @@ contract ProofHarness {
         pure
         returns (bytes32 root, bool complete)
     {
-        return StateProof.foldMany(positions, leaves, StateProof.height(count), siblings);
+        return OutsideProofs.foldMany(positions, leaves, OutsideProofs.height(count), siblings);
     }
 
     function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, VaultPath calldata path)
@@ -77,7 +78,7 @@ contract ProofHarness {
         pure
         returns (bool)
     {
-        return StateProof.verifyVault(vault, batchRoot, vaultCount, path);
+        return OutsideProofs.verifyVault(vault, batchRoot, vaultCount, path);
     }
 
     function verifyVaultInState(
@@ -89,7 +90,7 @@ contract ProofHarness {
         address source,
         bytes32 commitment
     ) external pure returns (bool) {
-        return StateProof.verifyVaultInState(vault, vaultCount, vaultPath, path, sourceChain, source, commitment);
+        return OutsideProofs.verifyVaultInState(vault, vaultCount, vaultPath, path, sourceChain, source, commitment);
     }
 
     function verifyVaults(
@@ -100,7 +101,7 @@ contract ProofHarness {
         bytes32[] calldata manifest,
         uint8[] calldata assets
     ) external pure returns (bool) {
-        return StateProof.verifyVaults(vaults, batchRoot, vaultCount, siblings, manifest, assets);
+        return OutsideProofs.verifyVaults(vaults, batchRoot, vaultCount, siblings, manifest, assets);
     }
 
     function hashBatchRoot(uint8 kind, bytes32 manifestRoot, bytes32 content) external pure returns (bytes32) {
@@ -126,7 +127,7 @@ contract ProofHarness {
     }
 
     function rootOfLeaves(bytes32[] calldata leaves) external pure returns (bytes32) {
-        return Manifest.rootOfLeaves(leaves);
+        return OutsideProofs.rootOfLeaves(leaves);
     }
 
     function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 batchNumber, bytes32 leaf, bytes32[] calldata siblings)
@@ -134,7 +135,7 @@ contract ProofHarness {
         pure
         returns (bool)
     {
-        return StateProof.verifyBatch(oldRoot, newRoot, batchNumber, leaf, siblings);
+        return OutsideProofs.verifyBatch(oldRoot, newRoot, batchNumber, leaf, siblings);
     }
 
     function verifyConsistency(

@@ -1,10 +1,10 @@
-import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { BlobRecords, OnKzgProofs } from "../ledger/openings.ts";
 import type { Hash, Mode, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import type { AssetId, BatchHeader, VaultContent } from "../ports.ts";
+import { decodeSlots } from "../protocol/batch-decoder.ts";
 import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";
 import { invariant, requireInteger } from "../protocol/bounds.ts";
 import { countOf, type StateCounts } from "../protocol/commitment.ts";
@@ -16,11 +16,12 @@ import { manifestLeaves, manifestPath } from "../protocol/manifest.ts";
 import { multiproofSiblings } from "../protocol/multiproof.ts";
 import type { BatchVaultProof, EngineState, VaultMultiproof, VaultStateProof } from "../protocol/proof.ts";
 import { type StatePath, verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
-import { type VaultPlace, vaultLeaf } from "../protocol/vault.ts";
+import { packVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "../protocol/vault.ts";
 import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
 import { leftOutPlaces, requireNotLeftOut } from "../sealing/left-out.ts";
 import { columnLeaves } from "../sealing/seal-columns.ts";
 import { clearVoidLeaves, requireNotVoid, zeroRuns } from "../sealing/void-runs.ts";
+import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
 import { batchAt, decodePage, type LocatedVault, pageKeys, placeOf, readVaults } from "../vaults/vaults.ts";
@@ -264,17 +265,33 @@ async function provableBatch(
     pageKeys(mode, batchNumber, firstSlot, leafCount),
   );
   const [pageRoots, ...records] = await ledger.store.getMany([pageRootsKey(mode, batchNumber), ...keys.flat()]);
+  const given = record.given ? await ledger.store.get(batchDataKey(mode, batchNumber)) : undefined;
   if (pageRoots === undefined) throw corruptBatch(mode, batchNumber, "page roots");
   const tree = new PagedBatchTree(record.vaultCount, pageRoots);
   if (bytesToHex(tree.root) !== record.content) throw stale(ledger, record, "page roots");
   const pages = new Map<number, Page>();
   for (const [i, { page, firstSlot, leafCount }] of [...wanted.values()].entries()) {
     const vaults = decodePage(records.splice(0, keys[i]?.length), leafCount, batchIdOf(mode, batchNumber));
-    const leaves = columnLeaves(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot);
-    clearVoidLeaves(leaves, zeroRuns(voids), firstSlot);
+    const leaves =
+      given === undefined
+        ? columnLeaves(mode, batchNumber, vaults, (index) => ledger.assetAt(index), firstSlot)
+        : givenLeaves(given, { mode, batchNumber, slot: firstSlot }, leafCount);
+    if (given === undefined) clearVoidLeaves(leaves, zeroRuns(voids), firstSlot);
     pages.set(page, { firstSlot, vaults, leaves });
   }
   return { record, batchRoot, assets: record.assets ?? [], tree, pages };
+}
+
+/** The leaves of consecutive slots of given data. */
+function givenLeaves(data: Uint8Array, first: VaultPlace, count: number): Uint8Array {
+  const slots = Array.from({ length: count }, (_, i) => first.slot + i);
+  const found = decodeSlots(data, slots);
+  return vaultLeaves(
+    slots.map((slot) => {
+      const entry = found.get(slot);
+      return entry === undefined ? null : { vaultId: packVaultId({ ...first, slot }), ...entry };
+    }),
+  );
 }
 
 /** The page of a requested slot. */

@@ -1,5 +1,4 @@
 import { setImmediate as nextPass } from "node:timers/promises";
-import { tellSealed } from "../events/event-log.ts";
 import { derivedBatch } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
@@ -13,6 +12,7 @@ import { deriveTransfers } from "../sealing/derive-transfers.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+import { tellSealed } from "../tenants/events/event-log.ts";
 import { batchView } from "./batches.ts";
 
 /** Opens the mode's next batch. Returns the batches before it, which no mint reaches any more. */

@@ -1,7 +1,4 @@
-import { amountOf } from "../columns/amount-words.ts";
-import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
-import { tell } from "../events/event-log.ts";
 import { derivedAgain, readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Batch, batchIdOf, type Hash, MAX_BATCH_VAULTS, type Mode, type VaultId } from "../model.ts";
@@ -9,11 +6,14 @@ import { bytesToHex } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { addedRuns, mergedRuns, runAt } from "../sealing/void-runs.ts";
+import { amountOf } from "../store/columns/amount-words.ts";
+import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
 import { activityKey, batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+import { tell } from "../tenants/events/event-log.ts";
+import { latestWithdrawal, putFailed, readActivity } from "../vaults/activity.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
-import { latestWithdrawal, putFailed, readActivity } from "../vaults/withdrawals.ts";
 import { batchView, latestBatch } from "./batches.ts";
 
 /**
@@ -74,7 +74,7 @@ async function reseal(
   const derived = await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
   // Any transaction that was sent carried the old batch.
-  const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null, leftOut: null };
+  const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null, leftOut: null, given: false };
   const resealed = putRoots(ledger, group, { ...batch, ...unsent, assets, content, batchRoot, dataHash });
   const roots = { batchRoot, dataHash, stateRoot: resealed.stateRoot };
   const { time } = ledger.record(group, { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots });

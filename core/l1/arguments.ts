@@ -58,12 +58,19 @@ export function provenVaultArguments({ vault, header, siblings, assetPath }: Pro
 export function transferredArguments(proven: ProvenVault) {
   const { hops = [], refutation } = proven;
   const refuted = refutation === undefined ? [] : [refutation];
-  return [...provenVaultArguments(proven), hops.map(hopArgument), refuted.map(hopArgument)] as const;
+  return [...provenVaultArguments(proven), packedHops(hops), packedHops(refuted)] as const;
 }
 
-/** The contract's `Hop`. viem takes its five bytes of a deadline as a number. */
-function hopArgument({ deadline, ...hop }: ProvenHop) {
-  return { ...hop, deadline: Number(deadline) };
+/** Records with their proofs, one behind the other (docs/protocol.md 10). */
+export function packedHops(hops: readonly ProvenHop[]): Hex {
+  const bytes = (value: bigint | number, size: number) => numberToHex(value, { size });
+  return concatHex(
+    hops.flatMap(({ outId, part, amount, to, deadline, list, signature, header, siblings }) => [
+      ...[bytes(outId, 8), bytes(part, 1), bytes(amount, 8), to, bytes(deadline, 4), list],
+      ...[signature === "0x" ? bytes(0, 64) : signature, header.batchRoot, bytes(header.vaultCount, 4)],
+      ...[bytes(header.committedAt, 8), bytes(header.sequence, 8), bytes(siblings.length, 1), ...siblings],
+    ]),
+  );
 }
 
 /** A batch's manifest for the contract: chainId(8) and assetType(32) of each asset. */

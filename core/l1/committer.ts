@@ -1,7 +1,6 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { Kzg } from "../kzg/kzg.ts";
-import { type Address, type Asset, type BlobScheme, batchIdOf, type Hash, type Hex, type Mode } from "../model.ts";
+import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex, type Mode } from "../model.ts";
 import type {
   Consent,
   L1CommitOptions,
@@ -13,7 +12,8 @@ import type {
   SealedBatch,
 } from "../ports.ts";
 import { blobContent, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
-import type { SessionMessage } from "../protocol/transfers.ts";
+import type { Kzg } from "../protocol/kzg/kzg.ts";
+import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { packedAssets, packedConsents, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
@@ -196,9 +196,18 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     return toReceipt(await this.transact("authorizeSession", sessionArguments(session, signature), options));
   }
 
-  /** Ends the session of this account with a key, or makes sure that there never is one. */
-  async revokeSession(key: Address, options?: L1SendOptions): Promise<L1Receipt> {
-    return toReceipt(await this.transact("revokeSession", [key], options));
+  /** Ends the session of an owner with a key, or makes sure that there never is one. As {@link authorizeSession}. */
+  async revokeSession(
+    { owner, key }: SessionEndMessage,
+    signature: Hex = "0x",
+    options?: L1SendOptions,
+  ): Promise<L1Receipt> {
+    return toReceipt(await this.transact("revokeSession", [owner, key, signature], options));
+  }
+
+  /** Cancels a list of transfers that this account has signed or approved, or that takes its vaults. */
+  async cancelTransfers(digest: Hash, options?: L1SendOptions): Promise<L1Receipt> {
+    return toReceipt(await this.transact("cancelTransfers", [digest], options));
   }
 
   /**

@@ -4,6 +4,7 @@ import type { Address } from "../model.ts";
 import type { L1Committer, L1Owner, L1Reader } from "../ports.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { type L1Client, l1Actions } from "./client.ts";
+import { requireOwnCode } from "./code.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
 import type { Finality, L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
@@ -33,7 +34,7 @@ export type OwnerPortal = L1Owner &
 export type L1WriteOptions = L1Options & CommitterOptions & { readonly account: LocalAccount };
 
 /**
- * Connects for reading, after a check of chain and contract. Rejects with `l1_failed`.
+ * Connects for reading, after a check of the chain and of all code of the contract. Rejects with `l1_failed`.
  *
  * @example
  * const l1 = await readL1({ rpc: "http://127.0.0.1:8545", contract });
@@ -75,6 +76,7 @@ async function connect(options: L1Options): Promise<L1Connection> {
   const connection = await connectTo(options);
   const { client, settlement } = connection;
   const { chainId, contract } = settlement;
+  await requireOwnCode(client, settlement);
   const engineVersion = await askL1(`reading the engine version of ${contract} on chain ${chainId}`, () =>
     client.readContract({ abi: stateCommitmentAbi, address: contract, functionName: "engineVersion" }),
   );

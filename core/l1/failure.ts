@@ -8,6 +8,7 @@ import {
   TimeoutError,
 } from "viem";
 import { MintmarkError } from "../errors.ts";
+import { visible } from "../protocol/text.ts";
 
 /**
  * Turns anything that viem threw into `l1_failed`, with the shortest sentence that names the reason. Passes our own
@@ -74,10 +75,7 @@ export function reasonIn(abi: Abi, data: Hex): string {
 
 /** One line of bounded length, because the contract's author chose the words, and they are recorded and shown. */
 function legible(words: string): string {
-  return words
-    .slice(0, MOST_REASON)
-    .replaceAll(/\p{Cc}+/gu, " ")
-    .toWellFormed();
+  return visible(words.slice(0, MOST_REASON));
 }
 
 /** The call reverted or returned nothing: the contract lacks such a function. */

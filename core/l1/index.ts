@@ -6,7 +6,7 @@ export { connectL1, connectPortal, type L1Options, type L1WriteOptions, type Own
 export type { FeeOptions, Finality } from "./connection.ts";
 export { isUnreachable } from "./failure.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
-export { revocationCalldata, sessionCalldata } from "./sessions.ts";
+export { cancellationCalldata, revocationCalldata, sessionCalldata } from "./sessions.ts";
 export { signatureChecks } from "./signatures.ts";
 export { httpSigner, type Signer, signerAccount } from "./signer.ts";
 export { connectWallet, type WalletOptions } from "./wallet.ts";

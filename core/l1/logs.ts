@@ -85,6 +85,8 @@ function toEvent(log: DecodedLog, before: readonly DecodedLog[]): L1Event | null
     }
     case "TransfersApproved":
       return { type: "transfersApproved", ...place, ...log.args, owner: lowerCase(log.args.owner) };
+    case "TransfersCancelled":
+      return { type: "transfersCancelled", ...place, ...log.args, owner: lowerCase(log.args.owner) };
     default:
       return null;
   }

@@ -1,8 +1,8 @@
 import type { LocalAccount } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { MirrorIdentity } from "../mirror/attester.ts";
-import type { MirrorCommittee, MirrorContract, MirrorReader, MirrorStep } from "../mirror/contract.ts";
-import type { Growth } from "../mirror/history.ts";
+import type { MirrorIdentity } from "../guards/mirror/attester.ts";
+import type { MirrorCommittee, MirrorContract, MirrorReader, MirrorStep } from "../guards/mirror/contract.ts";
+import type { Growth } from "../guards/mirror/history.ts";
 import { type Address, type Hash, type Hex, MODES, type Mode } from "../model.ts";
 import type { L1Receipt, L1SendOptions } from "../ports.ts";
 import type { StateLeafContent, StateRoots } from "../protocol/commitment.ts";

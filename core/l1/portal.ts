@@ -60,6 +60,7 @@ type Writes =
   | "voidDuplicate"
   | "authorizeSession"
   | "revokeSession"
+  | "cancelTransfers"
   | "registerAsset";
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */

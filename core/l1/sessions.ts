@@ -1,5 +1,5 @@
-import { type Address, encodeFunctionData, type Hex } from "viem";
-import type { SessionMessage } from "../protocol/transfers.ts";
+import { encodeFunctionData, type Hash, type Hex } from "viem";
+import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 
 /**
@@ -19,12 +19,23 @@ export function sessionArguments({ owner, key, until, limit, assetType }: Sessio
 }
 
 /**
- * Calldata of `revokeSession` on the settlement contract, for the owner's own account. It ends the session of the key, or
- * makes sure that there never is one.
+ * Calldata of `revokeSession` on the settlement contract. It ends the session of the key, or makes sure that there never is
+ * one. With the owner's signature of `sessionEndTypedData` any account can send it; without one only the owner's own.
  *
  * @example
- * await wallet.sendTransaction({ to: contract, data: revocationCalldata(key) });
+ * await wallet.sendTransaction({ to: contract, data: revocationCalldata({ owner: wallet.account.address, key }) });
  */
-export function revocationCalldata(key: Address): Hex {
-  return encodeFunctionData({ abi, functionName: "revokeSession", args: [key] });
+export function revocationCalldata({ owner, key }: SessionEndMessage, signature: Hex = "0x"): Hex {
+  return encodeFunctionData({ abi, functionName: "revokeSession", args: [owner, key, signature] });
+}
+
+/**
+ * Calldata of `cancelTransfers` on the settlement contract, for the account of the owner or of the signer: a commit of a
+ * later second no longer counts for these transfers.
+ *
+ * @example
+ * await wallet.sendTransaction({ to: contract, data: cancellationCalldata(digest) });
+ */
+export function cancellationCalldata(digest: Hash): Hex {
+  return encodeFunctionData({ abi, functionName: "cancelTransfers", args: [digest] });
 }

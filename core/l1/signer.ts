@@ -14,6 +14,7 @@ import {
 import { toAccount } from "viem/accounts";
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
+import { visible } from "../protocol/text.ts";
 
 /**
  * What signs for one account without giving its key away: a KMS, a hardware module, a signing service. It gets the whole
@@ -109,7 +110,7 @@ function joined({ r, s, yParity }: Signed): Hex {
 /** Longest answer of a signing service, in characters. */
 const MAX_ANSWER = 1_024;
 
-/** The first characters of an answer, on one line and without control characters. Reads no more than it needs. */
+/** The first characters of an answer, on one line. Reads no more than it needs. */
 async function beginning({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
@@ -117,10 +118,7 @@ async function beginning({ body }: Response): Promise<string> {
     text += decoder.decode(chunk.subarray(0, MAX_ANSWER), { stream: true });
     if (text.length >= MAX_ANSWER) break;
   }
-  return text
-    .slice(0, MAX_ANSWER)
-    .replaceAll(/\p{Cc}+/gu, " ")
-    .trim();
+  return visible(text.slice(0, MAX_ANSWER)).trim();
 }
 
 /**

@@ -1,5 +1,4 @@
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
-import { type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
@@ -11,10 +10,11 @@ import {
   deriveBatch,
   withContent,
 } from "../sealing/derive-batch.ts";
+import { type NewVault, VaultColumns } from "../store/columns/vault-columns.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunksOf, endOf } from "../store/store-keys.ts";
+import { shortDecimalIn } from "../store/tokens/token-id.ts";
 import { decodeIntoColumns } from "../store/vault-chunk.ts";
-import { shortDecimalIn } from "../tokens/token-id.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** An operator may mend the machine meanwhile. */
@@ -39,7 +39,11 @@ export async function derivedAgain(
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
 ): Promise<DerivedBatch> {
-  const derived = await recordsAgain(ledger, batch, vaults, voids);
+  return completed(ledger, await recordsAgain(ledger, batch, vaults, voids));
+}
+
+/** Commits to the blobs of a batch, if it is in blobs. Rejects with `kzg_unavailable`. */
+export async function completed(ledger: Ledger, derived: DerivedBatch | DerivedRecords): Promise<DerivedBatch> {
   return "content" in derived ? derived : withContent(derived, ledger.blobs.kzg);
 }
 

@@ -1,13 +1,12 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { MintColumns } from "../columns/mint-columns.ts";
-import type { KnownAssets } from "../columns/request.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Environment, type Limits, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
 import type { Clock, Settlement } from "../ports.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
+import { SignerThread } from "../protocol/signers/signer-thread.ts";
 import { Recent } from "../recent.ts";
 import { SealingThread } from "../sealing/sealing-thread.ts";
-import { SignerThread } from "../signers/signer-thread.ts";
+import type { MintColumns } from "../store/columns/mint-columns.ts";
 import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { encodeEntry, encodeMintEntry } from "../store/journal.ts";
@@ -26,12 +25,10 @@ import {
   type DivergenceRecord,
   type HeadRecord,
   headRecord,
-  INDEX_VERSION,
   type KeyRecord,
   keyRecord,
   type LostRecord,
   lostRecord,
-  MAX_AUDIT,
   type MemberRecord,
   memberRecord,
   type PortalRecord,
@@ -59,8 +56,8 @@ import {
 } from "../store/store-keys.ts";
 import { RecordTable, Table } from "../store/table.ts";
 import { TokenHasher } from "../store/token-hash.ts";
+import { TokenIndex } from "../store/tokens/token-index.ts";
 import { Writer } from "../store/writer.ts";
-import { TokenIndex } from "../tokens/token-index.ts";
 import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
@@ -173,12 +170,7 @@ export class Ledger {
   readonly webhookIndices = new Map<Uuid, number>();
   readonly memberIndices = new Map<Uuid, number>();
   readonly assetIndices = new Map<Uuid, number>();
-  /** By the id that a request names. */
-  readonly knownAssets: KnownAssets = {
-    indexOf: (assetId) => this.assetIndices.get(assetId),
-    at: (assetIndex) => this.assetAt(assetIndex),
-  };
-  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0, indexVersion: INDEX_VERSION };
+  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: DivergenceRecord | null = null;
   /** Entries recorded since the opening, for all chains. */
@@ -209,6 +201,7 @@ export class Ledger {
       (group) => this.#finish(group),
       () => this.sealingThread.room(),
       {
+        isNeeded: () => this.actors.getStore() !== undefined,
         attributed: (apply) => this.#attributed(apply),
         outside: (work) => this.outside(work),
       },
@@ -293,7 +286,6 @@ export class Ledger {
     const { count: number } = this.auditCounts.latest(log) ?? { count: 0 };
     this.auditCounts.put(group, log, { log, count: number + 1 });
     group.put(auditKey(log, number), journalKey(sequence).subarray(1));
-    if (number >= MAX_AUDIT) group.remove(auditKey(log, number - MAX_AUDIT));
   }
 
   putMember(group: Group, record: MemberRecord): void {

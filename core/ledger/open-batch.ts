@@ -1,5 +1,3 @@
-import { addsUp, amountOf, widthOfSum, widthOfWords } from "../columns/amount-words.ts";
-import { type Holder, type NewVault, VaultColumns } from "../columns/vault-columns.ts";
 import type { Limits, Mode, Standard } from "../model.ts";
 import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound } from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
@@ -8,14 +6,18 @@ import { elementCount } from "../protocol/elements.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import { addsUp, amountOf, widthOfSum, widthOfWords } from "../store/columns/amount-words.ts";
+import { type Holder, type NewVault, VaultColumns } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
+import { shortDecimalIn } from "../store/tokens/token-id.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, encodeColumns, type TokenHashOf } from "../store/vault-chunk.ts";
-import { shortDecimalIn } from "../tokens/token-id.ts";
 
 /** Assets below this index share one number with the user as key of a vault. Higher indices use a text. */
 const ASSETS = 2 ** 21;
+
+type MutableContent = { -readonly [K in keyof BatchContent]: BatchContent[K] };
 
 /** Tells the vaults of a user and an asset apart: the number of a short decimal blob, or the blob's bytes as text. */
 type BlobKey = number | string;
@@ -46,7 +48,9 @@ export class OpenBatch {
   readonly #dirtyChunks = new Set<number>();
   #lastDirty = -1;
   /** The inputs of the batch's gas bound; its bytes are an upper bound of the encoded data. */
-  #content: BatchContent = { vaults: 0, runs: 0, assets: 0, bytes: BATCH_DATA_BASE_BYTES, blobBytes: 0 };
+  #content: MutableContent = { vaults: 0, runs: 0, assets: 0, bytes: BATCH_DATA_BASE_BYTES, blobBytes: 0 };
+  /** The result of {@link OpenBatch.#contentWith}: this and the content take turns, because an object a vault is much. */
+  #next: MutableContent = { ...this.#content };
   /** Field elements of a batch in blobs. */
   #elements = 0;
 
@@ -92,25 +96,27 @@ export class OpenBatch {
     return fits ? slot : -1;
   }
 
-  /** Whether one commit still carries the batch with one more vault. The first vault always fits. */
-  fits(vault: NewVault): boolean {
-    const count = this.vaults.count;
-    if (count === 0) return true;
-    if (!this.inBlobs && count >= this.#limits.batchVaults[this.mode]) return false;
-    if (this.#foreignItems.size > 0 && this.#hasAllIds(vault)) return false;
-    const content = this.#contentWith(vault);
-    if (content.assets > MAX_BATCH_ASSETS) return false;
-    return this.inBlobs ? this.#elements + elementsOf(vault) <= this.#limits.blobElements : this.#carries(content);
-  }
-
-  /** Puts a new vault into the next slot. Returns the slot. */
+  /**
+   * Puts a new vault into the next slot. Returns the slot; -1 when one commit would not carry the batch with it. The
+   * first vault always fits.
+   */
   add(holder: Holder, vault: NewVault, standard: Standard, now: number, tokenHash: number): number {
-    this.#account(vault);
+    const content = this.#contentWith(vault);
+    if (this.vaults.count > 0 && !this.#fits(vault, content)) return -1;
+    this.#account(vault, content);
     const slot = this.vaults.push(holder, vault, now, now, tokenHash);
     if (standard !== "erc721") this.#grows(holder.userIndex, vault, slot);
     this.mintCount++;
     this.#touch(slot);
     return slot;
+  }
+
+  /** @param content - of the batch with the vault */
+  #fits(vault: NewVault, content: BatchContent): boolean {
+    if (!this.inBlobs && this.vaults.count >= this.#limits.batchVaults[this.mode]) return false;
+    if (this.#foreignItems.size > 0 && this.#hasAllIds(vault)) return false;
+    if (content.assets > MAX_BATCH_ASSETS) return false;
+    return this.inBlobs ? this.#elements + elementsOf(vault) <= this.#limits.blobElements : this.#carries(content);
   }
 
   /** Adds to a vault that {@link growing} found. */
@@ -137,7 +143,7 @@ export class OpenBatch {
       const [amountHigh, amountLow] = [vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number];
       const place = { blobs: vaults.blobs, start: vaults.blobStart(slot), end: vaults.blobEnd[slot] as number };
       const vault = { assetIndex, amountHigh, amountLow, ...place };
-      this.#account(vault);
+      this.#account(vault, this.#contentWith(vault));
       if (standards[assetIndex] !== "erc721") this.#grows(vaults.userIndex[slot] as number, vault, slot);
     }
   }
@@ -218,25 +224,27 @@ export class OpenBatch {
   }
 
   /** The content when a slot's amount takes more bytes. */
-  #widened(slot: number, before: number, width: number): BatchContent {
+  #widened(slot: number, before: number, width: number): MutableContent {
     const { bytes, runs } = this.#content;
+    if (this.mode === "validium") return { ...this.#content, bytes: bytes + width - before };
     const cuts = this.#cutsAround(slot, width) - this.#cutsAround(slot, before);
     return { ...this.#content, bytes: bytes + width - before, runs: runs + cuts };
   }
 
   /** The content with one more vault. */
-  #contentWith(vault: NewVault): BatchContent {
+  #contentWith(vault: NewVault): MutableContent {
     const { assetIndex, amountHigh, amountLow, start, end } = vault;
     const { vaults, runs, assets, bytes, blobBytes } = this.#content;
+    const next = this.#next;
     const width = widthOfWords(amountHigh, amountLow);
     const isKnown = assetIndex === this.#lastAsset || this.#assets.has(assetIndex);
-    return {
-      vaults: vaults + 1,
-      runs: runs + (this.#cutBetween(vaults - 1, assetIndex, width) ? 1 : 0),
-      assets: isKnown ? assets : assets + 1,
-      bytes: bytes + vaultBytesBound(width, end - start) + (isKnown ? 0 : ASSET_ENTRY_BYTES),
-      blobBytes: blobBytes + end - start,
-    };
+    next.vaults = vaults + 1;
+    // Only the gas of a rollup batch depends on its runs.
+    if (this.mode !== "validium") next.runs = runs + (this.#cutBetween(vaults - 1, assetIndex, width) ? 1 : 0);
+    next.assets = isKnown ? assets : assets + 1;
+    next.bytes = bytes + vaultBytesBound(width, end - start) + (isKnown ? 0 : ASSET_ENTRY_BYTES);
+    next.blobBytes = blobBytes + end - start;
+    return next;
   }
 
   /** Runs that begin at a slot or right after it, if its amount takes that many bytes. */
@@ -257,8 +265,10 @@ export class OpenBatch {
     return widthOfWords(this.vaults.amountHigh[slot] as number, this.vaults.amountLow[slot] as number);
   }
 
-  #account(vault: NewVault): void {
-    this.#content = this.#contentWith(vault);
+  /** @param content - the last result of {@link OpenBatch.#contentWith}, for this vault */
+  #account(vault: NewVault, content: MutableContent): void {
+    this.#next = this.#content;
+    this.#content = content;
     if (this.inBlobs) this.#elements += elementsOf(vault);
     if (vault.assetIndex === this.#lastAsset) return;
     this.#lastAsset = vault.assetIndex;
@@ -310,6 +320,7 @@ export function openBatchRecord(
     submittedAt: null,
     settledAt: null,
     finalizedAt: null,
+    given: false,
     leftOut: null,
     inBlobs: open.inBlobs,
     transfers: open.transfers !== null,

@@ -1,7 +1,7 @@
-import type { Holder } from "../columns/vault-columns.ts";
 import type { Address, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { Recent } from "../recent.ts";
+import type { Holder } from "../store/columns/vault-columns.ts";
 
 /** What a mint needs of a user. */
 export interface CachedUser extends Holder {
@@ -26,8 +26,10 @@ export class UserCache {
     applicationIndex: number,
     recipient: Uuid | Address,
     { userIndex, userId, ownerAddress }: Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">,
-  ): void {
+  ): CachedUser {
     const owner = hexToBytes(ownerAddress, 20);
-    this.#users.set(applicationIndex, recipient, { applicationIndex, userIndex, owner, userId, ownerAddress });
+    const user = { applicationIndex, userIndex, owner, userId, ownerAddress };
+    this.#users.set(applicationIndex, recipient, user);
+    return user;
   }
 }

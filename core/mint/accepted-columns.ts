@@ -1,11 +1,10 @@
-import { amountOf } from "../columns/amount-words.ts";
-import type { MintColumns } from "../columns/mint-columns.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Address, type Asset, MAX_BATCH_VAULTS, type Uuid } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
+import { amountOf } from "../store/columns/amount-words.ts";
+import type { MintColumns } from "../store/columns/mint-columns.ts";
 import type { PlacedColumns } from "../store/mint-entry.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { shortDecimalIn } from "../tokens/token-id.ts";
 import type { Minted } from "./mint.ts";
 
 /** What a mint left in memory, as its answer needs it. Copies only what the caller asks for. */
@@ -66,15 +65,12 @@ export class MintedColumns implements AcceptedColumns {
   }
 
   spellsTokenId(entry: number): boolean {
-    const { standard, blobScheme } = this.asset(entry);
-    if (standard === "erc20" || blobScheme !== "mintmark") return false;
-    return shortDecimalIn(this.blobs, this.#columns.blobStart(entry), this.blobEnd[entry] as number) >= 0;
+    return (this.#columns.shortId[entry] as number) >= 0;
   }
 
   tokenId(entry: number): bigint | null {
     const { standard, blobScheme } = this.asset(entry);
-    const blob = this.blobs.subarray(this.#columns.blobStart(entry), this.blobEnd[entry]);
-    return tokenIdOfBytes(standard, blobScheme, blob);
+    return tokenIdOfBytes(standard, blobScheme, this.#columns.blobBytes(entry));
   }
 
   lastEntries(): Uint32Array {

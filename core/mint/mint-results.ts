@@ -1,7 +1,5 @@
 import type { WaitOptions } from "../abort.ts";
 import { orAborted } from "../abort.ts";
-import { amountOf } from "../columns/amount-words.ts";
-import type { MintColumns } from "../columns/mint-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
@@ -17,9 +15,11 @@ import {
 } from "../model.ts";
 import type { MintReceipt, ReceiptSigner } from "../protocol/receipt.ts";
 import { receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
+import { amountOf, highWord, lowWord } from "../store/columns/amount-words.ts";
+import { MintColumns } from "../store/columns/mint-columns.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
-import { BLOBS_BIT, type MintEntry, type PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
-import { fastTokenIdOf } from "../tokens/token-id.ts";
+import { BLOBS_BIT, type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
+import { fastTokenIdOf, shortDecimalIn } from "../store/tokens/token-id.ts";
 import { findMint } from "../vaults/transaction-range.ts";
 import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
 import type { AcceptedColumns } from "./accepted-columns.ts";
@@ -35,20 +35,21 @@ interface Holder {
 }
 
 /**
- * The answer to a mint that was just accepted. Its lists are made on first access, because they hold an object for each
+ * The first answer to a mint. Its lists are made on first access, because they hold an object for each
  * entry and most callers need one of them. The getters belong to the class. As own properties they would give each
  * answer a hidden class of its own in V8, which keeps the answer in memory until the next full collection.
  */
 export class AcceptedResult implements MintResult {
   readonly mintId: Uuid;
-  readonly replayed = false;
+  readonly replayed: boolean;
   readonly #ledger: Ledger;
   readonly #minted: Minted;
   #vaults: Vault[] | null = null;
   #transactions: MintTransaction[] | null = null;
 
-  constructor(ledger: Ledger, minted: Minted) {
+  constructor(ledger: Ledger, minted: Minted, replayed: boolean) {
     this.mintId = minted.header.mintId;
+    this.replayed = replayed;
     this.#ledger = ledger;
     this.#minted = minted;
   }
@@ -123,24 +124,29 @@ function placedMint(columns: MintColumns, placed: PlacedColumns, entry: number):
   };
 }
 
-/** The first answer to a mint, read again from its journal entry. */
-function firstResult(ledger: Ledger, { time, entry }: Journaled<MintEntry>, holders: readonly Holder[]): MintResult {
-  const vaults = new Map<VaultId, Vault>();
-  const transactions = transactionsOf(entry, () => "accepted");
-  let next = 0;
-  for (const [i, { count }] of entry.users.entries()) {
-    const holder = holders[i];
-    for (let j = 0; j < count; j++) {
-      const mint = entry.mints[next];
-      const vaultId = transactions[next++]?.vaultId;
-      if (mint === undefined || holder === undefined || vaultId === undefined)
-        throw new Error("a mint's user is missing");
-      vaults.set(vaultId, acceptedVault(ledger, vaultId, mint, holder, time));
-    }
+/** A mint as it was accepted, read again from its journal entry. */
+async function readMinted(ledger: Ledger, { time, entry }: Journaled<MintEntry>): Promise<Minted> {
+  const { applicationIndex, users, mints } = entry;
+  const indices = users.map(({ userIndex }) => userIndex);
+  const holders = await readUsers(ledger, applicationIndex, indices);
+  const columns = new MintColumns(mints.length);
+  const placed = new PlacedColumns(mints.length);
+  columns.userCounts.push(...users.map(({ count }) => count));
+  for (const [i, mint] of mints.entries()) {
+    columns.assetIndex[i] = mint.assetIndex;
+    columns.setMode(i, MODES.indexOf(mint.mode));
+    columns.setAmount(i, highWord(mint.amount), lowWord(mint.amount));
+    const blob = Buffer.from(mint.blob.slice(2), "hex");
+    const start = columns.takeBlob(i, blob.length);
+    columns.blobs.set(blob, start);
+    const { standard, blobScheme } = ledger.assetAt(mint.assetIndex);
+    const isShort = standard !== "erc20" && blobScheme === "mintmark";
+    columns.shortId[i] = isShort ? shortDecimalIn(blob, 0, blob.length) : -1;
+    placed.batchNumber[i] = mint.batchNumber;
+    placed.slot[i] = mint.slot;
+    if (mint.amountBefore > 0n) placed.grew(i, highWord(mint.amountBefore), lowWord(mint.amountBefore), mint.age);
   }
-  const accepted = [...vaults.values()];
-  const receipt = receiptFor(ledger, time, () => accepted);
-  return { mintId: entry.mintId, vaults: accepted, transactions, columns: null, replayed: true, receipt };
+  return { time, header: entry, columns, placed, users: holders };
 }
 
 function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holder: Holder, time: number): Vault {
@@ -183,17 +189,7 @@ function transactionsOf(entry: MintEntry, status: (mint: PlacedMint) => Status):
 
 /** The first answer to the mint at a journal sequence. */
 export async function replayedResult(ledger: Ledger, sequence: number): Promise<MintResult> {
-  return firstResultOf(ledger, await readMint(ledger.store, sequence));
-}
-
-async function firstResultOf(ledger: Ledger, mint: Journaled<MintEntry>): Promise<MintResult> {
-  const { applicationIndex, users } = mint.entry;
-  const holders = await readUsers(
-    ledger,
-    applicationIndex,
-    users.map(({ userIndex }) => userIndex),
-  );
-  return firstResult(ledger, mint, holders);
+  return new AcceptedResult(ledger, await readMinted(ledger, await readMint(ledger.store, sequence)), true);
 }
 
 /** Vaults of one mint that are read together. */
@@ -217,7 +213,7 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
   const receipt: MintResult["receipt"] =
     ledger.receiptSigner === undefined
       ? NO_RECEIPT
-      : async (options) => (await firstResultOf(ledger, mint)).receipt(options);
+      : async (options) => new AcceptedResult(ledger, await readMinted(ledger, mint), true).receipt(options);
   return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
 }
 

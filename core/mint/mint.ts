@@ -1,29 +1,32 @@
 import { requireRoom } from "../batches/batches.ts";
 import { sealClosed } from "../batches/seal.ts";
-import { AmountSum } from "../columns/amount-words.ts";
-import type { MintColumns } from "../columns/mint-columns.ts";
-import { tell } from "../events/event-log.ts";
+import type { Issue } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
 import type { Address, Principal, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import { AmountSum } from "../store/columns/amount-words.ts";
+import type { MintColumns } from "../store/columns/mint-columns.ts";
 import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
-import { type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/records.ts";
+import { type ApplicationRecord, type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/records.ts";
 import { journalKey, mintKey, mintReferenceKey, transactionKey, userTransactionKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/asset-view.ts";
+import { tell } from "../tenants/events/event-log.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
-import { shortDecimalIn } from "../tokens/token-id.ts";
 import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf } from "./idempotency.ts";
+import type { EntryReport, Issues } from "./issues.ts";
 import { hasIds, numberTokens } from "./numbering.ts";
 import { Placing } from "./placing.ts";
+import type { ReadMint } from "./reader.ts";
+import { RequestedBindings } from "./requested-bindings.ts";
 import { RequestedMetadata } from "./requested-metadata.ts";
-import { RequestedBindings, RequestedTokens } from "./requested-tokens.ts";
+import { RequestedTokens } from "./requested-tokens.ts";
 import { timeUuid } from "./time-uuid.ts";
 
 /** An accepted request, as it is in the journal. */
@@ -32,16 +35,18 @@ export interface Minted {
   readonly header: MintHeader;
   readonly columns: MintColumns;
   readonly placed: PlacedColumns;
-  readonly users: readonly CachedUser[];
+  readonly users: readonly Pick<CachedUser, "userId" | "ownerAddress">[];
 }
 
 /** The outcome of a mint request. */
 export interface MintOutcome {
   /** The journal sequence of the mint; for a repetition, that of the first request. */
   readonly sequence: number;
-  /** null for a repetition: the answer is in the journal. */
+  /** null for a repetition, whose answer is in the journal, and for a dry run. */
   readonly minted: Minted | null;
 }
+
+const DRY: MintOutcome = { sequence: -1, minted: null };
 
 /** A record that a mint decides: the mint happens once for it, in the same write. */
 export interface Decision {
@@ -52,21 +57,28 @@ export interface Decision {
   decide(group: Group, mint: { readonly sequence: number; readonly mintId: Uuid }): void;
 }
 
-/** A user of a request; null for an owner who becomes a user with this mint. */
-type Resolved = CachedUser | null;
+/** With as many assets, a request finds them by a map. */
+const MANY_ASSETS = 8;
 
 /** What a request adds to one asset. */
 interface AssetUse {
+  /** As the request was read by it. */
   readonly asset: AssetRecord;
   readonly sum: AmountSum;
-  /** Whether the engine chooses the ids. */
-  readonly isNumbered: boolean;
+}
+
+/** What a mint is asked besides its request. */
+export interface MintTerms {
+  readonly idempotency?: Idempotency | null;
+  readonly decision?: Decision | null;
+  /** Checks everything and changes nothing. */
+  readonly isDry?: boolean;
 }
 
 /**
- * One mint request in the writer. It checks everything against the state, then applies everything; applying cannot
- * fail. The result is null when a check fails, and nothing has changed. {@link MintCheck} then finds the reasons: it is
- * slower and easier to follow.
+ * One mint request in the writer. It checks everything against the state, in columns: a check looks at single entries
+ * only to tell what is wrong. It throws all faults as one error, or applies everything, which cannot fail. The result is
+ * null when an asset has changed since the request was read, so that it must be read again.
  */
 export class MintTransition implements Transition<MintOutcome | null> {
   readonly weight: number;
@@ -74,17 +86,22 @@ export class MintTransition implements Transition<MintOutcome | null> {
   readonly #principal: Principal;
   /** The request. Once it is accepted, it has an entry for each token that the engine numbers. */
   #columns: MintColumns;
+  readonly #issues: Issues;
   readonly #idempotency: Idempotency | null;
   readonly #decision: Decision | null;
-  readonly #uses = new Map<number, AssetUse>();
-  #tokens: RequestedTokens;
-  readonly #bindings: RequestedBindings;
-  readonly #metadata: RequestedMetadata;
+  readonly #isDry: boolean;
+  readonly #uses: readonly AssetUse[];
+  /** By index; null for a few. */
+  readonly #useAt: ReadonlyMap<number, AssetUse> | null;
+  /** null while no entry is an ERC-721 token. */
+  #tokens: RequestedTokens | null = null;
+  /** null while no entry is an ERC-1155 token. */
+  #bindings: RequestedBindings | null = null;
+  readonly #metadata: RequestedMetadata | null;
+  /** The users; null for an owner who becomes one with this mint, and after a fault. */
+  readonly #users: (CachedUser | null)[] = [];
   /** Users that the cache lacked, by position in the request. */
-  #askedUsers: number[] = [];
-  #bindingCount = 0;
-  #tokenCount = 0;
-  #wrong = false;
+  readonly #askedUsers: number[] = [];
   /** A bit for each mode of the request, by its position in `MODES`. */
   #modes = 0;
   /** Whether the engine chooses an id of the request. */
@@ -93,18 +110,19 @@ export class MintTransition implements Transition<MintOutcome | null> {
   constructor(
     ledger: Ledger,
     principal: Principal,
-    columns: MintColumns,
-    idempotency: Idempotency | null,
-    decision: Decision | null = null,
+    { columns, issues, assets }: ReadMint,
+    { idempotency = null, decision = null, isDry = false }: MintTerms,
   ) {
     this.#ledger = ledger;
     this.#principal = principal;
     this.#columns = columns;
+    this.#issues = issues;
     this.#idempotency = idempotency;
     this.#decision = decision;
-    this.#tokens = new RequestedTokens(ledger, columns);
-    this.#bindings = new RequestedBindings(ledger, columns);
-    this.#metadata = new RequestedMetadata(ledger, columns);
+    this.#isDry = isDry;
+    this.#uses = assets.map((asset) => ({ asset, sum: new AmountSum() }));
+    this.#useAt = assets.length < MANY_ASSETS ? null : new Map(this.#uses.map((use) => [use.asset.assetIndex, use]));
+    this.#metadata = columns.hasMetadata ? new RequestedMetadata(ledger, columns) : null;
     this.weight = columns.minted;
   }
 
@@ -113,26 +131,29 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const keys: Buffer[] = [];
     if (this.#idempotency !== null) keys.push(idempotencyKeyOf(application, this.#idempotency));
     if (this.#decision !== null) keys.push(this.#decision.key);
-    for (const [i, recipient] of this.#columns.recipients.entries()) {
-      if (this.#ledger.users.get(application, recipient) !== undefined) continue;
+    const { recipients } = this.#columns;
+    for (let i = 0; i < recipients.length; i++) {
+      const recipient = recipients[i] ?? null;
+      const known = recipient === null ? undefined : this.#ledger.users.get(application, recipient);
+      this.#users.push(known ?? null);
+      if (recipient === null || known !== undefined) continue;
       this.#askedUsers.push(i);
       keys.push(recipientKey(application, recipient));
     }
     this.#readTokens();
-    const ofBindings = this.#bindings.keys();
-    this.#bindingCount = ofBindings.length;
-    const ofTokens = this.#tokens.keys();
-    this.#tokenCount = ofTokens.length;
-    return [...keys, ...ofBindings, ...ofTokens, ...this.#metadata.keys()];
+    this.#bindings?.addKeys(keys);
+    this.#tokens?.addKeys(keys);
+    this.#metadata?.addKeys(keys);
+    return keys;
   }
 
   apply(group: Group, stored: readonly (Buffer | undefined)[]): MintOutcome | null {
     const application = this.#ledger.latestApplication(this.#principal.applicationId);
+    const { applicationIndex } = application;
     const key = requireKey(this.#ledger, this.#principal);
-    this.#ledger.requirePromising();
     let at = 0;
     if (this.#idempotency !== null) {
-      const place = idempotencyKeyOf(application.applicationIndex, this.#idempotency);
+      const place = idempotencyKeyOf(applicationIndex, this.#idempotency);
       const earlier = earlierMint(group.resolve(place, stored[at++]), this.#idempotency);
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
@@ -140,93 +161,156 @@ export class MintTransition implements Transition<MintOutcome | null> {
       const earlier = this.#decision.earlier(group.resolve(this.#decision.key, stored[at++]));
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
-    requireRoom(this.#ledger, this.weight);
-    const behindUsers = at + this.#askedUsers.length;
-    const behindBindings = behindUsers + this.#bindingCount;
-    const users = this.#resolveUsers(group, application.applicationIndex, stored.slice(at, behindUsers));
-    if (this.#wrong || users === null || !this.#allows(application.applicationIndex, key)) return null;
-    if (!this.#bindings.check(group, stored.slice(behindUsers, behindBindings))) return null;
-    const behindTokens = behindBindings + this.#tokenCount;
-    if (!this.#metadata.check(group, stored.slice(behindTokens), application.applicationIndex)) return null;
-    this.#tokens.receive(stored.slice(behindBindings, behindTokens));
+    if (this.#uses.some(({ asset }) => hasChanged(asset, this.#ledger.assetAt(asset.assetIndex)))) return null;
+    this.#resolveUsers(group, applicationIndex, stored, at);
+    this.#checkAssets(applicationIndex);
+    this.#checkQuota(key);
+    this.#metadata?.check(group, stored, applicationIndex, this.#report);
+    this.#bindings?.check(group, stored, this.#report);
+    this.#tokens?.take(stored, this.#report);
+    try {
+      this.#issues.throwIfAny();
+      // These checks are last because they can pass later. The issues above cannot.
+      this.#ledger.requirePromising();
+      requireRoom(this.#ledger, this.weight);
+    } catch (error) {
+      this.#tokens?.giveBack();
+      throw error;
+    }
+    if (this.#isDry) {
+      this.#tokens?.giveBack();
+      return DRY;
+    }
     if (this.#isNumbered) {
       const numbered = numberTokens(this.#columns, (index) => this.#ledger.assetAt(index));
-      this.#tokens = this.#tokens.numbered(numbered);
+      this.#tokens = (this.#tokens ?? new RequestedTokens(this.#ledger, this.#columns)).numbered(numbered);
       this.#columns = numbered.columns;
     }
-    if (!this.#tokens.take()) return null;
-    this.#bindings.bind(group);
-    return this.#apply(group, application.applicationIndex, key, users);
+    this.#bindings?.bind(group);
+    return this.#apply(group, application, key);
   }
 
-  /** Checks every entry against its asset's standard and scheme, and collects the records to read for its token. */
+  /** Sums up the entries of each asset, and notes the tokens that must be new or bound to their blob. */
   #readTokens(): void {
-    const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = this.#columns;
-    let use: AssetUse | null = null;
-    let start = 0;
-    let modes = 0;
-    for (let entry = 0; entry < count && !this.#wrong; entry++) {
-      modes |= 1 << (mode[entry] as number);
-      if (use === null || use.asset.assetIndex !== assetIndex[entry]) use = this.#use(assetIndex[entry] as number);
-      const end = blobEnd[entry] as number;
-      const { standard } = use.asset;
-      if (use.isNumbered) {
-        use.sum.add(0, this.#columns.quantityAt(entry));
-        this.#wrong ||= end !== start || amountHigh[entry] !== 0 || amountLow[entry] !== 1;
+    const columns = this.#columns;
+    const { count, assetIndex, mode, amountHigh, amountLow } = columns;
+    let use: AssetUse | undefined;
+    for (let entry = 0; entry < count; entry++) {
+      if (columns.isExcluded(entry)) continue;
+      this.#modes |= 1 << (mode[entry] as number);
+      if (use?.asset.assetIndex !== assetIndex[entry]) use = this.#use(assetIndex[entry] as number);
+      const { asset, sum } = use as AssetUse;
+      if (asset.nextTokenId !== null) {
         this.#isNumbered = true;
+        sum.add(0, columns.quantityAt(entry));
         continue;
       }
-      use.sum.add(amountHigh[entry] as number, amountLow[entry] as number);
-      if (standard === "erc20") {
-        this.#wrong ||= end !== start;
-      } else {
-        const short = use.asset.blobScheme === "mintmark" ? shortDecimalIn(blobs, start, end) : -1;
-        const one = amountHigh[entry] === 0 && amountLow[entry] === 1;
-        if (standard === "erc1155") this.#wrong ||= !this.#bindings.ask(use.asset, entry, short);
-        else this.#wrong ||= !one || !this.#tokens.ask(use.asset, entry, short);
+      sum.add(amountHigh[entry] as number, amountLow[entry] as number);
+      if (asset.standard === "erc721") {
+        this.#tokens ??= new RequestedTokens(this.#ledger, columns);
+        this.#tokens.ask(asset, entry);
+      } else if (asset.standard === "erc1155") {
+        this.#bindings ??= new RequestedBindings(this.#ledger, columns);
+        this.#bindings.ask(asset, entry);
       }
-      start = end;
     }
-    this.#modes = modes;
   }
 
-  #use(assetIndex: number): AssetUse {
-    const known = this.#uses.get(assetIndex);
-    if (known !== undefined) return known;
-    const asset = this.#ledger.assetAt(assetIndex);
-    const use = { asset, sum: new AmountSum(), isNumbered: asset.nextTokenId !== null };
-    this.#uses.set(assetIndex, use);
-    return use;
+  #use(assetIndex: number): AssetUse | undefined {
+    if (this.#useAt !== null) return this.#useAt.get(assetIndex);
+    return this.#uses.find(({ asset }) => asset.assetIndex === assetIndex);
   }
 
-  /**
-   * The users; null for an owner who becomes one with this mint. The whole is null when an id is unknown or an owner is
-   * named twice.
-   */
-  #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[]): Resolved[] | null {
+  /** Finds the users that the cache lacked, and reports those that there are not, or twice. */
+  #resolveUsers(group: Group, application: number, stored: readonly (Buffer | undefined)[], from: number): void {
     const { recipients } = this.#columns;
     for (const [i, position] of this.#askedUsers.entries()) {
       const recipient = recipients[position] ?? "";
-      const record = group.resolve(recipientKey(application, recipient), stored[i]);
-      if (record !== undefined) this.#ledger.users.set(application, recipient, recipientOf(recipient, record));
+      const record = group.resolve(recipientKey(application, recipient), stored[from + i]);
+      if (record === undefined) this.#requireCreatable(position, recipient);
+      else this.#users[position] = this.#ledger.users.set(application, recipient, recipientOf(recipient, record));
     }
-    const users: Resolved[] = [];
-    let owners = 0;
-    for (const recipient of recipients) {
-      const user = this.#ledger.users.get(application, recipient) ?? null;
-      if (isOwner(recipient)) owners++;
-      else if (user === null) return null;
-      users.push(user);
+    if (recipients.length === 1) return;
+    const seen = new Set<number>();
+    for (const [i, user] of this.#users.entries()) {
+      if (user === null) continue;
+      if (seen.has(user.userIndex)) {
+        const field = isOwner(recipients[i] ?? "") ? "/ownerAddress" : "/userId";
+        this.#issues.ofUser(i, field, "duplicate_user", "occurs more than once in this request");
+      }
+      seen.add(user.userIndex);
     }
-    if (owners === 0) return users;
-    const known = users.flatMap((user) => (user === null ? [] : [user.userIndex]));
-    if (known.length < users.length && !this.#principal.scopes.includes("users")) return null;
-    return new Set(known).size === known.length ? users : null;
   }
 
+  /** An owner gets a user with the first mint, if the key may create users. */
+  #requireCreatable(user: number, recipient: Uuid | Address): void {
+    if (!isOwner(recipient)) this.#issues.ofUser(user, "/userId", "user_not_found", "no such user in this application");
+    else if (!this.#principal.scopes.includes("users")) {
+      const detail = "no user has this address yet, and the key does not carry the scope users to create one";
+      this.#issues.ofUser(user, "/ownerAddress", "scope_missing", detail);
+    }
+  }
+
+  /** Reports assets that cannot be minted, or not so much of them. */
+  #checkAssets(applicationIndex: number): void {
+    const { settlement, enablements } = this.#ledger;
+    for (const { asset: read, sum } of this.#uses) {
+      const asset = this.#ledger.assetAt(read.assetIndex);
+      const enabled = enablements.latest(enablementId(applicationIndex, asset.assetIndex)) ?? false;
+      const obstacle = availability(settlement, asset, enabled);
+      if (obstacle !== null) this.#reportAsset(asset, obstacle);
+      const { total } = sum;
+      if ((asset.supplyCap !== null && asset.minted + total > asset.supplyCap) || !hasIds(asset, total))
+        this.#reportSupply(asset);
+    }
+  }
+
+  /** Reports each entry of an asset that cannot be minted. */
+  #reportAsset({ assetIndex }: AssetRecord, { code, detail }: Pick<Issue, "code" | "detail">): void {
+    this.#columns.assetIndex.forEach((index, entry) => {
+      if (index === assetIndex) this.#report(entry, "/assetId", code, detail);
+    });
+  }
+
+  /** Reports the entries that exceed an asset's cap, or its last id. */
+  #reportSupply(asset: AssetRecord): void {
+    const columns = this.#columns;
+    const { supplyCap, minted, nextTokenId } = asset;
+    const sum = new AmountSum();
+    for (let entry = 0; entry < columns.count; entry++) {
+      if (columns.assetIndex[entry] !== asset.assetIndex || columns.isExcluded(entry)) continue;
+      if (nextTokenId !== null) sum.add(0, columns.quantityAt(entry));
+      else sum.add(columns.amountHigh[entry] as number, columns.amountLow[entry] as number);
+      const { total } = sum;
+      if (!hasIds(asset, total))
+        this.#report(entry, columns.tokenField(entry), "supply_cap_exceeded", "no ids below 2^256 are left");
+      if (supplyCap !== null && minted + total > supplyCap) {
+        const detail = `${supplyCap - minted} units are left for this request`;
+        this.#report(entry, columns.amountField(entry), "supply_cap_exceeded", detail);
+      }
+    }
+  }
+
+  #checkQuota({ mintQuota, mintsUsed }: KeyRecord): void {
+    if (mintQuota === null || mintsUsed + BigInt(this.weight) <= mintQuota) return;
+    this.#issues.ofRequest("", "quota_exceeded", `the key has ${mintQuota - mintsUsed} mints left`);
+  }
+
+  /** Reports a fault of an entry by its place in the request. */
+  readonly #report: EntryReport = (entry, path, code, detail) => {
+    let at = entry;
+    let user = 0;
+    for (const count of this.#columns.userCounts) {
+      if (at < count) break;
+      at -= count;
+      user++;
+    }
+    this.#issues.ofMint(user, at, path, code, detail);
+  };
+
   /** Creates the missing users. */
-  #createUsers(group: Group, application: number, users: readonly Resolved[]): CachedUser[] {
-    return users.map((known, i) => {
+  #createUsers(group: Group, application: number): CachedUser[] {
+    return this.#users.map((known, i) => {
       if (known !== null) return known;
       const ownerAddress = this.#columns.recipients[i] as Address;
       const made = { userId: timeUuid(this.#ledger.now()), ownerAddress, reference: null };
@@ -235,25 +319,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
     });
   }
 
-  /** Whether the assets can be minted within their caps, and the key has mints left. */
-  #allows(applicationIndex: number, key: KeyRecord): boolean {
-    const { settlement, enablements } = this.#ledger;
-    if (key.mintQuota !== null && key.mintsUsed + BigInt(this.weight) > key.mintQuota) return false;
-    for (const [assetIndex, { sum, isNumbered }] of this.#uses) {
-      const asset = this.#ledger.assetAt(assetIndex);
-      const enabled = enablements.latest(enablementId(applicationIndex, assetIndex)) ?? false;
-      if (availability(settlement, asset, enabled) !== null) return false;
-      if (asset.supplyCap !== null && asset.minted + sum.total > asset.supplyCap) return false;
-      if (isNumbered && !hasIds(asset, sum.total)) return false;
-    }
-    return true;
-  }
-
-  #apply(group: Group, applicationIndex: number, key: KeyRecord, resolved: readonly Resolved[]): MintOutcome {
+  #apply(group: Group, application: ApplicationRecord, key: KeyRecord): MintOutcome {
     const ledger = this.#ledger;
     const columns = this.#columns;
-    const users = this.#createUsers(group, applicationIndex, resolved);
-    const application = ledger.latestApplication(this.#principal.applicationId);
+    const { applicationIndex, applicationId } = application;
+    const users = this.#createUsers(group, applicationIndex);
     const time = ledger.now();
     const openPlaces = {
       validium: placeOf(ledger.unsealed.open("validium")),
@@ -273,25 +343,30 @@ export class MintTransition implements Transition<MintOutcome | null> {
       users: users.map(({ userIndex }, i) => ({ userIndex, count: columns.userCounts[i] ?? 0 })),
     };
     const { sequence } = ledger.recordMint(group, header, columns, placed, time);
-    for (const [assetIndex, { sum }] of this.#uses) {
-      const asset = ledger.assetAt(assetIndex);
-      const nextTokenId = asset.nextTokenId === null ? null : asset.nextTokenId + sum.total;
-      ledger.putAsset(group, { ...asset, minted: asset.minted + sum.total, nextTokenId });
+    for (const { asset: read, sum } of this.#uses) {
+      const asset = ledger.assets.change(group, read.assetIndex);
+      asset.minted += sum.total;
+      if (asset.nextTokenId !== null) asset.nextTokenId += sum.total;
     }
     indexMint(group, header, columns, sequence);
-    this.#metadata.put(group, columns);
-    markRequest(ledger, group, applicationIndex, header.firstSequence, this.#uses.keys(), this.#modes);
-    ledger.putApplication(group, { ...application, nextSequence: application.nextSequence + columns.count });
-    ledger.putKey(group, { ...key, mintsUsed: key.mintsUsed + BigInt(columns.count) });
+    this.#metadata?.put(group, columns);
+    const used = this.#uses.map(({ asset }) => asset.assetIndex);
+    markRequest(ledger, group, applicationIndex, header.firstSequence, used, this.#modes);
+    ledger.applications.change(group, applicationIndex).nextSequence += columns.count;
+    ledger.keys.change(group, key.keyIndex).mintsUsed += BigInt(columns.count);
     const { mintId } = header;
     this.#decision?.decide(group, { sequence, mintId });
     const told = { users: users.length, mints: columns.count };
     tell(ledger, group, applicationIndex, time, { type: "mint.accepted", mintId, ...told });
-    const { applicationId } = application;
     group.onDurable(() => ledger.emit("mint", { applicationId, mintId, mints: columns.count }));
     for (const batch of closed) void sealClosed(ledger, group, batch);
     return { sequence, minted: { time, header, columns, placed, users } };
   }
+}
+
+/** Whether an asset no longer is as a request was read by it: another asset has its id, or it takes other blobs. */
+function hasChanged(read: AssetRecord, now: AssetRecord): boolean {
+  return now.removed !== read.removed || now.rawBlobs !== read.rawBlobs;
 }
 
 function placeOf(open: OpenBatch) {

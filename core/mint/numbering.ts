@@ -1,6 +1,7 @@
-import { MintColumns } from "../columns/mint-columns.ts";
 import { blobTextOf } from "../protocol/blob.ts";
+import { MintColumns } from "../store/columns/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
+import { MAX_SHORT_ID } from "../store/tokens/token-id.ts";
 
 /** A request with an id for each token that the engine numbers, one entry a token. */
 export interface Numbered {
@@ -19,19 +20,19 @@ export function hasIds({ nextTokenId }: Pick<AssetRecord, "nextTokenId">, count:
 
 /** Gives each entry without a token id the next ids of its asset, in the order of the request. */
 export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number) => AssetRecord): Numbered {
-  const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
+  const { count, assetIndex, mode, amountHigh, amountLow } = columns;
   const numbered = new MintColumns(columns.minted);
   const origins = new Uint32Array(columns.minted);
   const next = new Map<number, bigint>();
   const texts: Uint8Array[] = [];
   let end = 0;
   let to = 0;
-  const add = (entry: number, blob: Uint8Array): void => {
+  const add = (entry: number, blob: Uint8Array, shortId: number): void => {
     origins[to] = entry;
     numbered.assetIndex[to] = assetIndex[entry] as number;
-    numbered.mode[to] = mode[entry] as number;
-    numbered.amountHigh[to] = amountHigh[entry] as number;
-    numbered.amountLow[to] = amountLow[entry] as number;
+    numbered.setMode(to, mode[entry] as number);
+    numbered.setAmount(to, amountHigh[entry] as number, amountLow[entry] as number);
+    numbered.shortId[to] = shortId;
     const reference = columns.referenceAt(entry);
     if (reference !== null) numbered.setReference(to, reference);
     const metadata = columns.metadataAt(entry);
@@ -43,12 +44,14 @@ export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number)
   for (let entry = 0; entry < count; entry++) {
     const asset = assetAt(assetIndex[entry] as number);
     if (asset.nextTokenId === null) {
-      add(entry, blobs.subarray(columns.blobStart(entry), blobEnd[entry]));
+      add(entry, columns.blobBytes(entry), columns.shortId[entry] as number);
       continue;
     }
     let id = next.get(asset.assetIndex) ?? asset.nextTokenId;
-    for (let i = columns.quantityAt(entry); i > 0; i--)
-      add(entry, Buffer.from(blobTextOf(asset.blobScheme, String(id++))));
+    for (let i = columns.quantityAt(entry); i > 0; i--, id++) {
+      const isShort = asset.blobScheme === "mintmark" && id <= MAX_SHORT_ID;
+      add(entry, Buffer.from(blobTextOf(asset.blobScheme, String(id)), "latin1"), isShort ? Number(id) : -1);
+    }
     next.set(asset.assetIndex, id);
   }
   numbered.blobs = Buffer.concat(texts);

@@ -1,10 +1,10 @@
 import { closeOpenBatches, openBatchFor } from "../batches/seal.ts";
-import type { MintColumns } from "../columns/mint-columns.ts";
-import type { NewVault } from "../columns/vault-columns.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
 import { MODES } from "../model.ts";
+import type { MintColumns } from "../store/columns/mint-columns.ts";
+import type { NewVault } from "../store/columns/vault-columns.ts";
 import { PlacedColumns } from "../store/mint-entry.ts";
 import type { RequestedTokens } from "./requested-tokens.ts";
 
@@ -15,9 +15,9 @@ export class Placing {
   readonly closed: OpenBatch[] = [];
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
-  readonly #tokens: RequestedTokens;
+  readonly #tokens: RequestedTokens | null;
 
-  constructor(ledger: Ledger, columns: MintColumns, tokens: RequestedTokens) {
+  constructor(ledger: Ledger, columns: MintColumns, tokens: RequestedTokens | null) {
     this.#ledger = ledger;
     this.#columns = columns;
     this.#tokens = tokens;
@@ -52,12 +52,14 @@ export class Placing {
       open.grow(slot, vault.amountHigh, vault.amountLow, time);
       return;
     }
-    if (!open.fits(vault)) {
+    const hash = this.#tokens?.hashes[entry] ?? 0;
+    let added = open.add(user, vault, standard, time, hash);
+    if (added < 0) {
       this.closed.push(...closeOpenBatches(ledger, mode));
       open = openBatchFor(ledger, mode, inBlobs);
+      added = open.add(user, vault, standard, time, hash);
     }
-    const added = open.add(user, vault, standard, time, this.#tokens.hashes[entry] as number);
     this.placed.added(entry, open, added);
-    if (standard === "erc721") this.#tokens.place(entry, open, added);
+    if (standard === "erc721") this.#tokens?.place(entry, open, added);
   }
 }

@@ -1,35 +1,20 @@
-import type { MintColumns } from "../columns/mint-columns.ts";
-import type { Issue } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { metadataAt, metadataObstacle, putMetadata } from "../metadata/metadata.ts";
+import type { MintColumns } from "../store/columns/mint-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { keyString, metadataKey } from "../store/store-keys.ts";
+import { metadataAt, metadataObstacle, putMetadata } from "../tenants/metadata.ts";
+import type { EntryReport } from "./issues.ts";
 import { tokenIdAt } from "./requested-tokens.ts";
-
-/** Why a mint cannot set metadata; null when it can, unless its token's own is frozen. */
-export function mintedMetadataObstacle(
-  ledger: Ledger,
-  asset: AssetRecord,
-  applicationIndex: number,
-  quantity: number | bigint,
-): Pick<Issue, "code" | "detail"> | null {
-  const detail = "is for one token; give each token an entry of its own";
-  return quantity > 1 ? { code: "validation_failed", detail } : metadataObstacle(ledger, asset, applicationIndex);
-}
-
-/** Whether a token's stored metadata refuses another; the same again is no change. */
-export function refusesMetadata(record: Buffer | undefined, metadata: string): boolean {
-  const known = metadataAt(record);
-  return known?.frozen === true && known.metadata !== metadata;
-}
 
 /** The metadata that a request gives to its tokens. */
 export class RequestedMetadata {
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
   /** The entries whose token's record must be read. The engine gives ids only to tokens that are not frozen. */
-  #asked: { readonly entry: number; readonly key: Buffer }[] = [];
+  readonly #asked: { readonly entry: number; readonly key: Buffer }[] = [];
+  /** Where the records begin among those of the request. */
+  #from = 0;
   /** By key: stored metadata that the request repeats, and that stays as it is. */
   readonly #same = new Map<string, string>();
 
@@ -38,31 +23,43 @@ export class RequestedMetadata {
     this.#columns = columns;
   }
 
-  keys(): Buffer[] {
-    this.#asked = this.#columns.entriesWithMetadata().flatMap((entry) => {
-      const key = this.#keyAt(this.#columns, entry);
-      return key === null ? [] : [{ entry, key }];
-    });
-    return this.#asked.map(({ key }) => key);
+  addKeys(keys: Buffer[]): void {
+    this.#from = keys.length;
+    for (const entry of this.#columns.entriesWithMetadata()) {
+      if (this.#columns.isExcluded(entry)) continue;
+      const asset = this.#assetAt(this.#columns, entry);
+      if (asset.standard === "erc20" || asset.nextTokenId !== null) continue;
+      const key = metadataKey(asset.assetId, tokenIdAt(this.#columns, asset, entry));
+      this.#asked.push({ entry, key });
+      keys.push(key);
+    }
   }
 
-  /** @param stored - in the order of `keys` */
-  check(group: Group, stored: readonly (Buffer | undefined)[], applicationIndex: number): boolean {
-    const entries = this.#columns.entriesWithMetadata();
-    for (const entry of entries) {
-      const quantity = this.#columns.quantityAt(entry);
-      if (
-        mintedMetadataObstacle(this.#ledger, this.#assetAt(this.#columns, entry), applicationIndex, quantity) !== null
-      )
-        return false;
+  /**
+   * Reports metadata that its asset or its token refuses.
+   *
+   * @param stored - the request's records
+   */
+  check(group: Group, stored: readonly (Buffer | undefined)[], applicationIndex: number, report: EntryReport): void {
+    const refused = new Set<number>();
+    for (const entry of this.#columns.entriesWithMetadata()) {
+      if (this.#columns.isExcluded(entry)) continue;
+      const detail = "is for one token; give each token an entry of its own";
+      const obstacle =
+        this.#columns.quantityAt(entry) > 1
+          ? ({ code: "validation_failed", detail } as const)
+          : metadataObstacle(this.#ledger, this.#assetAt(this.#columns, entry), applicationIndex);
+      if (obstacle === null) continue;
+      refused.add(entry);
+      report(entry, "/metadata", obstacle.code, obstacle.detail);
     }
     for (const [i, { entry, key }] of this.#asked.entries()) {
-      const record = group.resolve(key, stored[i]);
+      const known = metadataAt(group.resolve(key, stored[this.#from + i]));
       const metadata = this.#columns.metadataAt(entry) ?? "";
-      if (refusesMetadata(record, metadata)) return false;
-      if (metadataAt(record)?.metadata === metadata) this.#same.set(keyString(key), metadata);
+      if (known?.metadata === metadata) this.#same.set(keyString(key), metadata);
+      else if (known?.frozen && !refused.has(entry))
+        report(entry, "/metadata", "metadata_frozen", "this token's metadata is frozen");
     }
-    return true;
   }
 
   /**
@@ -74,7 +71,7 @@ export class RequestedMetadata {
     const changed = new Map<AssetRecord, { tokenId: bigint; metadata: string }[]>();
     for (const entry of columns.entriesWithMetadata()) {
       const asset = this.#assetAt(columns, entry);
-      const tokenId = tokenIdAt(columns, asset, entry) ?? 0n;
+      const tokenId = tokenIdAt(columns, asset, entry);
       const metadata = columns.metadataAt(entry) ?? "";
       const name = keyString(metadataKey(asset.assetId, tokenId));
       if (this.#same.get(name) === metadata) continue;
@@ -84,14 +81,6 @@ export class RequestedMetadata {
       tokens.push({ tokenId, metadata });
     }
     for (const [asset, tokens] of changed) putMetadata(this.#ledger, group, asset, tokens);
-  }
-
-  /** null where the engine gives the id, or the blob names none. */
-  #keyAt(columns: MintColumns, entry: number): Buffer | null {
-    const asset = this.#assetAt(columns, entry);
-    if (asset.standard === "erc20" || asset.nextTokenId !== null) return null;
-    const tokenId = tokenIdAt(columns, asset, entry);
-    return tokenId === null ? null : metadataKey(asset.assetId, tokenId);
   }
 
   #assetAt({ assetIndex }: MintColumns, entry: number): AssetRecord {

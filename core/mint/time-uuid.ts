@@ -17,8 +17,7 @@ export function timeUuid(now: number): Uuid {
     used = 0;
   }
   bytes.writeUIntBE(now, 0, 6);
-  pool.copy(bytes, 6, used, used + 10);
-  used += 10;
+  for (let i = 6; i < 16; i++) bytes[i] = pool[used++] as number;
   bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
   return uuidText(bytes);

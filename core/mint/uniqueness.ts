@@ -1,10 +1,10 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { Hex } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import type { StoredVault } from "../store/columns/vault-columns.ts";
 import { chunkKey, keyString } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
 
@@ -44,9 +44,9 @@ export class TokenLookup {
     return [...this.#asked.values()];
   }
 
-  /** @param stored - in the order of `keys` */
-  receive(stored: readonly (Buffer | undefined)[]): void {
-    let at = 0;
+  /** @param stored - in the order of `keys`, from a position on */
+  receive(stored: readonly (Buffer | undefined)[], from: number): void {
+    let at = from;
     for (const name of this.#asked.keys()) {
       const record = stored[at++];
       if (record === undefined)

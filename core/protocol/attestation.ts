@@ -8,12 +8,14 @@ const COMMITTEE_PREFIX = 0x05;
 /** Half of the order of secp256k1. A signature's s is at most this, so each signature has one form. */
 const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 const Y_PARITY_BIT = 1n << 255n;
+/** Most members of a committee. The constructor of the contract takes no more beside its code. */
+export const MAX_MEMBERS = 64;
 
 /** A data availability committee, as L1 stores it. */
 export interface CommitteeMembers {
   /** Signatures a batch needs, 1 to the number of members. */
   readonly threshold: number;
-  /** 1 to 255, strictly ascending. */
+  /** 1 to {@link MAX_MEMBERS}, strictly ascending. */
   readonly members: readonly Address[];
 }
 
@@ -88,8 +90,15 @@ export function compactSignature(signature: Hex): { readonly r: Hash; readonly v
   return { r: bytesToHex(bytes.subarray(0, 32)), vs: `0x${vs.toString(16).padStart(64, "0")}` };
 }
 
+/** The same as 64 bytes `r ‖ vs`, as transfers carry it. Takes them, too. */
+export function compactBytes(signature: Hex): Hex {
+  if (/^0x[0-9a-fA-F]{128}$/.test(signature)) return signature.toLowerCase() as Hex;
+  const { r, vs } = compactSignature(signature);
+  return `${r}${vs.slice(2)}`;
+}
+
 function requireCommittee(threshold: number, members: readonly Address[]): void {
-  requireInteger("number of members", members.length, 1, 255);
+  requireInteger("number of members", members.length, 1, MAX_MEMBERS);
   requireInteger("threshold", threshold, 1, members.length);
   let previous = "";
   for (const member of members) {

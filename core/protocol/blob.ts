@@ -1,8 +1,10 @@
 import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hex, Standard } from "../model.ts";
+import type { VaultContent } from "../ports.ts";
 import { MAX_UINT256 } from "./bounds.ts";
 import { keccak256 } from "./hash.ts";
 import { bytesToHex, hexToBytes } from "./hex.ts";
+import { isVisible } from "./text.ts";
 
 /**
  * Distinct ids of one foreign ERC-1155 token after which a batch is sealed, since all are tried before its commit. A
@@ -20,7 +22,6 @@ const RAW_BYTES = 32;
 /** 2^256 - 1 has 78 digits. */
 const MAX_TOKEN_ID_DIGITS = 78;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const CONTROL = /\p{Cc}/u;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const COLON = 0x3a;
@@ -68,6 +69,29 @@ export function tokenIdOfBytes(standard: Standard, scheme: BlobScheme, blob: Uin
 }
 
 /**
+ * Why L1 never pays a vault of a registered asset; null when it pays it. It is the rule of `Payouts.sol`, and nobody can
+ * sign for the zero address.
+ *
+ * @example
+ * unpayable({ owner, amount: 1n, blob: "0x" }, "erc721", "mintmark") // "the minting blob of an ERC-721 …"
+ */
+export function unpayable(
+  { owner, amount, blob }: Pick<VaultContent, "owner" | "amount" | "blob">,
+  standard: Standard,
+  scheme: BlobScheme,
+): string | null {
+  if (BigInt(owner) === 0n) return "the vault belongs to the zero address";
+  if (standard === "erc721" && amount !== 1n) return "the amount of an ERC-721 vault is not 1";
+  try {
+    tokenIdOf(standard, scheme, blob);
+    return null;
+  } catch (error) {
+    if (error instanceof MintmarkError && error.code === "blob_invalid") return error.message;
+    throw error;
+  }
+}
+
+/**
  * The blob of a token id in a scheme, one character for each byte: the inverse of {@link tokenIdOf}.
  *
  * @param digits - the id in canonical decimals
@@ -84,10 +108,10 @@ export function blobTextOf(scheme: BlobScheme, digits: string): string {
   return scheme === "imx" ? `{${digits}}:{}` : digits;
 }
 
-/** Whether bytes are UTF-8 text without control characters. */
+/** Whether bytes are UTF-8 text without hidden characters. */
 export function isText(bytes: Uint8Array): boolean {
   try {
-    return !CONTROL.test(UTF8.decode(bytes));
+    return isVisible(UTF8.decode(bytes));
   } catch {
     return false;
   }

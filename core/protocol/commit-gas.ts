@@ -26,26 +26,20 @@ const GAS = {
   owner: 90,
   voidRun: 420,
   voidSlot: 90,
-  /** A run in the contract's general loop, and in one of its tight loops. */
-  run: 1_760,
-  tightRun: 2_750,
+  run: 1_900,
   /** The first number of a consecutive run, and each of its digits. */
   first: 300,
   firstDigit: 100,
-  /** A vault with its share of the tree: in the general loop, in a tight loop, in one that unpacks digits. */
-  vault: 890,
-  tightVault: 640,
-  unpacking: 260,
+  /** A vault with its share of the tree: any, one of consecutive ids of one owner, and what its digits add. */
+  vault: 720,
+  rangeVault: 400,
+  unpacking: 230,
 } as const;
 /** Memory costs the square of its words divided by 512. The measured bounds contain the linear part. */
 const MEMORY_SQUARE = 512;
 const WORD_BYTES = 32;
 /** Arrays with a word for each asset. */
 const ASSET_ARRAYS = 4;
-
-/** Digits that a tight loop unpacks from one word, and bytes of a raw blob that it reads at once. */
-const TIGHT_DIGITS = 8;
-const TIGHT_BYTES = 32;
 
 /**
  * Isolated void slots cut runs. In the worst case every second slot is void, and each pair of slots has a run with a
@@ -114,13 +108,8 @@ function runGas(columns: BatchColumns, { start, end, ownerForm, blobKind, amount
   if (columns.asset[start] === VOID_RUN) return GAS.voidRun + length * GAS.voidSlot;
   const digits = columns.digits[start] as number;
   const isRange = blobKind === BlobKind.consecutive;
-  const isTight =
-    amountForm === 0 &&
-    ((blobKind === BlobKind.packed && digits <= TIGHT_DIGITS) ||
-      (blobKind === BlobKind.rawOfOneLength && (columns.blobBytes[start] as number) <= TIGHT_BYTES) ||
-      (isRange && ownerForm === OwnerForm.run));
   const first = isRange ? GAS.first + digits * GAS.firstDigit : 0;
-  if (isTight) return GAS.tightRun + first + length * GAS.tightVault;
+  if (isRange && amountForm === 0 && ownerForm === OwnerForm.run) return GAS.run + first + length * GAS.rangeVault;
   const unpacking = blobKind === BlobKind.packed || isRange ? GAS.unpacking : 0;
   let blobBytes = 0;
   for (let slot = start; slot < end; slot++) blobBytes += columns.blobBytes[slot] as number;

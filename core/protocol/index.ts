@@ -5,6 +5,7 @@ export {
   type CommitteeMembers,
   committeeHash,
   encodeAttestation,
+  MAX_MEMBERS,
   type MemberSignature,
 } from "./attestation.ts";
 export { BATCH_DATA_REASONS, BatchDataError, type BatchDataReason, type VaultEntry } from "./batch-data.ts";
@@ -48,15 +49,17 @@ export {
   isRedemption,
   MAX_GROUP_TRANSFERS,
   MAX_TRANSFER_HOPS,
+  SESSION_END_TYPES,
   SESSION_TYPES,
   type SessionMessage,
+  sessionEndTypedData,
   sessionTypedData,
   TRANSFERS_TYPES,
   type Transfer,
   type TransfersMessage,
   transfersDigest,
   transfersTypedData,
-} from "./transfers.ts";
+} from "./transfer.ts";
 export {
   type ClaimMessage,
   claimDigest,

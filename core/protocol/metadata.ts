@@ -1,3 +1,5 @@
+import { isVisible, NOT_HIDDEN } from "./text.ts";
+
 /**
  * The form of metadata that wallets and marketplaces read: JSON of a token (ERC-721, ERC-1155) or of a whole contract
  * (ERC-7572). Fields that those standards do not name pass unchanged.
@@ -32,11 +34,13 @@ export function readMetadata(value: unknown): string | MetadataFault {
 /** A value that JSON cannot hold, or that is too deep. */
 function faultIn(value: unknown, pointer: string, budget: { left: number }, depth: number): MetadataFault | null {
   if (budget.left-- === 0) return { pointer, detail: `is one of more than ${MAX_VALUES} values` };
+  if (typeof value === "string" && !isVisible(value, true)) return { pointer, detail: `must be text ${NOT_HIDDEN}` };
   if (value === null || typeof value === "string" || typeof value === "boolean") return null;
   if (typeof value === "number" && Number.isFinite(value)) return null;
   if (!isObject(value) && !Array.isArray(value)) return { pointer, detail: "must be a JSON value" };
   if (depth > MAX_DEPTH) return { pointer, detail: `is deeper than ${MAX_DEPTH} levels` };
   for (const [name, inner] of Object.entries(value)) {
+    if (!isVisible(name)) return { pointer, detail: `must have names ${NOT_HIDDEN}` };
     const at = `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
     const fault = faultIn(inner, at, budget, depth + 1);
     if (fault !== null) return fault;
@@ -65,6 +69,7 @@ const FIELDS: Readonly<Record<string, FieldCheck>> = {
   description: text(4_000),
   image,
   image_url: image,
+  image_data: image,
   banner_image: image,
   featured_image: image,
   animation_url: media,

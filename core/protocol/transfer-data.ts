@@ -1,4 +1,4 @@
-import type { Hex, Mode, VaultId } from "../model.ts";
+import type { Address, Hex, Mode, VaultId } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
 import {
@@ -10,8 +10,7 @@ import {
   transferItem,
   transferLeaf,
   transferList,
-  writeDeadline,
-} from "./transfers.ts";
+} from "./transfer.ts";
 import { packVaultId, unpackVaultId } from "./vault.ts";
 
 /**
@@ -20,9 +19,11 @@ import { packVaultId, unpackVaultId } from "./vault.ts";
  * ```
  * version:u8  group+
  *
- * group:  form:u8 deadline:u40 length:u16 [signature:65]  record*length
- * form:   bit 0: records have amounts   bit 1: approved on L1, no signature
- * record: vaultId:u64 to:20 [amount:u64]
+ * group:  form:u8 deadline:u32 [base:u64] [length:u16] [to:20] [signature:64]  record*length
+ * record: id:u24 or u64  [to:20] [amount:u64]
+ * form:   1: records have amounts          2: approved on L1, no signature   4: a length; otherwise one record
+ *         8: a base, also of later groups  16: ids are whole vault ids of 8 bytes; otherwise added to the base
+ *         32: one receiver for all records
  * ```
  *
  * The version is its own: batch data begins with 1 and blob data with 2, so the first byte tells them apart.
@@ -33,20 +34,25 @@ export const MAX_TRANSFER_SLOTS = 1 << 13;
 
 const WITH_AMOUNTS = 1;
 const APPROVED = 2;
-/** form 1, deadline 5, length 2. */
-const GROUP_HEADER_BYTES = 8;
-const SIGNATURE_BYTES = 65;
-const RECORD_BYTES = 28;
-const AMOUNT_BYTES = 8;
+const MANY = 4;
+const NEW_BASE = 8;
+const WHOLE_IDS = 16;
+const ONE_RECEIVER = 32;
+const ALL_FORMS = 63;
+/** form 1, deadline 4. */
+const GROUP_HEADER_BYTES = 5;
+const SIGNATURE_BYTES = 64;
+/** Ids reach so far from their base. */
+const REACH = 1n << 24n;
 const UNUSED_ID_BITS = 0x7ff0_0000_0000_0000n;
 
 /** Transfers under one signature, as they stand in the data. */
 export interface TransferGroup {
   /** 1 to {@link MAX_GROUP_TRANSFERS}. */
   readonly transfers: readonly Transfer[];
-  /** Seconds, below 2^40. */
+  /** Seconds, below 2^32. */
   readonly deadline: bigint;
-  /** 65 bytes `r ‖ s ‖ v`; `0x` when the owners have approved the group on L1. */
+  /** 64 bytes `r ‖ vs` (EIP-2098); `0x` when the owners have approved the group on L1. */
   readonly signature: Hex;
 }
 
@@ -67,7 +73,7 @@ export const TRANSFER_DATA_REASONS = {
   form_unknown: "A group's form has unknown bits.",
   group_length: "A group has no record, or more than 1,024.",
   too_many_slots: "The batch has more than 8,192 slots.",
-  vault_id: "A vault id has unused bits set.",
+  vault_id: "A vault id has unused bits set, or more than 64 bits.",
   spent_twice: "Two records spend one vault.",
 } as const;
 /** A key of {@link TRANSFER_DATA_REASONS}. */
@@ -93,16 +99,18 @@ export function isTransferData(mode: Mode, data: Uint8Array): boolean {
 }
 
 /**
- * The transfer data of these groups. A group without amounts takes the shorter form.
+ * The transfer data of these groups, each in its shortest form. It is shorter for groups in the order of their vaults.
  *
  * @throws MintmarkError `validation_failed` for values out of bounds
  * @throws TransferDataError for a batch that L1 refuses: no group, too many slots, a vault twice
  */
 export function encodeTransferData(groups: readonly TransferGroup[]): Uint8Array {
-  const data = new Uint8Array(groups.reduce((bytes, group) => bytes + groupBytes(group), 1));
-  data[0] = TRANSFER_DATA_VERSION;
-  let offset = 1;
-  for (const group of groups) offset = writeGroup(group, data, offset);
+  const most = groups.reduce((bytes, { transfers }) => bytes + MAX_GROUP_BYTES + 36 * transfers.length, 1);
+  const buffer = new Uint8Array(most);
+  buffer[0] = TRANSFER_DATA_VERSION;
+  let end = { offset: 1, base: 0n };
+  for (const group of groups) end = writeGroup(group, buffer, end);
+  const data = buffer.slice(0, end.offset);
   // One set of rules: the decoder's.
   decodeTransferData(data);
   return data;
@@ -124,12 +132,13 @@ export function decodeTransferData(data: Uint8Array): TransferGroup[] {
   const groups: TransferGroup[] = [];
   const seen = new Set<VaultId>();
   let slots = 0;
-  for (let offset = 1; offset < data.length; ) {
-    const group = readGroup(view, offset, seen);
-    slots += group.transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
+  for (let end = { offset: 1, base: 0n }; end.offset < data.length; ) {
+    const { offset } = end;
+    const read = readGroup(view, end, seen);
+    slots += read.group.transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
     if (slots > MAX_TRANSFER_SLOTS) throw new TransferDataError("too_many_slots", offset);
-    groups.push(group);
-    offset += lengthOf(data[offset] as number, group.transfers.length);
+    groups.push(read.group);
+    end = read.end;
   }
   return groups;
 }
@@ -183,68 +192,102 @@ export function groupAuth({ transfers, deadline, signature }: TransferGroup): Ui
   return transferAuth(deadline, transferList(transfers), hexToBytes(signature));
 }
 
-function groupBytes({ transfers, signature }: TransferGroup): number {
-  return lengthOf(formOf(transfers, signature), transfers.length);
+/** Most bytes of a group before its records. */
+const MAX_GROUP_BYTES = GROUP_HEADER_BYTES + 8 + 2 + 20 + SIGNATURE_BYTES;
+
+/** Where the data goes on, and the base of the ids there. */
+interface Position {
+  readonly offset: number;
+  readonly base: bigint;
 }
 
-function formOf(transfers: readonly Transfer[], signature: Hex): number {
-  return (transfers.some(({ amount }) => amount !== 0n) ? WITH_AMOUNTS : 0) | (signature === "0x" ? APPROVED : 0);
+/** The shortest form of a group behind this base, and the base that it begins with. */
+function formOf({ transfers, signature }: TransferGroup, before: bigint): { form: number; base: bigint } {
+  const ids = transfers.map(({ vaultId }) => vaultId);
+  const least = ids.reduce((a, b) => (a < b ? a : b));
+  const most = ids.reduce((a, b) => (a > b ? a : b));
+  const reaches = (base: bigint) => base <= least && most - base < REACH;
+  const ofBatch = (least >> 20n) << 20n;
+  const base = [before, ofBatch, least].find(reaches) ?? before;
+  const isOne =
+    transfers.length > 1 && transfers.every(({ to }) => to.toLowerCase() === transfers[0]?.to.toLowerCase());
+  const form =
+    (transfers.some(({ amount }) => amount !== 0n) ? WITH_AMOUNTS : 0) |
+    (signature === "0x" ? APPROVED : 0) |
+    (transfers.length > 1 ? MANY : 0) |
+    (reaches(base) ? (base === before ? 0 : NEW_BASE) : WHOLE_IDS) |
+    (isOne ? ONE_RECEIVER : 0);
+  return { form, base };
 }
 
-function lengthOf(form: number, count: number): number {
-  return GROUP_HEADER_BYTES + signatureBytes(form) + count * recordBytes(form);
-}
+const has = (form: number, bit: number): boolean => (form & bit) !== 0;
 
-function signatureBytes(form: number): number {
-  return (form & APPROVED) === 0 ? SIGNATURE_BYTES : 0;
-}
-
-function recordBytes(form: number): number {
-  return RECORD_BYTES + ((form & WITH_AMOUNTS) === 0 ? 0 : AMOUNT_BYTES);
-}
-
-function writeGroup({ transfers, deadline, signature }: TransferGroup, data: Uint8Array, start: number): number {
+function writeGroup(group: TransferGroup, data: Uint8Array, { offset: start, base: before }: Position): Position {
+  const { transfers, deadline, signature } = group;
   requireInteger("transfers", transfers.length, 1, MAX_GROUP_TRANSFERS);
   requireBigint("deadline", deadline, 0n, MAX_TRANSFER_DEADLINE);
   const view = new DataView(data.buffer);
-  const form = formOf(transfers, signature);
+  const { form, base } = formOf(group, before);
   data[start] = form;
-  writeDeadline(deadline, data, start + 1);
-  view.setUint16(start + 6, transfers.length);
-  let offset = writeHex(signature, signatureBytes(form), data, start + GROUP_HEADER_BYTES);
+  view.setUint32(start + 1, Number(deadline));
+  let offset = start + GROUP_HEADER_BYTES;
+  const writeU64 = (value: bigint) => {
+    view.setBigUint64(offset, value);
+    offset += 8;
+  };
+  if (has(form, NEW_BASE)) writeU64(base);
+  if (has(form, MANY)) {
+    view.setUint16(offset, transfers.length);
+    offset += 2;
+  }
+  if (has(form, ONE_RECEIVER)) offset = writeHex((transfers[0] as Transfer).to, 20, data, offset);
+  offset = writeHex(signature, has(form, APPROVED) ? 0 : SIGNATURE_BYTES, data, offset);
   for (const { vaultId, amount, to } of transfers) {
     unpackVaultId(vaultId);
     requireBigint("amount", amount, 0n, MAX_UINT64);
-    view.setBigUint64(offset, vaultId);
-    offset = writeHex(to, 20, data, offset + 8);
-    if ((form & WITH_AMOUNTS) === 0) continue;
-    view.setBigUint64(offset, amount);
-    offset += AMOUNT_BYTES;
+    if (has(form, WHOLE_IDS)) writeU64(vaultId);
+    else {
+      const id = Number(vaultId - base);
+      data.set([id >> 16, (id >> 8) & 0xff, id & 0xff], offset);
+      offset += 3;
+    }
+    if (!has(form, ONE_RECEIVER)) offset = writeHex(to, 20, data, offset);
+    if (has(form, WITH_AMOUNTS)) writeU64(amount);
   }
-  return offset;
+  return { offset, base };
 }
 
-function readGroup(view: DataView, start: number, seen: Set<VaultId>): TransferGroup {
-  const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+function readGroup(
+  view: DataView,
+  { offset: start, base: before }: Position,
+  seen: Set<VaultId>,
+): { readonly group: TransferGroup; readonly end: Position } {
   const form = view.getUint8(start);
-  if (form > (WITH_AMOUNTS | APPROVED)) throw new TransferDataError("form_unknown", start);
-  if (start + GROUP_HEADER_BYTES > bytes.length) throw new TransferDataError("truncated", start);
-  const deadline = (BigInt(view.getUint8(start + 1)) << 32n) | BigInt(view.getUint32(start + 2));
-  const length = view.getUint16(start + 6);
-  if (length === 0 || length > MAX_GROUP_TRANSFERS) throw new TransferDataError("group_length", start + 6);
-  if (start + lengthOf(form, length) > bytes.length) throw new TransferDataError("truncated", start);
-  let offset = start + GROUP_HEADER_BYTES;
-  const signature = bytesToHex(bytes.subarray(offset, offset + signatureBytes(form)));
-  offset += signatureBytes(form);
+  if (form > ALL_FORMS) throw new TransferDataError("form_unknown", start);
+  let offset = start + 1;
+  const take = (bytes: number): Uint8Array => {
+    if (offset + bytes > view.byteLength) throw new TransferDataError("truncated", start);
+    offset += bytes;
+    return new Uint8Array(view.buffer, view.byteOffset + offset - bytes, bytes);
+  };
+  const takeNumber = (bytes: number): bigint => BigInt(bytesToHex(take(bytes)));
+  const takeAddress = () => bytesToHex(take(20)) as Address;
+  const deadline = takeNumber(4);
+  const base = has(form, NEW_BASE) ? takeNumber(8) : before;
+  const length = has(form, MANY) ? Number(takeNumber(2)) : 1;
+  if (length === 0 || length > MAX_GROUP_TRANSFERS) throw new TransferDataError("group_length", start);
+  const receiver = has(form, ONE_RECEIVER) ? takeAddress() : null;
+  const signature = has(form, APPROVED) ? "0x" : bytesToHex(take(SIGNATURE_BYTES));
   const transfers: Transfer[] = [];
-  for (let i = 0; i < length; i++, offset += recordBytes(form)) {
-    const vaultId = view.getBigUint64(offset);
-    if ((vaultId & UNUSED_ID_BITS) !== 0n) throw new TransferDataError("vault_id", offset);
-    if (seen.has(vaultId)) throw new TransferDataError("spent_twice", offset);
+  for (let i = 0; i < length; i++) {
+    const at = offset;
+    const vaultId = has(form, WHOLE_IDS) ? takeNumber(8) : base + takeNumber(3);
+    const to = receiver ?? takeAddress();
+    const amount = has(form, WITH_AMOUNTS) ? takeNumber(8) : 0n;
+    if (vaultId > MAX_UINT64 || (vaultId & UNUSED_ID_BITS) !== 0n) throw new TransferDataError("vault_id", at);
+    if (seen.has(vaultId)) throw new TransferDataError("spent_twice", at);
     seen.add(vaultId);
-    const to = bytesToHex(bytes.subarray(offset + 8, offset + RECORD_BYTES));
-    const amount = (form & WITH_AMOUNTS) === 0 ? 0n : view.getBigUint64(offset + RECORD_BYTES);
     transfers.push({ vaultId, amount, to });
   }
-  return { transfers, deadline, signature };
+  return { group: { transfers, deadline, signature }, end: { offset, base } };
 }

@@ -5,7 +5,6 @@ import { foldPath } from "./hash.ts";
 import { bytesToHex, hexToBytes, packHashes } from "./hex.ts";
 import { treeHeight } from "./merkle.ts";
 import { holds } from "./refusal.ts";
-import { MAX_TRANSFER_SLOTS, type TransferGroup, type TransferOutput } from "./transfer-data.ts";
 import {
   MAX_TRANSFER_HOPS,
   TransferPart,
@@ -14,7 +13,8 @@ import {
   transferItem,
   transferLeaf,
   transferList,
-} from "./transfers.ts";
+} from "./transfer.ts";
+import { MAX_TRANSFER_SLOTS, type TransferGroup, type TransferOutput } from "./transfer-data.ts";
 import { unpackVaultId } from "./vault.ts";
 
 /** A vault's way from its mint: what {@link tipIdOf} and {@link tipOwnerOf} read of it. */

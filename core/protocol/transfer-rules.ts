@@ -1,6 +1,6 @@
 import { recoverAddress, zeroAddress } from "viem";
 import type { Address, Hash, Hex, Standard, VaultId } from "../model.ts";
-import { MAX_TRANSFER_HOPS, type Transfer, TransferPart } from "./transfers.ts";
+import { MAX_TRANSFER_HOPS, type Transfer, TransferPart } from "./transfer.ts";
 
 /** A vault as transfers see it, minted or made by a transfer. */
 export interface TransferableVault {
@@ -14,8 +14,6 @@ export interface TransferableVault {
   readonly assetType: Hash;
   /** Whether the asset is registered as transferable on the state's chain, since before the mint's batch. */
   readonly transferable: boolean;
-  /** Of the batch that made the vault: its place among the commits of both modes. */
-  readonly sequence: bigint;
   /** Records between the mint and this vault; 0 for a minted vault. */
   readonly hops: number;
 }
@@ -39,6 +37,8 @@ export interface TransferPowers {
   readonly session: TransferSession | null;
   /** When the vault's owner approved the group's digest; 0 for never. */
   readonly approvedAt: bigint;
+  /** When the vault's owner or the signer cancelled the digest first; 0 for never. */
+  readonly cancelledAt: bigint;
 }
 
 /** A record of a transfer batch that L1 has committed. */
@@ -47,44 +47,50 @@ export interface CommittedRecord {
   readonly deadline: bigint;
   /** Of its batch. */
   readonly committedAt: bigint;
-  readonly sequence: bigint;
 }
 
 /** Why a record moves nothing. Stores keep a fault by its place here, so new ones go to the end. */
 export const TRANSFER_FAULTS = {
   other_vault: "The record spends another vault.",
-  too_early: "The record is not behind the batch that made its vault.",
   expired: "The batch came after the deadline.",
   not_transferable: "The asset is not transferable.",
   too_deep: "Eight transfers lie between the mint and the vault.",
   exhausted: "Nothing is left in the vault.",
   amount: "The amount is not below the rest of the vault, or the token has no parts.",
+  cancelled: "Its signer has cancelled the list on L1 before.",
   not_authorized: "Neither the owner, nor a session in force, nor an approval covers the record.",
 } as const;
 /** A key of {@link TRANSFER_FAULTS}. */
 export type TransferFault = keyof typeof TRANSFER_FAULTS;
 
+/** The first of two times, of which 0 is never. */
+export function firstTime(a: bigint, b: bigint): bigint {
+  return a === 0n || (b !== 0n && b < a) ? b : a;
+}
+
 /**
- * The fault of a committed record over a vault, or null when the record moves it. Exactly the contract's rule. The answer
+ * The fault of a committed record over a vault, or null when the record moves it. Exactly the contract's rule: it checks
+ * the deadline at the commit, and also takes no record there of a vault whose batch it does not have. The answer
  * never changes from a fault to null, and from null to a fault only when the vault is voided as a duplicate.
  *
  * @example
- * const fault = transferFault(vault, record, { signer, session: null, approvedAt: 0n });
+ * const fault = transferFault(vault, record, { signer, session: null, approvedAt: 0n, cancelledAt: 0n });
  */
 export function transferFault(
   vault: TransferableVault,
   record: CommittedRecord,
   powers: TransferPowers,
 ): TransferFault | null {
-  const { transfer, deadline, committedAt, sequence } = record;
+  const { transfer, deadline, committedAt } = record;
   const rest = vault.amount - vault.withdrawn;
   if (transfer.vaultId !== vault.vaultId) return "other_vault";
-  if (sequence <= vault.sequence) return "too_early";
   if (committedAt > deadline) return "expired";
   if (!vault.transferable) return "not_transferable";
   if (vault.hops >= MAX_TRANSFER_HOPS) return "too_deep";
   if (rest <= 0n) return "exhausted";
   if (transfer.amount !== 0n && (vault.standard === "erc721" || transfer.amount >= rest)) return "amount";
+  // Strictly earlier, as all times here. Otherwise the answer could change within the second of the commit.
+  if (powers.cancelledAt !== 0n && powers.cancelledAt < committedAt) return "cancelled";
   return isAuthorized(vault, transfer, committedAt, powers) ? null : "not_authorized";
 }
 
@@ -96,13 +102,13 @@ export function validRecord(vault: TransferableVault, record: CommittedRecord, p
 /** The vault that a part of a valid record makes. A redemption's payee is the zero address, and so nobody. */
 export function transferredVault(
   vault: TransferableVault,
-  { transfer, sequence }: Pick<CommittedRecord, "transfer" | "sequence">,
+  { transfer }: Pick<CommittedRecord, "transfer">,
   { outId, part }: { readonly outId: VaultId; readonly part: TransferPart },
 ): TransferableVault {
   const rest = vault.amount - vault.withdrawn;
   const paid = transfer.amount === 0n ? rest : transfer.amount;
   const [owner, amount] = part === TransferPart.payee ? [transfer.to, paid] : [vault.owner, rest - paid];
-  return { ...vault, vaultId: outId, owner, amount, withdrawn: 0n, sequence, hops: vault.hops + 1 };
+  return { ...vault, vaultId: outId, owner, amount, withdrawn: 0n, hops: vault.hops + 1 };
 }
 
 /** A record on the way from a mint to a tip. */
@@ -133,17 +139,21 @@ export function followTransfers(
 }
 
 /**
- * The account whose signature a record has, as the contract's `ecrecover` sees it: 65 bytes `r ‖ s ‖ v`, v 27 or 28, a low
- * s. Null for any other signature.
+ * The account whose signature a record has, as the contract's `ecrecover` sees it: 64 bytes `r ‖ vs` with a low s. Null for
+ * any other signature.
  */
 export async function transferSigner(digest: Hash, signature: Hex): Promise<Address | null> {
-  if (!SIGNATURE.test(signature) || BigInt(`0x${signature.slice(66, 130)}`) > MAX_S) return null;
-  const signer = await recoverAddress({ hash: digest, signature }).catch(() => null);
+  if (!SIGNATURE.test(signature)) return null;
+  const [r, vs] = [`0x${signature.slice(2, 66)}`, BigInt(`0x${signature.slice(66)}`)] as const;
+  const s = vs & ~PARITY;
+  if (s > MAX_S) return null;
+  const parts = { r, s: `0x${s.toString(16).padStart(64, "0")}`, yParity: vs === s ? 0 : 1 } as const;
+  const signer = await recoverAddress({ hash: digest, signature: parts }).catch(() => null);
   return signer === null ? null : (signer.toLowerCase() as Address);
 }
 
-/** v is 27 or 28, because the precompile takes no other. */
-const SIGNATURE = /^0x[0-9a-f]{128}1[bc]$/;
+const SIGNATURE = /^0x[0-9a-f]{128}$/;
+const PARITY = 1n << 255n;
 const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 function isAuthorized(

@@ -14,7 +14,7 @@ export { type BlobProof, verifyBlob, versionedHash } from "./kzg.ts";
 export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
 export { type VaultProof, verifyVaultProof } from "./proof.ts";
 export { decimalAmount } from "./quantized.ts";
+export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfer.ts";
 export { decodeTransferData, transferLeaves, transferOutputs } from "./transfer-data.ts";
 export { verifyHop } from "./transfer-proof.ts";
-export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfers.ts";
 export { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "./vault.ts";

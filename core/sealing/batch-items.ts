@@ -1,6 +1,6 @@
-import type { VaultColumns } from "../columns/vault-columns.ts";
 import type { BlobScheme, Mode, Standard } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
+import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { itemSlotsRecord } from "../store/records.ts";
 import { itemKey } from "../store/store-keys.ts";

@@ -1,4 +1,3 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Hash, Hex, Mode } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
@@ -7,6 +6,7 @@ import { stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
 import { packVaultId } from "../protocol/vault.ts";
+import type { StoredVault } from "../store/columns/vault-columns.ts";
 import type { AssetRecord, BatchRecord } from "../store/records.ts";
 import { slotCountOf } from "./void-runs.ts";
 

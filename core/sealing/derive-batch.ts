@@ -1,15 +1,17 @@
-import type { VaultColumns } from "../columns/vault-columns.ts";
-import type { Kzg } from "../kzg/kzg.ts";
 import type { BlobScheme, Hash, Hex, Mode, Standard } from "../model.ts";
 import type { AssetId } from "../ports.ts";
 import type { VaultEntry } from "../protocol/batch-data.ts";
+import { decodeBatchData, placeVaults } from "../protocol/batch-decoder.ts";
 import { encodeBatchColumns, encodeBatchData } from "../protocol/batch-encoder.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
-import { blobBatchData, blobsIn, encodeBlobBatch, readBlobBatchData } from "../protocol/blob-batch.ts";
+import { blobBatchData, blobsIn, encodeBlobBatch, isBlobBatchData, readBlobBatchData } from "../protocol/blob-batch.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
+import type { Kzg } from "../protocol/kzg/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
+import { vaultLeaves } from "../protocol/vault.ts";
 import { type BatchTokens, encodeBatchTokens } from "../store/batch-tokens.ts";
+import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import type { VoidRun } from "../store/records.ts";
 import { type BatchItems, itemsOf } from "./batch-items.ts";
 import { contentIn } from "./contents.ts";
@@ -98,18 +100,40 @@ export function deriveBatch(
     ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
     : columnLeaves(mode, batchNumber, vaults, assetAt);
   clearVoidLeaves(leaves, zero);
+  return withTree(mode, leaves, { data, tokens, items, assets: columns.assets });
+}
+
+/** The data and the manifest of a batch that another operator made, as L1 has them. */
+export interface GivenData {
+  readonly data: Uint8Array;
+  readonly assets: readonly AssetId[];
+}
+
+/** {@link deriveBatch} for a batch whose leaves are those of given data, whatever its vaults here say. */
+export function deriveGiven(
+  { mode, batchNumber }: BatchPlace,
+  { data, assets }: GivenData,
+  vaults: VaultColumns,
+  assetAt: (assetIndex: number) => DerivedAsset,
+  voids: readonly DerivedVoid[],
+): DerivedBatch | DerivedRecords {
+  const held = voidMask(voids, vaults.count);
+  const tokens = encodeBatchTokens(tokensOf(vaults, assetAt, held));
+  const records = { data, tokens, items: itemsOf({ mode, batchNumber }, vaults, assetAt, held), assets };
+  if (isBlobBatchData(data)) return records;
+  return withTree(mode, vaultLeaves(placeVaults(decodeBatchData(data), mode, batchNumber)), records);
+}
+
+/** Completes a batch whose leaves are known. */
+function withTree(mode: Mode, leaves: Uint8Array, records: DerivedRecords): DerivedBatch {
   const tree = new BatchTree(leaves);
-  const { assets } = columns;
   const content = bytesToHex(tree.root);
   return {
-    data,
+    ...records,
     pageRoots: tree.pageRoots(),
-    tokens,
-    items,
-    assets,
     content,
-    batchRoot: batchRoot(kindOf(mode), manifestRoot(assets), content),
-    dataHash: bytesToHex(keccak256(data)),
+    batchRoot: batchRoot(kindOf(mode), manifestRoot(records.assets), content),
+    dataHash: bytesToHex(keccak256(records.data)),
   };
 }
 

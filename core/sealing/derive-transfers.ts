@@ -1,10 +1,10 @@
-import type { VaultColumns } from "../columns/vault-columns.ts";
 import { BatchTree } from "../protocol/batch-tree.ts";
 import { keccak256 } from "../protocol/hash.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import { transferBatchRoot } from "../protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../protocol/transfer-data.ts";
-import { transferBatchRoot } from "../protocol/transfers.ts";
 import { encodeBatchTokens } from "../store/batch-tokens.ts";
+import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import { itemsOf } from "./batch-items.ts";
 import type { DerivedAsset, DerivedBatch } from "./derive-batch.ts";
 

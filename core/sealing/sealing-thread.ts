@@ -1,6 +1,7 @@
-import { Worker } from "node:worker_threads";
-import { VaultColumns, type VaultParts } from "../columns/vault-columns.ts";
+import type { Worker } from "node:worker_threads";
 import { MintmarkError } from "../errors.ts";
+import { VaultColumns, type VaultParts } from "../store/columns/vault-columns.ts";
+import { brokenThread, startThread } from "../thread.ts";
 import {
   type BatchPlace,
   type DerivedAsset,
@@ -28,6 +29,7 @@ interface Waiting {
 
 /** Most batches that wait for the thread before the writer waits too. Bounds their memory. */
 const MAX_WAITING = 4;
+const NAME = "mintmark-sealing";
 /** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(`./sealing-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
@@ -39,7 +41,7 @@ const WORKER = new URL(`./sealing-worker.${import.meta.url.endsWith(".ts") ? "ts
 export class SealingThread {
   readonly #script: URL;
   #worker: Worker | null = null;
-  #broken = false;
+  #fault: Error | null = null;
   #closed = false;
   /** Batches given to the thread, oldest first. It answers in this order. */
   readonly #waiting: Waiting[] = [];
@@ -47,6 +49,11 @@ export class SealingThread {
 
   constructor(script: URL = WORKER) {
     this.#script = script;
+  }
+
+  /** Why the caller derives all batches; null while the thread runs, or can. */
+  get fault(): Error | null {
+    return this.#fault;
   }
 
   /** The derived records of a closed batch. Rejects with `engine_closed` when the engine closes first. */
@@ -101,16 +108,16 @@ export class SealingThread {
 
   #started(): Worker | null {
     if (this.#closed) throw new MintmarkError("engine_closed");
-    if (this.#worker !== null || this.#broken) return this.#worker;
+    if (this.#worker !== null || this.#fault !== null) return this.#worker;
     try {
-      const worker = new Worker(this.#script, { name: "mintmark-sealing" });
+      const worker = startThread(this.#script, NAME);
       worker.on("message", (derived: Derived) => this.#answered(derived));
-      worker.on("error", () => this.#died());
+      worker.on("error", (cause) => this.#died(cause));
       worker.on("exit", () => this.#died());
       worker.unref();
       this.#worker = worker;
-    } catch {
-      this.#broken = true;
+    } catch (cause) {
+      this.#died(cause);
     }
     return this.#worker;
   }
@@ -121,9 +128,9 @@ export class SealingThread {
     this.#letOn();
   }
 
-  #died(): void {
+  #died(cause?: unknown): void {
     this.#worker = null;
-    this.#broken = true;
+    if (!this.#closed) this.#fault ??= brokenThread(NAME, cause);
     for (const waiting of this.#waiting.splice(0)) deriveHere(waiting);
     this.#letOn();
   }

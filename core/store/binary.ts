@@ -90,7 +90,9 @@ export class ByteWriter {
 
   /** A copy of everything written from `start` on. */
   copy(start = 0): Buffer {
-    return Buffer.from(this.#buffer.subarray(start, this.#length));
+    const copy = Buffer.allocUnsafe(this.#length - start);
+    this.#buffer.copy(copy, 0, start, this.#length);
+    return copy;
   }
 
   /** A view of everything written from `start` on, valid until the next write. */

@@ -186,6 +186,8 @@ const KINDS = {
           /** The vaults, as in core/store/vault-chunk.ts; those of void slots are placeholders. */
           chunks: listOf(hexBytes),
           voids: listOf(voidRun),
+          /** Data and manifest, if this engine would make others of these vaults. */
+          given: nullable(layout({ data: hexBytes, assets: listOf(layout({ chainId: bigVarint, assetType: hash })) })),
           ...roots,
         }),
       ),
@@ -296,6 +298,11 @@ const KINDS = {
   ],
   /** An owner has approved a list's digest on L1. */
   transfersApproved: [76, { owner: address, digest: hash, approvedAt: u64, blockNumber: bigVarint, logIndex: varint }],
+  /** A signer has cancelled a list's digest on L1. */
+  transfersCancelled: [
+    77,
+    { owner: address, digest: hash, cancelledAt: u64, blockNumber: bigVarint, logIndex: varint },
+  ],
   memberInvited: [
     100,
     {

@@ -4,14 +4,12 @@ import type { Environment } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import type { EntryOf } from "./entries.ts";
+import { FORMAT_VERSION, requireFormat } from "./format.ts";
 import { encodeEntry, readEntry } from "./journal.ts";
 import { decodeRecord, encodeRecord, hash } from "./layout.ts";
 import type { Store, StoreOperation, StoreReader } from "./ports.ts";
-import { headRecord, INDEX_VERSION, portalRecord } from "./records.ts";
+import { headRecord, portalRecord } from "./records.ts";
 import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
-
-/** Version of everything this store holds. */
-const FORMAT_VERSION = 4;
 
 /** The first entry of a journal with these options. */
 export function genesisOf({
@@ -25,13 +23,6 @@ export function genesisOf({
   return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
 }
 
-/** Throws `store_mismatch` for a journal of another format. */
-export function requireFormat({ formatVersion }: EntryOf<"genesis">): void {
-  if (formatVersion === FORMAT_VERSION) return;
-  const detail = `The journal has format ${formatVersion}, and this version of Mintmark reads format ${FORMAT_VERSION}.`;
-  throw new MintmarkError("store_mismatch", `${detail} Use the version that wrote it.`);
-}
-
 /** Throws `store_corrupt` for a store with records but without a head. */
 export async function requireEmpty(store: Store): Promise<void> {
   for await (const _ of store.entries({ limit: 1 })) {
@@ -41,7 +32,7 @@ export async function requireEmpty(store: Store): Promise<void> {
 
 /** Writes the first records of a new store. */
 export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
-  const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0, indexVersion: INDEX_VERSION };
+  const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0 };
   const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };
   await store.write([
     { type: "put", key: journalKey(0), value: encodeEntry(time, genesis) },
@@ -71,8 +62,13 @@ export async function requireSameStore(store: Store, expected: EntryOf<"genesis"
   const { entry } = await readEntry(store, 0);
   if (entry.kind !== "genesis")
     throw new MintmarkError("store_corrupt", "The journal does not begin with its genesis.");
-  for (const name of ["formatVersion", "environment", "chainId", "contract", "engineVersion"] as const) {
+  requireFormat("The store", entry.formatVersion);
+  for (const name of ["environment", "chainId", "contract", "engineVersion"] as const) {
     const [is, asked] = [String(entry[name]), String(expected[name])];
-    if (is !== asked) throw new MintmarkError("store_mismatch", `The store's ${name} is ${is}, not ${asked}.`);
+    if (is === asked) continue;
+    const detail = `The store's ${name} is ${is}, not ${asked}.`;
+    throw new MintmarkError("store_mismatch", detail, {
+      issues: [{ pointer: `/${name}`, code: "store_mismatch", detail }],
+    });
   }
 }

@@ -1,7 +1,7 @@
-import type { MintColumns } from "../columns/mint-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Uuid } from "../model.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
+import type { MintColumns } from "./columns/mint-columns.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, RECORD_VERSION, uuid, withChecksum } from "./layout.ts";
 import { decodeMint, decodeMintHeader, MintEntries } from "./mint-decoder.ts";

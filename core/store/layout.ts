@@ -100,9 +100,17 @@ export function putUuid(into: Buffer, start: number, value: Uuid): void {
   }
 }
 
-export function uuidText(bytes: Buffer): Uuid {
-  const hex = bytes.toString("hex");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+const HEX_DIGITS = Buffer.from("0123456789abcdef", "latin1");
+const uuidScratch = Buffer.alloc(36, DASH);
+
+export function uuidText(bytes: Uint8Array): Uuid {
+  for (let i = 0, at = 0; i < UUID_BYTES; i++) {
+    const byte = bytes[i] as number;
+    if (at === 8 || at === 13 || at === 18 || at === 23) at++;
+    uuidScratch[at++] = HEX_DIGITS[byte >> 4] as number;
+    uuidScratch[at++] = HEX_DIGITS[byte & 15] as number;
+  }
+  return uuidScratch.toString("latin1");
 }
 
 /** One byte: the position in the list. */

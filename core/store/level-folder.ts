@@ -2,11 +2,12 @@ import { mkdir, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { MintmarkError } from "../errors.ts";
+import { requireFolderFormat, writeFolderFormat } from "./format.ts";
 import { JournalMark } from "./journal-mark.ts";
 import { LogHole, oldestLog, putKeys, readLog } from "./level-log.ts";
 import { PREFIX } from "./store-keys.ts";
 
-/** The files of LevelDB, and the journal's mark. */
+/** The files of LevelDB, and the journal's mark. The file of the format alone is no store. */
 const STORE_FILE = /^(?:CURRENT|LOCK|LOG(?:\.old)?|MANIFEST-\d+|\d+\.(?:dbtmp|ldb|sst|log)|journal-length)$/;
 const TABLE_FILE = /^\d+\.(?:ldb|sst)$/;
 const LOG_FILE = /^\d+\.log$/;
@@ -29,20 +30,26 @@ export class LevelFolder implements AsyncDisposable {
    * Locks a folder and checks it for data that LevelDB would silently drop, before LevelDB changes anything.
    *
    * @param createIfMissing - whether to create a store in a folder without one
-   * @throws MintmarkError `store_missing`, `store_locked`, or `store_corrupt`
+   * @param marked - false removes the mark, because another journal holds the store's writes
+   * @throws MintmarkError `store_missing`, `store_locked`, `store_mismatch`, or `store_corrupt`
    */
-  static async open(folder: string, createIfMissing: boolean): Promise<LevelFolder> {
+  static async open(folder: string, createIfMissing: boolean, marked: boolean): Promise<LevelFolder> {
     if (createIfMissing) await mkdir(folder, { recursive: true });
     else if (!(await isFolder(folder))) throw storeMissing(folder);
     const path = await realpath(folder);
     const lock = await lockFolder(path);
     try {
+      if ((await readdir(path)).some((file) => STORE_FILE.test(file))) await requireFolderFormat(path);
+      if (!marked) await JournalMark.remove(path);
       // Reads the mark first: it is never ahead of the log, even while another process writes.
       const mark = await JournalMark.read(path);
       const isStore = await requireWhole(path, mark.length);
       if (!isStore && !createIfMissing) throw storeMissing(folder);
-      // Until the store has its first entry, the mark tells an interrupted creation from a damaged store.
-      if (!isStore) await mark.begin(0);
+      if (!isStore) {
+        await writeFolderFormat(path);
+        // Until the store has its first entry, the mark tells an interrupted creation from a damaged store.
+        await mark.begin(0);
+      }
       return new LevelFolder(path, mark, lock);
     } catch (error) {
       lock?.close();

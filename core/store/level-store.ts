@@ -1,7 +1,6 @@
 import type { AbstractSnapshot } from "abstract-level";
 import { Level } from "level";
 import { MintmarkError } from "../errors.ts";
-import { JournalMark } from "./journal-mark.ts";
 import { entriesMissing, LevelFolder } from "./level-folder.ts";
 import type { Database, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { endOf, PREFIX } from "./store-keys.ts";
@@ -33,8 +32,8 @@ export class LevelStore implements Store {
    *
    * @param createIfMissing - whether to create a store in an empty folder; a given database is never created
    * @param durability - `process` when another journal has every write, so a power cut may lose the newest writes here
-   * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open, `store_corrupt` or
-   *   `store_failed`
+   * @throws MintmarkError `store_missing`, `store_locked` when another engine has it open, `store_mismatch` for
+   *   another format, `store_corrupt` or `store_failed`
    */
   static async open(
     store: string | Database,
@@ -43,8 +42,7 @@ export class LevelStore implements Store {
   ): Promise<LevelStore> {
     const sync = durability === "disk";
     if (typeof store !== "string") return new LevelStore(await opened(store), null, sync);
-    if (!sync) await JournalMark.remove(store);
-    const folder = await LevelFolder.open(store, createIfMissing).catch((error: unknown) => {
+    const folder = await LevelFolder.open(store, createIfMissing, sync).catch((error: unknown) => {
       throw error instanceof MintmarkError ? error : openingFailure(error);
     });
     try {

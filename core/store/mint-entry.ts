@@ -1,8 +1,9 @@
-import type { MintColumns } from "../columns/mint-columns.ts";
-import type { VaultColumns } from "../columns/vault-columns.ts";
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import type { ByteWriter } from "./binary.ts";
+import { bytesOf, float64s, noBytes, noFloat64s, noUint32s, uint32s } from "./columns/arrays.ts";
+import type { MintColumns } from "./columns/mint-columns.ts";
+import type { VaultColumns } from "./columns/vault-columns.ts";
 import { listOf, pairOf, text, uuidBytes, varint } from "./layout.ts";
 
 /** A mode's open batch before the request, the first of two: its number and its next free slot. */
@@ -52,37 +53,56 @@ export interface MintEntry extends MintHeader {
 /** The places of a request's entries, one typed array a property: {@link PlacedMint} without an object each. */
 export class PlacedColumns {
   readonly batchNumber: Uint32Array;
-  /** {@link BLOBS_BIT} and {@link BESIDE_BIT} of the entry's flags. */
-  readonly bits: Uint8Array;
   readonly slot: Uint32Array;
+  /** {@link BLOBS_BIT} and {@link BESIDE_BIT} of the entry's flags. */
+  bits: Uint8Array;
   /** The vault's amount before; both words 0 for a new vault. */
-  readonly beforeHigh: Uint32Array;
-  readonly beforeLow: Uint32Array;
-  readonly age: Float64Array;
+  beforeHigh: Uint32Array;
+  beforeLow: Uint32Array;
+  age: Float64Array;
+  readonly #count: number;
+  /** Whether `bits`, and the last three columns, are of this request alone: most vaults are new, and in the usual batch. */
+  #hasBits = false;
+  #hasGrown = false;
 
   constructor(count: number) {
-    this.batchNumber = new Uint32Array(count);
-    this.bits = new Uint8Array(count);
-    this.slot = new Uint32Array(count);
-    this.beforeHigh = new Uint32Array(count);
-    this.beforeLow = new Uint32Array(count);
-    this.age = new Float64Array(count);
+    this.#count = count;
+    this.batchNumber = uint32s(count);
+    this.slot = uint32s(count);
+    this.bits = noBytes(count);
+    this.beforeHigh = noUint32s(count);
+    this.beforeLow = noUint32s(count);
+    this.age = noFloat64s(count);
   }
 
   /** Adds an entry that created a vault. */
   added(entry: number, { batchNumber, inBlobs, isBeside }: PlacedIn, slot: number): void {
     this.batchNumber[entry] = batchNumber;
     this.slot[entry] = slot;
-    if (inBlobs || isBeside) this.bits[entry] = (inBlobs ? BLOBS_BIT : 0) | (isBeside ? BESIDE_BIT : 0);
+    if (!inBlobs && !isBeside) return;
+    if (!this.#hasBits) this.bits = bytesOf(this.#count);
+    this.#hasBits = true;
+    this.bits[entry] = (inBlobs ? BLOBS_BIT : 0) | (isBeside ? BESIDE_BIT : 0);
   }
 
   /** Adds an entry for an existing vault, before its amount changes. */
   existing(entry: number, batch: PlacedIn & { readonly vaults: VaultColumns }, slot: number, time: number): void {
-    const { vaults } = batch;
+    const { amountHigh, amountLow, createdAt } = batch.vaults;
     this.added(entry, batch, slot);
-    this.beforeHigh[entry] = vaults.amountHigh[slot] as number;
-    this.beforeLow[entry] = vaults.amountLow[slot] as number;
-    this.age[entry] = time - (vaults.createdAt[slot] as number);
+    this.grew(entry, amountHigh[slot] as number, amountLow[slot] as number, time - (createdAt[slot] as number));
+  }
+
+  /** Records what an entry's vault was before. */
+  grew(entry: number, high: number, low: number, age: number): void {
+    if (!this.#hasGrown) {
+      this.beforeHigh = uint32s(this.#count);
+      this.beforeLow = uint32s(this.#count);
+      this.age = float64s(this.#count);
+      this.#hasGrown = true;
+    }
+    this.beforeHigh[entry] = high;
+    this.beforeLow[entry] = low;
+    this.age[entry] = age;
   }
 }
 

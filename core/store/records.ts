@@ -184,8 +184,6 @@ export type MemberRecord = ValueOf<typeof memberRecord>;
 
 /** A further session of a member ends the oldest. */
 export const MAX_SESSIONS = 10;
-/** Entries of one audit log in the store; the journal keeps all. */
-export const MAX_AUDIT = 10_000;
 /** How many entries an audit log has had. */
 export const auditCountRecord = layout({ log: varint, count: varint });
 
@@ -244,6 +242,8 @@ export const batchRecord = grownLayout(
     inBlobs: later(flag, false),
     /** Whether it is a rollup batch of transfers. */
     transfers: later(flag, false),
+    /** Whether its leaves are those of its data, because another operator made it as no engine would. */
+    given: later(flag, false),
   },
 );
 export type BatchRecord = ValueOf<typeof batchRecord>;
@@ -308,21 +308,14 @@ export const lostRecord = layout({
 });
 export type LostRecord = ValueOf<typeof lostRecord>;
 
-/** Raised with each index that earlier stores lack; opening such a store creates the index, core/opening/upgrade.ts. */
-export const INDEX_VERSION = 2;
-
-export const headRecord = grownLayout(
-  {
-    journalLength: varint,
-    /** Time of the newest entry. */
-    time: time,
-    userCount: varint,
-    /** The idempotency keys of mints before this journal sequence are deleted. */
-    keysForgotten: varint,
-  },
-  /** The version of the store's indexes: {@link INDEX_VERSION}, or an earlier one until it is opened. */
-  { indexVersion: later(varint, 0) },
-);
+export const headRecord = layout({
+  journalLength: varint,
+  /** Time of the newest entry. */
+  time: time,
+  userCount: varint,
+  /** The idempotency keys of mints before this journal sequence are deleted. */
+  keysForgotten: varint,
+});
 export type HeadRecord = ValueOf<typeof headRecord>;
 
 /** A contract that pays withdrawals, with the progress of reading its chain. The settlement contract is the first. */
@@ -512,8 +505,14 @@ export const transferSessionRecord = layout({
 });
 export type TransferSessionRecord = ValueOf<typeof transferSessionRecord>;
 
-/** When an owner approved a list of transfers on L1, in seconds. */
-export const transferApprovalRecord = layout({ approvedAt: u64, blockNumber: bigVarint });
+/** When an account approved and cancelled a list of transfers on L1, in seconds; 0 for never. */
+export const transferApprovalRecord = layout({
+  approvedAt: u64,
+  cancelledAt: u64,
+  /** Of the approval. */
+  blockNumber: bigVarint,
+});
+export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
 
 /** An applied L1 event. */
 export const l1EventRecord = grownLayout(
@@ -528,8 +527,8 @@ export const l1EventRecord = grownLayout(
   {
     /** The session that it authorized or revoked. */
     session: later(nullable(layout({ owner: address, key: address, isRevoked: flag })), null),
-    /** The list that it approved. */
-    approval: later(nullable(layout({ owner: address, digest: hash })), null),
+    /** The list that it approved or cancelled. */
+    approval: later(nullable(layout({ owner: address, digest: hash, isCancelled: flag })), null),
   },
 );
 export type L1EventRecord = ValueOf<typeof l1EventRecord>;

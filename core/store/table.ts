@@ -53,6 +53,20 @@ export class Table<K, V> {
     this.#filling.records.set(key, value);
   }
 
+  /**
+   * The record to change in place: a copy of this group's own, which readers see when the group is durable. However many
+   * transitions change it, there is one.
+   */
+  change(group: Group, key: K): Changing<V> {
+    const own = this.#filling?.group === group ? this.#filling.records.get(key) : undefined;
+    if (own !== undefined) return own;
+    const before = this.#latest.get(key);
+    if (before === undefined) throw new Error(`no record ${String(key)} to change`);
+    const copy = { ...before };
+    this.put(group, key, copy);
+    return copy;
+  }
+
   #begin(group: Group): { readonly group: Group; readonly records: Map<K, V> } {
     const records = new Map<K, V>();
     group.onDurable(() => {
@@ -80,6 +94,8 @@ export class Table<K, V> {
     this.#durable.delete(key);
   }
 }
+
+type Changing<V> = { -readonly [K in keyof V]: V[K] };
 
 /** A table whose records are in the store one by one. A group writes each changed record once. */
 export class RecordTable<K, V> extends Table<K, V> {

@@ -1,5 +1,5 @@
 /**
- * Keyed 32-bit hashes of tokens for the index in memory (`core/tokens/token-index.ts`): HalfSipHash-1-3 over 32-bit
+ * Keyed 32-bit hashes of tokens for the index in memory (`core/store/tokens/token-index.ts`): HalfSipHash-1-3 over 32-bit
  * words, after Aumasson and Bernstein. The key is the store's own seed, so nobody can choose token ids that collide.
  */
 export class TokenHasher {
@@ -59,6 +59,7 @@ export class TokenHasher {
       v2 = (v2 << 16) | (v2 >>> 16);
       v0 ^= word;
     }
-    return (v1 ^ v3) >>> 0;
+    // 0 stands for no token.
+    return (v1 ^ v3) >>> 0 || 1;
   }
 }

@@ -1,7 +1,7 @@
-import { highWord, lowWord } from "../columns/amount-words.ts";
-import type { NewVault, StoredVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
+import { highWord, lowWord } from "./columns/amount-words.ts";
+import type { NewVault, StoredVault, VaultColumns } from "./columns/vault-columns.ts";
 import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
 
 export type { StoredVault };

@@ -21,6 +21,8 @@ export interface Transition<T> {
 
 /** How the writer knows who asks for a change. */
 interface Attribution {
+  /** Whether somebody asks whose changes are attributed. */
+  readonly isNeeded: () => boolean;
   /** Called with each change when it is asked for; the result is applied in its place. */
   attributed<A extends [Group, ...unknown[]], T>(apply: (...args: A) => T): (...args: A) => T;
   /** Runs the writer's own work, which belongs to nobody. */
@@ -73,7 +75,7 @@ export class Writer {
     store: Store,
     finish: (group: Group) => void,
     room: () => Promise<void> | null,
-    attribution: Attribution = { attributed: (apply) => apply, outside: (work) => work() },
+    attribution: Attribution = { isNeeded: () => false, attributed: (apply) => apply, outside: (work) => work() },
   ) {
     this.#store = store;
     this.#finish = finish;
@@ -94,17 +96,18 @@ export class Writer {
 
   /** Queues a transition; resolves once durable. An aborted signal removes it from the queue, never from a group. */
   run<T>(transition: Transition<T>, signal?: AbortSignal): Promise<T> {
+    if (!this.#attribution.isNeeded()) return this.#enqueue<T>(transition, null, transition.weight, signal);
     const { weight } = transition;
-    const plain: Transition<T>["apply"] = (group, stored) => transition.apply(group, stored);
-    const apply = this.#attribution.attributed(plain);
-    const attributed = apply === plain ? transition : { weight, keys: () => transition.keys(), apply };
-    return this.#enqueue<T>({ transition: attributed, body: null, weight, alone: false }, signal);
+    const apply = this.#attribution.attributed<[Group, readonly (Buffer | undefined)[]], T>((group, stored) =>
+      transition.apply(group, stored),
+    );
+    return this.#enqueue<T>({ weight, keys: () => transition.keys(), apply }, null, weight, signal);
   }
 
   /** Queues a transition that reads the store as it goes. It runs alone, after everything before it is durable. */
   alone<T>(body: (group: Group) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const attributed = this.#attribution.attributed(body);
-    return this.#enqueue<T>({ transition: null, body: attributed, weight: 1, alone: true }, signal);
+    return this.#enqueue<T>(null, attributed, 1, signal);
   }
 
   /** Refuses what waits in the queue, and every change from now on, until it is called with null. */
@@ -128,12 +131,26 @@ export class Writer {
     while (this.#running !== null) await this.#running;
   }
 
-  #enqueue<T>(what: Pick<Waiting, "transition" | "body" | "weight" | "alone">, signal?: AbortSignal): Promise<T> {
+  #enqueue<T>(
+    transition: Transition<unknown> | null,
+    body: Waiting["body"],
+    weight: number,
+    signal?: AbortSignal,
+  ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.ensureUsable();
-      if (this.#refusal !== null && what.transition?.isOwed !== true) throw this.#refusal;
+      if (this.#refusal !== null && transition?.isOwed !== true) throw this.#refusal;
       signal?.throwIfAborted();
-      const waiting: Waiting = { ...what, resolve: resolve as (value: unknown) => void, reject, begin: null };
+      const alone = body !== null;
+      const waiting: Waiting = {
+        weight,
+        alone,
+        transition,
+        body,
+        resolve: resolve as Waiting["resolve"],
+        reject,
+        begin: null,
+      };
       if (signal !== undefined) this.#cancelOn(signal, waiting);
       this.#queue.push(waiting);
       this.#running ??= this.#attribution.outside(() => this.#drain());
@@ -210,13 +227,16 @@ export class Writer {
   async #apply(group: Group, taken: readonly Waiting[], heavy: boolean): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
     try {
-      const asking = taken.flatMap((waiting) => asked(waiting));
-      const stored = await this.#store.getMany(asking.flatMap(({ keys }) => keys));
+      const keys: Buffer[] = [];
+      const ends = taken.map((waiting) => ask(waiting, keys));
+      const stored = await this.#store.getMany(keys);
       if (heavy) await nextPass();
       let at = 0;
-      for (const { waiting, keys } of asking) {
-        const own = stored.slice(at, at + keys.length);
-        at += own.length;
+      for (const [i, waiting] of taken.entries()) {
+        const end = ends[i] as number;
+        if (end < 0) continue;
+        const own = end === at ? NONE : stored.slice(at, end);
+        at = end;
         const operations = group.operations.length;
         try {
           const { transition, body } = waiting;
@@ -261,14 +281,17 @@ function isHeavy(waiting: readonly Waiting[]): boolean {
   return waiting.reduce((sum, { weight }) => sum + weight, 0) >= HEAVY;
 }
 
-/** A transition and the keys of its records; empty when it refuses at once. */
-function asked(waiting: Waiting): { readonly waiting: Waiting; readonly keys: Buffer[] }[] {
+const NONE: readonly (Buffer | undefined)[] = [];
+
+/** Adds the keys of a transition's records. Returns where they end; -1 when it refuses at once. */
+function ask(waiting: Waiting, keys: Buffer[]): number {
   try {
-    return [{ waiting, keys: waiting.transition?.keys() ?? [] }];
+    for (const key of waiting.transition?.keys() ?? []) keys.push(key);
+    return keys.length;
   } catch (error) {
     if (!isRefusal(error)) throw error;
     waiting.reject(error);
-    return [];
+    return -1;
   }
 }
 

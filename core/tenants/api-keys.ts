@@ -34,6 +34,8 @@ import { requireRight } from "./roles.ts";
  */
 const TOKEN = /^mm_(test|live)_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "live" };
+/** Most keys of an application that are neither revoked nor expired, besides those of its members. */
+const MAX_KEYS = 100;
 /** Compared with for an unknown key, so that the answer takes as long. */
 const NOBODY = randomBytes(32);
 
@@ -160,6 +162,17 @@ function programKey(ledger: Ledger, keyId: string): KeyRecord {
   return key;
 }
 
+/** Throws `too_many_keys` when the application has as many keys in force as it may. */
+function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
+  const now = ledger.journalClock.present();
+  let inForce = 0;
+  for (const key of ledger.keys.latestValues()) {
+    if (key.applicationIndex !== applicationIndex || key.ofMember || key.revokedAt !== null) continue;
+    if (key.expiresAt === null || key.expiresAt > now) inForce += 1;
+  }
+  if (inForce >= MAX_KEYS) throw new MintmarkError("too_many_keys");
+}
+
 /** Throws `role_missing` when a member acts who lacks one of the key's scopes, or belongs to another application. */
 function requireWithinRole(
   ledger: Ledger,
@@ -192,7 +205,7 @@ export interface IssuedKey {
 }
 
 /** The first four hex digits of a contract's address. Every key id starts with them, so a gateway can route by key. */
-export function contractTag(contract: Address): string {
+function contractTag(contract: Address): string {
   return contract.slice(2, 6).toLowerCase();
 }
 
@@ -210,6 +223,7 @@ export function keysOf(context: EngineContext): Keys {
       const key = await ledger.writer.alone(async (group) => {
         const { applicationIndex } = ledger.latestApplication(applicationId);
         requireWithinRole(ledger, { applicationIndex, scopes: asked.scopes });
+        requireFewKeys(ledger, applicationIndex);
         return keyView(ledger, putNewKey(ledger, group, applicationIndex, asked, secret));
       }, wait?.signal);
       return { key, secret: tokenOf(ledger.environment, key.keyId, secret) };
@@ -222,6 +236,7 @@ export function keysOf(context: EngineContext): Keys {
         if (old.revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
         requireWithinRole(ledger, old);
         const { applicationIndex, scopes, mintQuota, mintsUsed, name } = old;
+        requireFewKeys(ledger, applicationIndex);
         // Only the old key's remaining mints: a rotation must not refill a quota.
         const left = mintQuota === null ? null : mintQuota - mintsUsed;
         const options = requireKeyOptions({ scopes, expiresAt, mintQuota: left, name });
@@ -257,11 +272,11 @@ export function keysOf(context: EngineContext): Keys {
  * const principal = await engine.keys.authenticate(secret);
  */
 export interface Keys {
-  /** Creates a key. Shows its secret this once. Rejects with `application_not_found`. */
+  /** Creates a key. Shows its secret this once. Rejects with `application_not_found`, `too_many_keys`. */
   issue(applicationId: Uuid, key?: NewKey, wait?: WaitOptions): Promise<IssuedKey>;
   /**
    * Creates a key with the name, the scopes and the remaining quota of another, which stays valid until it is revoked.
-   * Rejects with `key_not_found`, also for a revoked key.
+   * Rejects with `key_not_found`, also for a revoked key, and with `too_many_keys`.
    */
   rotate(keyId: string, key?: Pick<NewKey, "expiresAt">, wait?: WaitOptions): Promise<IssuedKey>;
   /** Oldest first, with revoked keys. */

@@ -1,7 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
-import { tell } from "../events/event-log.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
@@ -24,12 +23,13 @@ import type { AssetRecord } from "../store/records.ts";
 import { enablementKey } from "../store/store-keys.ts";
 import { readUuid, requireAddress, requireFlag, requireModeOrNull, requireText } from "../validate.ts";
 import { assetView, durableAsset, isVisible, latestAsset, requireVisible } from "./asset-view.ts";
+import { tell } from "./events/event-log.ts";
 
 /**
  * Adds a token. The asset of one application is also whitelisted and enabled for it. Throws `validation_failed`,
  * `asset_exists`, `application_not_found`.
  */
-async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
+export async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
   const given = newAsset(ledger, asset);
   return ledger.writer.alone(async (group) => {
     requireUnknown(ledger, given);

@@ -6,7 +6,6 @@ import type { Uuid } from "../model.ts";
 import type { Entry } from "../store/entries.ts";
 import { readEntry } from "../store/journal.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
-import { MAX_AUDIT } from "../store/records.ts";
 import { auditKey } from "../store/store-keys.ts";
 
 /** One change, with the one who made it. */
@@ -39,17 +38,16 @@ export function auditLog(context: EngineContext, applicationId: Uuid | null, pag
 /** Newest first. A position is the number of an entry in its log. */
 async function readAudit(ledger: Ledger, log: number, { after, limit }: PageStart): Promise<PageEntries<AuditEntry>> {
   const count = ledger.auditCounts.get(log)?.count ?? 0;
-  const oldest = Math.max(0, count - MAX_AUDIT);
   const newest = Math.min(after ?? count, count) - 1;
-  const numbers = Array.from({ length: Math.min(limit, Math.max(0, newest - oldest + 1)) }, (_, i) => newest - i);
+  const numbers = Array.from({ length: Math.min(limit, newest + 1) }, (_, i) => newest - i);
   const records = await ledger.store.getMany(numbers.map((number) => auditKey(log, number)));
   const data: AuditEntry[] = [];
-  for (const record of records) {
-    // A write in between removed the oldest ones.
-    if (record !== undefined) data.push(await readAct(ledger, Number(record.readBigUInt64BE())));
+  for (const [i, record] of records.entries()) {
+    if (record === undefined) throw new MintmarkError("store_corrupt", `Act ${numbers[i]} of an audit log is missing.`);
+    data.push(await readAct(ledger, Number(record.readBigUInt64BE())));
   }
   const last = numbers.at(-1);
-  return { data, next: last === undefined || last <= oldest ? null : last };
+  return { data, next: last || null };
 }
 
 async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {

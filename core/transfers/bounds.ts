@@ -1,13 +1,19 @@
 import { MintmarkError } from "../errors.ts";
 import type { Limits } from "../model.ts";
+import type { Transfer } from "../protocol/transfer.ts";
 import { MAX_TRANSFER_SLOTS } from "../protocol/transfer-data.ts";
-import type { Transfer } from "../protocol/transfers.ts";
 import { slotCount } from "../vaults/transfer-lists.ts";
 
-/** Bytes of a group before its records: form 1, deadline 5, length 2, signature 65. */
-const GROUP_BYTES = 73;
-const RECORD_BYTES = 28;
+/** Most bytes of a group before its records: form 1, deadline 4, base 8, signature 64; and 2 for a length. */
+const GROUP_BYTES = 77;
+const LENGTH_BYTES = 2;
+const RECORD_BYTES = 23;
+/** The further bytes of a whole vault id, which vaults far apart need. */
+const WHOLE_ID_BYTES = 5;
 const AMOUNT_BYTES = 8;
+
+/** Ids that are all nearer to the first one need no whole ids. */
+const NEAR = 1n << 23n;
 
 /**
  * Upper bounds of a commit's gas, which test/contracts/transfer-gas.test.ts compares with L1. A word of L1's spent vaults
@@ -38,9 +44,12 @@ export class BatchLoad {
   /** Takes a list if it still fits. */
   take(transfers: readonly Transfer[]): boolean {
     const taken = slotCount(transfers);
-    const perRecord = RECORD_BYTES + (taken > transfers.length ? AMOUNT_BYTES : 0);
+    const ids = transfers.map(({ vaultId }) => vaultId);
+    const isFar = ids.some((id) => id - (ids[0] as bigint) >= NEAR || (ids[0] as bigint) - id >= NEAR);
+    const perRecord = RECORD_BYTES + (isFar ? WHOLE_ID_BYTES : 0) + (taken > transfers.length ? AMOUNT_BYTES : 0);
     const words = new Set(transfers.map(({ vaultId }) => vaultId >> 8n).filter((word) => !this.#words.has(word)));
-    const bytes = this.#bytes + GROUP_BYTES + perRecord * transfers.length;
+    const head = GROUP_BYTES + (transfers.length > 1 ? LENGTH_BYTES : 0);
+    const bytes = this.#bytes + head + perRecord * transfers.length;
     const slots = this.#slots + taken;
     const gas = this.#gas + GROUP_GAS + SLOT_GAS * taken + WORD_GAS * words.size;
     const { rollupBytes, rollupGas } = this.#limits;

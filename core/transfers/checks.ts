@@ -1,11 +1,11 @@
 import { zeroAddress } from "viem";
-import type { StoredVault } from "../columns/vault-columns.ts";
 import { type ErrorCode, type Issue, MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, Hash, Principal } from "../model.ts";
-import { MAX_TRANSFER_HOPS, requireTransfers, type Transfer, transfersDigest } from "../protocol/transfers.ts";
+import { MAX_TRANSFER_HOPS, requireTransfers, type Transfer, transfersDigest } from "../protocol/transfer.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
+import type { StoredVault } from "../store/columns/vault-columns.ts";
 import type { ActivityRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
 import { makersOf } from "../vaults/transfer-lists.ts";

@@ -1,18 +1,18 @@
 import { batchView } from "../batches/batches.ts";
 import { closeOpenBatches, openAhead, sealClosed } from "../batches/seal.ts";
-import { highWord, lowWord } from "../columns/amount-words.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { Batch } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import { highWord, lowWord } from "../store/columns/amount-words.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord } from "../store/records.ts";
 import { chunkKey, endOf, PREFIX } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns } from "../store/vault-chunk.ts";
+import { putActivity, readActivity } from "../vaults/activity.ts";
 import { outputsOf, putTransferList, readTransferList, slotCount } from "../vaults/transfer-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
-import { putActivity, readActivity } from "../vaults/withdrawals.ts";
 import { BatchLoad } from "./bounds.ts";
 import { failWaiting } from "./fail.ts";
 import { failureOf, MISSING, type Spent } from "./faults.ts";
@@ -51,7 +51,7 @@ export async function closeTransfers(ledger: Ledger, signal?: AbortSignal): Prom
   return batch === undefined ? null : batchView(batch);
 }
 
-/** The waiting lists, oldest first, until one does not fit. */
+/** The waiting lists, oldest first, until one does not fit; then in the order of their vaults, which costs L1 the least. */
 async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const ready: Ready[] = [];
   const load = new BatchLoad(ledger.limits);
@@ -83,7 +83,8 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
     else if (!load.take(list.transfers)) break;
     else ready.push(one);
   }
-  return ready;
+  const first = ({ list }: Ready) => list.transfers[0]?.vaultId ?? 0n;
+  return ready.toSorted((a, b) => (first(a) < first(b) ? -1 : 1));
 }
 
 /** Reads one list at a time: a batch takes few of the longest ones, and many can wait while L1 halts. */

@@ -1,10 +1,10 @@
-import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Group } from "../store/group.ts";
 import type { TransferListRecord } from "../store/records.ts";
 import { transferDigestKey } from "../store/store-keys.ts";
+import { tell } from "../tenants/events/event-log.ts";
+import { putActivity, readActivity } from "../vaults/activity.ts";
 import { putTransferList } from "../vaults/transfer-lists.ts";
-import { putActivity, readActivity } from "../vaults/withdrawals.ts";
 
 /** Gives up a list that waits for a batch: its vaults are free, and its owner can sign them anew. */
 export async function failWaiting(

@@ -1,7 +1,7 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { sessionCovers, TRANSFER_FAULTS, type TransferPowers } from "../protocol/transfer-rules.ts";
 import { runAt } from "../sealing/void-runs.ts";
+import type { StoredVault } from "../store/columns/vault-columns.ts";
 import type { ActivityRecord, TransferListRecord } from "../store/records.ts";
 import { placeOf } from "../vaults/vaults.ts";
 
@@ -33,7 +33,8 @@ export function failureOf(
     const run = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot);
     if (run !== null) return `Vault ${vaultId} is void: ${run.failure}`;
     const { assetType } = ledger.assetAt(vault.assetIndex);
-    const { signer, session, approvedAt } = powers;
+    const { signer, session, approvedAt, cancelledAt } = powers;
+    if (cancelledAt !== 0n) return TRANSFER_FAULTS.cancelled;
     const isCovered = session !== null && sessionCovers(session, { ...vault, assetType }, transfer, commitAt);
     if (signer !== vault.owner && approvedAt === 0n && !isCovered) return TRANSFER_FAULTS.not_authorized;
   }

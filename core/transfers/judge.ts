@@ -1,8 +1,5 @@
-import type { StoredVault } from "../columns/vault-columns.ts";
-import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, VaultId } from "../model.ts";
-import { MAX_UINT64 } from "../protocol/bounds.ts";
 import {
   type CommittedRecord,
   type TransferFault,
@@ -11,10 +8,13 @@ import {
 } from "../protocol/transfer-rules.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
+import type { StoredVault } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, TransferListRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, encodeChunk } from "../store/vault-chunk.ts";
+import { tell } from "../tenants/events/event-log.ts";
+import { latestWithdrawal, putActivity, putFailed, readActivities, readActivity } from "../vaults/activity.ts";
 import {
   failureOfFault,
   latestTransferList,
@@ -23,7 +23,6 @@ import {
   putTransferList,
 } from "../vaults/transfer-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
-import { latestWithdrawal, putActivity, putFailed, readActivities, readActivity } from "../vaults/withdrawals.ts";
 import { powersOf } from "./powers.ts";
 
 /** A vault that a record spends; null for an id that no batch has made, which L1 marks as spent all the same. */
@@ -92,17 +91,15 @@ async function judge(
 /** Why L1 does not count a committed transfer; null when it does. A fault stays as it was first seen. */
 function faultOf(
   ledger: Ledger,
-  { committedAt, l1Sequence }: BatchRecord,
+  { committedAt }: BatchRecord,
   { transfers, deadline }: TransferListRecord,
   i: number,
   { vault, activity }: Judged,
   powers: ReadonlyMap<Address, TransferPowers>,
 ): TransferFault | null {
   const transfer = transfers[i] as TransferListRecord["transfers"][number];
+  if (vault === null) return transfer.fault ?? "exhausted";
   const { mode, batchNumber, slot } = placeOf(transfer.vaultId);
-  // A batch that L1 lacks comes behind all that it has.
-  const sequence = ledger.batches[mode].latest(batchNumber)?.l1Sequence ?? MAX_UINT64;
-  if (vault === null) return transfer.fault ?? (sequence < (l1Sequence ?? 0n) ? "exhausted" : "too_early");
   const { standard, assetType, chainId, transferable } = ledger.assetAt(vault.assetIndex);
   const isVoid = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot) !== null;
   const source = {
@@ -113,15 +110,9 @@ function faultOf(
     standard,
     assetType,
     transferable: transferable === true && chainId === ledger.settlement.chainId,
-    sequence,
     hops: transfer.hops - 1,
   };
-  const record: CommittedRecord = {
-    transfer,
-    deadline,
-    committedAt: committedAt ?? 0n,
-    sequence: l1Sequence ?? 0n,
-  };
+  const record: CommittedRecord = { transfer, deadline, committedAt: committedAt ?? 0n };
   const fault = transferFault(source, record, powers.get(vault.owner) as TransferPowers);
   return fault === null ? null : (transfer.fault ?? fault);
 }

@@ -1,13 +1,14 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, Hash } from "../model.ts";
 import type { L1Event } from "../ports.ts";
-import type { TransferPowers } from "../protocol/transfer-rules.ts";
+import { firstTime, type TransferPowers } from "../protocol/transfer-rules.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
   type L1EventRecord,
   l1EventRecord,
   NO_EVENT,
+  type TransferApprovalRecord,
   type TransferListRecord,
   type TransferSessionRecord,
   transferApprovalRecord,
@@ -15,8 +16,10 @@ import {
 } from "../store/records.ts";
 import { l1EventKey, transferApprovalKey, transferSessionKey } from "../store/store-keys.ts";
 
-/** What lets others than the owner's key move vaults, as L1 tells it. */
-export type PowerEvent = L1Event & { readonly type: "sessionAuthorized" | "sessionRevoked" | "transfersApproved" };
+/** What lets others than the owner's key move vaults, or takes back what was signed, as L1 tells it. */
+export type PowerEvent = L1Event & {
+  readonly type: "sessionAuthorized" | "sessionRevoked" | "transfersApproved" | "transfersCancelled";
+};
 
 /** Reads a record: of the store, or with a group's changes. */
 export type ReadRecord = (key: Buffer) => Promise<Buffer | undefined>;
@@ -40,10 +43,20 @@ export async function readSession(
   return stored === undefined ? null : decodeRecord(transferSessionRecord, stored, `The session of key ${key}`);
 }
 
-/** When and where an owner approved a digest on L1; null when it has not. */
-export async function readApproval(read: ReadRecord, owner: Address, digest: Hash) {
+const NO_APPROVAL: TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
+
+/** When and where an account approved a digest on L1, and when it cancelled it. */
+export async function readApproval(read: ReadRecord, owner: Address, digest: Hash): Promise<TransferApprovalRecord> {
   const stored = await read(transferApprovalKey(owner, digest));
-  return stored === undefined ? null : decodeRecord(transferApprovalRecord, stored, `The approval of ${digest}`);
+  return stored === undefined ? NO_APPROVAL : decodeRecord(transferApprovalRecord, stored, `The approval of ${digest}`);
+}
+
+/** When the owner or the signer cancelled a digest first; 0 for never. */
+async function cancelledAt(read: ReadRecord, by: readonly (Address | null)[], digest: Hash): Promise<bigint> {
+  let first = 0n;
+  for (const account of new Set(by))
+    if (account !== null) first = firstTime(first, (await readApproval(read, account, digest)).cancelledAt);
+  return first;
 }
 
 /** The powers of a list over the vaults of its owner, as L1 has told them until now. */
@@ -52,10 +65,10 @@ export async function powersOf(
   owner: Address,
   { digest, signature, sessionKey }: Pick<TransferListRecord, "digest" | "signature" | "sessionKey">,
 ): Promise<TransferPowers> {
-  const approval = await readApproval(read, owner, digest);
+  const { approvedAt } = await readApproval(read, owner, digest);
   const session = sessionKey === null ? null : await readSession(read, owner, sessionKey);
   const signer = signature === "0x" ? null : (sessionKey ?? owner);
-  return { signer, session, approvedAt: approval?.approvedAt ?? 0n };
+  return { signer, session, approvedAt, cancelledAt: await cancelledAt(read, [owner, signer], digest) };
 }
 
 /** Applies an event of L1 about a session or an approval. The first of each counts for ever. */
@@ -67,12 +80,18 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
   const owner = event.owner.toLowerCase() as Address;
   const note = (of: Partial<L1EventRecord>) =>
     group.stage(eventKey, encodeRecord(l1EventRecord, { ...NO_EVENT, ...of }));
-  if (event.type === "transfersApproved") {
-    const { digest, approvedAt } = event;
-    ledger.record(group, { kind: "transfersApproved", owner, digest, approvedAt, ...at });
-    const key = transferApprovalKey(owner, digest);
-    group.stage(key, encodeRecord(transferApprovalRecord, { approvedAt, blockNumber }));
-    note({ approval: { owner, digest } });
+  if (event.type === "transfersApproved" || event.type === "transfersCancelled") {
+    const { digest } = event;
+    const isCancelled = event.type === "transfersCancelled";
+    const known = await readApproval((one) => group.read(ledger.store, one), owner, digest);
+    if (isCancelled) {
+      ledger.record(group, { kind: "transfersCancelled", owner, digest, cancelledAt: event.cancelledAt, ...at });
+      putApproval(group, owner, digest, { ...known, cancelledAt: event.cancelledAt });
+    } else {
+      ledger.record(group, { kind: "transfersApproved", owner, digest, approvedAt: event.approvedAt, ...at });
+      putApproval(group, owner, digest, { ...known, approvedAt: event.approvedAt, blockNumber });
+    }
+    note({ approval: { owner, digest, isCancelled } });
     return;
   }
   const key = event.key.toLowerCase() as Address;
@@ -93,13 +112,25 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
 
 /** Undoes an event of a replaced block. */
 export async function revertPower(ledger: Ledger, group: Group, { session, approval }: L1EventRecord): Promise<void> {
-  if (approval !== null) group.remove(transferApprovalKey(approval.owner, approval.digest));
+  if (approval !== null) {
+    const { owner, digest, isCancelled } = approval;
+    const known = await readApproval((one) => group.read(ledger.store, one), owner, digest);
+    const undone = isCancelled ? { cancelledAt: 0n } : { approvedAt: 0n, blockNumber: 0n };
+    putApproval(group, owner, digest, { ...known, ...undone });
+  }
   if (session === null) return;
   const { owner, key, isRevoked } = session;
   const known = (await readSession((one) => group.read(ledger.store, one), owner, key)) ?? NO_SESSION;
   const before = isRevoked ? { ...known, revokedAt: 0n } : { ...NO_SESSION, revokedAt: known.revokedAt };
   if (before.authorizedAt === 0n && before.revokedAt === 0n) group.remove(transferSessionKey(owner, key));
   else putSession(group, owner, key, before);
+}
+
+/** Writes an approval, or removes one that says nothing. */
+function putApproval(group: Group, owner: Address, digest: Hash, approval: TransferApprovalRecord): void {
+  const key = transferApprovalKey(owner, digest);
+  if (approval.approvedAt === 0n && approval.cancelledAt === 0n) group.remove(key);
+  else group.stage(key, encodeRecord(transferApprovalRecord, approval));
 }
 
 function putSession(group: Group, owner: Address, key: Address, session: TransferSessionRecord): void {

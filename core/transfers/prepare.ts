@@ -1,6 +1,6 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, Hash } from "../model.ts";
-import type { Transfer } from "../protocol/transfers.ts";
+import type { Transfer } from "../protocol/transfer.ts";
 import { activityKey } from "../store/store-keys.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
 import { type Asked, askedList, requireDeadline, requireTransferable, type TransferCaller } from "./checks.ts";

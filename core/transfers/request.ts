@@ -3,8 +3,9 @@ import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hex, MODES, type Uuid } from "../model.ts";
+import { compactBytes } from "../protocol/attestation.ts";
+import { isRedemption, type Transfer } from "../protocol/transfer.ts";
 import { sessionCovers } from "../protocol/transfer-rules.ts";
-import { isRedemption, type Transfer } from "../protocol/transfers.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type ActivityRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
@@ -20,9 +21,9 @@ import {
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
+import { putActivity } from "../vaults/activity.ts";
 import { outputsOf, putTransferList, readTransferList, slotCount, tellAccepted } from "../vaults/transfer-lists.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
-import { putActivity } from "../vaults/withdrawals.ts";
 import {
   type Asked,
   type AskedList,
@@ -57,7 +58,7 @@ export async function requestTransfers(
   signal?: AbortSignal,
 ): Promise<TransferListRecord> {
   const list = await askedList(ledger, caller, request);
-  const signature = String(request.signature).toLowerCase() as Hex;
+  const signature = request.signature === "0x" ? "0x" : compactBytes(request.signature);
   const sessionKey = await requireAuthorized(ledger, list, signature);
   const taken = await ledger.writer.run(new TakeTransfers(ledger, caller, { ...list, signature, sessionKey }), signal);
   return typeof taken === "string" ? readTransferList(ledger, taken) : taken;
@@ -65,8 +66,10 @@ export async function requestTransfers(
 
 const NOT_SIGNED =
   "The signature is not the vaults' owner's over these transfers, nor that of a key with a final session of the owner. " +
-  "It has v 27 or 28 and a low s.";
+  "It has 65 bytes and a low s.";
 const NOT_APPROVED = "The vaults' owner has not approved these transfers on L1, or the approval is not final yet.";
+const CANCELLED =
+  "The owner or the signer has cancelled these transfers on L1. Sign other ones, with another deadline.";
 const NOT_COVERED =
   "The key's session has ended, ends before the deadline, or does not cover one of the assets or amounts.";
 
@@ -83,11 +86,15 @@ async function requireAuthorized(
   const read = (key: Buffer) => ledger.store.get(key);
   const final = ledger.portals.get(ledger.settlement.chainId)?.finalized ?? -1n;
   if (signature === "0x") {
-    const approval = await readApproval(read, owner, digest);
-    if (approval === null || approval.blockNumber > final) throw new MintmarkError("signature_invalid", NOT_APPROVED);
+    const { approvedAt, cancelledAt, blockNumber } = await readApproval(read, owner, digest);
+    if (cancelledAt !== 0n) throw new MintmarkError("signature_invalid", CANCELLED);
+    if (approvedAt === 0n || blockNumber > final) throw new MintmarkError("signature_invalid", NOT_APPROVED);
     return null;
   }
   const signer = await ledger.signers.recover(digest, signature);
+  for (const account of new Set([owner, signer ?? owner]))
+    if ((await readApproval(read, account, digest)).cancelledAt !== 0n)
+      throw new MintmarkError("signature_invalid", CANCELLED);
   if (signer === owner) return null;
   const session = signer === null ? null : await readSession(read, owner, signer);
   if (session === null || session.authorizedAt === 0n || session.blockNumber > final)

@@ -7,8 +7,8 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch } from "../model.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 import { requireText } from "../validate.ts";
+import { putActivity, readActivity } from "../vaults/activity.ts";
 import { listsOfBatch, putTransferList } from "../vaults/transfer-lists.ts";
-import { putActivity, readActivity } from "../vaults/withdrawals.ts";
 import { forgetSums } from "./close.ts";
 import { failWaiting } from "./fail.ts";
 

@@ -1,4 +1,3 @@
-import type { VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -8,6 +7,7 @@ import { MAX_BATCH_VAULTS, MODES, type Mode, type Uuid, type Vault } from "../mo
 import { tokenIdOf } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { bindingKey, endOf, itemKey, itemsOf } from "../store/store-keys.ts";

@@ -9,13 +9,13 @@ import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leftOutFailure } from "../sealing/left-out.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
 import type { BatchRecord, TransferListRecord, VoidedRun } from "../store/records.ts";
+import { withdrawalView } from "./activity.ts";
 import { findPage } from "./transaction-page.ts";
 import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
 import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
 import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
-import { withdrawalView } from "./withdrawals.ts";
 
 async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: Uuid, position: number) {
   try {

@@ -1,10 +1,9 @@
 import { MintmarkError } from "../errors.ts";
-import { tell } from "../events/event-log.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { batchIdOf, type Uuid } from "../model.ts";
+import { isRedemption } from "../protocol/transfer.ts";
 import { slotsOf } from "../protocol/transfer-data.ts";
 import { TRANSFER_FAULTS, type TransferFault } from "../protocol/transfer-rules.ts";
-import { isRedemption } from "../protocol/transfers.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import type { StoredEvent } from "../store/event-record.ts";
 import type { Group } from "../store/group.ts";
@@ -18,6 +17,7 @@ import {
   transferListKey,
   waitingTransfersKey,
 } from "../store/store-keys.ts";
+import { tell } from "../tenants/events/event-log.ts";
 import { decodeActivity, readVaults } from "./vaults.ts";
 
 /** What one slot of a list gives to whom. */

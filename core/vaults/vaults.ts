@@ -1,4 +1,3 @@
-import { type StoredVault, VaultColumns } from "../columns/vault-columns.ts";
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
@@ -6,12 +5,13 @@ import type { Mode, Status, Uuid, Vault, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
+import { type StoredVault, VaultColumns } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type ActivityRecord, activityRecord, type BatchRecord, type VoidedRun } from "../store/records.ts";
 import { activityKey, chunkKey } from "../store/store-keys.ts";
+import { fastTokenIdOf } from "../store/tokens/token-id.ts";
 import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns } from "../store/vault-chunk.ts";
-import { fastTokenIdOf } from "../tokens/token-id.ts";
 
 /** A stored vault with its place. */
 export interface LocatedVault {

@@ -1,6 +1,7 @@
-import { MAX_AMOUNT } from "../../core/index.ts";
+import { MAX_AMOUNT, MintmarkError } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
-import { instant } from "../../server/schemas/common.ts";
+import { quantizedAmount, type Units } from "../../core/protocol/quantized.ts";
+import { instant } from "../../server/routes/schema-common.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** Seconds of a duration's unit. */
@@ -19,6 +20,15 @@ export function unitsOf(text: unknown, name: string): bigint {
   if (!/^[1-9]\d{0,18}$/.test(String(text)) || BigInt(String(text)) > MAX_AMOUNT)
     throw new UsageError(`${name}: give a whole number of units`);
   return BigInt(String(text));
+}
+
+/** Whole tokens, such as `12.5`, in quantized units. */
+export function tokensOf(text: unknown, name: string, units: Units): bigint {
+  try {
+    return quantizedAmount(String(text), units);
+  } catch (error) {
+    throw error instanceof MintmarkError ? new UsageError(`${name} ${error.message}`) : error;
+  }
 }
 
 /** A time, such as `2026-12-01T00:00:00Z`, or a duration from now, such as `12h`, in seconds since 1970. */

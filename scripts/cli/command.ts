@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { safeParse, type z } from "zod";
-import { readSettings } from "../../server/settings/config.ts";
-import { isSecret } from "../../server/settings/settings.ts";
+import { readSettings } from "../../server/process/settings/config.ts";
+import { isSecret } from "../../server/process/settings/settings.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import { print, printError, progressLine } from "./output.ts";
 

@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
-import { beginJournal } from "../../core/cluster/begin-journal.ts";
-import { ClusterStore } from "../../core/cluster/cluster-store.ts";
-import { ClusterNode, type ClusterOptions, type PostgresJournal } from "../../core/cluster/index.ts";
 import { type Engine, type EngineOptions, MintmarkError, openEngine } from "../../core/index.ts";
-import type { Running } from "../../server/operator/operation.ts";
-import { operate } from "../../server/operator/operations.ts";
-import { askServer } from "../../server/operator/socket.ts";
+import { beginJournal } from "../../core/lifecycle/cluster/begin-journal.ts";
+import { ClusterStore } from "../../core/lifecycle/cluster/cluster-store.ts";
+import { ClusterNode, type ClusterOptions, type PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { openJournal } from "../../server/process/cluster.ts";
-import { ConfigError, readStoreConfig } from "../../server/settings/config.ts";
-import { readConfigFile } from "../../server/settings/config-file.ts";
-import { storeSettings } from "../../server/settings/settings.ts";
+import type { Running } from "../../server/process/operator/operation.ts";
+import { operate } from "../../server/process/operator/operations.ts";
+import { askServer } from "../../server/process/operator/socket.ts";
+import { ConfigError, readStoreConfig } from "../../server/process/settings/config.ts";
+import { readConfigFile } from "../../server/process/settings/config-file.ts";
+import { storeSettings } from "../../server/process/settings/settings.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** Also read by the server, so one environment or file serves both. */

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../../core/index.ts";
-import { ConfigError } from "../../server/settings/config.ts";
+import { ConfigError } from "../../server/process/settings/config.ts";
 
 /** The exit codes of the process; `mintmark --help` lists them. */
 export const EXIT = { ok: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;

@@ -1,5 +1,9 @@
 import { MintmarkError } from "../../core/index.ts";
+import { visible } from "../../core/internal.ts";
 import { messageOf } from "./message.ts";
+
+/** In place of hidden characters: names come from others, and could move the terminal's cursor. */
+const REPLACEMENT = "\u{fffd}";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -31,8 +35,16 @@ export function printError(error: unknown, asJson: boolean): void {
   }
   const first = errors.length === 0 ? detail : `${errors.length} wrong value${errors.length === 1 ? "" : "s"}`;
   const lines = [`error: ${first}${known ? ` (${known.code})` : ""}`];
-  for (const issue of errors) lines.push(`  ${issue.pointer.slice(1)}: ${issue.detail}`);
-  process.stderr.write(`${lines.flatMap((line) => line.split("\n").map(printable)).join("\n")}\n`);
+  // The same fault of many entries is one line.
+  const groups = Map.groupBy(errors, ({ pointer, detail: what }) => `${pointer.replace(/\/\d+/, "/*")} ${what}`);
+  for (const [issue, ...more] of groups.values()) {
+    if (issue === undefined) continue;
+    const count = more.length === 0 ? "" : ` (and ${more.length} more like it)`;
+    lines.push(`  ${issue.pointer.slice(1)}: ${issue.detail}${count}`);
+  }
+  process.stderr.write(
+    `${lines.flatMap((line) => line.split("\n").map((each) => visible(each, REPLACEMENT))).join("\n")}\n`,
+  );
 }
 
 /** The system's code, such as ENOENT, or the error's class. */
@@ -110,12 +122,7 @@ function table(rows: readonly Row[], columns?: readonly string[]): string {
 function cell(value: unknown): string {
   if (value === null || value === undefined) return "-";
   if (Array.isArray(value) && value.every((one) => typeof one !== "object")) return value.map(cell).join(",") || "-";
-  return printable(typeof value === "object" ? JSON.stringify(value) : String(value));
-}
-
-/** Removes control characters, because names come from others and could move the terminal's cursor. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, "\u{fffd}");
+  return visible(typeof value === "object" ? JSON.stringify(value) : String(value), REPLACEMENT);
 }
 
 function isRow(value: unknown): value is Row {

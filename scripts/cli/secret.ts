@@ -1,7 +1,7 @@
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { accountOf } from "../../server/process/account.ts";
-import { member } from "../../server/settings/member-setting.ts";
+import { member } from "../../server/process/settings/member-setting.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** A secret from the environment, or from standard input with `--key-stdin`; never from an argument. */

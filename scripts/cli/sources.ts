@@ -1,5 +1,5 @@
-import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/archive/index.ts";
-import type { SourceSettings } from "../../server/settings/process-settings.ts";
+import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/guards/archive/index.ts";
+import type { SourceSettings } from "../../server/process/settings/process-settings.ts";
 
 /** The sources of batch data that the settings name: of blobs, and of whole batches. */
 export function sourcesOf({ MINTMARK_BEACONS, MINTMARK_BLOBS: folder, MINTMARK_PEERS }: SourceSettings) {

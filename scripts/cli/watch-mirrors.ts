@@ -1,9 +1,9 @@
 import type { LocalAccount } from "viem";
-import type { Archive, VoidedDuplicate } from "../../core/archive/index.ts";
 import { repeat } from "../../core/backoff.ts";
-import { type SourceHistory, voidOnMirror } from "../../core/mirror/index.ts";
-import { MirrorChain } from "../../server/operations/mirror-chain.ts";
-import type { MirrorSetting } from "../../server/settings/mirror-settings.ts";
+import type { Archive, VoidedDuplicate } from "../../core/guards/archive/index.ts";
+import { type SourceHistory, voidOnMirror } from "../../core/guards/mirror/index.ts";
+import { MirrorChain } from "../../server/jobs/operations/mirror-chain.ts";
+import type { MirrorSetting } from "../../server/process/settings/mirror-settings.ts";
 
 interface MirrorWatchOptions {
   /** The caller keeps it up to date with the settlement chain. */

@@ -20,7 +20,7 @@ interface ClusterReport {
   readonly batchesOnL1: number;
 }
 
-/** Mints through the router of a cluster on this machine, kills the leader, and reports the outcome of each mint. */
+/** Mints in a cluster on this machine, kills the leader, and reports the outcome of each mint. */
 export async function runCluster(
   folder: string,
   { onProgress, seconds }: { readonly seconds: number; readonly onProgress: (step: string) => void },
@@ -28,7 +28,7 @@ export async function runCluster(
   await using world = await startWorld(folder, onProgress);
   const { members, facts } = world;
   const minter = new Minter(world, MINTS);
-  onProgress("minting through the router");
+  onProgress("minting");
   await minter.mintFor(seconds * 1_000);
   const leader = await leaderOf(members);
   onProgress(`killing the leader, ${leader.name}, after ${minter.acknowledged.length} acknowledged mints`);

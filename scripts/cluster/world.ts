@@ -5,9 +5,9 @@ import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { toHex } from "viem";
-import { ClusterNode, PostgresJournal } from "../../core/cluster/index.ts";
+import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../sandbox/accounts.ts";
-import { compileContracts, startChain } from "../sandbox/chain.ts";
+import { startChain } from "../sandbox/chain.ts";
 import { freePort } from "../sandbox/port.ts";
 import { deployTo, seed } from "../sandbox/sandbox.ts";
 import { PostgresServer } from "./postgres.ts";
@@ -70,20 +70,27 @@ export class Member {
   }
 }
 
-/** A client that repeats each mint until acknowledged, as documented. */
+/** What clients know of a cluster. */
+interface Clients {
+  readonly members: readonly { readonly url: string }[];
+  readonly facts: Servers["facts"];
+}
+
+/** A client that repeats each mint, at the next server, until acknowledged. */
 export class Minter {
   /** Vaults of acknowledged mints. */
   readonly acknowledged: string[] = [];
   /** `Mintmark-Position` of the newest response. */
   position = "0";
-  readonly #world: Pick<Servers, "router" | "facts">;
+  readonly #world: Clients;
   readonly #perRequest: number;
   readonly #from: number;
   #tokenId: number;
   #request = 0;
+  #server = 0;
 
   /** @param from - the first token's id, which also separates the requests of several minters */
-  constructor(world: Pick<Servers, "router" | "facts">, perRequest: number, from = 0) {
+  constructor(world: Clients, perRequest: number, from = 0) {
     this.#world = world;
     this.#perRequest = perRequest;
     this.#from = from;
@@ -91,7 +98,7 @@ export class Minter {
   }
 
   async mint(): Promise<void> {
-    const { facts, router } = this.#world;
+    const { facts, members } = this.#world;
     const assetId = facts.assets.find(({ standard }) => standard === "erc721")?.assetId;
     const mints = Array.from({ length: this.#perRequest }, () => {
       return { assetId, tokenId: String(++this.#tokenId), amount: 1, dataAvailabilityMode: "zk-rollup" };
@@ -101,7 +108,8 @@ export class Minter {
     const headers = { "x-api-key": facts.apiKey, "content-type": "application/json", "idempotency-key": key };
     for (;;) {
       const signal = AbortSignal.timeout(15_000);
-      const reply = await fetch(`${router}/api/v1/mint`, { method: "POST", headers, body, signal }).catch(() => null);
+      const { url = "" } = members[this.#server % members.length] ?? {};
+      const reply = await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body, signal }).catch(() => null);
       const said = await reply?.text().catch(() => "");
       if (reply?.ok === true && said) {
         const { vaults } = JSON.parse(said) as { vaults: { vaultId: string }[] };
@@ -110,7 +118,9 @@ export class Minter {
         return;
       }
       const isPassing = reply === null || reply.status === 503 || said?.includes("idempotency_in_progress");
-      if (!isPassing) throw new Error(`a mint was refused: ${said}`);
+      // An engine that closes is no matter of a cluster's clients: another server leads, or soon does.
+      if (!isPassing || said?.includes("engine_closed")) throw new Error(`a mint was refused: ${said}`);
+      this.#server++;
       await pause(100);
     }
   }
@@ -121,11 +131,9 @@ export class Minter {
   }
 }
 
-/** Three servers, a router and a local chain on this machine. */
+/** Three servers and a local chain on this machine. */
 export interface Servers extends AsyncDisposable {
   readonly members: readonly Member[];
-  /** Origin of the router. */
-  readonly router: string;
   readonly rpcUrl: string;
   readonly facts: Awaited<ReturnType<typeof seed>>;
   /** The journal's name in its database, and the key of its entries. */
@@ -167,8 +175,6 @@ export async function startServers(
   onProgress: (step: string) => void,
 ): Promise<Servers> {
   await using stack = new AsyncDisposableStack();
-  onProgress("compiling contracts (the first time takes half a minute)");
-  await compileContracts();
   onProgress("starting the local chain");
   const chain = await startChain("local", 0);
   stack.defer(() => chain.stop());
@@ -216,19 +222,10 @@ export async function startServers(
     onProgress(`starting server ${name}`);
     members.push(await join(name));
   }
-  onProgress("starting the router");
-  const routerPort = await freePort(0);
-  const router = `http://127.0.0.1:${routerPort}`;
-  const routing = run(["router"], folder, "router", {
-    MINTMARK_SHARDS: members.map(({ url }) => url).join(),
-    MINTMARK_PORT: String(routerPort),
-  });
-  stack.defer(() => stop(routing));
-  await answers(`${router}/readyz`, routing);
 
   const running = stack.move();
   const disposable = { [Symbol.asyncDispose]: () => running.disposeAsync() };
-  return { members, router, rpcUrl: chain.rpcUrl, facts, journal: { shard, key }, join, ...disposable };
+  return { members, rpcUrl: chain.rpcUrl, facts, journal: { shard, key }, join, ...disposable };
 }
 
 /** The demo application, created by a node that leads for a moment. */
@@ -320,14 +317,16 @@ export async function stateOf(url: string): Promise<StateReply> {
   return (await (await asked(`${url}/public/v1/state`)).json()) as StateReply;
 }
 
-/** The answer of a server, which does not listen for a moment while its role changes. */
+/** The good answer of a server. While its role changes, it does not listen, or it answers 503. */
 async function asked(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
   for (let left = 300; ; left--) {
     const reply = await fetch(url, { headers }).catch((error: unknown) => {
       if (left === 0) throw error;
       return null;
     });
-    if (reply !== null) return reply;
+    if (reply?.ok === true) return reply;
+    const said = await reply?.text();
+    if (reply && (reply.status !== 503 || left === 0)) throw new Error(`${url} answered ${reply.status}: ${said}`);
     await pause(100);
   }
 }

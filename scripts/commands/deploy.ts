@@ -2,10 +2,13 @@ import type { Command } from "commander";
 import { createPublicClient, http, type LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { askL1 } from "../../core/l1/failure.ts";
-import { type DeploySettings, deploySettings, type TokenSetting } from "../../server/settings/process-settings.ts";
+import {
+  type DeploySettings,
+  deploySettings,
+  type TokenSetting,
+} from "../../server/process/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { checkPlan } from "../deploy/check.ts";
-import { compileInClone } from "../deploy/compile.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, deployContract, lower } from "../deploy/deployer.ts";
 import { deployMirrorOf } from "../deploy/mirror.ts";
@@ -25,7 +28,6 @@ export function addDeploy(program: Command): void {
 }
 
 async function run(env: DeploySettings, isJson: boolean): Promise<unknown> {
-  await compileInClone();
   const log = (line: string) => process.stderr.write(`${line}\n`);
   const account = privateKeyToAccount(env.MINTMARK_DEPLOYER_KEY);
   const deployer = lower(account.address);

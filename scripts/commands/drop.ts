@@ -12,10 +12,10 @@ import {
   type MintRequest,
   mint,
 } from "../../server/client/index.ts";
-import { dropId, type Minting, RequestRefused, runDrop } from "../../server/drops/drop.ts";
-import type { Counts } from "../../server/drops/progress.ts";
-import { DROP_FORMATS, type DropFormat, sentenceOf } from "../../server/drops/rows.ts";
-import { type Survey, surveyOf } from "../../server/drops/survey.ts";
+import { dropId, type Minting, RequestRefused, runDrop } from "../../server/jobs/drops/drop.ts";
+import type { Counts } from "../../server/jobs/drops/progress.ts";
+import { DROP_FORMATS, type DropFormat, sentenceOf } from "../../server/jobs/drops/rows.ts";
+import { type Survey, surveyOf } from "../../server/jobs/drops/survey.ts";
 import { acting, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { requiredSecret, setting } from "../cli/secret.ts";

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
-import { Archive } from "../../core/archive/index.ts";
-import { exportExitKit, proveFromL1 } from "../../core/exit/index.ts";
+import { Archive } from "../../core/guards/archive/index.ts";
+import { exportExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
+import { proofOnMirror } from "../../core/guards/mirror/index.ts";
 import type { BatchVaultProof } from "../../core/index.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
-import { proofOnMirror } from "../../core/mirror/index.ts";
-import { exitKitSettings } from "../../server/settings/process-settings.ts";
+import { exitKitSettings } from "../../server/process/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { openLevel } from "../cli/l1.ts";

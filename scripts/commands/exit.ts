@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { exitPageHtml } from "../../server/pages/exit.ts";
-import { exitSettings } from "../../server/settings/process-settings.ts";
+import { exitSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, leaf } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { stopSignal } from "../../server/process/stop-signal.ts";
 import {
   chainSettings,
   clusterSettings,
   demoSettings,
   sandboxSettings,
-} from "../../server/settings/process-settings.ts";
+} from "../../server/process/settings/process-settings.ts";
+import { stopSignal } from "../../server/process/stop-signal.ts";
 import { configured } from "../cli/command.ts";
 import { EXIT, UsageError } from "../cli/exit-codes.ts";
 import { messageOf } from "../cli/message.ts";

@@ -1,23 +1,23 @@
 import type { Command } from "commander";
-import { Archive, type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
 import { repeat } from "../../core/backoff.ts";
-import { CommitteeMember } from "../../core/committee/index.ts";
-import { Issuer, LocalMintRecord, MintPolicy } from "../../core/issuer/index.ts";
-import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
+import { Archive, type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
+import { CommitteeMember } from "../../core/guards/committee/index.ts";
+import { Issuer, LocalMintRecord, MintPolicy } from "../../core/guards/issuer/index.ts";
 import {
   advanceMirror,
   importBatches,
   MirrorAttester,
   RemoteAttester,
   SourceHistory,
-} from "../../core/mirror/index.ts";
-import { stopSignal } from "../../server/process/stop-signal.ts";
+} from "../../core/guards/mirror/index.ts";
+import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
 import {
   issuerSettings,
   memberSettings,
   relaySettings,
   watchSettings,
-} from "../../server/settings/process-settings.ts";
+} from "../../server/process/settings/process-settings.ts";
+import { stopSignal } from "../../server/process/stop-signal.ts";
 import { configured } from "../cli/command.ts";
 import { finalityOf, openLevel } from "../cli/l1.ts";
 import { messageOf } from "../cli/message.ts";
@@ -47,7 +47,7 @@ export function addMembers(program: Command): void {
       });
       const source = new SourceHistory(l1, fromBlock);
       const attester = new MirrorAttester(account, source);
-      const { buildMemberServer } = await import("../../server/member/app.ts");
+      const { buildMemberServer } = await import("../../server/process/member/app.ts");
       await runSigner({
         what: "member",
         signer: member,
@@ -91,7 +91,7 @@ export function addMembers(program: Command): void {
       const record = policy === undefined ? local : new MintPolicy(store, policy);
       const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
       const records = secret === undefined ? {} : { records: { record: local, secret } };
-      const { buildIssuerServer } = await import("../../server/issuer/app.ts");
+      const { buildIssuerServer } = await import("../../server/process/issuer/app.ts");
       await runSigner({
         what: "issuer",
         signer: issuer,

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { Archive, rebuild } from "../../core/archive/index.ts";
+import { Archive, rebuild } from "../../core/guards/archive/index.ts";
 import { readL1 } from "../../core/l1/index.ts";
-import { rebuildSettings } from "../../server/settings/process-settings.ts";
+import { rebuildSettings } from "../../server/process/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { finalityOf, openLevel } from "../cli/l1.ts";
 import { messageOf } from "../cli/message.ts";

@@ -6,10 +6,10 @@ import { pause } from "../../core/backoff.ts";
 import type { Address, Hash } from "../../core/index.ts";
 import { readUuid } from "../../core/internal.ts";
 import { connectL1 } from "../../core/l1/index.ts";
-import { assetType, sessionTypedData } from "../../core/protocol/index.ts";
+import { assetType, sessionEndTypedData, sessionTypedData } from "../../core/protocol/index.ts";
 import { answer, createClient, type MintmarkClient, type SessionKey } from "../../server/client/index.ts";
-import { sessionSettings } from "../../server/settings/process-settings.ts";
-import { addressOf, nowInSeconds, secondsOf, unitsOf } from "../cli/arguments.ts";
+import { sessionSettings } from "../../server/process/settings/process-settings.ts";
+import { addressOf, nowInSeconds, secondsOf, tokensOf, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { processAccount, setting } from "../cli/secret.ts";
@@ -20,6 +20,8 @@ const ON_L1 = "--rpc https://rpc.example --contract 0x…";
 const EVERY_ASSET: Hash = `0x${"00".repeat(32)}`;
 /** Servers take no transfer whose deadline is nearer, and the session must cover the deadline. */
 const LEAST_SECONDS = 3_600n;
+const PAID = "The owner's account sends the transaction. With MINTMARK_PAYER_KEY that account sends and pays.";
+const PAYER_ADVICE = "fund it, or let another account pay with MINTMARK_PAYER_KEY";
 const POLL_MS = 1_000;
 const ANOTHER = "make another key with `mintmark session key`";
 /** Of the year 9999. */
@@ -39,29 +41,32 @@ export function addSession(program: Command): void {
     "authorize <key>",
     "let a key transfer the owner's vaults within bounds, by one transaction on L1",
     [
-      `session authorize ${KEY} --until 12h --limit 10 ${ON_L1} < owner.key`,
+      `session authorize ${KEY} --until 12h --limit-units 10 ${ON_L1} < owner.key`,
       `session authorize ${KEY} --until 2026-12-01T00:00:00Z --limit 1 --asset 0190d5c8-…`,
     ],
     sessionSettings,
     authorize,
   )
     .requiredOption("--until <time>", "its last second, such as 2026-12-01T00:00:00Z, or a duration, such as 12h or 7d")
-    .requiredOption("--limit <units>", "most units of one transfer; all of a vault counts its full amount")
+    .option(
+      "--limit <tokens>",
+      "most whole tokens of one transfer, of the assetId; all of a vault counts its full amount",
+    )
+    .option("--limit-units <number>", "in the place of --limit: units, also of an assetType or of every asset")
     .option("--asset <id>", "its only asset, by assetId (asks the server) or assetType (0x…); default every asset");
   waiting(authorizing, "until the server takes transfers of the key").addHelpText(
     "after",
-    "The owner's account sends the transaction. With MINTMARK_PAYER_KEY that account sends and pays." +
-      "\nA key has one session with an owner for ever.",
+    `${PAID}\nA key has one session with an owner for ever.`,
   );
   const revoking = configured(
     session,
     "revoke <key>",
-    "end a key's session for ever, by a transaction of the owner's account",
+    "end a key's session for ever, by one transaction on L1",
     [`session revoke ${KEY} ${ON_L1} < owner.key`, `session revoke ${KEY} --wait`],
     sessionSettings,
     revoke,
   );
-  waiting(revoking, "until the server refuses transfers of the key");
+  waiting(revoking, "until the server refuses transfers of the key").addHelpText("after", PAID);
   leaf(session, "show <owner> <key>", "the session of an owner with a key, as the server has read it on L1", [
     `session show ${OWNER} ${KEY} --url https://mint.example`,
   ])
@@ -94,18 +99,26 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
   const until = secondsOf(options.until, "--until");
   if (until < nowInSeconds() + LEAST_SECONDS)
     throw new UsageError("--until: give at least an hour, because the deadline of a transfer is that far ahead");
-  const limit = unitsOf(options.limit, "--limit");
   const asset = options.asset === undefined ? EVERY_ASSET : String(options.asset);
   const isNamed = !/^0x[0-9a-fA-F]{64}$/.test(asset);
   if (isNamed && readUuid(asset) === null)
     throw new UsageError("--asset: give an assetId, or an assetType (0x and 64 hex digits)");
+  if ((options.limit === undefined) === (options.limitUnits === undefined))
+    throw new UsageError("give --limit or --limit-units");
+  if (options.limit !== undefined && !isNamed)
+    throw new UsageError(
+      "--limit: needs --asset with an assetId, which says how a whole token is counted; or give --limit-units",
+    );
   const server = options.wait === true || isNamed ? serverOf(options) : null;
-  const isPaid = ["KEY", "KEYSTORE", "SIGNER"].some((name) => process.env[`MINTMARK_PAYER_${name}`]);
-  const { account, owner, l1, known } = await meet(settings, key, isPaid);
+  const { account, owner, l1, known, isPaid } = await meet(settings, key);
   if (known.authorizedAt !== 0n || known.revokedAt !== 0n)
     throw new Error(`the owner has used this key before: ${ANOTHER}; \`mintmark session show\` tells of this one`);
-  const { token, ...scope } =
+  const { token, units, ...scope } =
     isNamed && server !== null ? await assetOf(server, asset, signal) : { assetType: asset.toLowerCase() as Hash };
+  const limit =
+    units === undefined || options.limit === undefined
+      ? unitsOf(options.limitUnits, "--limit-units")
+      : tokensOf(options.limit, "--limit", units);
   const { chainId } = l1.settlement;
   if (scope.assetType !== EVERY_ASSET && !(await l1.isTransferable({ chainId, ...scope })))
     throw new Error(
@@ -116,8 +129,7 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
   const terms = { ...parties, until, limit, ...scope };
   const signature = isPaid ? await account.signTypedData(sessionTypedData(l1.settlement, terms)) : "0x";
   const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
-  const advice = "fund it, or let another account pay with MINTMARK_PAYER_KEY";
-  const { txHash } = await funded(l1, advice, () => l1.authorizeSession(terms, signature, { signal, onSent }));
+  const { txHash } = await funded(l1, PAYER_ADVICE, () => l1.authorizeSession(terms, signature, { signal, onSent }));
   const isAwaited = server !== null && options.wait === true;
   if (isAwaited) await reached("active", () => statusOf(server, l1, parties, signal), { signal, progress });
   const assetType = scope.assetType === EVERY_ASSET ? null : scope.assetType;
@@ -129,12 +141,15 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
 async function revoke(settings: Settings, { options, args: [given], signal, progress }: Given) {
   const key = keyOf(given);
   const server = options.wait === true ? serverOf(options) : null;
-  const { owner, l1, known } = await meet(settings, key);
-  const status = server && (() => statusOf(server, l1, { owner, key }, signal));
+  const { account, owner, l1, known, isPaid } = await meet(settings, key);
+  const parties = { owner, key };
+  const status = server && (() => statusOf(server, l1, parties, signal));
   await status?.();
   const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
-  const advice = "fund it, because only the owner's account can revoke";
-  const send = () => funded(l1, advice, () => l1.revokeSession(key, { signal, onSent }));
+  const send = async () => {
+    const signature = isPaid ? await account.signTypedData(sessionEndTypedData(l1.settlement, parties)) : "0x";
+    return funded(l1, PAYER_ADVICE, () => l1.revokeSession(parties, signature, { signal, onSent }));
+  };
   const sent = known.revokedAt === 0n ? await send() : null;
   if (known.authorizedAt === 0n)
     process.stderr.write("the key had no session with this owner, and can never have one\n");
@@ -154,7 +169,8 @@ interface Parties {
 }
 
 /** The owner's account, the chain with the account that sends, and the key's session there so far. */
-async function meet({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract }: Settings, key: Address, isPaid = false) {
+async function meet({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract }: Settings, key: Address) {
+  const isPaid = ["KEY", "KEYSTORE", "SIGNER"].some((name) => process.env[`MINTMARK_PAYER_${name}`]);
   const { account } = await processAccount("OWNER");
   const owner = account.address.toLowerCase() as Address;
   if (owner === key) throw new UsageError(`<key>: this is the owner: ${ANOTHER}`);
@@ -162,7 +178,7 @@ async function meet({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract }: Sett
   const l1 = await connectL1({ rpc, contract, account: sender });
   const known = await l1.session(owner, key);
   if (known === null) throw new Error(`the contract ${contract} has no transfers, so there are no sessions`);
-  return { account, owner, l1, known };
+  return { account, owner, l1, known, isPaid };
 }
 
 /** Sends a transaction; for an account without ether the error says so, where nodes have many words for it. */
@@ -185,7 +201,8 @@ function serverOf(options: Options): MintmarkClient {
 async function assetOf(client: MintmarkClient, assetId: string, signal: AbortSignal) {
   const asset = await answer(client.GET("/api/v1/assets/{assetId}", { params: { path: { assetId } }, signal }));
   const token = asset.contractAddress as Address;
-  return { token, assetType: assetType(asset.standard, token, BigInt(asset.quantum)) };
+  const units = { quantum: BigInt(asset.quantum), decimals: asset.decimals };
+  return { token, units, assetType: assetType(asset.standard, token, units.quantum) };
 }
 
 function sessionOf(client: MintmarkClient, { owner, key }: Parties, signal: AbortSignal) {

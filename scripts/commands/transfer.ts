@@ -1,8 +1,19 @@
 import type { Command } from "commander";
 import type { LocalAccount } from "viem";
-import { answer, createClient, type OwnersTransfer, transfer, type VaultTransfer } from "../../server/client/index.ts";
-import { addressOf, secondsOf } from "../cli/arguments.ts";
-import { acting, leaf, type Options, type Running } from "../cli/command.ts";
+import type { z } from "zod";
+import type { Hash } from "../../core/index.ts";
+import { connectL1 } from "../../core/l1/index.ts";
+import {
+  answer,
+  createClient,
+  type MintmarkClient,
+  type OwnersTransfer,
+  transfer,
+  type VaultTransfer,
+} from "../../server/client/index.ts";
+import { sessionSettings } from "../../server/process/settings/process-settings.ts";
+import { addressOf, secondsOf, tokensOf, unitsOf } from "../cli/arguments.ts";
+import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { processAccount, setting } from "../cli/secret.ts";
 
@@ -30,11 +41,39 @@ export function addTransfer(program: Command): void {
     `redeem ${VAULT} --amount 3 --wait`,
   ]);
   signing(redeem, () => ({ redeem: true }));
+  configured(
+    program,
+    "cancel-transfer <digest>",
+    "cancel a signed transfer that L1 has not got yet, by one transaction of its signer",
+    [`cancel-transfer 0x5f3a… --rpc https://rpc.example --contract 0x… < owner.key`],
+    sessionSettings,
+    cancel,
+  )
+    .option("--session", "by the session key that signed (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)")
+    .addHelpText(
+      "after",
+      "\n`mintmark transfer` prints the digest. L1 counts no commit of a later second. What it has by then stays.",
+    );
+}
+
+/** The transaction of one account says nothing about other lists, so a wrong digest does no harm. */
+async function cancel(
+  settings: z.output<typeof sessionSettings>,
+  { options, args: [digest = ""], signal, progress }: Given,
+) {
+  if (!/^0x[0-9a-fA-F]{64}$/.test(digest)) throw new UsageError("<digest>: give 0x and 64 hex digits");
+  const { account } = await processAccount(options.session === true ? "SESSION" : "OWNER");
+  const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract } = settings;
+  const l1 = await connectL1({ rpc, contract, account });
+  const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
+  const { txHash } = await l1.cancelTransfers(digest.toLowerCase() as Hash, { signal, onSent });
+  return { digest: digest.toLowerCase(), signer: account.address.toLowerCase(), txHash };
 }
 
 function signing(command: Command, receiverOf: (options: Options) => Receiver): void {
   command
-    .option("--amount <units>", "of one ERC-20 or ERC-1155 vault; default all that is left")
+    .option("--amount <tokens>", "whole tokens of one vault, such as 12.5; default all that is left")
+    .option("--units <number>", "in the place of --amount: units, as the API counts them")
     .option("--session", "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)")
     .option("--deadline <time>", "when it fails if L1 has not got it, such as 12h; default 1d, with --session 2h")
     .option("--wait", "wait until the transfer is final on L1, where the receiver can rely on it")
@@ -55,9 +94,8 @@ function signing(command: Command, receiverOf: (options: Options) => Receiver): 
 }
 
 async function give(options: Options, vaultIds: readonly string[], receiver: Receiver, running: Running) {
-  if (options.amount !== undefined && vaultIds.length > 1) throw new UsageError("--amount is for one vault");
-  const amount = options.amount === undefined ? {} : { amount: String(options.amount) };
-  const transfers: VaultTransfer[] = vaultIds.map((vaultId) => ({ vaultId, ...amount, ...receiver }));
+  const isPart = options.amount !== undefined || options.units !== undefined;
+  if (isPart && vaultIds.length > 1) throw new UsageError("--amount and --units are for one vault");
   const bySession = options.session === true;
   // The bounds of a session must cover the deadline, and sessions are short.
   const deadline = options.deadline ?? (bySession ? "2h" : undefined);
@@ -71,6 +109,8 @@ async function give(options: Options, vaultIds: readonly string[], receiver: Rec
     apiKey === undefined
       ? createClient({ baseUrl, accessToken: await signedIn(baseUrl, account, running.signal) })
       : createClient({ baseUrl, apiKey });
+  const part = isPart ? { amount: `${await partOf(options, client, vaultIds[0] ?? "", apiKey === undefined)}` } : {};
+  const transfers: VaultTransfer[] = vaultIds.map((vaultId) => ({ vaultId, ...part, ...receiver }));
   return transfer(client, {
     transfers,
     ...until,
@@ -80,6 +120,17 @@ async function give(options: Options, vaultIds: readonly string[], receiver: Rec
     signal: running.signal,
     onStatus: ({ transferId, status }) => running.progress(`transfer ${transferId}: ${status}`),
   });
+}
+
+/** The units that the options name. The server tells how many units are a whole token. */
+async function partOf({ amount, units }: Options, client: MintmarkClient, vaultId: string, asOwner: boolean) {
+  if (units !== undefined && amount !== undefined) throw new UsageError("give --amount or --units, not both");
+  if (units !== undefined) return unitsOf(units, "--units");
+  const params = { path: { vaultId } };
+  const { quantum = "1", decimals = 0 } = asOwner
+    ? ((await answer(client.GET("/public/v1/vaults/{vaultId}/metadata", { params }))) as Record<string, never>)
+    : await answer(client.GET("/api/v1/vaults/{vaultId}", { params }));
+  return tokensOf(amount, "--amount", { quantum: BigInt(quantum), decimals });
 }
 
 /** An owner's session of the server, by the owner's signature over its challenge. */

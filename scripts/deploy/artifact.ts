@@ -1,44 +1,50 @@
-import { readFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
 import type { Abi, Hex } from "viem";
 
-/** The compiler's output for one contract, as stored by Hardhat. */
-interface Artifact {
-  readonly contractName: string;
+/** A deployed contract as the compiler made it. Its standard input is made of `settings` and the tracked `sources`. */
+export interface Artifact {
+  readonly contractName: ContractName;
+  readonly sourceName: string;
+  /** The compiler's version. */
+  readonly compiler: string;
+  readonly settings: unknown;
+  /** Names in contracts/compiled/sources.json. */
+  readonly sources: readonly string[];
+  /** SHA-256 of the compiler's version, the sources and the settings. */
+  readonly hash: string;
   readonly abi: Abi;
   readonly bytecode: Hex;
+  /** With zeros for immutable values. */
   readonly deployedBytecode: Hex;
-  readonly immutableReferences?: Readonly<
-    Record<string, readonly { readonly start: number; readonly length: number }[]>
-  >;
+  /** Where the immutable values are, by name. */
+  readonly immutableReferences: Record<string, { readonly start: number; readonly length: number }[]>;
 }
 
-/** The artifact of each deployed contract, below `artifacts`. */
-export const DEPLOYED = {
-  StateCommitment: "contracts/StateCommitment.sol/StateCommitment",
-  Transfers: "contracts/state/Transfers.sol/Transfers",
-  StateMirror: "contracts/StateMirror.sol/StateMirror",
-  AdminTimeLock: "contracts/AdminTimeLock.sol/AdminTimeLock",
-  MintableERC20: "contracts/tokens/MintableERC20.sol/MintableERC20",
-  MintableERC721: "contracts/tokens/MintableERC721.sol/MintableERC721",
-  MintableERC1155: "contracts/tokens/MintableERC1155.sol/MintableERC1155",
-} as const;
+export const CONTRACT_NAMES = [
+  "StateCommitment",
+  "Administration",
+  "Transfers",
+  "StateMirror",
+  "AdminTimeLock",
+  "MintableERC20",
+  "MintableERC721",
+  "MintableERC1155",
+] as const;
 
-export type ContractName = keyof typeof DEPLOYED;
+/** A contract that is deployed. */
+export type ContractName = (typeof CONTRACT_NAMES)[number];
 
-/** Reads a contract's artifact. Rejects with the remedy when the contracts are not compiled. */
-export async function readArtifact(name: ContractName): Promise<Artifact> {
-  const path = new URL(`../../artifacts/${DEPLOYED[name]}.json`, import.meta.url);
-  const text = await readFile(path, "utf8").catch(() => {
-    throw new Error(`no artifact of ${name}: compile the contracts first with \`npm run build:contracts\``);
-  });
-  return JSON.parse(text) as Artifact;
+/** Reads a contract's tracked code. */
+export function readArtifact(name: ContractName): Artifact {
+  const path = new URL(`../../contracts/compiled/${name}.json`, import.meta.url);
+  return JSON.parse(readFileSync(path, "utf8")) as Artifact;
 }
 
 /** Whether code on a chain is this artifact's. Ignores immutables, which are zero in the artifact. */
 export function isCodeOf(artifact: Artifact, code: Hex | undefined): boolean {
   if (code === undefined || code.length !== artifact.deployedBytecode.length) return false;
   const found = Buffer.from(code.slice(2), "hex");
-  for (const places of Object.values(artifact.immutableReferences ?? {})) {
+  for (const places of Object.values(artifact.immutableReferences)) {
     for (const { start, length } of places) found.fill(0, start, start + length);
   }
   return found.equals(Buffer.from(artifact.deployedBytecode.slice(2), "hex"));

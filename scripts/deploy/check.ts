@@ -1,6 +1,7 @@
 import { type Address, encodeDeployData, formatEther, formatGwei, getContractError } from "viem";
 import { askL1 } from "../../core/l1/failure.ts";
-import { isLocalChain } from "../../server/settings/settings.ts";
+import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
+import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { type ContractName, readArtifact } from "./artifact.ts";
 import { type Deployer, lower } from "./deployer.ts";
 import { type MirrorConfig, mirrorArgs, verifyMirror } from "./mirror.ts";
@@ -106,7 +107,8 @@ function committeeProblems(
   const problems: string[] = [];
   if (new Set(members).size !== members.length) problems.push(`${what} names a member twice`);
   if (members.includes(ZERO)) problems.push(`${what} contains the zero address`);
-  if (members.length > 255) problems.push(`${what} has ${members.length} members; the contract takes at most 255`);
+  if (members.length > MAX_MEMBERS)
+    problems.push(`${what} has ${members.length} members; the contract takes at most ${MAX_MEMBERS}`);
   if (threshold < 1 || threshold > members.length)
     problems.push(
       `${what} has ${members.length} members, so the threshold is 1 to ${members.length}, not ${threshold}`,
@@ -198,7 +200,7 @@ async function gasOfTokens(by: Deployer, tokens: readonly TokenConfig[], recorde
 }
 
 async function gasOf(by: Deployer, name: ContractName, args: readonly unknown[]): Promise<bigint> {
-  const { abi, bytecode } = await readArtifact(name);
+  const { abi, bytecode } = readArtifact(name);
   const data = encodeDeployData({ abi, bytecode, args });
   return askL1(`trying to deploy ${name}`, async () => {
     try {

@@ -33,7 +33,7 @@ export interface Deployed {
 
 /** Deploys a contract and checks that the chain has its code. */
 export async function deployContract(by: Deployer, name: ContractName, args: readonly unknown[]): Promise<Deployed> {
-  const artifact = await readArtifact(name);
+  const artifact = readArtifact(name);
   const data = encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args });
   const receipt = await askL1(`deploying ${name}`, async () => succeeded(by, await sendOnce(by, data)));
   const { transactionHash: hash } = receipt;
@@ -53,7 +53,7 @@ export async function send(
   functionName: string,
   args: readonly unknown[],
 ): Promise<Hash> {
-  const { abi } = await readArtifact(name);
+  const { abi } = readArtifact(name);
   const request = { abi, address, functionName, args, account: by.account } as const;
   return askL1(`${name}.${functionName}`, async () => {
     // The simulation reports the contract's own error instead of a failed transaction.

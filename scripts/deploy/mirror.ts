@@ -36,7 +36,7 @@ export function mirrorArgs(config: MirrorConfig): readonly unknown[] {
 
 /** Rejects and names the first difference of a mirror from its configuration. */
 export async function verifyMirror(by: Deployer, address: Address, config: MirrorConfig): Promise<void> {
-  const artifact = await readArtifact("StateMirror");
+  const artifact = readArtifact("StateMirror");
   if (!isCodeOf(artifact, await by.client.getCode({ address }))) {
     throw new Error(`${address} on chain ${by.chainId} is not this version's StateMirror; deploy one first`);
   }

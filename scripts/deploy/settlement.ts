@@ -1,6 +1,7 @@
 import { type Address, type Hex, zeroAddress } from "viem";
+import { requireOwnCode } from "../../core/l1/code.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
-import { isCodeOf, readArtifact } from "./artifact.ts";
+import { readArtifact } from "./artifact.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
 import type { SettlementRecord } from "./record.ts";
 
@@ -62,23 +63,10 @@ export function ascending(members: readonly Address[]): Address[] {
 
 /** Verifies a settlement contract against its record. Rejects and names the first difference. */
 export async function verifySettlement(by: Deployer, record: SettlementRecord): Promise<void> {
-  const artifact = await readArtifact("StateCommitment");
+  const artifact = readArtifact("StateCommitment");
   const { address } = record;
-  const code = await by.client.getCode({ address });
-  if (!isCodeOf(artifact, code)) {
-    throw new Error(
-      `${address} on chain ${by.chainId} is not this version's StateCommitment. Remove the deployment record to deploy anew.`,
-    );
-  }
   const { transfersCode } = record;
-  if (
-    transfersCode &&
-    !isCodeOf(await readArtifact("Transfers"), await by.client.getCode({ address: transfersCode }))
-  ) {
-    throw new Error(
-      `${transfersCode} on chain ${by.chainId} is not this version's Transfers. Do not use the contract.`,
-    );
-  }
+  await requireOwnCode(by.client, { chainId: BigInt(by.chainId), contract: address });
   const read = (functionName: string, args: readonly unknown[] = []) =>
     by.client.readContract({ abi: artifact.abi, address, functionName, args });
   const role = async (name: string, account: Address) => read("hasRole", [await read(name), account]);

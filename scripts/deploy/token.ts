@@ -85,7 +85,7 @@ function locks({ lockMinter = true }: TokenConfig): boolean {
 
 /** Locks the minter and transfers the administration, unless an interrupted run did. */
 async function lockMinter(by: Deployer, contract: ContractName, address: Address, admin: Address): Promise<void> {
-  const { abi } = await readArtifact(contract);
+  const { abi } = readArtifact(contract);
   const ask = async (functionName: string, args: readonly unknown[] = []) =>
     (await by.client.readContract({ abi, address, functionName, args })) as boolean;
   if (!(await ask("minterLocked"))) await send(by, contract, address, "lockMinter", []);
@@ -109,7 +109,7 @@ export interface Registration {
 /** Registers a token with a settlement contract or a mirror on this chain, unless it is registered. */
 export async function registerToken(by: Deployer, contract: Address, token: Registration): Promise<void> {
   const { standard, chainId, address, quantum, blobScheme } = token;
-  const { abi } = await readArtifact("StateCommitment");
+  const { abi } = readArtifact("StateCommitment");
   const args = [chainId, BigInt(assetType(standard, address, quantum))];
   const registered = await by.client.readContract({ abi, address: contract, functionName: "asset", args });
   if ((registered as readonly [number, Address, bigint])[0] !== 0) return;

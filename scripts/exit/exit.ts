@@ -10,7 +10,7 @@ import {
   exitWithKits,
   planExit,
   type VaultExit,
-} from "../../core/exit/index.ts";
+} from "../../core/guards/exit/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
 import { isTransferred } from "../../core/protocol/transfer-proof.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";

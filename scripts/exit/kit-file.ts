@@ -1,5 +1,5 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { type ExitKit, exitKitToJson, parseExitKit } from "../../core/exit/index.ts";
+import { type ExitKit, exitKitToJson, parseExitKit } from "../../core/guards/exit/index.ts";
 
 export async function readExitKit(path: string): Promise<ExitKit> {
   return parseExitKit(await readFile(path, "utf8"));

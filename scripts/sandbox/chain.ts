@@ -16,8 +16,3 @@ export async function startChain(network: "local" | "other", wantedPort: number)
   await server.listen();
   return { rpcUrl: `http://127.0.0.1:${port}`, port, stop: () => server.close() };
 }
-
-/** Compiles changed contracts without their Solidity tests, which would take as long again. */
-export async function compileContracts(): Promise<void> {
-  await hre.tasks.getTask("build").run({ quiet: true, noTests: true });
-}

@@ -3,24 +3,24 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Level } from "level";
 import { createPublicClient, http } from "viem";
-import { HttpBatchSource, Watcher } from "../../core/archive/index.ts";
 import { pause } from "../../core/backoff.ts";
-import { CommitteeMember } from "../../core/committee/member.ts";
+import { HttpBatchSource, Watcher } from "../../core/guards/archive/index.ts";
+import { CommitteeMember } from "../../core/guards/committee/member.ts";
 import { type Asset, type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
-import type { RollupData } from "../../core/settlement/index.ts";
+import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { buildServer } from "../../server/app.ts";
-import { ProgressLog } from "../../server/operations/progress-log.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "../../server/operations/settler-claim.ts";
-import { startSettling } from "../../server/operations/settling.ts";
-import { serveOperator } from "../../server/operator/socket.ts";
+import { ProgressLog } from "../../server/jobs/operations/progress-log.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "../../server/jobs/operations/settler-claim.ts";
+import { startSettling } from "../../server/jobs/operations/settling.ts";
+import { serveOperator } from "../../server/process/operator/socket.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, lower } from "../deploy/deployer.ts";
 import { type Deployment, recordPath } from "../deploy/record.ts";
 import type { TokenConfig } from "../deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "./accounts.ts";
-import { compileContracts, startChain } from "./chain.ts";
+import { startChain } from "./chain.ts";
 import { lockFolder } from "./lock.ts";
 import { freePort } from "./port.ts";
 
@@ -82,8 +82,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     await rm(resolve(folder, name), { recursive: true, force: true });
   }
 
-  onProgress("compiling contracts (the first time takes half a minute)");
-  await compileContracts();
   onProgress("starting the local chain");
   const chain = await startChain("local", options.chainPort);
   stack.defer(() => chain.stop());

@@ -23,7 +23,7 @@ export function screen({
       {
         userId: alice?.userId,
         mints: [
-          { assetId: assetId("erc721"), tokenId: "1", amount: 1, dataAvailabilityMode: "zk-rollup" },
+          { assetId: assetId("erc721"), tokenId: "1000001", amount: 1, dataAvailabilityMode: "zk-rollup" },
           { assetId: assetId("erc20"), amountDecimal: "12.5", dataAvailabilityMode: "validium" },
         ],
       },
@@ -61,9 +61,9 @@ export function screen({
     "",
     `  curl -s '${api}/api/v1/transactions?limit=5' -H 'X-Api-Key: ${apiKey}'`,
     "",
-    "The first rollup vault's public proof, and the assets:",
+    "The first rollup vault's public proof, as soon as its batch is sealed, and the assets:",
     "",
-    `  curl -s ${api}/public/v1/vaults/9223372036854775808/proof`,
+    `  until curl -sf ${api}/public/v1/vaults/9223372036854775808/proof; do sleep 1; done`,
     `  curl -s '${api}/api/v1/assets?assetType=mintable-erc721' -H 'X-Api-Key: ${apiKey}'`,
     "",
     "Commands of an operator, in another terminal:",

@@ -12,7 +12,7 @@ import {
   type Session,
   type Uuid,
 } from "../../core/index.ts";
-import { wording } from "../schemas/wording.ts";
+import { wording } from "../routes/schema-wording.ts";
 import type { Service } from "../service.ts";
 import { type Code, ServerError, STATUS_OF } from "./errors.ts";
 
@@ -87,6 +87,8 @@ export type Tag =
   | "Tokens";
 
 interface Description {
+  /** Names the operation for people and for generated clients, such as `listUsers`. */
+  readonly operationId: string;
   readonly method: HTTPMethods & ("GET" | "POST" | "PUT" | "DELETE");
   /** With parameters in braces, as OpenAPI writes them. */
   readonly path: string;
@@ -196,6 +198,8 @@ const ANY_ROUTE = [
   "store_corrupt",
   "store_failed",
   "engine_closed",
+  "not_leader",
+  "journal_unavailable",
   "shutting_down",
 ] as const satisfies readonly Code[];
 
@@ -208,8 +212,6 @@ const SESSION = [
   "credentials_missing",
   "credentials_invalid",
   "credentials_expired",
-  "not_leader",
-  "journal_unavailable",
 ] as const satisfies readonly Code[];
 
 const MEMBER = [...SESSION, "application_suspended", "application_not_found", "role_missing"] as const;
@@ -227,13 +229,7 @@ const IDEMPOTENCY = ["idempotency_in_progress", "idempotency_key_reused"] as con
 
 const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[];
 
-const BODY = [
-  "malformed_json",
-  "body_too_large",
-  "unsupported_media_type",
-  "not_leader",
-  "journal_unavailable",
-] as const satisfies readonly Code[];
+const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
 
 function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: FastifyRequest) {
   const issues: Issue[] = [];

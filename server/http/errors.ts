@@ -1,7 +1,7 @@
 import { maxHeaderSize } from "node:http";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ERROR_CODES, type ErrorCode, type Issue, MAX_ISSUES, MintmarkError } from "../../core/index.ts";
-import { oauthErrorOf, TOKEN_PATH } from "../access/oauth-error.ts";
+import { oauthErrorOf, TOKEN_PATH } from "./access/oauth-error.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -26,7 +26,7 @@ export const SERVER_ERROR_CODES = {
   body_too_large: "The body is larger than the limit; see GET /api/v1/limits.",
   unsupported_media_type: "The body has a media type or an encoding that this route does not take; see `detail`.",
   expectation_failed: "The server knows no Expect header but 100-continue.",
-  headers_too_large: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB.`,
+  headers_too_large: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB, or have more than 1,000 fields.`,
   rate_limited: "Too many requests; repeat after Retry-After seconds.",
   drop_not_found: "No such drop in this application.",
   drop_invalid: "Rows of the drop have a wrong form; see `errors`. Nothing was minted.",
@@ -100,6 +100,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   claim_expired: 409,
   claim_cancelled: 409,
   asset_shared: 409,
+  too_many_keys: 409,
   too_many_members: 409,
   too_many_webhooks: 409,
   too_many_drops: 409,
@@ -228,12 +229,16 @@ export function problem(
 
 /** The error handler: turns each error into a problem document. The log shows only the server's faults as errors. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // A caller who has left reads no answer.
+  if (request.raw.socket.destroyed) return reply.hijack();
   const known = classify(error);
   const path = request.routeOptions.url;
   const status = statusOf(known.code, path);
   const isOAuth = path === TOKEN_PATH;
   request.problemCode = known.code;
-  if (status >= 500) request.log.error({ err: error, code: known.code }, "request failed");
+  // Whoever fills the memory must not fill the log too.
+  if (status >= 500 && known.code !== "overloaded")
+    request.log.error({ err: error, code: known.code }, "request failed");
   else request.log.info({ code: known.code }, "request refused");
   if (status === 401) reply.header("www-authenticate", isOAuth ? 'Basic realm="mintmark"' : WWW_AUTHENTICATE);
   // Details of the server's faults, such as paths and addresses of nodes, go to the log only.

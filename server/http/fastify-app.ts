@@ -1,12 +1,13 @@
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
-import { HostNames } from "../access/host-names.ts";
-import { type LogOptions, logging } from "../operations/log.ts";
+import { type LogOptions, logging } from "../jobs/operations/log.ts";
+import { HostNames } from "./access/host-names.ts";
 import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./client-error.ts";
+import { watchConnection } from "./connections.ts";
 import { handleError, notFoundHandler } from "./errors.ts";
 import { requestId } from "./request-id.ts";
 
-/** The server closes a connection after this time without traffic. */
-const IDLE_CONNECTION_MS = 120_000;
+/** Milliseconds without progress after which a connection can be closed. */
+const STALLED_MS = 10_000;
 
 interface AppOptions
   extends Pick<FastifyServerOptions, "bodyLimit" | "trustProxy" | "return503OnClosing" | "forceCloseConnections"> {
@@ -16,6 +17,8 @@ interface AppOptions
   readonly hosts: readonly string[];
   /** Timeout for receiving a whole request, in seconds. */
   readonly requestTimeoutSeconds: number;
+  /** Milliseconds without progress after which a connection is closed. Default 10,000. */
+  readonly stalledMs?: number | undefined;
   /** Default: {@link handleError}. */
   readonly errorHandler?: typeof handleError;
   /** Methods of the routes on a path, for 405. Default: none. */
@@ -24,14 +27,22 @@ interface AppOptions
 
 /** The common part of this package's servers: log, request ids, timeouts, and one form of refusals. */
 export function fastifyApp(options: AppOptions): FastifyInstance {
-  const { log, hosts, requestTimeoutSeconds, methodsOf = () => [], errorHandler = handleError, ...rest } = options;
+  const {
+    log,
+    hosts,
+    requestTimeoutSeconds,
+    methodsOf = () => [],
+    errorHandler = handleError,
+    stalledMs = STALLED_MS,
+    ...rest
+  } = options;
   const names = new HostNames(hosts);
   const app = Fastify({
     ...logging(log),
     ...rest,
     genReqId: requestId,
     requestTimeout: requestTimeoutSeconds * 1000,
-    connectionTimeout: IDLE_CONNECTION_MS,
+    connectionTimeout: stalledMs,
     // Node swaps the two timeouts if the one for headers, 60 s by default, is longer.
     http: {
       headersTimeout: requestTimeoutSeconds * 1000,
@@ -50,6 +61,7 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
   app.addContentTypeParser("*", (_request, _payload, done) => done(null));
   // Hooks of every request use callbacks, because a promise would cost more than the hook itself.
   app.addHook("onRequest", (request, reply, done) => {
+    if (!watchConnection(request.raw, reply.raw, stalledMs)) return;
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     requireClear(request.raw);
     names.require(request.headers.host);

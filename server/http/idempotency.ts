@@ -4,10 +4,10 @@ import { MintmarkError, type Principal } from "../../core/index.ts";
 
 /** Longest Idempotency-Key, in characters. */
 export const MAX_IDEMPOTENCY_KEY = 255;
-/** Most kept answers, of all applications. The oldest is deleted first. */
-const MOST_ANSWERS = 10_000;
-/** Most characters of all kept answers. */
+/** Most characters of all kept answers. Above it, the application that keeps the most loses its oldest. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
+/** A kept answer counts as so many characters besides its own. */
+const ANSWER_CHARACTERS = 4 * 1024;
 const KEEP_MS = 24 * 3_600_000;
 
 /** The request's Idempotency-Key. Throws `validation_failed` for a wrong form. */
@@ -49,12 +49,17 @@ interface Kept {
   answer: { readonly status: number; readonly location: string | undefined; readonly text: string } | null;
 }
 
+interface KeptOfTenant {
+  readonly byKey: Map<string, Kept>;
+  characters: number;
+}
+
 /**
  * Repeats the first answer, status and body, to a POST with the same Idempotency-Key. Answers stay in memory for a day.
- * Refusals are not kept. Mints keep their keys in the store instead.
+ * Refusals are not kept. Nobody else's requests push an answer out. Mints keep their keys in the store instead.
  */
 export class KeptAnswers {
-  readonly #kept = new Map<string, Kept>();
+  readonly #tenants = new Map<string, KeptOfTenant>();
   #characters = 0;
 
   /**
@@ -68,11 +73,11 @@ export class KeptAnswers {
     key: string,
     run: () => unknown,
   ): Promise<string> {
-    const name = `${principal.applicationId} ${key}`;
+    const tenant = this.#tenantOf(principal.applicationId);
     const digest = createHash("sha256")
       .update(`${request.url} ${JSON.stringify(request.body)}`)
       .digest("hex");
-    const known = this.#find(name);
+    const known = tenant.byKey.get(key);
     reply.type("application/json; charset=utf-8");
     if (known !== undefined) {
       if (known.digest !== digest) throw new MintmarkError("idempotency_key_reused");
@@ -83,7 +88,7 @@ export class KeptAnswers {
       return text;
     }
     const fresh: Kept = { digest, at: performance.now(), answer: null };
-    this.#kept.set(name, fresh);
+    tenant.byKey.set(key, fresh);
     try {
       const text = JSON.stringify(await run());
       const location = reply.getHeader("location");
@@ -92,22 +97,41 @@ export class KeptAnswers {
         location: location === undefined ? undefined : String(location),
         text,
       };
-      this.#characters += text.length;
+      this.#count(tenant, fresh, 1);
+      while (this.#characters > MOST_CHARACTERS) this.#deleteOldest();
       return text;
     } catch (error) {
-      this.#kept.delete(name);
+      tenant.byKey.delete(key);
       throw error;
     }
   }
 
-  #find(name: string): Kept | undefined {
+  /** The kept answers of an application, without those that are too old. */
+  #tenantOf(applicationId: string): KeptOfTenant {
+    const tenant = this.#tenants.get(applicationId) ?? { byKey: new Map(), characters: 0 };
+    this.#tenants.set(applicationId, tenant);
     const expired = performance.now() - KEEP_MS;
-    for (const [oldest, { at, answer }] of this.#kept) {
-      const fits = this.#kept.size < MOST_ANSWERS && this.#characters < MOST_CHARACTERS;
-      if (answer === null || (at > expired && fits)) break;
-      this.#characters -= answer.text.length;
-      this.#kept.delete(oldest);
+    for (const [key, kept] of tenant.byKey) {
+      if (kept.at > expired) break;
+      if (kept.answer !== null) this.#delete(tenant, key, kept);
     }
-    return this.#kept.get(name);
+    return tenant;
+  }
+
+  #deleteOldest(): void {
+    const [most] = [...this.#tenants.values()].sort((a, b) => b.characters - a.characters);
+    const oldest = most && [...most.byKey].find(([, { answer }]) => answer !== null);
+    if (oldest) this.#delete(most, ...oldest);
+  }
+
+  #delete(tenant: KeptOfTenant, key: string, kept: Kept): void {
+    tenant.byKey.delete(key);
+    this.#count(tenant, kept, -1);
+  }
+
+  #count(tenant: KeptOfTenant, { answer }: Kept, sign: 1 | -1): void {
+    const characters = sign * (ANSWER_CHARACTERS + (answer?.text.length ?? 0));
+    tenant.characters += characters;
+    this.#characters += characters;
   }
 }

@@ -1,12 +1,11 @@
 import { z } from "zod";
-import { TOKEN_PATH } from "../access/oauth-error.ts";
-import { requestComponents, responseComponents } from "../schemas/common.ts";
-import { event, eventType } from "../schemas/events.ts";
-import { oauthError, problemDocument } from "../schemas/service.ts";
+import { event, eventType } from "../routes/events-schema.ts";
+import { requestComponents, responseComponents } from "../routes/schema-common.ts";
+import { oauthError, problemDocument } from "../routes/schema-service.ts";
+import { TOKEN_PATH } from "./access/oauth-error.ts";
 import { bodyTypesOf, type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
 import { type Code, meaningOf, statusOf } from "./errors.ts";
 import { exampleOf } from "./openapi-examples.ts";
-import { operationIdOf } from "./operation-ids.ts";
 
 /** Descriptions of the groups of operations. */
 const TAGS: Readonly<Record<Tag, string>> = {
@@ -115,9 +114,9 @@ function webhooks(): Json {
 }
 
 function operation(endpoint: Endpoint, schemas: Json): Json {
-  const { tag, summary, description, deprecated, access } = endpoint;
+  const { operationId, tag, summary, description, deprecated, access } = endpoint;
   return {
-    operationId: operationIdOf(endpoint),
+    operationId,
     tags: [tag],
     summary,
     ...(description && { description }),

@@ -27,12 +27,11 @@ export interface Page {
 
 /**
  * Content-Security-Policy of a page whose scripts and styles are this server's files, none inline, and which asks this
- * server alone.
+ * server alone. Scripts write no text as HTML, unless a policy of `trusted-types` has cleaned it.
  *
  * @param sources - in place of the page's own, by directive
- * @param isTyped - whether scripts write no text as HTML, which libraries may do
  */
-export function contentPolicy(sources: Readonly<Record<string, string>> = {}, isTyped = true): string {
+export function contentPolicy(sources: Readonly<Record<string, string>> = {}): string {
   const directives = {
     "default-src": "'none'",
     "script-src": "'self'",
@@ -42,7 +41,8 @@ export function contentPolicy(sources: Readonly<Record<string, string>> = {}, is
     "base-uri": "'none'",
     "form-action": "'none'",
     "frame-ancestors": "'none'",
-    ...(isTyped && { "require-trusted-types-for": "'script'", "trusted-types": "'none'" }),
+    "require-trusted-types-for": "'script'",
+    "trusted-types": "'none'",
     ...sources,
   };
   return Object.entries(directives)
@@ -75,6 +75,8 @@ interface Representation {
 /** A file with its representations, smallest first; the last one is the file itself. */
 type Served = PageFile & { readonly representations: readonly Representation[] };
 
+/** Of the file itself, when the client does not name it. */
+const LEAST_QUALITY = 0.0001;
 /** Files below this size, and images, gain nothing. */
 const MIN_COMPRESSED_BYTES = 1_024;
 const IS_TEXT = /^text\/|json|svg/;
@@ -130,16 +132,20 @@ async function representationsOf({ type, body }: PageFile): Promise<Representati
   return [{ coding: "br", body: br, tag: tagOf(br) }, { coding: "gzip", body: gz, tag: tagOf(gz) }, identity];
 }
 
-/** The smallest representation that the client names in Accept-Encoding, and does not refuse with `q=0`. */
+/** The representation with the highest quality in Accept-Encoding (RFC 9110, 12.5.3); of equal ones the smallest. */
 function accepted({ representations }: Served, header = ""): Representation {
-  const names = header.split(",").flatMap((part) => {
-    const [name = "", ...parameters] = part
-      .trim()
-      .toLowerCase()
-      .split(/\s*;\s*/);
-    return parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter)) ? [] : [name];
-  });
-  const found = representations.find(({ coding }) => names.includes(coding)) ?? representations.at(-1);
+  const qualities = new Map(
+    header.split(",").map((part) => {
+      const [coding = "", ...parameters] = part.toLowerCase().split(";");
+      const quality = parameters.map((each) => /^\s*q=(\d(?:\.\d+)?)\s*$/.exec(each)?.[1]).find(Boolean);
+      return [coding.trim(), Number(quality ?? 1)] as const;
+    }),
+  );
+  const qualityOf = ({ coding }: Representation) =>
+    qualities.get(coding) ?? qualities.get("*") ?? (coding === "identity" ? LEAST_QUALITY : 0);
+  // A client that refuses every coding gets the file itself.
+  const best = Math.max(LEAST_QUALITY, ...representations.map(qualityOf));
+  const found = representations.find((each) => qualityOf(each) >= best) ?? representations.at(-1);
   if (found === undefined) throw new TypeError("a file has no representation");
   return found;
 }

@@ -93,7 +93,12 @@ const SWAGGER = new URL("./static/", import.meta.resolve("@fastify/swagger-ui/pa
 export const referencePage = scriptedPage("reference", {
   address: "/docs",
   // Nothing from other hosts, no inline script. Swagger UI sets styles by script, and its arrows are data addresses.
-  policy: contentPolicy({ "style-src": "'self' 'unsafe-inline'", "img-src": "'self' data:" }, false),
+  // Its sanitizer has a policy of its own, and the page's default policy lets through what it has cleaned.
+  policy: contentPolicy({
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data:",
+    "trusted-types": "default dompurify",
+  }),
   library: { script: new URL("swagger-ui-bundle.js", SWAGGER) },
   others: async () => [pageFile("swagger-ui.css", await readFile(new URL("swagger-ui.css", SWAGGER)))],
 });

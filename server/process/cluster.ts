@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
-import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/cluster/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../../core/internal.ts";
-import { type LogOptions, swept } from "../operations/log.ts";
-import type { Config } from "../settings/settings.ts";
+import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
+import { type LogOptions, swept } from "../jobs/operations/log.ts";
+import type { Config } from "./settings/settings.ts";
 
 type JournalSettings = Pick<
   Config,

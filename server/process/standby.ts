@@ -1,8 +1,9 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
-import replyFrom from "@fastify/reply-from";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { ClusterNode, ClusterRole } from "../../core/cluster/index.ts";
 import { MintmarkError } from "../../core/index.ts";
+import type { ClusterNode, ClusterRole } from "../../core/lifecycle/cluster/index.ts";
 import { handleError } from "../http/errors.ts";
 
 /** The number of the cluster's writes that a response includes, or must include. */
@@ -17,9 +18,11 @@ const CATCH_UP_MS = 5_000;
 const LEAD_MS = 10_000;
 /** Pause between two looks for that server, timeout of each, and time for which its answer holds. */
 const LOOK_MS = { pause: 100, timeout: 1_000, holds: 250 };
-/** Timeout for the start of the leader's response. */
+/** Longest silence of the leader, before and within its response. */
 const ANSWER_MS = 60_000;
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+/** Errors when an engine, a server or the leader's answer ends. */
+const OVER: ReadonlySet<unknown> = new Set(["engine_closed", "shutting_down", "ECONNRESET"]);
 /** The server that leads has them. */
 const DROPS = "/api/v1/drops";
 
@@ -34,7 +37,6 @@ export async function serveInCluster(
   node: ClusterNode,
   role: ClusterRole["role"],
 ): Promise<void> {
-  await app.register(replyFrom, { undici: { headersTimeout: ANSWER_MS, bodyTimeout: 0 } });
   const leader = new LeaderOf(node);
   app.addHook("preClose", async () => leader.close());
   app.addHook("onRequest", async (request, reply) => {
@@ -55,9 +57,16 @@ export async function serveInCluster(
   });
 }
 
+/** Clients need not know that an engine or an answer has ended: another server leads, or soon does. */
+export const handleClusterError: typeof handleError = (error, request, reply) => {
+  const isOver = OVER.has((error as { readonly code?: unknown }).code) && request.routeOptions.url !== "/readyz";
+  return handleError(isOver ? new MintmarkError("not_leader", undefined, { cause: error }) : error, request, reply);
+};
+
 /** The leader's address, as a standby's changes need it. */
 class LeaderOf {
   readonly #node: ClusterNode;
+  readonly #agents = { "http:": new HttpAgent({ keepAlive: true }), "https:": new HttpsAgent({ keepAlive: true }) };
   readonly #closing = new AbortController();
   /** The server that answered as the leader, and when that was. */
   #known = { url: "", at: 0 };
@@ -69,29 +78,57 @@ class LeaderOf {
   /** Ends all waits: this server's role changes. */
   close(): void {
     this.#closing.abort();
+    for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
   /**
-   * The address of a leader that serves, as soon as there is one. So a takeover delays changes and fails none.
+   * The address and term of a leader that serves, as soon as there is one. So a takeover delays changes and fails none.
    *
    * @param onSilent - called with the address at which a leader did not answer as such until the end
    */
-  async url(onSilent: (url: string) => void): Promise<string> {
+  async found(onSilent: (url: string) => void): Promise<{ readonly url: string; readonly term: AbortSignal }> {
     const end = performance.now() + LEAD_MS;
     let silent: string | null = null;
     while (performance.now() < end && !this.#closing.signal.aborted) {
-      const { fault, leader, isLeader } = this.#node;
+      const { fault, leader, isLeader, term } = this.#node;
       if (fault !== null) throw new MintmarkError("journal_unavailable", fault);
       if (leader !== null && !isLeader) {
         const { url } = leader;
         if (!this.#isKnown(url) && (await leads(url))) this.#known = { url, at: performance.now() };
-        if (this.#isKnown(url)) return url;
+        if (this.#isKnown(url)) return { url, term };
       }
       silent = leader !== null && !isLeader ? leader.url : null;
       await pause(LOOK_MS.pause, undefined, { signal: this.#closing.signal }).catch(() => {});
     }
     if (silent !== null) onSilent(silent);
     throw new MintmarkError("not_leader", "No server leads the cluster now. Repeat the request in a moment.");
+  }
+
+  /** The start of the leader's response. Rejects when the leader's term ends before, and breaks off when it ends later. */
+  ask(url: string, term: AbortSignal, { raw, ip, id }: FastifyRequest, reply: FastifyReply): Promise<IncomingMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const target = new URL(url);
+    const { "transfer-encoding": chunked } = raw.headers;
+    const isTls = target.protocol === "https:";
+    const asked = (isTls ? httpsRequest : httpRequest)({
+      ...{ protocol: target.protocol, hostname: target.hostname.replace(/^\[|\]$/g, ""), port: target.port },
+      ...{ method: raw.method, path: raw.url },
+      agent: this.#agents[isTls ? "https:" : "http:"],
+      signal: term,
+      headers: {
+        ...withoutHops(raw.headers),
+        ...(chunked !== undefined && { "transfer-encoding": "chunked" }),
+        host: target.host,
+        [FORWARDED]: "1",
+        "x-forwarded-for": ip,
+        "x-request-id": id,
+      },
+    });
+    asked.on("response", resolve).on("error", reject);
+    asked.setTimeout(ANSWER_MS, () => asked.destroy(new Error("no answer in time")));
+    reply.raw.once("close", () => asked.destroy());
+    raw.pipe(asked);
+    return promise;
   }
 
   #isKnown(url: string): boolean {
@@ -132,22 +169,28 @@ function deadline(ms: number) {
 /** Forwards to the leader, body included and unread. A redirect would make the client send its key to another host. */
 async function forward(request: FastifyRequest, reply: FastifyReply, leader: LeaderOf): Promise<FastifyReply> {
   if (request.headers[FORWARDED] !== undefined) throw new MintmarkError("not_leader");
-  const url = await leader.url((url) =>
+  const { url, term } = await leader.found((url) =>
     request.log.error({ leader: url }, "the leader does not answer there; check MINTMARK_SERVER_URL of the leader"),
   );
-  if (!READS.has(request.method)) request.body = request.raw;
-  return reply.from(request.url, {
-    getUpstream: () => url,
-    rewriteRequestHeaders: (_, headers) => ({
-      ...headers,
-      [FORWARDED]: "1",
-      "x-forwarded-for": request.ip,
-      "x-request-id": request.id,
-    }),
-    onError: (failed, { error }) => {
-      request.log.warn({ err: error, leader: url }, "the leader did not answer");
-      const detail = "The leader does not answer. Repeat the request in a moment, with the same idempotency key.";
-      handleError(new MintmarkError("not_leader", detail), request, failed as FastifyReply);
-    },
-  });
+  try {
+    const answer = await leader.ask(url, term, request, reply);
+    return reply
+      .code(answer.statusCode ?? 502)
+      .headers(withoutHops(answer.headers))
+      .send(answer);
+  } catch (error) {
+    request.log.warn({ err: error, leader: url }, "the leader did not answer");
+    const detail = "The leader does not answer. Repeat the request in a moment, with the same idempotency key.";
+    throw new MintmarkError("not_leader", detail);
+  }
+}
+
+/** Headers of one connection, which are not sent on. */
+const HOPS = ["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect"];
+
+function withoutHops(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase());
+  const isKept = ([name]: [string, unknown]) =>
+    !HOPS.includes(name) && !name.startsWith("proxy-") && !named.includes(name);
+  return Object.fromEntries(Object.entries(headers).filter(isKept));
 }

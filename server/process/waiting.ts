@@ -3,9 +3,9 @@ import { MintmarkError } from "../../core/index.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
-import type { LogOptions } from "../operations/log.ts";
+import type { LogOptions } from "../jobs/operations/log.ts";
 import { sayHealthy } from "../routes/health.ts";
-import type { Config } from "../settings/settings.ts";
+import type { Config } from "./settings/settings.ts";
 
 /** A server that finds its role within this time listens only once. */
 const PATIENCE_MS = 3_000;

@@ -1,11 +1,12 @@
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { application, applicationBody } from "../schemas/application.ts";
-import { applicationToWire } from "../wire/wire.ts";
+import { applicationToWire } from "../http/wire/wire.ts";
+import { application, applicationBody } from "./application-schema.ts";
 
 const success = { status: 200, description: "The application.", schemas: [application] } as const;
 
 export const applicationEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "getApplication",
     method: "GET",
     path: "/api/v1/application",
     tag: "Service",
@@ -17,6 +18,7 @@ export const applicationEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "setApplicationDefaults",
     method: "PUT",
     path: "/api/v1/application/defaults",
     tag: "Service",

@@ -1,11 +1,12 @@
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { asset, assetPage, assetParams, assetQuery, standardsOf } from "../schemas/assets.ts";
-import { assetToWire, pageToWire } from "../wire/wire.ts";
+import { assetToWire, pageToWire } from "../http/wire/wire.ts";
+import { asset, assetPage, assetParams, assetQuery, standardsOf } from "./assets-schema.ts";
 
 const oneAsset = { status: 200, description: "The asset.", schemas: [asset] } as const;
 
 export const assetEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "listAssets",
     method: "GET",
     path: "/api/v1/assets",
     tag: "Assets",
@@ -20,6 +21,7 @@ export const assetEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "getAsset",
     method: "GET",
     path: "/api/v1/assets/{assetId}",
     tag: "Assets",
@@ -33,6 +35,7 @@ export const assetEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "enableAsset",
     method: "PUT",
     path: "/api/v1/assets/{assetId}/enablement",
     tag: "Assets",
@@ -46,6 +49,7 @@ export const assetEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "disableAsset",
     method: "DELETE",
     path: "/api/v1/assets/{assetId}/enablement",
     tag: "Assets",

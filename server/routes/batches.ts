@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { MintmarkError, MODES, type Mode } from "../../core/index.ts";
 import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
-import { batch, batchPage, batchParams, batchQuery, blobProofs, state } from "../schemas/batches.ts";
+import { batchToWire, pageToWire, stateToWire } from "../http/wire/wire.ts";
 import type { Service } from "../service.ts";
-import { batchToWire, pageToWire, stateToWire } from "../wire/wire.ts";
+import { batch, batchPage, batchParams, batchQuery, blobProofs, state } from "./batches-schema.ts";
 import { paidBy } from "./vaults.ts";
 
 type Input<Name extends string, Schema extends z.ZodType> = { readonly service: Service } & Readonly<
@@ -53,8 +53,8 @@ const data = {
     reply,
   }: Input<"params", typeof batchParams> & Pick<Call<"public", unknown, unknown, unknown>, "request" | "reply">) {
     const { mode, batchNumber } = batchOf(params.batchId);
-    const bytes = await outgoingBatches.data(mode, batchNumber, reply.raw);
-    request.account?.expect(bytes.length);
+    const bytes = await outgoingBatches.data(mode, batchNumber, reply.raw, request.principal === null);
+    request.account?.share();
     reply.type("application/octet-stream");
     return bytes;
   },
@@ -88,19 +88,24 @@ const stateRead = {
 } as const;
 
 export const batchEndpoints: readonly Endpoint[] = [
-  endpoint({ ...list, path: "/api/v1/batches", access: "read" }),
-  endpoint({ ...one, path: "/api/v1/batches/{batchId}", access: "read" }),
-  endpoint({ ...data, path: "/api/v1/batches/{batchId}/data", access: "read" }),
-  endpoint({ ...blobs, path: "/api/v1/batches/{batchId}/blobs", access: "read" }),
-  endpoint({ ...list, path: "/public/v1/batches", access: "public" }),
-  endpoint({ ...one, path: "/public/v1/batches/{batchId}", access: "public" }),
-  endpoint({ ...data, path: "/public/v1/batches/{batchId}/data", access: "public" }),
-  endpoint({ ...blobs, path: "/public/v1/batches/{batchId}/blobs", access: "public" }),
+  endpoint({ ...list, operationId: "listBatches", path: "/api/v1/batches", access: "read" }),
+  endpoint({ ...one, operationId: "getBatch", path: "/api/v1/batches/{batchId}", access: "read" }),
+  endpoint({ ...data, operationId: "getBatchData", path: "/api/v1/batches/{batchId}/data", access: "read" }),
+  endpoint({ ...blobs, operationId: "listBatchBlobs", path: "/api/v1/batches/{batchId}/blobs", access: "read" }),
+  endpoint({ ...list, operationId: "listPublicBatches", path: "/public/v1/batches", access: "public" }),
+  endpoint({ ...one, operationId: "getPublicBatch", path: "/public/v1/batches/{batchId}", access: "public" }),
+  endpoint({ ...data, operationId: "getPublicBatchData", path: "/public/v1/batches/{batchId}/data", access: "public" }),
+  endpoint({
+    ...blobs,
+    operationId: "listPublicBatchBlobs",
+    path: "/public/v1/batches/{batchId}/blobs",
+    access: "public",
+  }),
 ];
 
 export const stateEndpoints: readonly Endpoint[] = [
-  endpoint({ ...stateRead, path: "/api/v1/state", access: "read" }),
-  endpoint({ ...stateRead, path: "/public/v1/state", access: "public" }),
+  endpoint({ ...stateRead, operationId: "getState", path: "/api/v1/state", access: "read" }),
+  endpoint({ ...stateRead, operationId: "getPublicState", path: "/public/v1/state", access: "public" }),
 ];
 
 /** Splits `zk-rollup-3`. A number beyond all batches is a batch that does not exist. */

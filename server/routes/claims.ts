@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import type { Claim, Engine, FoundClaim } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { decimal, pageToWire } from "../http/wire/wire.ts";
+import { time } from "../http/wire/writer.ts";
 import {
   claim,
   claimList,
@@ -11,9 +13,7 @@ import {
   publicClaim,
   takeBody,
   takenClaim,
-} from "../schemas/claims.ts";
-import { decimal, pageToWire } from "../wire/wire.ts";
-import { time } from "../wire/writer.ts";
+} from "./claims-schema.ts";
 import { mintErrors } from "./mint.ts";
 
 const PATH = "/api/v1/claims";
@@ -24,6 +24,7 @@ const asClaim = { status: 200, description: "The link.", schemas: [claim] } as c
 export const claimEndpoints: readonly Endpoint[] = [
   endpoint({
     method: "POST",
+    operationId: "createClaimLinks",
     path: PATH,
     tag: "Claims",
     access: "mint",
@@ -49,6 +50,7 @@ export const claimEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     method: "GET",
+    operationId: "listClaimLinks",
     path: PATH,
     tag: "Claims",
     access: "read",
@@ -62,6 +64,7 @@ export const claimEndpoints: readonly Endpoint[] = [
   endpoint({
     ...one,
     method: "GET",
+    operationId: "getClaimLink",
     path: `${PATH}/{linkAddress}`,
     access: "read",
     summary: "One claim link, and who has claimed it",
@@ -73,6 +76,7 @@ export const claimEndpoints: readonly Endpoint[] = [
   endpoint({
     ...one,
     method: "DELETE",
+    operationId: "cancelClaimLink",
     path: `${PATH}/{linkAddress}`,
     access: "mint",
     summary: "Cancel an open claim link",
@@ -84,6 +88,7 @@ export const claimEndpoints: readonly Endpoint[] = [
   endpoint({
     ...one,
     method: "GET",
+    operationId: "getPublicClaimLink",
     path: PUBLIC,
     access: "public",
     summary: "What the holder of a claim link can claim",
@@ -95,6 +100,7 @@ export const claimEndpoints: readonly Endpoint[] = [
   endpoint({
     ...one,
     method: "POST",
+    operationId: "takeClaimLink",
     path: PUBLIC,
     access: "public",
     summary: "Claim a link: mint to the owner that its key has signed, once",

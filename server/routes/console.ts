@@ -1,7 +1,19 @@
 import { type Batch, MintmarkError, MODES, type Uuid } from "../../core/index.ts";
-import { requireConsole, setSession } from "../access/console-session.ts";
+import { requireConsole, setSession } from "../http/access/console-session.ts";
 import { type Endpoint, endpoint, type SignedIn } from "../http/endpoint.ts";
-import { application } from "../schemas/application.ts";
+import {
+  apiKeyToWire,
+  applicationToWire,
+  auditEntryToWire,
+  invitationToWire,
+  memberSessionToWire,
+  memberToWire,
+  openedSessionToWire,
+  pageToWire,
+} from "../http/wire/wire.ts";
+import { time } from "../http/wire/writer.ts";
+import type { Service } from "../service.ts";
+import { application } from "./application-schema.ts";
 import {
   apiKey,
   applicationList,
@@ -25,21 +37,9 @@ import {
   rotationBody,
   signInBody,
   walletBody,
-} from "../schemas/console.ts";
-import { challenge, challengeBody } from "../schemas/owner.ts";
-import type { Service } from "../service.ts";
-import {
-  apiKeyToWire,
-  applicationToWire,
-  auditEntryToWire,
-  invitationToWire,
-  memberSessionToWire,
-  memberToWire,
-  openedSessionToWire,
-  pageToWire,
-} from "../wire/wire.ts";
-import { time } from "../wire/writer.ts";
+} from "./console-schema.ts";
 import { neverStore, originOf } from "./owner.ts";
+import { challenge, challengeBody } from "./owner-schema.ts";
 
 const PATH = "/console/v1";
 const MEMBER = `${PATH}/members/{memberId}`;
@@ -64,6 +64,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     ...common,
     access: "public",
     method: "POST",
+    operationId: "createMemberChallenge",
     path: `${PATH}/challenge`,
     summary: "A message (EIP-4361) for a member's wallet to sign",
     body: challengeBody,
@@ -79,6 +80,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     ...common,
     access: "public",
     method: "POST",
+    operationId: "createMemberSession",
     path: `${PATH}/session`,
     summary: "Sign a member in by a wallet's signature, or by a link that works once",
     description:
@@ -105,6 +107,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "GET",
+    operationId: "getMemberSession",
     path: `${PATH}/session`,
     summary: "Who is signed in, with the rights of the role",
     success: { status: 200, description: "The session.", schemas: [memberSession] },
@@ -116,6 +119,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "DELETE",
+    operationId: "deleteMemberSession",
     path: `${PATH}/session`,
     summary: "Sign out",
     success: { status: 200, description: "The session that has ended.", schemas: [memberSession] },
@@ -129,6 +133,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "PUT",
+    operationId: "setMemberWallet",
     path: `${PATH}/session/wallet`,
     summary: "Set the wallet that signs the member in from now on",
     body: walletBody,
@@ -144,6 +149,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "GET",
+    operationId: "listConsoleKeys",
     path: `${PATH}/keys`,
     summary: "The application's API keys, without their secrets",
     query: pageQuery,
@@ -157,11 +163,13 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofKeys,
     method: "POST",
+    operationId: "createConsoleKey",
     path: `${PATH}/keys`,
     summary: "Issue an API key, with scopes that the member's role has",
     body: keyBody,
     example: { name: "Shop", scopes: ["mint", "read"] },
     success: { status: 201, description: "The key, with its secret.", schemas: [issuedKey] },
+    errors: ["too_many_keys"],
     async handle({ service: { engine }, signedIn, body, reply }) {
       neverStore(reply);
       const { key, secret } = await engine.keys.issue(applicationOf(signedIn), body);
@@ -171,13 +179,14 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofKeys,
     method: "POST",
+    operationId: "rotateKey",
     path: `${PATH}/keys/{keyId}/rotation`,
     summary: "Issue a key like another one, which stays valid until it is revoked",
     params: keyParams,
     body: rotationBody,
     example: {},
     success: { status: 201, description: "The new key, with its secret.", schemas: [issuedKey] },
-    errors: ["key_not_found"],
+    errors: ["key_not_found", "too_many_keys"],
     async handle({ service: { engine }, params: { keyId }, body, reply }) {
       neverStore(reply);
       const { key, secret } = await engine.keys.rotate(keyId, body);
@@ -187,6 +196,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofKeys,
     method: "DELETE",
+    operationId: "deleteConsoleKey",
     path: `${PATH}/keys/{keyId}`,
     summary: "Revoke an API key and its tokens at once",
     params: keyParams,
@@ -200,6 +210,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "GET",
+    operationId: "listConsoleMembers",
     path: `${PATH}/members`,
     summary: "The members of the application, or of the operator, with removed ones",
     query: pageQuery,
@@ -213,6 +224,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofMembers,
     method: "POST",
+    operationId: "createConsoleMember",
     path: `${PATH}/members`,
     summary: "Invite a member, by a wallet or by a link that works once",
     body: memberBody,
@@ -227,6 +239,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofMembers,
     method: "PUT",
+    operationId: "setMemberRole",
     path: `${MEMBER}/role`,
     summary: "Give a member another role, at once",
     params: memberParams,
@@ -242,6 +255,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofMembers,
     method: "POST",
+    operationId: "createConsoleMemberLink",
     path: `${MEMBER}/links`,
     summary: "Make a new link that signs a member in once, within a week",
     params: memberParams,
@@ -255,6 +269,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofMembers,
     method: "DELETE",
+    operationId: "deleteConsoleMember",
     path: MEMBER,
     summary: "End a member's sessions and rights for ever",
     params: memberParams,
@@ -268,6 +283,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "GET",
+    operationId: "listAuditEntries",
     path: `${PATH}/audit`,
     summary: "Who did what in the application, or for the operator",
     query: pageQuery,
@@ -281,6 +297,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofOperator,
     method: "GET",
+    operationId: "listConsoleApplications",
     path: `${PATH}/applications`,
     summary: "All applications",
     query: pageQuery,
@@ -294,6 +311,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofOperator,
     method: "POST",
+    operationId: "createConsoleApplication",
     path: `${PATH}/applications`,
     summary: "Create an application",
     body: newApplicationBody,
@@ -306,6 +324,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     ...ofApplication,
+    operationId: "suspendApplication",
     method: "PUT",
     summary: "Refuse every request of an application, at once",
     async handle({ service: { engine }, params: { applicationId }, reply }) {
@@ -315,6 +334,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     ...ofApplication,
+    operationId: "resumeApplication",
     method: "DELETE",
     summary: "Accept an application's requests again",
     async handle({ service: { engine }, params: { applicationId }, reply }) {
@@ -325,6 +345,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...ofOperator,
     method: "GET",
+    operationId: "getOperations",
     path: `${PATH}/operations`,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
     success: { status: 200, description: "The operations.", schemas: [operations] },

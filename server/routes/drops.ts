@@ -1,10 +1,10 @@
 import { Readable } from "node:stream";
 import type { z } from "zod";
-import type { DropJob } from "../drops/jobs.ts";
 import { type Endpoint, endpoint, ROWS } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import { drop, dropList, dropParams, dropQuery } from "../schemas/drops.ts";
+import type { DropJob } from "../jobs/drops/jobs.ts";
+import { drop, dropList, dropParams, dropQuery } from "./drops-schema.ts";
 
 const PATH = "/api/v1/drops";
 /** Bytes of rows, and of a result, that cost one unit of rate. */
@@ -15,6 +15,7 @@ const one = { tag: "Drops", params: dropParams, errors: ["drop_not_found"] } as 
 export const dropEndpoints: readonly Endpoint[] = [
   endpoint({
     method: "POST",
+    operationId: "createDrop",
     path: PATH,
     tag: "Drops",
     access: "mint",
@@ -54,6 +55,7 @@ export const dropEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     method: "GET",
+    operationId: "listDrops",
     path: PATH,
     tag: "Drops",
     access: "read",
@@ -70,6 +72,7 @@ export const dropEndpoints: readonly Endpoint[] = [
   endpoint({
     ...one,
     method: "GET",
+    operationId: "getDrop",
     path: `${PATH}/{dropId}`,
     access: "read",
     summary: "One drop and its progress",
@@ -80,6 +83,7 @@ export const dropEndpoints: readonly Endpoint[] = [
   endpoint({
     ...one,
     method: "DELETE",
+    operationId: "deleteDrop",
     path: `${PATH}/{dropId}`,
     access: "mint",
     summary: "Stop a drop; its mints stay",
@@ -90,6 +94,7 @@ export const dropEndpoints: readonly Endpoint[] = [
   endpoint({
     ...one,
     method: "GET",
+    operationId: "getDropResult",
     path: `${PATH}/{dropId}/result`,
     access: "read",
     summary: "A line of JSON for each finished row",

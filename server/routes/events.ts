@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
-import { authenticate } from "../access/authentication.ts";
+import { authenticate } from "../http/access/authentication.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { eventPage, eventQuery, eventSequence } from "../schemas/events.ts";
+import { eventStream } from "../http/wire/event-stream.ts";
+import { eventToWire } from "../http/wire/event-wire.ts";
 import type { Service } from "../service.ts";
-import { eventStream } from "../wire/event-stream.ts";
-import { eventToWire } from "../wire/event-wire.ts";
+import { eventPage, eventQuery, eventSequence } from "./events-schema.ts";
 
 const LAST_EVENT_ID = "Last-Event-ID";
 const LAST_EVENT_POINTER = "/headers/last-event-id";
@@ -13,6 +13,7 @@ const DEFAULT_LIMIT = 50;
 
 export const eventEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "listEvents",
     method: "GET",
     path: "/api/v1/events",
     tag: "Events",

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
-import { health, readiness } from "../schemas/service.ts";
+import { health, readiness } from "./schema-service.ts";
 
 /** The text that probes of the original expect. */
 const HEALTHY = "Healthy";
@@ -18,6 +18,7 @@ export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: 
 export const healthEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "public",
+    operationId: "getHealth",
     method: "GET",
     path: "/healthz",
     tag: "Service",
@@ -28,6 +29,7 @@ export const healthEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     access: "public",
+    operationId: "getReadiness",
     method: "GET",
     path: "/readyz",
     tag: "Service",

@@ -1,7 +1,7 @@
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
-import { limits } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
+import { limits } from "./schema-service.ts";
 
 /** The limits of a server, for `GET /api/v1/limits` and the OpenAPI document. */
 export function limitsOf({
@@ -20,7 +20,7 @@ export function limitsOf({
     pageEntries: 100,
     streamsPerKey: streams.perKey,
     idempotencyKeyCharacters: MAX_IDEMPOTENCY_KEY,
-    heldBytesPerKey: memory.limits.perCaller,
+    heldBytesPerKey: memory.mostPerCaller,
     rollupData: engine.operator.rollupKind(),
     rateLimit,
   };
@@ -28,6 +28,7 @@ export function limitsOf({
 
 export const limitEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "getLimits",
     method: "GET",
     path: "/api/v1/limits",
     tag: "Service",

@@ -3,7 +3,9 @@ import type { z } from "zod";
 import type { Collection, ServedMetadata, TokenMetadata } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
-import { assetParams } from "../schemas/assets.ts";
+import { decimal } from "../http/wire/wire.ts";
+import { time } from "../http/wire/writer.ts";
+import { assetParams } from "./assets-schema.ts";
 import {
   bulkBody,
   bulkResult,
@@ -15,10 +17,8 @@ import {
   servedParams,
   tokenMetadata,
   tokenParams,
-} from "../schemas/metadata.ts";
-import { vaultParams } from "../schemas/vaults.ts";
-import { decimal } from "../wire/wire.ts";
-import { time } from "../wire/writer.ts";
+} from "./metadata-schema.ts";
+import { vaultParams } from "./vaults-schema.ts";
 
 const ASSET = "/api/v1/assets/{assetId}";
 /** A change is seen within this time, whatever stands between. */
@@ -47,6 +47,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint({
     ...oneToken,
     method: "PUT",
+    operationId: "setTokenMetadata",
     path: `${ASSET}/tokens/{tokenId}/metadata`,
     access: "mint",
     summary: "Set the metadata of a token, minted or not",
@@ -67,6 +68,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint({
     ...oneToken,
     method: "GET",
+    operationId: "getTokenMetadata",
     path: `${ASSET}/tokens/{tokenId}/metadata`,
     access: "read",
     summary: "The metadata of a token, also while a placeholder hides it",
@@ -78,6 +80,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint({
     ...oneAsset,
     method: "POST",
+    operationId: "setMetadataOfTokens",
     path: `${ASSET}/metadata`,
     access: "mint",
     summary: "Set the metadata of up to 1,000 tokens, all or none",
@@ -94,6 +97,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint({
     ...oneAsset,
     method: "PUT",
+    operationId: "freezeMetadataOfTokens",
     path: `${ASSET}/metadata/frozen`,
     access: "assets",
     summary: "Freeze the metadata of up to 1,000 tokens for ever",
@@ -109,6 +113,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint({
     ...oneAsset,
     method: "GET",
+    operationId: "getCollection",
     path: `${ASSET}/collection`,
     access: "read",
     summary: "The metadata of an asset as a whole",
@@ -120,6 +125,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint({
     ...oneAsset,
     method: "PUT",
+    operationId: "changeCollection",
     path: `${ASSET}/collection`,
     access: "assets",
     summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
@@ -136,6 +142,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint({
     ...oneAsset,
     method: "PUT",
+    operationId: "freezeCollection",
     path: `${ASSET}/collection/frozen`,
     access: "assets",
     summary: "Freeze the metadata of all tokens for ever, of tokens to come too",
@@ -147,6 +154,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     ...served,
+    operationId: "getPublicVaultMetadata",
     path: "/public/v1/vaults/{vaultId}/metadata",
     summary: "The metadata of the token in a vault, or of its contract if it has none",
     description: "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
@@ -159,6 +167,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     ...served,
+    operationId: "getPublicContractMetadata",
     path: "/public/v1/metadata/{assetId}",
     summary: "The metadata of a contract, for `contractURI` (ERC-7572)",
     params: assetParams,
@@ -168,6 +177,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     ...served,
+    operationId: "getPublicTokenMetadata",
     path: "/public/v1/metadata/{assetId}/{tokenId}",
     summary: "The metadata of a token, for `tokenURI` (ERC-721) and `uri` (ERC-1155)",
     description:

@@ -1,13 +1,12 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
+import { countMints } from "../../core/internal.ts";
 import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { Code } from "../http/errors.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
-import { uuid } from "../schemas/common.ts";
-import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
-import { countMints } from "../wire/count-mints.ts";
-import { MANY, mintAnswer, mintText } from "../wire/mint-answer.ts";
-import { mintToWire } from "../wire/wire.ts";
+import { mintAnswer } from "../http/wire/mint-answer.ts";
+import { dryRunReply, mintBody, mintQuery, mintReply } from "./mint-schema.ts";
+import { uuid } from "./schema-common.ts";
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";
@@ -79,7 +78,7 @@ type MintCall = Call<"mint", undefined, z.output<typeof mintQuery>, unknown>;
 
 async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
   const count = countMints(body);
-  const turn = () => turns.turn(principal.keyId);
+  const turn = () => turns.turn(principal.applicationId);
   // The body was just parsed, which took a turn's time.
   if (count >= LONG) await turn();
   if (query.dryRun) return { dryRun: true, ...(await engine.mints.check(principal, body)) };
@@ -89,15 +88,19 @@ async function mint({ service: { engine, buffers, turns }, principal, query, bod
   request.body = undefined;
   const result = await minted;
   if (result.replayed) reply.header("idempotency-replayed", "true");
-  reply.type("application/json; charset=utf-8");
-  if (count < MANY) return JSON.stringify(await mintToWire(result));
-  await turn();
-  const { body: answer, sent } = await mintAnswer(result, buffers, turn);
-  // Node emits this when the kernel has the last byte. After a broken response, the garbage collector frees the buffer.
-  if (sent !== null) reply.raw.once("finish", sent);
-  return answer;
+  if (count >= MANY) await turn();
+  return send(reply, await mintAnswer(result, buffers, turn));
 }
 
+function send(reply: FastifyReply, { body, sent }: Awaited<ReturnType<typeof mintAnswer>>): string | Buffer {
+  reply.type("application/json; charset=utf-8");
+  // Node emits this when the kernel has the last byte. After a broken response, the garbage collector frees the buffer.
+  if (sent !== null) reply.raw.once("finish", sent);
+  return body;
+}
+
+/** Entries whose answer takes a turn of its own. */
+const MANY = 16;
 /** Entries whose check takes a turn of its own: some ten milliseconds. */
 const LONG = 2_000;
 
@@ -112,12 +115,14 @@ function deprecate(reply: FastifyReply): void {
 export const mintEndpoints: readonly Endpoint[] = [
   endpoint({
     ...definition,
+    operationId: "mint",
     path: "/api/v1/mint",
     summary: "Mint for many users at once, all or nothing",
     handle: mint,
   }),
   endpoint({
     ...definition,
+    operationId: "mintByAlias",
     path: "/api/mint",
     summary: "Alias of /api/v1/mint",
     deprecated: true,
@@ -127,6 +132,7 @@ export const mintEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "getMint",
     method: "GET",
     path: "/api/v1/mints/{mintId}",
     tag: "Mint",
@@ -136,13 +142,14 @@ export const mintEndpoints: readonly Endpoint[] = [
     params: z.strictObject({ mintId: uuid }),
     success: { status: 200, description: "The mint.", schemas: [mintReply] },
     errors: ["mint_not_found"],
-    async handle({ service: { engine, turns }, principal, params, request, reply }) {
-      const turn = () => turns.turn(principal.keyId);
+    async handle({ service: { engine, buffers, turns }, principal, params, request, reply }) {
+      const turn = () => turns.turn(principal.applicationId);
       request.account?.expect(engine.limits.mintsPerRequest * MINT_BYTES);
       await turn();
-      const text = await mintText(await engine.mints.get(principal.applicationId, params.mintId), turn);
-      reply.type("application/json; charset=utf-8");
-      return text;
+      return send(
+        reply,
+        await mintAnswer(await engine.mints.get(principal.applicationId, params.mintId), buffers, turn),
+      );
     },
   }),
 ];

@@ -1,7 +1,7 @@
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
-import { openApi } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
+import { openApi } from "./schema-service.ts";
 
 /** A server's document never changes, so its bytes are made once. */
 const documents = new WeakMap<Service, { readonly bytes: Buffer; readonly tag: string }>();
@@ -18,6 +18,7 @@ function documentOf(service: Service) {
 export const openApiEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "public",
+    operationId: "getOpenApiDocument",
     method: "GET",
     path: "/openapi.json",
     tag: "Service",
@@ -34,6 +35,7 @@ export const openApiEndpoints: readonly Endpoint[] = [
       const { bytes, tag } = documentOf(service);
       reply.header("cache-control", "no-cache");
       if (sendTag(request, reply, tag)) return reply.send();
+      request.account?.share();
       reply.type("application/json; charset=utf-8");
       return bytes;
     },

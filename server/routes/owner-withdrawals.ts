@@ -1,5 +1,8 @@
 import type { ListedWithdrawal, Withdrawal } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { preparationToWire } from "../http/wire/typed-data.ts";
+import { decimal, ownersWithdrawalToWire } from "../http/wire/wire.ts";
+import { countVaults, LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
 import {
   ownersListReply,
   ownersPreparationBody,
@@ -7,10 +10,7 @@ import {
   ownersWithdrawals,
   preparation,
   withdrawalListBody,
-} from "../schemas/withdrawals.ts";
-import { preparationToWire } from "../wire/typed-data.ts";
-import { decimal, ownersWithdrawalToWire } from "../wire/wire.ts";
-import { countVaults, LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
+} from "./withdrawals-schema.ts";
 
 const LIST = "/owner/v1/withdrawals";
 
@@ -32,6 +32,7 @@ function countAccepted(listed: readonly ListedWithdrawal[]): number {
 export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "owner",
+    operationId: "prepareOwnersWithdrawals",
     method: "POST",
     path: "/owner/v1/withdrawals/prepare",
     tag: "Owners",
@@ -61,6 +62,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "owner",
     method: "POST",
+    operationId: "createOwnersWithdrawals",
     path: LIST,
     tag: "Owners",
     summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
@@ -97,6 +99,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "owner",
     method: "GET",
+    operationId: "listOwnersWithdrawals",
     path: LIST,
     tag: "Owners",
     summary: "The newest withdrawal of each of the signed-in owner's vaults",

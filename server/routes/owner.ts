@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { exitKitToJson, exportExitKit, type KitChain } from "../../core/exit/index.ts";
+import { exitKitToJson, exportExitKit, type KitChain } from "../../core/guards/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
-import { vaultParams } from "../schemas/vaults.ts";
+import { time } from "../http/wire/writer.ts";
 import type { Service } from "../service.ts";
-import { time } from "../wire/writer.ts";
+import { challenge, challengeBody, exitKit, session, sessionBody } from "./owner-schema.ts";
 import { PROOF_ERRORS, paidBy } from "./vaults.ts";
+import { vaultParams } from "./vaults-schema.ts";
 
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 
@@ -37,6 +37,7 @@ async function payingChain({ chains }: Service, chainId: bigint): Promise<KitCha
 export const ownerEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "public",
+    operationId: "createSignInChallenge",
     method: "POST",
     path: "/owner/v1/challenge",
     tag: "Owners",
@@ -56,6 +57,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     access: "public",
+    operationId: "createOwnerSession",
     method: "POST",
     path: "/owner/v1/session",
     tag: "Owners",
@@ -75,6 +77,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     access: "owner",
+    operationId: "getExitKit",
     method: "GET",
     path: "/owner/v1/vaults/{vaultId}/exit-kit",
     tag: "Owners",

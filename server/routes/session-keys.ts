@@ -2,14 +2,15 @@ import type { KeySession } from "../../core/index.ts";
 import { revocationCalldata, sessionCalldata } from "../../core/l1/index.ts";
 import { sessionTypedData } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { sessionKey, sessionKeyParams, sessionPreparation, sessionPreparationBody } from "../schemas/session-keys.ts";
-import { typedDataToWire } from "../wire/typed-data.ts";
-import { decimal } from "../wire/wire.ts";
+import { typedDataToWire } from "../http/wire/typed-data.ts";
+import { decimal } from "../http/wire/wire.ts";
+import { sessionKey, sessionKeyParams, sessionPreparation, sessionPreparationBody } from "./session-keys-schema.ts";
 
 const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
 
 export const sessionKeyEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "createSessionKeysPrepare",
     method: "POST",
     path: "/api/v1/session-keys/prepare",
     tag: "Transfers",
@@ -36,6 +37,7 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "getSessionKey",
     method: "GET",
     path: "/api/v1/session-keys/{ownerAddress}/{keyAddress}",
     tag: "Transfers",
@@ -56,7 +58,11 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
         limit: isOpen ? decimal(session.limit) : null,
         assetType: isOpen && session.assetType !== EVERY_ASSET ? session.assetType : null,
         revokedAt: session === null || session.revokedAt === 0n ? null : decimal(session.revokedAt),
-        revocation: { chainId: decimal(chainId), to, data: revocationCalldata(keyAddress) },
+        revocation: {
+          chainId: decimal(chainId),
+          to,
+          data: revocationCalldata({ owner: ownerAddress, key: keyAddress }),
+        },
       };
     },
   }),

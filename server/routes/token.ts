@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { MintmarkError, SCOPES, type Scope } from "../../core/index.ts";
-import { TOKEN_SECONDS } from "../access/access-token.ts";
-import { TOKEN_PATH } from "../access/oauth-error.ts";
+import { TOKEN_SECONDS } from "../http/access/access-token.ts";
+import { TOKEN_PATH } from "../http/access/oauth-error.ts";
 import { type Endpoint, endpoint, FORM } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
-import { requestComponent } from "../schemas/common.ts";
-import { accessToken } from "../schemas/service.ts";
+import { requestComponent } from "./schema-common.ts";
+import { accessToken } from "./schema-service.ts";
 
 const tokenBody = requestComponent(
   "TokenRequest",
@@ -20,6 +20,7 @@ const tokenBody = requestComponent(
 
 export const tokenEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "createAccessToken",
     access: "public",
     method: "POST",
     path: TOKEN_PATH,

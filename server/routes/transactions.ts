@@ -1,9 +1,10 @@
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { transaction, transactionPage, transactionParams, transactionQuery } from "../schemas/transactions.ts";
-import { pageToWire, transactionToWire } from "../wire/wire.ts";
+import { pageToWire, transactionToWire } from "../http/wire/wire.ts";
+import { transaction, transactionPage, transactionParams, transactionQuery } from "./transactions-schema.ts";
 
 export const transactionEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "listTransactions",
     method: "GET",
     path: "/api/v1/transactions",
     tag: "Transactions",
@@ -14,11 +15,12 @@ export const transactionEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One page.", schemas: [transactionPage] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.keyId);
+      await turns.turn(principal.applicationId);
       return pageToWire(await engine.transactions.list(principal.applicationId, query), transactionToWire);
     },
   }),
   endpoint({
+    operationId: "getTransaction",
     method: "GET",
     path: "/api/v1/transactions/{transactionId}",
     tag: "Transactions",

@@ -3,6 +3,14 @@ import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import { transfersDigest } from "../../core/protocol/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { transferPreparationToWire } from "../http/wire/typed-data.ts";
+import {
+  historyToWire,
+  ownersTransferListToWire,
+  pageToWire,
+  publicHistoryToWire,
+  transferListToWire,
+} from "../http/wire/wire.ts";
 import {
   history,
   ownersTransferList,
@@ -14,16 +22,8 @@ import {
   transferPreparation,
   transferPreparationBody,
   transferQuery,
-} from "../schemas/transfers.ts";
-import { vaultParams } from "../schemas/vaults.ts";
-import { transferPreparationToWire } from "../wire/typed-data.ts";
-import {
-  historyToWire,
-  ownersTransferListToWire,
-  pageToWire,
-  publicHistoryToWire,
-  transferListToWire,
-} from "../wire/wire.ts";
+} from "./transfers-schema.ts";
+import { vaultParams } from "./vaults-schema.ts";
 
 /** What refuses a list of transfers before anyone has signed it. */
 const PREPARATION_ERRORS = [
@@ -56,6 +56,7 @@ const REQUEST = {
 
 export const transferEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "createTransfersPrepare",
     method: "POST",
     path: "/api/v1/transfers/prepare",
     tag: "Transfers",
@@ -74,6 +75,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "createTransfer",
     method: "POST",
     path: "/api/v1/transfers",
     tag: "Transfers",
@@ -98,6 +100,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "listTransfers",
     method: "GET",
     path: "/api/v1/transfers",
     tag: "Transfers",
@@ -109,11 +112,12 @@ export const transferEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One page.", schemas: [transferPage] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.keyId);
+      await turns.turn(principal.applicationId);
       return pageToWire(await engine.transfers.list(principal.applicationId, query), transferListToWire);
     },
   }),
   endpoint({
+    operationId: "getVaultHistory",
     method: "GET",
     path: "/api/v1/vaults/{vaultId}/history",
     tag: "Vaults",
@@ -128,6 +132,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "getPublicVaultHistory",
     method: "GET",
     path: "/public/v1/vaults/{vaultId}/history",
     tag: "Vaults",
@@ -145,6 +150,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "getTransfer",
     method: "GET",
     path: "/api/v1/transfers/{transferId}",
     tag: "Transfers",
@@ -163,6 +169,7 @@ export const transferEndpoints: readonly Endpoint[] = [
 export const ownerTransferEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "owner",
+    operationId: "createOwnerTransfersPrepare",
     method: "POST",
     path: "/owner/v1/transfers/prepare",
     tag: "Owners",
@@ -183,6 +190,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     access: "owner",
+    operationId: "createOwnerTransfer",
     method: "POST",
     path: "/owner/v1/transfers",
     tag: "Owners",
@@ -205,6 +213,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   }),
   endpoint({
     access: "owner",
+    operationId: "getOwnerTransfer",
     method: "GET",
     path: "/owner/v1/transfers/{transferId}",
     tag: "Owners",

@@ -1,9 +1,10 @@
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { usage, usageQuery } from "../schemas/usage.ts";
-import { usageToWire } from "../wire/wire.ts";
+import { usageToWire } from "../http/wire/wire.ts";
+import { usage, usageQuery } from "./usage-schema.ts";
 
 export const usageEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "getUsage",
     method: "GET",
     path: "/api/v1/usage",
     tag: "Service",
@@ -12,7 +13,7 @@ export const usageEndpoints: readonly Endpoint[] = [
     query: usageQuery,
     success: { status: 200, description: "The usage.", schemas: [usage] },
     async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.keyId);
+      await turns.turn(principal.applicationId);
       return usageToWire(await engine.transactions.usage(principal.applicationId, query));
     },
   }),

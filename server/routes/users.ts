@@ -2,22 +2,14 @@ import { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import { page } from "../schemas/common.ts";
-import {
-  balancePage,
-  user,
-  userBody,
-  userPage,
-  userParams,
-  userQuery,
-  usersBody,
-  usersReply,
-} from "../schemas/users.ts";
-import { vaultPage } from "../schemas/vaults.ts";
-import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../wire/wire.ts";
+import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../http/wire/wire.ts";
+import { page } from "./schema-common.ts";
+import { balancePage, user, userBody, userPage, userParams, userQuery, usersBody, usersReply } from "./users-schema.ts";
+import { vaultPage } from "./vaults-schema.ts";
 
 export const userEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "createUser",
     method: "POST",
     path: "/api/v1/users",
     tag: "Users",
@@ -47,6 +39,7 @@ export const userEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "createUsers",
     method: "POST",
     path: "/api/v1/users/bulk",
     tag: "Users",
@@ -69,6 +62,7 @@ export const userEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "listUsers",
     method: "GET",
     path: "/api/v1/users",
     tag: "Users",
@@ -82,6 +76,7 @@ export const userEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "getUser",
     method: "GET",
     path: "/api/v1/users/{userId}",
     tag: "Users",
@@ -95,6 +90,7 @@ export const userEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "listUserVaults",
     method: "GET",
     path: "/api/v1/users/{userId}/vaults",
     tag: "Users",
@@ -110,6 +106,7 @@ export const userEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "listUserBalances",
     method: "GET",
     path: "/api/v1/users/{userId}/balances",
     tag: "Users",

@@ -3,8 +3,8 @@ import type { BatchVaultProof, Hex, ProofOptions } from "../../core/index.ts";
 import { tipOwnerOf } from "../../core/internal.ts";
 import { withdrawCalldata } from "../../core/l1/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { ownVaultProof, vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "../schemas/vaults.ts";
-import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../wire/wire.ts";
+import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../http/wire/wire.ts";
+import { ownVaultProof, vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "./vaults-schema.ts";
 
 /** Errors of a vault's proof. */
 export const PROOF_ERRORS = [
@@ -22,6 +22,7 @@ export function paidBy({ account }: FastifyRequest): ProofOptions {
 
 export const vaultEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "listVaults",
     method: "GET",
     path: "/api/v1/vaults",
     tag: "Vaults",
@@ -33,11 +34,12 @@ export const vaultEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.keyId);
+      await turns.turn(principal.applicationId);
       return pageToWire(await engine.vaults.list(principal.applicationId, query), vaultToWire);
     },
   }),
   endpoint({
+    operationId: "getVault",
     method: "GET",
     path: "/api/v1/vaults/{vaultId}",
     tag: "Vaults",
@@ -51,6 +53,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "getVaultProof",
     method: "GET",
     path: "/api/v1/vaults/{vaultId}/proof",
     tag: "Vaults",
@@ -78,6 +81,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
 export const publicVaultEndpoints: readonly Endpoint[] = [
   endpoint({
     access: "public",
+    operationId: "getPublicVaultProof",
     method: "GET",
     path: "/public/v1/vaults/{vaultId}/proof",
     tag: "Vaults",

@@ -2,6 +2,8 @@ import type { FastifyReply } from "fastify";
 import { type ApplicationEvent, type Engine, type IssuedWebhook, MintmarkError } from "../../core/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idOfRequest } from "../http/idempotency.ts";
+import { writerOf } from "../http/wire/writer.ts";
+import { ForbiddenAddress, type Reach, requireReachable } from "../jobs/webhooks/address-policy.ts";
 import {
   issuedWebhook,
   webhook,
@@ -11,9 +13,7 @@ import {
   webhookDeliveryParams,
   webhookList,
   webhookParams,
-} from "../schemas/webhooks.ts";
-import { ForbiddenAddress, type Reach, requireReachable } from "../webhooks/address-policy.ts";
-import { writerOf } from "../wire/writer.ts";
+} from "./webhooks-schema.ts";
 
 const webhookToWire = writerOf(webhook);
 const attemptToWire = writerOf(webhookAttempt);
@@ -28,6 +28,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "POST",
+    operationId: "createWebhook",
     path: PATH,
     summary: "Deliver events to an address",
     description:
@@ -45,6 +46,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "GET",
+    operationId: "listWebhooks",
     path: PATH,
     summary: "The application's webhooks and their status",
     success: { status: 200, description: "All of them.", schemas: [webhookList] },
@@ -57,6 +59,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     ...one,
     method: "GET",
+    operationId: "getWebhook",
     path: `${PATH}/{webhookId}`,
     summary: "One webhook",
     success: found,
@@ -68,6 +71,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     ...one,
     method: "DELETE",
+    operationId: "deleteWebhook",
     path: `${PATH}/{webhookId}`,
     summary: "Delete a webhook and end its deliveries",
     success: { ...found, description: "The webhook before its deletion." },
@@ -81,6 +85,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     ...one,
     method: "POST",
+    operationId: "rotateWebhookSecret",
     path: `${PATH}/{webhookId}/secret`,
     summary: "Give a webhook a new secret",
     description:
@@ -96,6 +101,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     ...one,
     method: "PUT",
+    operationId: "enableWebhook",
     path: `${PATH}/{webhookId}/enablement`,
     summary: "Enable a failed webhook again; its deliveries resume at once where they stopped",
     success: found,
@@ -107,6 +113,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     ...one,
     method: "POST",
+    operationId: "testWebhook",
     path: `${PATH}/{webhookId}/test`,
     summary: "Deliver a test event now, also to a disabled webhook",
     description:
@@ -121,6 +128,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     ...one,
     method: "GET",
+    operationId: "listWebhookDeliveries",
     path: `${PATH}/{webhookId}/deliveries`,
     summary: "The last 50 attempts at a webhook since the server started, newest first",
     success: { status: 200, description: "The attempts.", schemas: [webhookAttempts] },
@@ -133,6 +141,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...common,
     ...one,
     method: "POST",
+    operationId: "redeliverEvent",
     path: `${PATH}/{webhookId}/deliveries/{sequence}/redeliver`,
     summary: "Deliver an event of the application again, with the same `webhook-id`",
     description:

@@ -7,8 +7,10 @@ import {
   type WithdrawalPreparation,
 } from "../../core/index.ts";
 import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
-import type { Account } from "../access/account.ts";
+import type { Account } from "../http/access/account.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { preparationToWire } from "../http/wire/typed-data.ts";
+import { listedWithdrawalToWire, pageToWire, withdrawalToWire } from "../http/wire/wire.ts";
 import {
   preparation,
   preparationBody,
@@ -19,9 +21,7 @@ import {
   withdrawalPage,
   withdrawalParams,
   withdrawalQuery,
-} from "../schemas/withdrawals.ts";
-import { preparationToWire } from "../wire/typed-data.ts";
-import { listedWithdrawalToWire, pageToWire, withdrawalToWire } from "../wire/wire.ts";
+} from "./withdrawals-schema.ts";
 
 /** What refuses a preparation or a list as a whole. */
 export const LIST_ERRORS = ["history_diverged", "vault_not_found", "chain_not_supported", "deadline_invalid"] as const;
@@ -38,6 +38,7 @@ export const VAULT_ERRORS = [
 
 export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint({
+    operationId: "prepareWithdrawals",
     method: "POST",
     path: "/api/v1/withdrawals/prepare",
     tag: "Withdrawals",
@@ -54,7 +55,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       const { vaults, recipient, deadline } = body;
       const found =
         vaults === undefined
-          ? await vaultsOfToken(engine, principal, body, () => turns.turn(principal.keyId), request.account)
+          ? await vaultsOfToken(engine, principal, body, () => turns.turn(principal.applicationId), request.account)
           : { vaults, nextCursor: null };
       const wanted = { ...found, ...(recipient && { recipient }), ...(deadline !== undefined && { deadline }) };
       const prepared = await engine.withdrawals.prepare(principal, wanted as WithdrawalPreparation);
@@ -63,6 +64,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "createWithdrawal",
     method: "POST",
     path: "/api/v1/withdrawals",
     tag: "Withdrawals",
@@ -105,6 +107,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "createWithdrawalsBulk",
     method: "POST",
     path: "/api/v1/withdrawals/bulk",
     tag: "Withdrawals",
@@ -137,6 +140,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     },
   }),
   endpoint({
+    operationId: "listWithdrawals",
     method: "GET",
     path: "/api/v1/withdrawals",
     tag: "Withdrawals",
@@ -147,11 +151,12 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "One page.", schemas: [withdrawalPage] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.keyId);
+      await turns.turn(principal.applicationId);
       return pageToWire(await engine.withdrawals.list(principal.applicationId, query), withdrawalToWire);
     },
   }),
   endpoint({
+    operationId: "getWithdrawal",
     method: "GET",
     path: "/api/v1/withdrawals/{withdrawalId}",
     tag: "Withdrawals",

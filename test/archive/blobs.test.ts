@@ -6,12 +6,11 @@ import { join } from "node:path";
 import { MemoryLevel } from "memory-level";
 import { createPublicClient, type Hex, http, keccak256, toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { Archive } from "../../core/archive/archive.ts";
-import { BeaconNode, BlobFolder, type BlobSource } from "../../core/archive/blob-source.ts";
-import { voidDuplicates } from "../../core/archive/duplicates.ts";
-import { type RebuildOptions, rebuild } from "../../core/archive/rebuild.ts";
-import { exportExitKit, proveFromL1 } from "../../core/exit/export.ts";
-import { KzgThread } from "../../core/kzg/kzg.ts";
+import { Archive } from "../../core/guards/archive/archive.ts";
+import { BeaconNode, BlobFolder, type BlobSource } from "../../core/guards/archive/blob-source.ts";
+import { voidDuplicates } from "../../core/guards/archive/duplicates.ts";
+import { type RebuildOptions, rebuild } from "../../core/guards/archive/rebuild.ts";
+import { exportExitKit, proveFromL1 } from "../../core/guards/exit/export.ts";
 import type { ViemCommitter } from "../../core/l1/committer.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import type { Address, VaultId } from "../../core/model.ts";
@@ -26,6 +25,7 @@ import {
   encodeBlobBatch,
   manifestHash,
 } from "../../core/protocol/blob-batch.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
@@ -64,6 +64,7 @@ function parts(l1: RebuildOptions["l1"]): RebuildOptions["l1"] {
     events: (from, to) => l1.events(from, to),
     finalizedBlockNumber: () => l1.finalizedBlockNumber(),
     state: (at) => l1.state(at),
+    registrations: (assets, at) => l1.registrations(assets, at),
     rollupData: (txHash) => l1.rollupData(txHash),
   };
 }

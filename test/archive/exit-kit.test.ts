@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { custom } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rebuild } from "../../core/archive/index.ts";
+import { rebuild } from "../../core/guards/archive/index.ts";
 import {
   type ExitKit,
   exitKitToJson,
@@ -9,7 +9,7 @@ import {
   exportExitKit,
   parseExitKit,
   proveFromL1,
-} from "../../core/exit/index.ts";
+} from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { exitKitText } from "../../scripts/exit/kit-file.ts";

@@ -1,8 +1,8 @@
 import { type Hex, toHex } from "viem";
 import { afterEach, expect, test } from "vitest";
-import { deriveBatch } from "../../core/archive/derive.ts";
-import { type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
-import { exportExitKit } from "../../core/exit/export.ts";
+import { deriveBatch } from "../../core/guards/archive/derive.ts";
+import { type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
+import { exportExitKit } from "../../core/guards/exit/export.ts";
 import type { VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
@@ -84,8 +84,8 @@ test.each(["that ran all the time", "that begins when all is over"])(
     await watch();
     expect(voided.length).toBe(IDS.length);
     await exportExitKit(await archive.vaultProof(at(honest, 0)), l1);
-    expect(await archive.missing()).toMatchObject([{ mode: "validium", batchNumber: 0 }]);
-    await expect(archive.vaultProof(at(planted, 0))).rejects.toMatchObject({ code: "proof_not_ready" });
+    expect(await archive.missing()).toEqual([]);
+    await expect(archive.vaultProof(at(planted, 0))).rejects.toMatchObject({ code: "vault_not_found" });
 
     await archive.close();
   },

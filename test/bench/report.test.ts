@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { plot } from "../../scripts/bench/plot.ts";
-import { sectionText } from "../../scripts/bench/report.ts";
-import { ratio, type SectionResult } from "../../scripts/bench/section.ts";
-import { LINE, markdownTable, notes } from "../../scripts/bench/table.ts";
+import { againstText } from "../../bench/against.ts";
+import { sectionText } from "../../bench/report.ts";
+import { ratio, type SectionResult } from "../../bench/section.ts";
+import { LINE, markdownTable, notes } from "../../bench/table.ts";
 
 const result: SectionResult = {
   name: "demo",
@@ -76,20 +76,24 @@ it("names the columns of a wide table of many rows in a list", () => {
   expect(text).toContain("- E: a column with a long name, number 4, ns\n");
   expect(text).toMatch(/^\| subject 29 of a long name \| +29,000 \| .* 29,004 \|$/m);
 });
-
-it("draws a bar for every figure, the best of each panel first", () => {
-  const svg = plot([result]);
-  expect(svg.match(/class="(ours|peer)"/g)).toHaveLength(5);
-  expect(svg.indexOf("builder")).toBeLessThan(svg.lastIndexOf("ours</text>"));
-  expect(svg).toContain("peer &lt;1>");
-  expect(svg).not.toContain("NaN");
-});
-
-it("draws a curve a column where rows are its points, without those that were not measured", () => {
-  const rows = result.rows.map((row, i) => ({ ...row, tick: `${i}K` }));
-  const svg = plot([{ ...result, rows, reference: null }]);
-  expect(svg.match(/<polyline/g)).toHaveLength(2);
-  expect(svg.match(/<circle/g)).toHaveLength(5);
-  expect(svg).toContain(">2K</text>");
-  expect(svg).not.toContain("NaN");
+it("compares the best turn of two revisions, with the spread of the turns", () => {
+  const figures = (us: number) => ({
+    ...{ bulk: 100 / us, bulkLoop: us, bulkCpu: 2 * us, singles: 10 / us, singlesLoop: 9 * us },
+    ...{ singlesCpu: 20 * us, steady: 500 },
+  });
+  const turns = [
+    { there: figures(2), here: figures(1) },
+    { there: figures(1.6), here: figures(1.2) },
+    { there: figures(4), here: figures(4) },
+  ];
+  const lines = againstText("v1", turns).split("\n");
+  const cells = (start: string) =>
+    lines
+      .find((line) => line.startsWith(start))
+      ?.split("|")
+      .slice(2, -1)
+      .map((cell) => cell.trim());
+  expect(cells("| bulk: event loop's CPU")).toEqual(["1.60", "1.00", "0.63", "0.50", "0.75", "1.00"]);
+  // More is better for a rate, so the best is the greatest.
+  expect(cells("| bulk: thousand")).toEqual(["62.5", "100", "1.60", "1.00", "1.33", "2.00"]);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { sharesOf } from "../../scripts/bench/http/stages.ts";
+import { sharesOf } from "../../bench/http/stages.ts";
 
 it("counts a sample of a profile for the innermost function that is of a stage, between the first body and the last", () => {
   const frame = (functionName: string, url = "") => ({ functionName, url });
@@ -7,7 +7,7 @@ it("counts a sample of a profile for the innermost function that is of a stage, 
     { id: 1, callFrame: frame("(root)"), children: [2, 3, 4, 7] },
     { id: 2, callFrame: frame("(idle)") },
     { id: 3, callFrame: frame("load", "file:///app/server/main.ts") },
-    { id: 4, callFrame: frame("read", "file:///app/server/wire/body.ts"), children: [5, 6] },
+    { id: 4, callFrame: frame("read", "file:///app/server/http/wire/body.ts"), children: [5, 6] },
     { id: 5, callFrame: frame("parse", "node:internal/json") },
     { id: 6, callFrame: frame("mint", "file:///app/core/mint/mint.ts"), children: [8] },
     { id: 7, callFrame: frame("(garbage collector)") },

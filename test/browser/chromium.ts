@@ -14,7 +14,11 @@ if (!hasChromium) {
 
 export function launchChromium(): Promise<Browser> {
   const quiet = ["background-networking", "component-update", "sync", "gpu", "quic"].map((name) => `--disable-${name}`);
-  return chromium.launch({ executablePath: EXECUTABLE, args: ["--no-sandbox", "--no-first-run", ...quiet] });
+  return chromium.launch({
+    timeout: 300_000,
+    executablePath: EXECUTABLE,
+    args: ["--no-sandbox", "--no-first-run", ...quiet],
+  });
 }
 
 export interface Visit {
@@ -28,6 +32,7 @@ export interface Visit {
 /** A page that remembers what went wrong in it and where its requests went. */
 export async function visit(context: BrowserContext): Promise<Visit> {
   const page = await context.newPage();
+  page.setDefaultTimeout(300_000);
   const problems: string[] = [];
   const origins = new Set<string>();
   page.on("console", (message) => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { privateKeyToAccount } from "viem/accounts";
@@ -80,19 +80,4 @@ test("goes on where it was stopped: with the links that are on disk", async () =
     expect(await world.engine.claims.find(address)).toMatchObject({ status: "open", amount: "2" });
   const other = await run(...args.slice(0, 4), "--amount", "3", "--out", out);
   expect(other.stderr).toContain("claim_exists");
-});
-
-test("overwrites no file, and refuses what makes no links", async () => {
-  const out = join(folder, "notes.txt");
-  writeFileSync(out, "mine\n");
-  const asset = ["--asset", world.erc721.assetId];
-  expect((await run(...asset, "--count", "2", "--out", out)).stderr).toContain("does not hold 2 links");
-  expect(readFileSync(out, "utf8")).toBe("mine\n");
-  const fresh = join(folder, "fresh.csv");
-  for (const [args, said] of [
-    [["--count", "0"], "--count must be a whole number"],
-    [["--count", "2", "--first-token", "x"], "--first-token must be"],
-    [["--count", "2", "--first-token", "1", "--token", "1"], "not both"],
-  ] as const)
-    expect((await run(...asset, ...args, "--out", fresh)).stderr).toContain(said);
 });

@@ -1,7 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
+import packageJson from "../../package.json" with { type: "json" };
 import { runCli } from "../../scripts/cli/program.ts";
+
+/** What `npm run server` gives to node. */
+export const SERVER: readonly string[] = packageJson.scripts.server.split(" ").slice(2);
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 

@@ -42,23 +42,6 @@ async function held(): Promise<Map<string, bigint>> {
   return found;
 }
 
-test("wrong rows are named by their line, and nothing is minted", async () => {
-  const wrong = join(folder, "wrong.csv");
-  writeFileSync(wrong, `ownerAddress,amount\n${owner(1)},1\n${owner(2)},1.5\n0x12,7\n`);
-  const { code, stderr } = await mintmark(["drop", wrong, "--asset", world.erc20.assetId], settings);
-  expect(code).toBe(2);
-  expect(stderr).toContain("2 wrong values (validation_failed)\n");
-  expect(stderr).toContain("  row 3: amount must be");
-  expect(stderr).toContain("  row 4: ownerAddress must be");
-  expect(await held()).toEqual(new Map());
-});
-
-test("a dry run mints nothing", async () => {
-  const { code, json } = await run(...points(), "--dry-run");
-  expect([code, json()]).toEqual([0, expect.objectContaining({ rows: ROWS, minted: 0, mintable: ROWS, refused: 0 })]);
-  expect(await held()).toEqual(new Map());
-});
-
 test("a drop that is killed twice and run again mints each row once, and a repeat mints nothing", async () => {
   for (const windows of [3, 11]) {
     const child = spawn(process.execPath, ["scripts/mintmark.ts", "drop", ...points()], {
@@ -87,14 +70,4 @@ test("a drop that is killed twice and run again mints each row once, and a repea
   }
   const lines = readFileSync(`${file}.result.ndjson`, "utf8").trimEnd().split("\n");
   expect(lines.map((line) => JSON.parse(line).row)).toEqual(Array.from({ length: ROWS }, (_, i) => i + 2));
-});
-
-test("refused rows end the command with 1 and are shown", async () => {
-  const tokens = join(folder, "tokens.ndjson");
-  const row = (tokenId: string) =>
-    JSON.stringify({ ownerAddress: owner(1), tokenId, dataAvailabilityMode: "ZkRollup" });
-  writeFileSync(tokens, `${row("5")}\n\n${row("5")}\n`);
-  const { code, stdout, stderr } = await mintmark(["drop", tokens, "--asset", world.erc721.assetId], settings);
-  expect([code, stderr]).toEqual([1, `not every row is minted; ${tokens}.result.ndjson has a line for each\n`]);
-  expect(stdout).toContain("duplicate_mint");
 });

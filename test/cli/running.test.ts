@@ -13,13 +13,13 @@ import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { createClient, mint } from "../../server/client/index.ts";
-import { cleanEnvironment, mintmark } from "./cli.ts";
+import { cleanEnvironment, mintmark, SERVER } from "./cli.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 
 /** A server as operators run it, and the line of its log that names its address. */
 async function startServer(settings: Record<string, string>) {
-  const child: ChildProcess = spawn(process.execPath, ["server/main.ts"], {
+  const child: ChildProcess = spawn(process.execPath, SERVER, {
     cwd: ROOT,
     env: cleanEnvironment({ ...settings, MINTMARK_PORT: "0" }),
     stdio: ["ignore", "pipe", "inherit"],
@@ -254,7 +254,7 @@ describe("while the server runs, and with a chain", () => {
     );
     expect(report).toMatchObject({ batches: { "zk-rollup": 2 }, missing: [] });
     expect(server.log.join("\n")).not.toContain(key.slice(2));
-  }, 180_000);
+  });
 
   test("changes of the running server persist after its stop, and the socket's file does no harm", async () => {
     const exited = once(server.child, "exit");

@@ -72,7 +72,7 @@ async function newKey(): Promise<{ key: string; privateKey: string }> {
 }
 
 const authorize = (key: string, ...more: string[]) =>
-  mintmark(["session", "authorize", key, "--until", "3h", "--limit", "40", "--json", ...more], settings);
+  mintmark(["session", "authorize", key, "--until", "3h", "--limit-units", "40", "--json", ...more], settings);
 const onL1 = async (key: string) => world.l1.session(owner as `0x${string}`, key as `0x${string}`);
 const show = async (key: string) => (await mintmark(["session", "show", owner, key, "--json"], settings)).json();
 
@@ -108,7 +108,7 @@ test("an owner authorizes a key, the key gives within its bounds, and after its 
   const wrong = await give(`${vaults.token}`);
   expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("does not cover one of the assets")]);
   expect((await give(units)).stderr).toContain("signature_invalid");
-  const given = await give(units, "--amount", "40");
+  const given = await give(units, "--units", "40");
   expect(given.code).toBe(0);
   await world.settler.round();
   await becomeFinal(world);
@@ -121,7 +121,7 @@ test("an owner authorizes a key, the key gives within its bounds, and after its 
   const revoked = await whileFinal(mintmark(["session", "revoke", key, "--wait"], settings));
   expect([revoked.code, revoked.stdout]).toEqual([0, expect.stringMatching(/^status +revoked$/m)]);
   const change = `${transfers[1]?.newVaultId}`;
-  expect((await give(change, "--amount", "1")).stderr).toContain("session has ended");
+  expect((await give(change, "--units", "1")).stderr).toContain("session has ended");
   const again = await authorize(key);
   expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("has used this key before")]);
   const { stdout } = await mintmark(["session", "show", owner, key], settings);
@@ -136,7 +136,7 @@ test("another account pays for what the owner signs, without the server", async 
   const balance = () => world.chain.client.getBalance({ address: at(world.users, 0).owner.address });
   const before = await balance();
   const { MINTMARK_URL: _, MINTMARK_API_KEY: __, ...bare } = settings;
-  const args = ["session", "authorize", key, "--until", "2h", "--limit", "1"];
+  const args = ["session", "authorize", key, "--until", "2h", "--limit-units", "1"];
   const { code, stdout } = await mintmark(args, { ...bare, MINTMARK_PAYER_KEY: payerKey });
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^status +pending$/m)]);
   expect(await onL1(key)).toMatchObject({ limit: 1n, assetType: `0x${"00".repeat(32)}` });
@@ -160,7 +160,7 @@ test("nothing is signed or sent where the server is of another contract or tells
   const [units, sword] = [assets.get("erc20") ?? "", assets.get("erc721") ?? ""];
   const { assetType } = await world.engine.assets.get(world.principal.applicationId, sword);
   const known = await world.engine.assets.get(world.principal.applicationId, units);
-  const args = ["session", "authorize", key, "--until", "3h", "--limit", "1", "--asset", units, "--wait"];
+  const args = ["session", "authorize", key, "--until", "3h", "--limit", "1000", "--asset", units, "--wait"];
   const nonces = () =>
     Promise.all(world.users.map(({ owner: { address } }) => ours.client.getTransactionCount({ address })));
   const before = await nonces();
@@ -177,6 +177,7 @@ test("nothing is signed or sent where the server is of another contract or tells
   expect(await nonces()).toEqual(before);
   const { code, json } = await mintmark([...args.filter((arg) => arg !== "--wait"), "--json"], lying);
   expect([code, json().assetType]).toEqual([0, known.assetType]);
+  // A unit of this token is 1,000 whole tokens.
   expect(await onL1(key)).toMatchObject({ assetType: known.assetType, limit: 1n });
 });
 
@@ -184,16 +185,23 @@ test("wrong arguments are refused with what to give", async () => {
   const { key, privateKey } = await newKey();
   const bare = { ...settings, MINTMARK_API_KEY: "" };
   const poor = { ...settings, MINTMARK_OWNER_KEY: privateKey };
-  const terms = (until: string, limit: string, ...more: string[]) => ["--until", until, "--limit", limit, ...more];
+  const terms = (until: string, limit: string, ...more: string[]) => [
+    "--until",
+    until,
+    "--limit-units",
+    limit,
+    ...more,
+  ];
   for (const [args, message, given = settings] of [
     [["authorize", privateKey, ...terms("2h", "1")], "make another one"],
     [["authorize", NOBODY, ...terms("2h", "1")], "give the address of the key"],
     [["authorize", owner, ...terms("2h", "1")], "this is the owner"],
     [["authorize", key, ...terms("30m", "1")], "at least an hour"],
     [["authorize", key, ...terms("1893456000", "1")], "give a time such as"],
-    [["authorize", key, ...terms("2h", "0")], "--limit: give a whole number"],
-    [["authorize", key, ...terms("2h", "9223372036854775808")], "--limit: give a whole number"],
-    [["authorize", key, "--until", "2h"], "--limit"],
+    [["authorize", key, ...terms("2h", "0")], "--limit-units: give a whole number"],
+    [["authorize", key, ...terms("2h", "9223372036854775808")], "--limit-units: give a whole number"],
+    [["authorize", key, "--until", "2h", "--limit", "1"], "--limit: needs --asset with an assetId"],
+    [["authorize", key, "--until", "2h"], "give --limit or --limit-units"],
     [["authorize", key, ...terms("2h", "1", "--asset", "sword")], "--asset: give an assetId"],
     [["authorize", key, ...terms("2h", "1", "--wait")], "MINTMARK_API_KEY", bare],
     [["show", owner, key], "MINTMARK_API_KEY", bare],

@@ -51,7 +51,7 @@ test("a transfer to nobody, of a part of several vaults, or by a session without
   const zero = `0x${"00".repeat(20)}`;
   for (const [args, message] of [
     [["transfer", "1", "--to", zero], "use `mintmark redeem`"],
-    [["redeem", "1", "2", "--amount", "3"], "--amount is for one vault"],
+    [["redeem", "1", "2", "--amount", "3"], "--amount and --units are for one vault"],
     [["redeem", "1", "--session"], "--session needs MINTMARK_API_KEY"],
     [["redeem", "1", "--deadline", "tomorrow"], "--deadline: give a time such as"],
   ] as const) {

@@ -4,7 +4,6 @@ import {
   ApiError,
   answer,
   createClient,
-  everyEntry,
   type MintmarkClient,
   type MintRequest,
   mint,
@@ -121,29 +120,6 @@ describe("the client", () => {
     const impatient = createClient({ baseUrl, apiKey: world.key, retries: 1 });
     const { error } = await impatient.GET("/api/v1/limits");
     expect(error?.code).toBe("shutting_down");
-  });
-
-  test("walks every page once", async () => {
-    for (let n = 0; n < 4; n++) await mint(client, request(n));
-    const seen: string[] = [];
-    const page = (cursor: string | undefined) =>
-      client.GET("/api/v1/transactions", { params: { query: { limit: 5, ...(cursor && { cursor }) } } });
-    for await (const { transactionId } of everyEntry(page)) seen.push(transactionId);
-    expect(seen).toHaveLength(12);
-    expect(new Set(seen).size).toBe(12);
-  });
-
-  test("takes bearer tokens", async () => {
-    const body = { grant_type: "client_credentials", client_id: world.keyId, client_secret: world.key } as const;
-    const headers = { "content-type": "application/x-www-form-urlencoded" };
-    const token = await answer(createClient({ baseUrl }).POST("/oauth/token", { body, headers }));
-    const bearer = createClient({ baseUrl, accessToken: async () => token.access_token });
-    expect((await answer(bearer.GET("/api/v1/assets"))).data).toHaveLength(3);
-  });
-
-  test("reports a response of another service", async () => {
-    faults.push(async () => new Response("<h1>Not here</h1>", { status: 404 }));
-    await expect(answer(client.GET("/api/v1/limits"))).rejects.toThrow("is the address right?");
   });
 });
 

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { MemoryLevel } from "memory-level";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { beginJournal } from "../../core/cluster/begin-journal.ts";
-import { ClusterNode, type ClusterOptions } from "../../core/cluster/node.ts";
-import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
 import type { Journal } from "../../core/index.ts";
 import { LevelJournal, openEngine } from "../../core/index.ts";
-import { KzgThread } from "../../core/kzg/kzg.ts";
+import { beginJournal } from "../../core/lifecycle/cluster/begin-journal.ts";
+import { ClusterNode, type ClusterOptions } from "../../core/lifecycle/cluster/node.ts";
+import { PostgresJournal } from "../../core/lifecycle/cluster/postgres-journal.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
@@ -167,7 +167,7 @@ describe("the journal on PostgreSQL", () => {
       await database.primary.query("alter system set synchronous_standby_names = ''");
       await database.primary.query("select pg_reload_conf()");
       await expect.poll(waiting).toEqual([]);
-      await expect.poll(() => lead?.available, { timeout: 5_000 }).toBe(false);
+      await expect.poll(() => lead?.available).toBe(false);
       expect(isAcknowledged).toBe(false);
     } finally {
       await database.primary.query("alter system reset synchronous_standby_names");
@@ -223,7 +223,7 @@ describe("the journal on PostgreSQL", () => {
     const lead = await journal.lead(server("a"), 400);
     await journal.append(0, [Buffer.from("kept"), Buffer.from("lost")]);
     await loseLast(shard, 1);
-    await expect.poll(() => lead?.lost.aborted, { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => lead?.lost.aborted).toBe(true);
     expect((await journal.status()).confirmed).toBe(1);
   });
 
@@ -324,7 +324,7 @@ describe("a cluster", () => {
     const state = one.engine.batches.state();
     expect(two.engine.batches.state()).toEqual(state);
     await one.close();
-    await expect.poll(() => two.role, { timeout: 5_000 }).toBe("leader");
+    await expect.poll(() => two.role).toBe("leader");
     expect(two.engine.batches.state()).toEqual(state);
     await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1)))).rejects.toMatchObject(
       {
@@ -367,8 +367,8 @@ describe("a cluster", () => {
     expect(two.engine.batches.getOpen(MODE)).toMatchObject({ batchNumber: 2, kind: "blobs", vaultCount: 1 });
 
     await one.close();
-    await expect.poll(() => two.role, { timeout: 20_000 }).toBe("leader");
-    await expect.poll(() => two.engine.batches.state().countRollup, { timeout: 60_000 }).toBe(2);
+    await expect.poll(() => two.role).toBe("leader");
+    await expect.poll(() => two.engine.batches.state().countRollup).toBe(2);
     two.engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
     expect(await mint(two, 3)).toEqual([
       [2, 1],
@@ -432,7 +432,7 @@ describe("a cluster", () => {
     database.standby.freeze(true);
     const underWay = engine.applications.create({ name: "under way" });
     try {
-      await expect.poll(() => one.fault, { timeout: 5_000 }).not.toBeNull();
+      await expect.poll(() => one.fault).not.toBeNull();
       const refused = expect.objectContaining({ code: "journal_unavailable" });
       await expect.poll(() => engine.applications.create({ name: "refused" }).catch((e) => e)).toEqual(refused);
     } finally {
@@ -463,7 +463,7 @@ describe("a cluster", () => {
     await one.engine.applications.create({ name: "next" });
     await caughtUp(two, one);
     await one.close();
-    await expect.poll(() => two.role, { timeout: 5_000 }).toBe("leader");
+    await expect.poll(() => two.role).toBe("leader");
     expect((await two.engine.applications.list()).data).toHaveLength(4);
   });
 
@@ -518,10 +518,10 @@ describe("a cluster", () => {
     await loseLast(shard, one.position - 1);
     await expect(one.engine.applications.create({ name: "after" })).rejects.toMatchObject({ code: "not_leader" });
     for (const node of [one, two]) {
-      await expect.poll(() => node.ended.reason, { timeout: 10_000 }).toMatchObject({ code: "store_mismatch" });
+      await expect.poll(() => node.ended.reason).toMatchObject({ code: "store_mismatch" });
     }
     await using three = await join(shard, "three");
-    await expect.poll(() => three.isLeader, { timeout: 5_000 }).toBe(true);
+    await expect.poll(() => three.isLeader).toBe(true);
     expect((await three.engine.applications.list()).data.map(({ name }) => name)).toEqual(["kept"]);
   });
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PostgresJournal } from "../../core/cluster/postgres-journal.ts";
+import { PostgresJournal } from "../../core/lifecycle/cluster/postgres-journal.ts";
 import { all } from "../core/engine/fixture.ts";
 import { type TestDatabase, testDatabase } from "./database.ts";
 
@@ -95,7 +95,7 @@ test("a leader says that a database with a full disk takes nothing, though it st
       for each row when (new.shard = '${shard}') execute function refuse()`,
   );
   const appended = one.append(1, bytes("b"));
-  await expect.poll(() => lead?.available, { timeout: 10_000 }).toBe(false);
+  await expect.poll(() => lead?.available).toBe(false);
   expect(lead?.lost.aborted).toBe(false);
   await primary.query("drop function refuse cascade");
   await appended;

@@ -85,7 +85,7 @@ describe("a commit by blobs", () => {
     if (process.env.HARDHAT_COVERAGE === undefined) expect(Number(gasUsed) / 24_576).toBeLessThanOrEqual(4);
     await withdraw(request(batch, 24_575));
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(1_000n);
-  }, 120_000);
+  });
 
   const commits = (change: Parameters<typeof commitBlobBatch>[2]) => commitBlobBatch(d, [coins(1n)], change);
   it.each([
@@ -125,7 +125,7 @@ describe("a commit by blobs", () => {
     await sendBlobs(chain, new Uint8Array(6 * BLOB_ELEMENTS * ELEMENT_BYTES), data);
     const seven = sendBlobs(chain, new Uint8Array(7 * BLOB_ELEMENTS * ELEMENT_BYTES), data);
     await prague.viem.assertions.revertWithCustomErrorWithArgs(seven, harness, "BlobCountInvalid", [7n]);
-  }, 120_000);
+  });
 
   describe("of a token with an issuer", () => {
     const issuer = privateKeyToAccount(keccak256(toHex("issuer")));
@@ -312,6 +312,11 @@ describe("nobody is paid", () => {
     const words = [...request(batch, 0).siblings];
     const foreign = request(other, 0).siblings;
     await refused({ ...request(batch, 0), siblings: [...words.slice(0, 2), ...foreign.slice(2)] });
+    // A wrong opening burns the gas that it gets. It gets little of what the item has.
+    const [groups, lists] = batchArgs([opening(batch, 0, [1])]);
+    const gas = { account: d.actors.owner.account, gas: 5_000_000n };
+    const hash = await d.state.write.withdrawBatch([groups, lists, 4_000_000n], gas);
+    expect((await d.publicClient.getTransactionReceipt({ hash })).gasUsed).toBeLessThan(600_000n);
     await withdraw(request(batch, 0));
   });
 

@@ -10,6 +10,7 @@ const SPARE_BYTES = 1_000;
 it("fits the code size that L1 accepts, EIP-170", async () => {
   for (const name of [
     "StateCommitment",
+    "Administration",
     "Transfers",
     "StateMirror",
     "AdminTimeLock",

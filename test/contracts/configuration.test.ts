@@ -1,4 +1,4 @@
-import { getAddress, zeroAddress } from "viem";
+import { getAddress, toFunctionSelector, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { assetOf, CHANGE_DELAY, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 
@@ -50,8 +50,15 @@ describe("a fresh settlement contract", () => {
       await contract.write.registerAsset([STANDARD.erc721, 31_337n, token.address, 1n, SCHEME.mintmark]);
       expect(await contract.read.isTransferable([31_337n, BigInt(assetType)])).toBe(expected);
     }
-    const nowhere = { ...config, transfersCode: config.admin };
-    await expect(viem.deployContract("StateCommitment", [nowhere])).rejects.toThrow("TransfersWithoutCode");
+  });
+
+  it("borrows no code from an account that has none, or that delegates to some", async () => {
+    const { config, viem, connection } = d;
+    const deploy = () => viem.deployContract("StateCommitment", [{ ...config, transfersCode: config.admin }]);
+    await expect(deploy()).rejects.toThrow(toFunctionSelector("NoCode(address)"));
+    const delegation = `0xef0100${config.transfersCode.slice(2)}` as const;
+    await connection.provider.request({ method: "hardhat_setCode", params: [config.admin, delegation] });
+    await expect(deploy()).rejects.toThrow(toFunctionSelector("NoCode(address)"));
   });
 
   it("is not deployed with a delay above 30 days", async () => {
@@ -59,7 +66,7 @@ describe("a fresh settlement contract", () => {
     const deploy = (change: Partial<Deployment["config"]>) =>
       d.viem.deployContract("StateCommitment", [{ ...d.config, ...change }]);
     await deploy({ changeDelay: longest, maturity: longest });
-    await expect(deploy({ changeDelay: longest + 1n })).rejects.toThrow("DelayTooLong");
-    await expect(deploy({ maturity: longest + 1n })).rejects.toThrow("DelayTooLong");
+    await expect(deploy({ changeDelay: longest + 1n })).rejects.toThrow(toFunctionSelector("DelayTooLong(uint64)"));
+    await expect(deploy({ maturity: longest + 1n })).rejects.toThrow(toFunctionSelector("DelayTooLong(uint64)"));
   });
 });

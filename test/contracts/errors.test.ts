@@ -5,6 +5,7 @@ import {
   concat,
   encodeFunctionData,
   type Hex,
+  pad,
   slice,
   toHex,
   zeroAddress,
@@ -23,7 +24,7 @@ import {
   sealedRoot,
 } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
-import { assetOf, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import { assetOf, CHANGE_DELAY, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { commitTransfers, exitArgs, give, hopOf, LATER, registerTransferable } from "./fixture/transfers.ts";
 import {
   BY_CALLER,
@@ -232,8 +233,17 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
     await moved(d, batch);
     return moved(d, batch);
   },
+  BatchUnknown: (d) => commitTransfers(d, [{ transfers: [give(1n << 20n, first)], deadline: LATER, signature: "0x" }]),
+  DeadlinePassed: (d) => commitTransfers(d, [{ transfers: [give(1n, first)], deadline: 1n, signature: "0x" }]),
   TransferDataInvalid: async (d) =>
     d.state.write.commitTransferBatch([await d.state.read.history(), 0n, "0x", "0x"], by(d, "operator")),
+  ChangeExpired: async (d) => {
+    const { address } = await d.viem.deployContract("IssuedToken", [pad(first), d.config.admin]);
+    await d.register("erc721", address);
+    await d.state.write.scheduleIssuer([address, first], by(d, "admin"));
+    await d.connection.networkHelpers.time.increase(CHANGE_DELAY + 30n * 86_400n + 10n);
+    return d.state.write.activateIssuer([address], by(d, "admin"));
+  },
   SessionInvalid: (d) => session(d, 0n),
   SessionKeyUsed: async (d) => {
     await session(d);

@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import hre from "hardhat";
-import { type Abi, encodeFunctionData, getAddress, slice, toFunctionSelector, toFunctionSignature } from "viem";
+import { type Abi, encodeFunctionData, keccak256, slice, toFunctionSelector, toFunctionSignature } from "viem";
 import { describe, expect, it } from "vitest";
+import { administrationCodeHash, transfersCodeHash } from "../../core/l1/abi.ts";
 import { openChain } from "./fixture/deployment.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -59,9 +60,7 @@ describe("the code that the settlement contract borrows", () => {
     const [own, lent] = [settlement.storageLayout, administration.storageLayout];
     expect(own.storage.length).toBeGreaterThan(15);
     expect(lent.storage.map(placed)).toEqual(own.storage.map(placed));
-    // The last two hold long names of the EIP-712 domain, which the contract does not have.
-    expect(own.storage.slice(-2).map(({ label }) => label)).toEqual(["_nameFallback", "_versionFallback"]);
-    expect(transfers.storageLayout.storage.map(placed)).toEqual(own.storage.slice(0, -2).map(placed));
+    expect(transfers.storageLayout.storage.map(placed)).toEqual(own.storage.map(placed));
     const types = ({ types }: Compiled["storageLayout"]) =>
       Object.entries(types)
         .map(([name, { encoding, numberOfBytes, members }]) => ({
@@ -75,21 +74,31 @@ describe("the code that the settlement contract borrows", () => {
     expect(types(own)).toEqual(expect.arrayContaining(types(transfers.storageLayout)));
   });
 
-  it("has no function that the contract has too, but for the one that both inherit", () => {
+  it("has no function that the contract has too", () => {
     const selectors = ({ abi }: Compiled) => functionsOf(abi).map((signature) => toFunctionSelector(signature));
     const own = new Set(selectors(settlement));
-    const shared = functionsOf(administration.abi).filter((signature) => own.has(toFunctionSelector(signature)));
-    expect(shared).toEqual(["eip712Domain()"]);
+    expect(selectors(administration).filter((selector) => own.has(selector))).toEqual([]);
     const others = new Set([...own, ...selectors(administration)]);
     expect(selectors(transfers).filter((selector) => others.has(selector))).toEqual([]);
   });
 
-  it("has in the code of transfers what their interface says, and no value of a deployment", async () => {
+  it("is what the contract itself names, the same in each deployment", async () => {
+    const { state, publicClient } = await fresh();
+    for (const [code, hash] of [
+      [await state.read.administrationCode(), administrationCodeHash],
+      [await state.read.transfersCode(), transfersCodeHash],
+    ] as const) {
+      expect(keccak256((await publicClient.getCode({ address: code })) ?? "0x")).toBe(hash);
+    }
+    const own = functionsOf(settlement.abi);
+    expect(own).toEqual(expect.arrayContaining(["administrationCode()", "transfersCode()", "changeDelay()"]));
+  });
+
+  it("has in the code of transfers what their interface says", async () => {
     expect(functionsOf(transfers.abi).toSorted()).toEqual(functionsOf(transfersInterface.abi).toSorted());
     const { abi } = await hre.artifacts.readArtifact("StateCommitment");
     const declared = new Set(abi.map((item) => JSON.stringify(item)));
     expect(transfers.abi.filter((item) => !declared.has(JSON.stringify(item)))).toEqual([]);
-    expect((await hre.artifacts.readArtifact("Transfers")).immutableReferences ?? {}).toEqual({});
   });
 
   it("makes the documented interface whole, in the artifact too", async () => {
@@ -104,7 +113,6 @@ describe("the code that the settlement contract borrows", () => {
       "DEFAULT_ADMIN_ROLE()",
       "GUARDIAN_ROLE()",
       "OPERATOR_ROLE()",
-      "eip712Domain()",
       "getRoleAdmin(bytes32)",
       "grantRole(bytes32,address)",
       "hasRole(bytes32,address)",
@@ -130,6 +138,5 @@ describe("the code that the settlement contract borrows", () => {
     const near = functionsOf(transfers.abi).map((signature) => slice(toFunctionSelector(signature), 0, 3));
     for (const bytes of near) await expect(call(`${bytes}00`), bytes).rejects.toThrow();
     expect(await state.read.changeDelay()).toBe(config.changeDelay);
-    expect((await state.read.eip712Domain())[4]).toBe(getAddress(state.address));
   });
 });

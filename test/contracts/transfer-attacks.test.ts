@@ -1,9 +1,9 @@
 import { encodeFunctionData, type Hex, hexToBytes, toFunctionSelector, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
+import { sessionTypedData } from "../../core/protocol/transfer.ts";
 import { decodeTransferData, encodeTransferData } from "../../core/protocol/transfer-data.ts";
-import { sessionTypedData } from "../../core/protocol/transfers.ts";
-import { type CommittedBatch, commitRollup, entry } from "./fixture/batches.ts";
+import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { MATURITY } from "./fixture/deployment.ts";
 import { errorIn } from "./fixture/outcomes.ts";
 import {
@@ -38,7 +38,7 @@ describe("attacks on transfers", () => {
   const moved = async (...transfers: ReturnType<typeof give>[]) =>
     commitTransfers(d, [await signedGroup(d, ann, transfers)]);
   const bogus = (...transfers: ReturnType<typeof give>[]) =>
-    commitTransfers(d, [{ transfers, deadline: LATER, signature: `0x${"00".repeat(65)}` }]);
+    commitTransfers(d, [{ transfers, deadline: LATER, signature: `0x${"00".repeat(64)}` }]);
   /** The error of an exit, or `nothing`. */
   const exit = (batch: CommittedBatch, by: PrivateKeyAccount, { slot = 0, ...exit }: Exit & { slot?: number } = {}) =>
     d.state.simulate
@@ -74,20 +74,11 @@ describe("attacks on transfers", () => {
     expect(await exit(mint, ann, { refutation: hops })).toBe("VaultSpent");
   });
 
-  it("records of vaults that do not exist yet freeze none of them, part by part", async () => {
+  it("records of slots that a batch does not have spend nothing", async () => {
     const mint = await commitRollup(d, coins(100n));
-    const [, next] = await d.state.read.batchCounts();
-    const born = (1n << 63n) | ((next + 1n) << 20n);
-    const early = await bogus(give(born, bob.address), give(born + 1n, bob.address));
-    const batch = await moved(give(idOf(mint), dan.address, 40n));
-    const [payee, change] = [hopOf(batch, 0), hopOf(batch, 1)];
-    const [first, second] = [hopOf(early, 0), hopOf(early, 1)];
-    expect([payee.outId, change.outId]).toEqual([born, born + 1n]);
-    expect(await exit(mint, dan, { hops: [payee] })).toBe("VaultSpent");
-    expect(await exit(mint, dan, { hops: [payee], refutation: [first], quantity: 40n })).toBe("nothing");
-    expect(await exit(mint, ann, { hops: [change], refutation: [second], quantity: 60n })).toBe("nothing");
-    expect(await exit(mint, ann, { hops: [change], refutation: [first], quantity: 60n })).toBe("ProofInvalid");
-    expect(await exit(mint, bob, { hops: [payee, first] })).toBe("TransferInvalid");
+    const batch = await bogus(give(idOf(mint) + 1n, bob.address));
+    expect(await exit(mint, bob, { hops: [hopOf(batch, 0)] })).toBe("ProofInvalid");
+    await d.state.write.withdraw(withdrawArgs(request(mint, 0)), { account: ann.address });
   });
 
   it("an old authorization of the mint pays nothing of its outputs, and no output passes for a mint", async () => {
@@ -166,7 +157,7 @@ describe("attacks on transfers", () => {
     const exit = exitArgs(mint, 0, { hops: [hopOf(batch, 0)], recipient: bob.address });
     const byBob = { account: bob.address };
     await expect(code.simulate.withdrawTransferred(exit, byBob)).rejects.toThrow();
-    await expect(code.read.verifyTransferred([exit[0], exit[1], exit[2], exit[3], []])).rejects.toThrow(
+    await expect(code.read.verifyTransferred([exit[0], exit[1], exit[2], exit[3], "0x"])).rejects.toThrow(
       "HeaderMismatch",
     );
     const group = await signedGroup(d, ann, [give(1n, dan.address)]);
@@ -190,48 +181,62 @@ describe("attacks on transfers", () => {
       Array.from({ length: count }, () => random(256).toString(16).padStart(2, "0")).join("");
     const number = (value: bigint | number, size: number) => value.toString(16).padStart(2 * size, "0");
     const spent = new Set<bigint>();
-    const count = { taken: 0, spentTwice: 0, refused: 0 };
-    for (let n = 0; n < 60; n++) {
+    const count = { taken: 0, refused: 0, malformed: 0 };
+    for (const kind of ["calldata", "validium", "calldata"] as const) await commitAs[kind](d, coins(1n));
+    for (let n = 0; n < 80; n++) {
       let data: Hex = "0x03";
-      const ids: bigint[] = [];
       for (let groups = 1 + random(4); groups > 0; groups--) {
-        const [form, length] = [random(4), 1 + random(6)];
-        data += number(form, 1) + bytes(5) + number(length, 2) + (form & 2 ? "" : bytes(65));
+        const form = random(random(20) === 0 ? 256 : 64);
+        const has = (bit: number) => (form & bit) !== 0;
+        const length = has(4) ? 1 + random(6) : 1;
+        data += number(form, 1) + (random(20) ? "ff" : "00") + bytes(3);
+        // A base in the first batches, or anywhere.
+        if (has(8)) data += random(9) ? number((BigInt(random(2)) << 63n) | BigInt(random(1 << 21)), 8) : bytes(8);
+        if (has(4)) data += number(length, 2);
+        if (has(32)) data += bytes(20);
+        if (!has(2)) data += bytes(64);
         for (let i = 0; i < length; i++) {
-          const id =
-            (BigInt(random(2)) << 63n) | (BigInt(random(3)) << BigInt(8 + 20 * random(3))) | BigInt(random(255));
-          ids.push(id);
-          data += number(id, 8) + bytes(20) + (form & 1 ? (random(2) ? number(0, 8) : bytes(8)) : "");
+          const id = (BigInt(random(2)) << 63n) | (BigInt(random(2)) << 20n) | BigInt(random(255));
+          data += has(16) ? number(random(9) ? id : 1n << BigInt(random(64)), 8) : number(random(1 << 20), 3);
+          data += (has(32) ? "" : bytes(20)) + (has(1) ? (random(2) ? number(0, 8) : bytes(8)) : "");
         }
       }
       const cut = random(8);
       if (cut === 0) data = data.slice(0, -2 * (1 + random(30))) as Hex;
       if (cut === 1) data += bytes(1 + random(30));
-      const isSpent = new Set(ids).size !== ids.length || ids.some((id) => spent.has(id));
-      const decodes = (() => {
+      const groups = (() => {
         try {
-          return decodeTransferData(hexToBytes(data as Hex)).length > 0;
+          return decodeTransferData(hexToBytes(data as Hex));
         } catch {
-          return false;
+          return null;
         }
       })();
-      const [, batchNumber] = await d.state.read.batchCounts();
-      const args = decodes
-        ? await transferBatchArgs(d, data as Hex)
-        : ([await d.state.read.history(), batchNumber, data as Hex, "0x"] as const);
+      const [validiums, batchNumber] = await d.state.read.batchCounts();
+      const args =
+        groups !== null
+          ? await transferBatchArgs(d, data as Hex)
+          : ([await d.state.read.history(), batchNumber, data as Hex, "0x"] as const);
       const outcome = await d.state.write.commitTransferBatch(args, { account: d.actors.operator.account }).then(
         () => "taken",
         (error: unknown) => errorIn(error).error,
       );
-      if (!decodes) {
-        expect(outcome).toMatch(/^(TransferDataInvalid|Spent)$/);
-        count.refused++;
+      if (groups === null) {
+        expect(outcome).toMatch(/^(TransferDataInvalid|Spent|BatchUnknown|DeadlinePassed)$/);
+        count.malformed++;
         continue;
       }
-      expect(outcome).toBe(isSpent ? "Spent" : "taken");
-      if (isSpent) count.spentTwice++;
-      else for (const id of ids) spent.add(id);
-      if (!isSpent) count.taken++;
+      const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
+      const isThere = (id: bigint) => ((id >> 20n) & 0xffff_ffffn) < (id >> 63n === 1n ? batchNumber : validiums);
+      const now = BigInt(await time.latest());
+      const isRefused =
+        groups.some(({ deadline }) => deadline <= now) || ids.some((id) => spent.has(id) || !isThere(id));
+      if (isRefused) expect(outcome).toMatch(/^(Spent|BatchUnknown|DeadlinePassed)$/);
+      else expect(outcome).toBe("taken");
+      if (isRefused) count.refused++;
+      else {
+        for (const id of ids) spent.add(id);
+        count.taken++;
+      }
     }
     for (const id of spent) expect(await d.state.read.isSpent([id])).toBe(true);
     expect(Math.min(...Object.values(count)), JSON.stringify(count)).toBeGreaterThan(2);

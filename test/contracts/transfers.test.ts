@@ -2,8 +2,13 @@ import { bytesToHex, encodeFunctionData, type Hex, hashTypedData, keccak256, toH
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Standard } from "../../core/model.ts";
+import {
+  type SessionMessage,
+  sessionEndTypedData,
+  sessionTypedData,
+  transfersDigest,
+} from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
-import { type SessionMessage, sessionTypedData, transfersDigest } from "../../core/protocol/transfers.ts";
 import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
 import { MATURITY, SCHEME, STANDARD } from "./fixture/deployment.ts";
@@ -72,7 +77,7 @@ describe("transfers", () => {
       const hops = [hopOf(batch, 0)];
       await expect(
         d.state.write.withdraw(withdrawArgs(request(mint, 0)), { account: key(ann).address }),
-      ).rejects.toThrow(`VaultSpent(${idOf(mint)})`);
+      ).rejects.toThrow(new RegExp(`VaultSpent\\(.*\\s+\\(${idOf(mint)}\\)`));
       for (const refutation of [[], hops, [hopOf(batch, 1)]]) {
         expect((await refused(mint, 0, ann, { refutation })).error).toMatch(/^(VaultSpent|ProofInvalid)$/);
       }
@@ -197,7 +202,7 @@ describe("transfers", () => {
       }
     }
     // Nobody's signature opens the burned vault.
-    const nobodys = { deadline: LATER, signature: `0x${"00".repeat(64)}1b` } as const;
+    const nobodys = { deadline: LATER, signature: `0x${"00".repeat(64)}` } as const;
     const burnt = await refused(mint, 1, ann, { hops: [hopOf(batch, 2)], authorization: nobodys });
     expect(burnt).toMatchObject({ error: "SignatureInvalid" });
     await exits(mint, 0, ann, { hops: [hopOf(batch, 1)], quantity: 3n });
@@ -216,7 +221,7 @@ describe("transfers", () => {
       const hop = hopOf(batch, slot);
       expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({ error: "TransferInvalid" });
       expect(await refused(mint, 0, ann, { quantity })).toMatchObject({ error: "VaultSpent" });
-      const altered = { ...hop, signature: `0x${"11".repeat(65)}` as Hex };
+      const altered = { ...hop, signature: `0x${"11".repeat(64)}` as Hex };
       expect(await refused(mint, 0, ann, { refutation: [altered] })).toMatchObject({ error: "ProofInvalid" });
       await exits(mint, 0, ann, { refutation: [hop], quantity });
       expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({ error: "TransferInvalid" });
@@ -227,25 +232,43 @@ describe("transfers", () => {
       await isRefuted(mint, await moved(bob, give(idOf(mint), key(bob).address)));
     });
 
-    it("are refuted behind the deadline", async () => {
-      const mint = await commitRollup(d, cards(1));
-      const deadline = BigInt(await time.latest());
-      await time.increase(10);
-      const group = await signedGroup(d, key(ann), [give(idOf(mint), key(bob).address)], deadline);
-      await isRefuted(mint, await commitTransfers(d, [group]));
-    });
-
-    it("are refuted when they came before the mint, or in its chain's own batch", async () => {
-      const before = await moved(ann, give((1n << 63n) | (1n << 20n), key(bob).address));
-      const mint = await commitRollup(d, cards(2));
-      await isRefuted(mint, before);
-      const [, count] = await d.state.read.batchCounts();
-      const first = await signedGroup(d, key(ann), [give(idOf(mint, 1), key(bob).address)]);
-      const second = await signedGroup(d, key(bob), [give((1n << 63n) | (count << 20n), key(cat).address)]);
-      const batch = await commitTransfers(d, [first, second]);
-      const hops = [hopOf(batch, 0), hopOf(batch, 1)];
-      expect(await refused(mint, 1, cat, { hops })).toMatchObject({ error: "TransferInvalid" });
-      await exits(mint, 1, bob, { hops: hops.slice(0, 1), refutation: hops.slice(1) });
+    it("are refuted when their signer has cancelled them before, an owner or a session's key", async () => {
+      const mint = await commitRollup(d, cards(5));
+      const groups = await Promise.all(
+        [ann, ann, ann, dan, dan].map((by, slot) =>
+          signedGroup(d, key(by), [give(idOf(mint, slot), key(bob).address)]),
+        ),
+      );
+      const digests = groups.map((group) => transfersDigest(d.settlement, group));
+      const cancel = (slot: number, by: PrivateKeyAccount | undefined) =>
+        d.state.write.cancelTransfers([digests[slot] as Hex], { account: key(by).address });
+      const until = BigInt(await time.latest()) + 1_000_000n;
+      await d.state.write.authorizeSession([key(ann).address, key(dan).address, until, 1n, 0n, "0x"], {
+        account: key(ann).address,
+      });
+      await d.state.write.approveTransfers([(groups[1] as TransferGroup).transfers, LATER], {
+        account: key(ann).address,
+      });
+      for (const [slot, by] of [
+        [1, ann],
+        [2, bob],
+        [3, dan],
+        [4, ann],
+      ] as const)
+        await cancel(slot, by);
+      const batch = await commitTransfers(d, groups);
+      await cancel(0, ann);
+      await mature();
+      for (const [slot, counts] of [true, false, true, false, false].entries()) {
+        const hops = [hopOf(batch, slot)];
+        const outcome = (await refused(mint, slot, bob, { hops })).error;
+        expect(outcome, `slot ${slot}`).toBe(counts ? "nothing" : "TransferInvalid");
+        const refuted = (await refused(mint, slot, ann, { refutation: hops })).error;
+        expect(refuted, `slot ${slot}`).toBe(counts ? "VaultSpent" : "nothing");
+      }
+      const [, at] = await d.state.read.approval([key(ann).address, digests[1] as Hex]);
+      await cancel(1, ann);
+      expect(await d.state.read.approval([key(ann).address, digests[1] as Hex])).toEqual([expect.any(BigInt), at]);
     });
 
     it("are refuted when they take more than there is, or a part of a card", async () => {
@@ -278,7 +301,7 @@ describe("transfers", () => {
       const hop = { ...hopOf(real, 0), outId: 0n, header: validium.header };
       expect(await refused(mint, 0, ann, { refutation: [hop] })).toMatchObject({ error: "ProofInvalid" });
       expect(await refused(mint, 0, bob, { hops: [hop] })).toMatchObject({ error: "ProofInvalid" });
-      const unknown = { ...hopOf(real, 0), outId: (1n << 63n) | (99n << 20n) };
+      const unknown = { ...hopOf(real, 0), header: { ...real.header, committedAt: real.header.committedAt - 1n } };
       expect(await refused(mint, 0, bob, { hops: [unknown] })).toMatchObject({ error: "HeaderMismatch" });
       const deeper = { ...hopOf(real, 0), siblings: [keccak256("0x")] };
       expect(await refused(mint, 0, bob, { hops: [deeper] })).toMatchObject({ error: "ProofInvalid" });
@@ -322,7 +345,13 @@ describe("transfers", () => {
         await moved(dan, give(idOf(mint), key(bob).address)),
         await moved(dan, give(idOf(mint, 4), key(bob).address, 1n)),
       ];
-      await d.state.write.revokeSession([key(dan).address], { account: key(ann).address });
+      const parties = { owner: key(ann).address, key: key(dan).address };
+      const end = await key(ann).signTypedData(sessionEndTypedData(d.settlement, parties));
+      const wrong = await key(bob).signTypedData(sessionEndTypedData(d.settlement, parties));
+      const bring = (signature: Hex) =>
+        d.state.write.revokeSession([parties.owner, parties.key, signature], { account: d.actors.relayer.account });
+      for (const bad of ["0x", wrong] as const) await expect(bring(bad)).rejects.toThrow("SignatureInvalid");
+      await bring(end);
       const late = await moved(dan, give(idOf(mint, 1), key(bob).address));
       await mature();
       await exits(mint, 0, bob, { hops: [hopOf(good, 0)] });
@@ -414,11 +443,11 @@ describe("transfers", () => {
       const [from, until, revokedAt, limit] = await d.state.read.session([key(ann).address, terms.key]);
       expect([from, until, revokedAt, limit]).toEqual([BigInt(await time.latest()), terms.until, 0n, 1n]);
       await expect(authorize(terms)).rejects.toThrow("SessionKeyUsed");
-      await d.state.write.revokeSession([terms.key], { account: key(ann).address });
+      await d.state.write.revokeSession([terms.owner, terms.key, "0x"], { account: key(ann).address });
       const [, , at] = await d.state.read.session([key(ann).address, terms.key]);
-      await d.state.write.revokeSession([terms.key], { account: key(ann).address });
+      await d.state.write.revokeSession([terms.owner, terms.key, "0x"], { account: key(ann).address });
       expect((await d.state.read.session([key(ann).address, terms.key]))[2]).toBe(at);
-      await d.state.write.revokeSession([key(cat).address], { account: key(ann).address });
+      await d.state.write.revokeSession([terms.owner, key(cat).address, "0x"], { account: key(ann).address });
       await expect(authorize({ ...terms, key: key(cat).address })).rejects.toThrow("SessionKeyUsed");
       expect(hashTypedData(sessionTypedData(d.settlement, terms))).toHaveLength(66);
     });
@@ -433,13 +462,15 @@ describe("transfers", () => {
     const approve = (group: TransferGroup) =>
       d.state.write.approveTransfers([group.transfers, group.deadline], { account: key(ann).address });
     await approve(first);
-    const at = await d.state.read.approvedAt([key(ann).address, transfersDigest(d.settlement, first)]);
+    const approvedAt = async () =>
+      (await d.state.read.approval([key(ann).address, transfersDigest(d.settlement, first)]))[0];
+    const at = await approvedAt();
     expect(at).toBe(BigInt(await time.latest()));
     const good = await commitTransfers(d, [first]);
     const early = await commitTransfers(d, [second]);
     await approve(second);
     await approve(first);
-    expect(await d.state.read.approvedAt([key(ann).address, transfersDigest(d.settlement, first)])).toBe(at);
+    expect(await approvedAt()).toBe(at);
     await mature();
     await exits(mint, 0, bob, { hops: [hopOf(good, 0)] });
     expect(await refused(mint, 1, bob, { hops: [hopOf(early, 0)] })).toMatchObject({ error: "TransferInvalid" });
@@ -510,12 +541,35 @@ describe("transfers", () => {
       await moved(bob, give(idOf(mint), key(bob).address));
       expect(await d.state.read.isSpent([idOf(mint)])).toBe(true);
       expect(await d.state.read.isSpent([idOf(mint, 1)])).toBe(false);
-      await expect(moved(ann, give(idOf(mint), key(bob).address))).rejects.toThrow(`Spent(${idOf(mint)})`);
+      await expect(moved(ann, give(idOf(mint), key(bob).address))).rejects.toThrow(
+        new RegExp(` Spent\\(.*\\s+\\(${idOf(mint)}\\)`),
+      );
       expect(await d.state.read.isSpent([idOf(mint, 1)])).toBe(false);
     });
 
+    it("until the deadline, of batches that are there, and never a chain in one batch", async () => {
+      const mint = await commitRollup(d, cards(2));
+      const validium = await commitAs.validium(d, cards(1, key(ann), 5));
+      const [validiums, rollups] = await d.state.read.batchCounts();
+      const future = [(1n << 63n) | (rollups << 20n), validiums << 20n, (1n << 63n) | ((rollups + 1n) << 20n)];
+      for (const vaultId of future) {
+        const chain = [give(idOf(mint), key(bob).address), give(vaultId, key(cat).address)];
+        await expect(moved(ann, ...chain)).rejects.toThrow(new RegExp(`BatchUnknown[^]*${vaultId}`));
+      }
+      const deadline = BigInt(await time.latest()) + 100n;
+      const group = await signedGroup(d, key(ann), [give(idOf(mint), key(bob).address)], deadline);
+      const other = await signedGroup(d, key(ann), [give(idOf(validium), key(bob).address)]);
+      await time.setNextBlockTimestamp(deadline + 1n);
+      await expect(commitTransfers(d, [other, group])).rejects.toThrow(new RegExp(`DeadlinePassed[^]*${deadline}`));
+      await time.setNextBlockTimestamp(deadline);
+      await commitTransfers(d, [other, group]);
+    });
+
     it("by the operator, in its turn, with the members' own signatures, unless paused", async () => {
-      const data = bytesToHex(encodeTransferData([await signedGroup(d, key(ann), [give(1n, key(bob).address)])]));
+      const mint = await commitRollup(d, cards(1));
+      const data = bytesToHex(
+        encodeTransferData([await signedGroup(d, key(ann), [give(idOf(mint), key(bob).address)])]),
+      );
       const good = await transferBatchArgs(d, data);
       const [history, number, , attestation] = good;
       const byStranger = write(good, d.actors.stranger.account);

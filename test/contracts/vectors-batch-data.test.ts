@@ -37,7 +37,6 @@ const NAMES = [
   "BlobLength",
   "Digits",
   "Range",
-  "Record",
   "AssetUnused",
 ] as const;
 

@@ -2,7 +2,7 @@ import type { Hex } from "viem";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { readVectors } from "../core/protocol/vector-file.ts";
 import { ONE, tooManySlots } from "../core/protocol/vectors/transfers.ts";
-import { commitRollup, committedEvent, entry } from "./fixture/batches.ts";
+import { commitAs, commitRollup, committedEvent, entry } from "./fixture/batches.ts";
 import { type Deployment, openChain } from "./fixture/deployment.ts";
 import { transferBatchArgs } from "./fixture/transfers.ts";
 
@@ -20,6 +20,7 @@ describe("L1 and the vectors of transfer data", () => {
     d = await fresh();
     for (let n = 0; n < Number(batchNumber); n++) {
       await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address)]);
+      await commitAs.validium(d, [entry(d.assets.coin, d.actors.owner.account.address)]);
     }
   });
   beforeEach(async () => {
@@ -35,7 +36,7 @@ describe("L1 and the vectors of transfer data", () => {
   });
 
   it.each(refused)("$name is refused", async ({ reason, data }) => {
-    const name = reason === "spent_twice" ? "Spent(" : "TransferDataInvalid(";
+    const name = { spent_twice: "Spent(", vault_id: "BatchUnknown(" }[reason] ?? "TransferDataInvalid(";
     const [history, number] = [await d.state.read.history(), BigInt(batchNumber)];
     await expect(
       d.state.simulate.commitTransferBatch([history, number, data, "0x"], {

@@ -3,12 +3,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { TokenBuckets } from "../../server/access/rate-limit.ts";
-import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../server/drops/drop.ts";
-import { engineMinting } from "../../server/drops/engine-minting.ts";
-import { AnotherDrop } from "../../server/drops/progress.ts";
-import { surveyOf } from "../../server/drops/survey.ts";
+import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
 import { Turns } from "../../server/http/turns.ts";
+import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../server/jobs/drops/drop.ts";
+import { engineMinting } from "../../server/jobs/drops/engine-minting.ts";
+import { AnotherDrop } from "../../server/jobs/drops/progress.ts";
+import { surveyOf } from "../../server/jobs/drops/survey.ts";
 import { createWorld, type World } from "../server/fixture.ts";
 
 let world: World;
@@ -130,12 +130,6 @@ describe("the form of the rows", () => {
     expect(await found("[1]")).toMatchObject([{ row: 3, detail: "the line is not a JSON object" }]);
   });
 
-  test("is told of a hundred rows at most, and says that there are more", async () => {
-    const rows = Array.from({ length: 500 }, (_, i) => `${owner(i)},x`).join("\n");
-    const { errors, moreErrors } = await survey(`ownerAddress,amount\n${rows}`, "csv", asset);
-    expect([errors.length, moreErrors, errors[99]?.row]).toEqual([100, true, 101]);
-  });
-
   test("makes the same rows of every way to cut and end the lines", async () => {
     const text = `\ufeffownerAddress,amount,reference\r\n"${good}", 7 ,"größer, ""weit"""\r\n${owner(2)},8,\r\n`;
     for (const one of [text, text.replaceAll("\r\n", "\n"), text.trimEnd()]) {
@@ -221,19 +215,6 @@ describe("a drop", () => {
     expect(isOver).toBe(false);
     now = 1_000;
     await waiting;
-  });
-
-  test("that only checks mints nothing and tells the same refusals", async () => {
-    const before = await world.snapshot();
-    const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
-    const { signal } = new AbortController();
-    const minting = engineMinting({ engine: world.engine, turns: new Turns(), rate: rate() }, principal, true, signal);
-    const { assetId } = world.erc721;
-    const text = `ownerAddress,tokenId,assetId\n${owner(1)},9001,${assetId}\n${owner(2)},9001,${assetId}\n`;
-    const drop = task(text, { minting });
-    await runDrop(drop);
-    expect(lines(drop.result)).toMatchObject([{ status: "mintable" }, { status: "refused", code: "duplicate_mint" }]);
-    expect(await world.snapshot()).toEqual(before);
   });
 });
 

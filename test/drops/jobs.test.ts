@@ -6,13 +6,13 @@ import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ClusterNode } from "../../core/cluster/index.ts";
 import { MintmarkError } from "../../core/index.ts";
+import type { ClusterNode } from "../../core/lifecycle/cluster/index.ts";
 import { until } from "../../scripts/demo/until.ts";
-import { TokenBuckets } from "../../server/access/rate-limit.ts";
 import { buildServer } from "../../server/app.ts";
-import { Drops } from "../../server/drops/jobs.ts";
+import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
 import { Turns } from "../../server/http/turns.ts";
+import { Drops } from "../../server/jobs/drops/jobs.ts";
 import { serveInCluster } from "../../server/process/standby.ts";
 import { createWorld, refusal, type World } from "../server/fixture.ts";
 
@@ -23,7 +23,6 @@ interface LogEntry {
   readonly code?: string;
 }
 const log: LogEntry[] = [];
-const INFO = 30;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "mintmark-drops-"));
   const stream = { write: (line: string) => void log.push(JSON.parse(line)) };
@@ -94,22 +93,6 @@ test("NDJSON is taken, a dry run mints nothing, and an Idempotency-Key names ano
   expect(refusal(other)).toMatchObject({ status: 422, code: "idempotency_key_reused" });
 });
 
-test("rows of a wrong form refuse the drop and are named", async () => {
-  const wrong = await upload(`ownerAddress,amount\n${owner(1)},1\n${owner(1)},x\n`);
-  expect(refusal(wrong)).toEqual({ status: 422, code: "drop_invalid", errors: ["/rows/3/amount validation_failed"] });
-  expect(wrong.body.detail).toContain("Row 3: amount must be");
-  expect(wrong.body.moreErrors).toBe(false);
-  const many = await upload(`ownerAddress,amount\n${`${owner(1)},x\n`.repeat(150)}`);
-  expect([many.body.errors.length, many.body.moreErrors]).toEqual([100, true]);
-  const empty = await upload("", {});
-  expect(refusal(empty)).toEqual({ status: 422, code: "drop_invalid", errors: [" validation_failed"] });
-  expect(empty.body.detail).toBe("The drop has no rows.");
-  const json = await world.send("POST", PATH, { body: {} });
-  expect(refusal(json)).toMatchObject({ status: 415, code: "unsupported_media_type" });
-  expect(refusal(await upload("x", { "content-encoding": "gzip" })).status).toBe(415);
-  expect(readdirSync(join(folder, "drops")).filter((name) => name.endsWith(".upload"))).toEqual([]);
-});
-
 test("a refusal before the last byte reaches the caller", async () => {
   const url = new URL(await address());
   const headers = { ...CSV, "x-api-key": world.key };
@@ -121,30 +104,6 @@ test("a refusal before the last byte reaches the caller", async () => {
   for (let i = 0; i < 64; i++) sent.write("x".repeat(65_536));
   sent.end();
   expect(await answered).toMatchObject({ code: "drop_invalid", detail: expect.stringContaining('"colour"') });
-});
-
-/** Begins an upload of CSV, and writes only the first bytes. */
-async function uploadPart(part: string, headers: Record<string, string | number> = {}) {
-  const url = new URL(await address());
-  const sent = httpRequest({
-    ...{ host: url.hostname, port: url.port, path: PATH, method: "POST" },
-    headers: { ...CSV, "x-api-key": world.key, ...headers },
-  });
-  sent.write(part);
-  return sent;
-}
-
-test("a client that breaks off its upload is no failure of the server", async () => {
-  const before = log.length;
-  const sent = await uploadPart("ownerAddress,amount\n");
-  sent.on("error", () => {});
-  const begun = async () => readdirSync(join(folder, "drops")).some((name) => name.endsWith(".upload"));
-  await until("the upload's folder", begun, (is) => is);
-  sent.destroy();
-  const ending = (entries: readonly LogEntry[]) => entries.some(({ code }) => code !== undefined);
-  const entries = await until("the log", async () => log.slice(before), ending);
-  expect(entries.filter(({ level }) => level > INFO)).toEqual([]);
-  expect(entries.find(({ code }) => code !== undefined)?.code).toBe("malformed_request");
 });
 
 test("an upload pays for its length before it is read", async () => {
@@ -197,12 +156,6 @@ test("a revoked key ends its drop, and another key of the application goes on wi
   expect(again.body.dropId).toBe(drop.dropId);
   expect(await ended(drop.dropId)).toMatchObject({ status: "done", minted: 300 });
   for (const i of [0, 99, 100, 299]) expect(await balanceOf(owner(3_000 + i))).toBe(5n);
-});
-
-test("a server without a folder says so", async () => {
-  await using bare = await createWorld();
-  expect(refusal(await bare.send("POST", PATH, { raw: rowsOf(0, 1), headers: CSV })).code).toBe("drops_unavailable");
-  expect((await bare.send("GET", PATH)).body.data).toEqual([]);
 });
 
 test("a standby asks the leader about drops, which has them", async () => {
@@ -388,21 +341,6 @@ describe("a server that ends in the middle", () => {
       );
     }
     expect(await balanceOf(owner(81_001))).toBe(2n);
-    await own[Symbol.asyncDispose]();
-  });
-
-  test("and the same rows twice at once are one drop", async () => {
-    const own = drops("twice");
-    const both = await Promise.all([1, 2].map(() => own.upload(principal(), ask(), bytes(rowsOf(70_000, 150, 4)))));
-    expect(new Set(both.map(({ job }) => job.dropId)).size).toBe(1);
-    expect(both.map(({ replayed }) => replayed).sort()).toEqual([false, true]);
-    const dropId = both[0]?.job.dropId ?? "";
-    await until(
-      "the drop's end",
-      () => own.get(world.applicationId, dropId),
-      ({ status }) => status === "done",
-    );
-    expect(await balanceOf(owner(70_001))).toBe(4n);
     await own[Symbol.asyncDispose]();
   });
 

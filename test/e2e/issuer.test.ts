@@ -3,16 +3,16 @@ import { join } from "node:path";
 import { http, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { deriveBatch } from "../../core/archive/derive.ts";
+import { deriveBatch } from "../../core/guards/archive/derive.ts";
+import { RemoteIssuer } from "../../core/guards/issuer/index.ts";
 import type { Mode, SealedBatch, Uuid } from "../../core/index.ts";
-import { RemoteIssuer } from "../../core/issuer/index.ts";
-import { KzgThread } from "../../core/kzg/kzg.ts";
+import { Settler } from "../../core/l1/settlement/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
-import { Settler } from "../../core/settlement/index.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
-import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
+import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { at, mint } from "../settlement/fixture.ts";
 import { MemberProcess } from "./member-process.ts";
 import { type MembersWorld, servedData, startMembersWorld } from "./member-world.ts";
@@ -63,8 +63,8 @@ describe("an issuer's process", () => {
     await kzg.close();
   });
 
-  const client = () =>
-    new RemoteIssuer({ address: ISSUER.address, url: issuer.url, operator: OPERATOR, settlement: world.l1.settlement });
+  const client = (operator = OPERATOR) =>
+    new RemoteIssuer({ address: ISSUER.address, url: issuer.url, operator, settlement: world.l1.settlement });
   const owner = () => at(world.users, 0).owner.address;
   /** The application's own backend, before it asks the operator for the mints. */
   const record = (ids: readonly string[], secret = SECRET) =>
@@ -110,7 +110,7 @@ describe("an issuer's process", () => {
       expect(await servedData(issuer.url, `${mode}-0`)).toBe(toHex(data));
     }
     for (const path of ["/healthz", "/readyz"]) {
-      await expect.poll(async () => (await fetch(`${issuer.url}${path}`)).status, { timeout: 20_000 }).toBe(200);
+      await expect.poll(async () => (await fetch(`${issuer.url}${path}`)).status).toBe(200);
     }
   });
 
@@ -141,17 +141,20 @@ describe("an issuer's process", () => {
       assets: own.map(({ assetType: type }) => type),
       refused: [],
     });
+    await expect(client(GUARDIAN).consent(first, signal)).rejects.toThrow("credentials_invalid");
     const restart = await issuer.kill();
     issuer = await restart();
     await expect(client().consent(batchOf(["8"]), signal)).rejects.toThrow("equivocation");
     await expect(client().consent(batchOf(["7", "8"]), signal)).rejects.toThrow("equivocation");
     expect(await client().consent(first, signal)).toEqual(given);
-    // A mint that a batch uses cannot be taken back.
-    const cancelled = await fetch(`${issuer.url}/v1/mints/7`, {
-      method: "DELETE",
-      headers: { authorization: `Bearer ${SECRET}` },
-    });
-    expect(cancelled.status).toBe(409);
+    // A mint that a batch uses cannot be taken back, nor anything without the secret.
+    for (const [secret, status] of [
+      [SECRET, 409],
+      [SECRET.slice(1), 401],
+    ] as const) {
+      const headers = { authorization: `Bearer ${secret}` };
+      expect((await fetch(`${issuer.url}/v1/mints/7`, { method: "DELETE", headers })).status).toBe(status);
+    }
     expect(issuer.output).not.toContain(KEY.slice(2));
     expect(issuer.output).not.toContain(SECRET);
   });

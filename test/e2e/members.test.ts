@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, request, type
 import type { AddressInfo } from "node:net";
 import { toHex } from "viem";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { deriveBatch } from "../../core/archive/derive.ts";
-import { attestationRequestTypedData } from "../../core/committee/request.ts";
+import { deriveBatch } from "../../core/guards/archive/derive.ts";
+import { attestationRequestTypedData } from "../../core/guards/committee/request.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
@@ -232,4 +232,4 @@ describe("a committee of five processes", () => {
   });
 });
 
-const POLL = { timeout: 20_000, interval: 100 };
+const POLL = { interval: 100 };

@@ -14,7 +14,7 @@ import { OperatorProcess } from "./operator-process.ts";
 import { run } from "./script.ts";
 
 const { userId, owner } = USERS[0];
-const LONG = { timeout: 60_000, interval: 200 };
+const LONG = { interval: 200 };
 
 /** A node's address that can be made to answer nothing. */
 async function startGate(target: string) {

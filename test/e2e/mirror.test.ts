@@ -1,9 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { createPublicClient, erc20Abi, erc721Abi, http, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { deriveBatch } from "../../core/archive/derive.ts";
+import { deriveBatch } from "../../core/guards/archive/derive.ts";
 import type { Standard, Uuid, VaultId } from "../../core/index.ts";
 import { readMirror } from "../../core/l1/index.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
@@ -12,11 +10,11 @@ import { type Deployment, readRecord, recordPath } from "../../scripts/deploy/re
 import { readExitKit } from "../../scripts/exit/kit-file.ts";
 import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
+import { Npm } from "../npm.ts";
 import { at, mint } from "../settlement/fixture.ts";
 import { type MembersWorld, startMembersWorld } from "./member-world.ts";
 import { run } from "./script.ts";
 
-const ROOT = new URL("../../", import.meta.url).pathname;
 const keyOf = (account: typeof ADMIN) => toHex(account.getHdKey().privateKey ?? new Uint8Array());
 
 describe("tokens of another chain, by commands alone", () => {
@@ -24,7 +22,7 @@ describe("tokens of another chain, by commands alone", () => {
   let far: LocalChain;
   let mirror: Deployment["mirrors"][number];
   /** Relays and a watcher. */
-  const processes: ChildProcess[] = [];
+  const stack = new AsyncDisposableStack();
   const vaults: Record<"sword" | "points", VaultId> = { sword: 0n, points: 0n };
 
   beforeAll(async () => {
@@ -32,7 +30,7 @@ describe("tokens of another chain, by commands alone", () => {
     far = await startChain("other", 0);
   });
   afterAll(async () => {
-    for (const each of processes) each.kill("SIGKILL");
+    await stack.disposeAsync();
     await world.close();
     await far.stop();
   });
@@ -83,21 +81,15 @@ describe("tokens of another chain, by commands alone", () => {
     vaults.points = await mint({ ...world, assets }, "erc20", "zk-rollup", "", 5);
     expect((await world.settlerOver().settler.round()).committed).toBe(2);
     const killed = startRelay();
-    await expect.poll(async () => (await reader()).stepCount(), { timeout: 30_000 }).toBeGreaterThan(0);
-    const ended = once(killed, "exit");
-    killed.kill("SIGKILL");
-    await ended;
+    await expect.poll(async () => (await reader()).stepCount()).toBeGreaterThan(0);
+    await killed[Symbol.asyncDispose]();
     const relay = startRelay();
     for (const vaultId of Object.values(vaults)) {
       const { mode, batchNumber } = unpackVaultId(vaultId);
-      await expect
-        .poll(async () => (await reader()).isImported(mode, batchNumber), { timeout: 30_000, interval: 250 })
-        .toBe(true);
+      await expect.poll(async () => (await reader()).isImported(mode, batchNumber), { interval: 250 }).toBe(true);
     }
     expect(await (await reader()).stepCount()).toBe(2);
-    const closed = once(relay, "exit");
-    relay.kill("SIGTERM");
-    expect((await closed)[0]).toBe(0);
+    expect(await relay.stop()).toBe(0);
   });
 
   test("a kit is made with the mirror named, and none without it", async () => {
@@ -121,32 +113,16 @@ describe("tokens of another chain, by commands alone", () => {
     await world.l1.commitRollup(batch, (await world.l1.state()).history);
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     const relay = startRelay();
-    const watch = spawn(process.execPath, ["scripts/mintmark.ts", "watch"], {
-      cwd: ROOT,
-      env: {
-        ...{ PATH: process.env.PATH, ...chain(), MINTMARK_PEERS: at(world.processes, 0).url },
-        MINTMARK_STORE: file("watcher"),
-        MINTMARK_FROM_BLOCK: `${world.settlement.deployedAtBlock}`,
-        MINTMARK_CONFIRMATIONS: "0",
-        MINTMARK_MIRRORS: JSON.stringify([{ chainId: "31338", contract: mirror.address, rpcUrl: far.rpcUrl }]),
-        MINTMARK_POLL_MS: "200",
-      },
-      stdio: ["pipe", "pipe", "inherit"],
-    });
-    processes.push(watch);
-    watch.stdin.end(keyOf(ADMIN));
-    let output = "";
-    watch.stdout.on("data", (chunk) => {
-      output += chunk;
-    });
-    await expect
-      .poll(() => output, { timeout: 30_000 })
-      .toContain(`chain 31338: voided vault ${later}, a duplicate of ${vaults.sword}`);
-    const closed = [relay, watch].map((child) => once(child, "exit"));
-    relay.kill("SIGTERM");
-    watch.kill("SIGINT");
-    expect((await Promise.all(closed)).map(([code]) => code)).toEqual([0, 0]);
-    expect(output).not.toContain(keyOf(ADMIN).slice(2));
+    const mirrors = [{ chainId: "31338", contract: mirror.address, rpcUrl: far.rpcUrl }];
+    const settings = {
+      MINTMARK_PEERS: at(world.processes, 0).url,
+      MINTMARK_STORE: file("watcher"),
+      MINTMARK_MIRRORS: JSON.stringify(mirrors),
+    };
+    const watch = start("watch", settings, keyOf(ADMIN));
+    await watch.says(new RegExp(`chain 31338: voided vault ${later}, a duplicate of ${vaults.sword}`));
+    expect([await relay.stop(), await watch.stop("SIGINT")]).toEqual([0, 0]);
+    expect(watch.said).not.toContain(keyOf(ADMIN).slice(2));
   });
 
   const exit = (name: string, rpcUrl: string) =>
@@ -174,21 +150,25 @@ describe("tokens of another chain, by commands alone", () => {
     expect(elsewhere.stderr).toContain("the RPC serves chain 31337, not 31338");
   });
 
-  function startRelay(): ChildProcess {
-    const relay = spawn(process.execPath, ["scripts/mintmark.ts", "relay"], {
-      cwd: ROOT,
-      env: {
-        ...{ PATH: process.env.PATH, ...chain(), ...there() },
-        MINTMARK_FROM_BLOCK: `${world.settlement.deployedAtBlock}`,
-        MINTMARK_CONFIRMATIONS: "0",
+  const start = (script: "relay" | "watch", settings: Readonly<Record<string, string>>, key: string) =>
+    stack.use(
+      new Npm(
+        ["run", script],
+        {
+          ...{ ...chain(), ...settings, MINTMARK_CONFIRMATIONS: "0", MINTMARK_POLL_MS: "200" },
+          MINTMARK_FROM_BLOCK: `${world.settlement.deployedAtBlock}`,
+        },
+        key,
+      ),
+    );
+  const startRelay = () =>
+    start(
+      "relay",
+      {
+        ...there(),
         MINTMARK_MEMBERS: `${at(COMMITTEE, 0).address}=${at(world.processes, 0).url}`,
         MINTMARK_THRESHOLD: "1",
-        MINTMARK_POLL_MS: "200",
       },
-      stdio: ["pipe", "ignore", "inherit"],
-    });
-    relay.stdin?.end(keyOf(OPERATOR));
-    processes.push(relay);
-    return relay;
-  }
+      keyOf(OPERATOR),
+    );
 });

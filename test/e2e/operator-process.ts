@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { type Hex, toHex } from "viem";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
+import { SERVER } from "../cli/cli.ts";
 import { at } from "../settlement/fixture.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
@@ -36,7 +37,7 @@ export class OperatorProcess implements AsyncDisposable {
 
   static async start(options: OperatorOptions): Promise<OperatorProcess> {
     const { store, rpcUrl, contract, fromBlock, members, port, settings } = options;
-    const child = spawn(process.execPath, ["server/main.ts"], {
+    const child = spawn(process.execPath, SERVER, {
       cwd: ROOT,
       env: {
         PATH: process.env.PATH,

@@ -1,53 +1,35 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runDemo } from "../../scripts/demo/run.ts";
+import type { DemoResult } from "../../scripts/demo/run.ts";
 import type { SandboxDescription } from "../../scripts/sandbox/sandbox.ts";
 import { mintmark } from "../cli/cli.ts";
+import { Npm } from "../npm.ts";
 
-const ROOT = new URL("../../", import.meta.url).pathname;
-
-/** `npm start` as a newcomer runs it: a process of its own, on any free port. */
-function startProcess(folder: string): ChildProcess {
-  return spawn(process.execPath, ["scripts/mintmark.ts", "sandbox"], {
-    cwd: ROOT,
-    env: { ...process.env, MINTMARK_SANDBOX: folder, MINTMARK_PORT: "0", MINTMARK_CHAIN_PORT: "0" },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-}
-
-/** Resolves with what the process has printed once it prints `marker`. */
-function printed(child: ChildProcess, marker: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = "";
-    const read = (chunk: Buffer) => {
-      text += chunk.toString();
-      if (text.includes(marker)) resolve(text);
-    };
-    child.stdout?.on("data", read);
-    child.stderr?.on("data", read);
-    child.once("exit", (code) => reject(new Error(`exit ${code} before "${marker}":\n${text}`)));
-  });
-}
+/** `npm start` as a newcomer runs it, on any free port. */
+const startProcess = (folder: string) =>
+  new Npm(["start"], { MINTMARK_SANDBOX: folder, MINTMARK_PORT: "0", MINTMARK_CHAIN_PORT: "0" });
+const STARTED = /Ctrl-C stops everything/;
 
 describe("the sandbox, as a process", () => {
   let folder: string;
-  let child: ChildProcess;
+  let sandbox: Npm;
   let screen: string;
   let description: SandboxDescription;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-sandbox-"));
-    child = startProcess(folder);
-    screen = await printed(child, "Ctrl-C stops everything");
+    sandbox = startProcess(folder);
+    await sandbox.says(STARTED);
+    screen = sandbox.said;
     description = JSON.parse(await readFile(join(folder, "sandbox.json"), "utf8")) as SandboxDescription;
   });
 
   afterAll(async () => {
-    if (child.exitCode === null) child.kill("SIGKILL");
+    await sandbox[Symbol.asyncDispose]();
     await rm(folder, { recursive: true, force: true });
   });
 
@@ -68,9 +50,8 @@ describe("the sandbox, as a process", () => {
   });
 
   test("a second one on the same folder is refused and harms nothing", async () => {
-    const second = startProcess(folder);
-    const text = await printed(second, "already runs");
-    expect(text).toContain("stop it first");
+    await using second = startProcess(folder);
+    await second.says(/already runs.*stop it first/s);
     expect((await fetch(`${description.api}/healthz`)).status).toBe(200);
   });
 
@@ -81,9 +62,10 @@ describe("the sandbox, as a process", () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining("settles by itself")]);
   });
 
-  test("the demo passes every check against it, twice", async () => {
+  test("`npm run demo` passes every check against it, twice", async () => {
     for (const _ of [1, 2]) {
-      const { checks, mints, batches, withdrawals } = await runDemo(description, () => {});
+      await using demo = new Npm(["run", "demo", "--", "--json"], { MINTMARK_SANDBOX: folder });
+      const { checks, mints, batches, withdrawals } = (await demo.json()) as DemoResult;
       expect(checks.filter(({ ok }) => !ok)).toEqual([]);
       expect(checks.length).toBeGreaterThanOrEqual(7);
       expect(mints).toBe(126);
@@ -97,21 +79,16 @@ describe("the sandbox, as a process", () => {
   });
 
   test("starts afresh on what a killed one left", async () => {
-    const exited = once(child, "exit");
-    child.kill("SIGKILL");
-    await exited;
-    child = startProcess(folder);
-    await printed(child, "Ctrl-C stops everything");
+    await sandbox[Symbol.asyncDispose]();
+    sandbox = startProcess(folder);
+    await sandbox.says(STARTED);
     description = JSON.parse(await readFile(join(folder, "sandbox.json"), "utf8")) as SandboxDescription;
     const answer = await fetch(`${description.api}/public/v1/state`);
     expect(await answer.json()).toMatchObject({ sealed: { countRollup: 0 } });
   });
 
   test("stops cleanly on SIGINT, leaving no lock and no open port", async () => {
-    const exited = once(child, "exit");
-    child.kill("SIGINT");
-    const [code] = (await exited) as [number | null];
-    expect(code).toBe(0);
+    expect(await sandbox.stop("SIGINT")).toBe(0);
     await expect(readFile(join(folder, "lock"))).rejects.toThrow();
     await expect(readFile(join(folder, "sandbox.json"))).rejects.toThrow();
     await expect(fetch(`${description.api}/healthz`)).rejects.toThrow();

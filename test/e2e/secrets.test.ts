@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { until } from "../../scripts/demo/until.ts";
 import { COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { askServer } from "../../server/operator/socket.ts";
+import { askServer } from "../../server/process/operator/socket.ts";
 import { Receiver } from "../server/receiver.ts";
 import { at, seed } from "../settlement/fixture.ts";
 import { operatorOf, startMembersWorld } from "./member-world.ts";
@@ -125,4 +125,4 @@ test("a whole run of the server prints no secret that was used in it", async () 
       expect(output.includes(part), `${part.slice(0, 6)}… in the output`).toBe(false);
     }
   }
-}, 180_000);
+});

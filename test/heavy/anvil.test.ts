@@ -85,7 +85,7 @@ beforeAll(async () => {
     }),
   );
   client = createClient({ baseUrl: server.url, apiKey: secret });
-}, 120_000);
+});
 afterAll(() => stack.disposeAsync());
 
 const ownerOf = (id: bigint) =>

@@ -57,4 +57,4 @@ test(`a cluster loses and doubles nothing over ${FAULTS} faults`, async () => {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}, 3_600_000);
+});

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PostgresJournal } from "../../core/cluster/index.ts";
+import { PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { freePort } from "../../scripts/sandbox/port.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -121,7 +121,7 @@ describe.skipIf(!existsSync(BINARIES))("the scripts of PostgreSQL", () => {
         await client.end().catch(() => {});
       }
     };
-    await expect.poll(states, { timeout: 240_000 }).toEqual([{ application_name: "standby", sync_state: "quorum" }]);
+    await expect.poll(states).toEqual([{ application_name: "standby", sync_state: "quorum" }]);
     const url = `postgres://mintmark:${password}@127.0.0.1:${port}/mintmark`;
     await using journal = await PostgresJournal.open({ url, shard: "deploy", keys: [randomBytes(32)] });
     expect(await journal.lead({ name: "a", url: "http://a.test" }, 5_000)).not.toBeNull();
@@ -132,7 +132,7 @@ describe.skipIf(!existsSync(BINARIES))("the scripts of PostgreSQL", () => {
       keys: [randomBytes(32)],
     });
     await expect(wrong).rejects.toMatchObject({ code: "validation_failed" });
-  }, 400_000);
+  });
 });
 
 test("the steps of the Dockerfile make a package whose server runs", async () => {
@@ -154,4 +154,4 @@ test("the steps of the Dockerfile make a package whose server runs", async () =>
   }
   const said = execFileSync(join(app, "node_modules/.bin/mintmark"), ["server", "--help"], { env, encoding: "utf8" });
   expect(said).toContain("--journal");
-}, 3_600_000);
+});

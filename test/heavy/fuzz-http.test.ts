@@ -346,48 +346,11 @@ test("whatever is sent is answered as documented, never with our fault, and tell
     .filter((name) => !/withdrawals|owner|console|webhooks\/|readyz|POST \/public\/v1\/claims/.test(name));
   expect(succeeded.map(([name]) => name)).toEqual(expect.arrayContaining(unsigned));
   expect((await world.engine.operator.verify()).problems).toEqual([]);
-}, 3_000_000);
+});
 
 const mintHead = (more: string) =>
   `POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: application/json\r\n${more}\r\n\r\n`;
 const mintText = () => JSON.stringify({ users: [{ userId: world.users[0], mints: entries(world, 2) }] });
-
-/** Bodies that JSON.parse would take, some of them otherwise than they were meant. */
-const BODIES: readonly (readonly [string, (right: string) => string, number, string])[] = [
-  ["nested too deeply", () => "[".repeat(5_000), 400, "malformed_json"],
-  ["nested too deeply in objects", () => '{"a":'.repeat(1_500), 400, "malformed_json"],
-  ["duplicate keys", (right) => right.replace('"amount":250', '"amount":1,"amount":250'), 400, "malformed_json"],
-  ["__proto__", (right) => right.replace("{", '{"__proto__":{"users":[]},'), 400, "malformed_json"],
-  ["constructor", (right) => right.replace("{", '{"constructor":{"prototype":{}},'), 400, "validation_failed"],
-  ["a number that is rounded", (right) => right.replace(":250", ":9007199254740993"), 400, "malformed_json"],
-  ["a number past every double", (right) => right.replace(":250", ":1e400"), 400, "malformed_json"],
-  [
-    "a fraction that is rounded away",
-    (right) => right.replace(":250", ":250.00000000000000001"),
-    400,
-    "malformed_json",
-  ],
-  ["a BOM", (right) => `\u{feff}${right}`, 400, "malformed_json"],
-  ["nothing but white space", () => " ".repeat(1000), 400, "malformed_json"],
-];
-
-test.each(BODIES)("a body with %s is refused", async (_, change, status, code) => {
-  const raw = change(mintText());
-  const { body, status: seen } = await new Connection(port)
-    .write(mintHead(`Content-Length: ${Buffer.byteLength(raw)}`))
-    .write(raw)
-    .answer();
-  expect([seen, JSON.parse(body).code]).toEqual([status, code]);
-});
-
-test("an oversized body is refused before it has arrived, told its length or not", async () => {
-  const told = new Connection(port).write(mintHead("Content-Length: 100000000000"));
-  expect(JSON.parse((await told.answer()).body).code).toBe("body_too_large");
-  const untold = new Connection(port).write(mintHead("Transfer-Encoding: chunked"));
-  untold.write(`4000\r\n${" ".repeat(0x4000)}\r\n`);
-  const { status, body } = await untold.answer();
-  expect([status, JSON.parse(body).code]).toEqual([413, "body_too_large"]);
-});
 
 test("slow and truncated requests are told so or cut off, and hold nobody up", async () => {
   const right = mintText();
@@ -407,51 +370,7 @@ test("slow and truncated requests are told so or cut off, and hold nobody up", a
   for (const { status } of await Promise.all([...slow, trickle].map((one) => one.answer()))) expect(status).toBe(408);
   clearInterval(drops);
   for (const one of truncated) expect((await one.answer().catch(() => ({ status: 400 }))).status).toBe(400);
-}, 60_000);
-
-const NONSENSE = [
-  "\r\n\r\n\r\n",
-  "GET\r\n\r\n",
-  "GET / HTTP/9.9\r\n\r\n",
-  "GET http://other.example/api/v1/assets HTTP/1.1\r\nHost: x\r\n\r\n",
-  "GET /%00%ff%c0%ae/..;/api HTTP/1.1\r\nHost: x\r\n\r\n",
-  "GET /api/v1/users/%E0%A4%A HTTP/1.1\r\nHost: x\r\n\r\n",
-  "GET //api//v1/assets HTTP/1.1\r\nHost: x\r\n\r\n",
-  "CONNECT other.example:443 HTTP/1.1\r\nHost: x\r\n\r\n",
-  "OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
-  "TRACE / HTTP/1.1\r\nHost: x\r\n\r\n",
-  "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
-  "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-  "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-  "POST /api/v1/mint HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-  "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: a\r\n b\r\n\r\n",
-  "GET /healthz HTTP/1.1\r\nHost: x\r\nX\u0000: 1\r\n\r\n",
-  `GET /healthz?${"a=1&".repeat(3000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
-  `GET /healthz HTTP/1.1\r\nHost: x\r\n${"A: 1\r\n".repeat(3000)}\r\n`,
-  "GET /healthz HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-  "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-  "\u0016\u0003\u0001\u0000\u00a5\u0001\u0000\u0000\u00a1\u0003\u0003",
-];
-
-test("bytes that are no request are refused or cut off, and the server lives", async () => {
-  const noise = fc.oneof(
-    fc.constantFrom(...NONSENSE).map((text) => Buffer.from(text, "latin1")),
-    fc.uint8Array({ minLength: 1, maxLength: 400 }).map((bytes) => Buffer.from([...bytes, 13, 10, 13, 10])),
-    fc
-      .tuple(fc.constantFrom(...NONSENSE), fc.nat(60), fc.string({ unit: "binary", maxLength: 3 }))
-      .map(([text, at, put]) => Buffer.from(text.slice(0, at) + put + text.slice(at), "latin1")),
-  );
-  await fc.assert(
-    fc.asyncProperty(noise, async (bytes) => {
-      const connection = new Connection(port).write(bytes);
-      connection.socket.end();
-      const { status } = await connection.answer().catch(() => ({ status: 400 }));
-      expect(status).toBeLessThan(500);
-    }),
-    { numRuns: 1_000 },
-  );
-  expect((await exchange({ method: "GET", path: "/healthz", headers: {}, body: null })).statusCode).toBe(200);
-}, 300_000);
+});
 
 test("no cursor, key or token survives the change of a character, nor is one application's taken from the other", async () => {
   const page = await world.send("GET", "/api/v1/transactions?limit=1");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { KzgThread } from "../../core/kzg/kzg.ts";
 import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 
 /** More than the thread proves before it makes tables. */
 const MANY = 30;
@@ -18,4 +18,4 @@ test("the tables that many cell proofs bring change no proof", async () => {
   } finally {
     await kzg.close();
   }
-}, 300_000);
+});

@@ -1,6 +1,6 @@
 import { zeroAddress } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rebuild } from "../../core/archive/index.ts";
+import { rebuild } from "../../core/guards/archive/index.ts";
 import {
   type ExitKit,
   exitWithKit,
@@ -8,10 +8,10 @@ import {
   exportExitKit,
   parseExitKit,
   proveFromL1,
-} from "../../core/exit/index.ts";
+} from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
-import { KzgThread } from "../../core/kzg/kzg.ts";
 import { connectL1 } from "../../core/l1/index.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText } from "../../scripts/exit/kit-file.ts";

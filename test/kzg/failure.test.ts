@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, expect, onTestFinished, test } from "vitest";
-import { KzgThread } from "../../core/kzg/kzg.ts";
 import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
-import { engineChecks } from "../../server/operations/readiness.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { HeldBytes } from "../../server/http/access/held-bytes.ts";
+import { engineChecks, shown } from "../../server/jobs/operations/readiness.ts";
 import { fixture, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
 
 const MODE = "zk-rollup";
@@ -24,8 +25,8 @@ function failing(at: "start" | "job" | "first job") {
     `import { existsSync, rmSync } from "node:fs";
     import { parentPort } from "node:worker_threads";
     const [at, fault] = ${JSON.stringify([at, fault])};
-    if (!existsSync(fault)) await import(${JSON.stringify(new URL("../../core/kzg/kzg-worker.ts", import.meta.url))});
-    else if (at === "start") throw new Error("cannot allocate memory");
+    if (!existsSync(fault)) await import(${JSON.stringify(new URL("../../core/protocol/kzg/kzg-worker.ts", import.meta.url))});
+    else if (at === "start") throw Object.assign(new Error("cannot allocate memory"), { code: "ENOMEM" });
     else {
       parentPort.on("message", () => {
         if (at === "first job") rmSync(fault);
@@ -70,11 +71,12 @@ test("without KZG, closed batches in blobs wait and nothing else does; the engin
   engine.operator.placeInBlobs(SETTLEMENT.chainId, true);
   const mint = (mode: "validium" | typeof MODE, id: number) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, id, 1, mode)));
-  const checked = async (of: typeof engine) => engineChecks(of).kzg?.();
+  const checked = async (of: typeof engine) => engineChecks(of, new HeldBytes()).kzg?.();
   expect(await checked(engine)).toBe("no batch waits for it");
   await mint(MODE, 1);
   expect((await refusal(engine.operator.seal(MODE))).code).toBe("kzg_unavailable");
-  expect((await refusal(checked(engine) as Promise<unknown>)).code).toBe("kzg_unavailable");
+  const fault = await (checked(engine) as Promise<unknown>).catch((error: unknown) => error);
+  expect(shown(fault)).toBe("the KZG thread does not run (ENOMEM): batches in blobs wait; the log has more");
   // Batches behind it wait too. Mints and validium go on.
   engine.operator.placeInBlobs(SETTLEMENT.chainId, false);
   await mint(MODE, 2);

@@ -1,8 +1,8 @@
 import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Engine, MODES, type Mode, openEngine, type VaultId } from "../../core/index.ts";
-import { adoptFromL1, type Settler } from "../../core/settlement/index.ts";
-import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
+import { adoptFromL1, type Settler } from "../../core/l1/settlement/index.ts";
+import type { MirrorSettler } from "../../core/l1/settlement/mirror-settler.ts";
 import { mine, mint, newSettler, requestWithdrawal, rpc } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
 

@@ -1,11 +1,11 @@
 import { getContractAddress, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Archive } from "../../core/archive/archive.ts";
-import { deriveBatch } from "../../core/archive/derive.ts";
-import { type VoidedDuplicate, Watcher } from "../../core/archive/index.ts";
+import type { Archive } from "../../core/guards/archive/archive.ts";
+import { deriveBatch } from "../../core/guards/archive/derive.ts";
+import { type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
+import { voidOnMirror } from "../../core/guards/mirror/duplicates.ts";
+import { advanceMirror, importBatch } from "../../core/guards/mirror/relay.ts";
 import type { Address, VaultId } from "../../core/index.ts";
-import { voidOnMirror } from "../../core/mirror/duplicates.ts";
-import { advanceMirror, importBatch } from "../../core/mirror/relay.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";

@@ -1,12 +1,12 @@
 import { network } from "hardhat";
 import { createPublicClient, custom, type LocalAccount } from "viem";
+import { MirrorAttester } from "../../core/guards/mirror/attester.ts";
+import { SourceHistory } from "../../core/guards/mirror/history.ts";
 import type { Standard, Uuid } from "../../core/index.ts";
 import { readL1 } from "../../core/l1/connect.ts";
 import type { FeeOptions } from "../../core/l1/connection.ts";
 import { connectMirror } from "../../core/l1/mirror.ts";
-import { MirrorAttester } from "../../core/mirror/attester.ts";
-import { SourceHistory } from "../../core/mirror/history.ts";
-import { MirrorSettler, type MirrorSettlerOptions } from "../../core/settlement/mirror-settler.ts";
+import { MirrorSettler, type MirrorSettlerOptions } from "../../core/l1/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";

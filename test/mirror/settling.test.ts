@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { createWalletClient, custom, erc20Abi, erc721Abi, parseAbi, toHex } from "viem";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
+import { proofOnMirror } from "../../core/guards/mirror/relay.ts";
 import type { Engine, Mode, Standard, VaultId } from "../../core/index.ts";
-import { KzgThread } from "../../core/kzg/kzg.ts";
+import type { MirrorSettler } from "../../core/l1/settlement/mirror-settler.ts";
 import { signatureChecks } from "../../core/l1/signatures.ts";
-import { proofOnMirror } from "../../core/mirror/relay.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
-import type { MirrorSettler } from "../../core/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { ADMIN, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
@@ -302,7 +302,7 @@ describe("withdrawals of another chain's tokens", () => {
       if (!(await world.mirror.isImported("zk-rollup", 0))) await mine(far, 1);
       return stopping.signal.aborted;
     };
-    await expect.poll(underWay, { timeout: 10_000 }).toBe(true);
+    await expect.poll(underWay).toBe(true);
     await stopped;
     await rpc(far, "evm_setAutomine", [true]);
     await mine(far, 1);

@@ -1,8 +1,8 @@
 import { erc20Abi, erc721Abi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { collectState } from "../../core/guards/mirror/collector.ts";
+import { advanceMirror, importBatch } from "../../core/guards/mirror/relay.ts";
 import type { Mode, VaultId } from "../../core/index.ts";
-import { collectState } from "../../core/mirror/collector.ts";
-import { advanceMirror, importBatch } from "../../core/mirror/relay.ts";
 import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";
 import { mirroredStateTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { AsciiWriter } from "../../server/wire/ascii-writer.ts";
-import { BufferPool } from "../../server/wire/buffer-pool.ts";
+import { AsciiWriter } from "../../server/http/wire/ascii-writer.ts";
+import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
 
 type Piece =
   | readonly ["decimal", number]

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { OutgoingBatches } from "../../server/wire/batch-data.ts";
+import { OutgoingBatches } from "../../server/http/wire/batch-data.ts";
 import { createWorld, entries, refusal } from "./fixture.ts";
 
 test("a batch in transfer to many clients is in memory once, and beyond a limit no other starts", async () => {

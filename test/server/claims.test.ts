@@ -77,12 +77,4 @@ describe("claim links over HTTP", () => {
     const reader = await world.newKey(["read", "mint"]);
     expect((await create(claims, reader)).body).toMatchObject({ code: "scope_missing" });
   });
-
-  test("are exact for a thousand at once", async () => {
-    const mint = { assetId: world.erc20.assetId, amount: "1", ...MODE };
-    const claims = Array.from({ length: 1_000 }, (_, i) => {
-      return { linkAddress: `0x${(i + 1).toString(16).padStart(40, "0")}`, mint };
-    });
-    expect((await create(claims)).body.data).toHaveLength(1_000);
-  });
 });

@@ -1,6 +1,6 @@
-import { Metrics } from "../../server/operations/metrics.ts";
-import { fieldOf } from "../../server/settings/config-file.ts";
-import { isSecret, SETTINGS } from "../../server/settings/settings.ts";
+import { Metrics } from "../../server/jobs/operations/metrics.ts";
+import { fieldOf } from "../../server/process/settings/config-file.ts";
+import { isSecret, SETTINGS } from "../../server/process/settings/settings.ts";
 import { createWorld } from "./fixture.ts";
 
 /** docs/configuration.md, from the settings and metrics themselves. */

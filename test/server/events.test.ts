@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { shutDown } from "../../server/process/shutdown.ts";
-import { event } from "../../server/schemas/events.ts";
+import { event } from "../../server/routes/events-schema.ts";
 import { eventually } from "../eventually.ts";
 import { createWorld, entries, refusal, type World, type WorldOptions } from "./fixture.ts";
 import { EventStreamClient, listen } from "./sse.ts";
@@ -113,7 +113,7 @@ describe("the stream of events", () => {
     ["signs out", null, (_: string, token: string) => world.engine.people.signOut(token)],
     ["signs out", "application", (_: string, token: string) => world.engine.people.signOut(token)],
   ])("ends in order when a member who reads it %s, of %s", async (_, team, happens) => {
-    await start();
+    await start({ heartbeatMs: 10 });
     const { people } = world.engine;
     const applicationId = team === null ? null : world.applicationId;
     const { link } = await people.invite({ applicationId, role: team === null ? "operator" : "viewer", name: "Ada" });
@@ -131,10 +131,13 @@ describe("the stream of events", () => {
   });
 
   test("ends when its credentials expire", async () => {
-    await start({ heartbeatMs: 10 });
-    const key = await world.newKey(["read"], { expiresAt: Date.now() + 400 });
+    let now = Date.now();
+    await start({ heartbeatMs: 10, clock: () => now });
+    const key = await world.newKey(["read"], { expiresAt: now + 1_000 });
     const client = await open("", { "x-api-key": key });
-    expect(await client.rest()).toHaveLength(FIRST);
+    await client.take(FIRST);
+    now += 1_000;
+    expect(await client.rest()).toEqual([]);
   });
 
   test("has a limit per key", async () => {

@@ -12,12 +12,12 @@ import {
   type ReceiptSigner,
   type Scope,
 } from "../../core/index.ts";
-import { TOKEN_PATH } from "../../server/access/oauth-error.ts";
 import { buildServer, type ServerOptions } from "../../server/app.ts";
+import { TOKEN_PATH } from "../../server/http/access/oauth-error.ts";
 import { type Endpoint, errorsOf } from "../../server/http/endpoint.ts";
 import { type Code, statusOf } from "../../server/http/errors.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
-import { oauthError, problemDocument } from "../../server/schemas/service.ts";
+import { oauthError, problemDocument } from "../../server/routes/schema-service.ts";
 
 export const SETTLEMENT = { chainId: 31_337n, contract: `0x${"5e".repeat(20)}`, engineVersion: 5 } as const;
 export const OWNER = `0x${"70".repeat(20)}` as const;
@@ -65,6 +65,7 @@ export interface WorldOptions extends Omit<Partial<ServerOptions>, "engine"> {
   readonly limits?: Partial<Limits>;
   readonly store?: string;
   readonly engineVersion?: number;
+  readonly contract?: `0x${string}`;
   readonly receiptSigner?: ReceiptSigner;
   readonly clock?: Clock;
 }
@@ -76,6 +77,7 @@ export async function createWorld({
   limits,
   store,
   engineVersion = 5,
+  contract = SETTLEMENT.contract,
   receiptSigner,
   clock,
   ...server
@@ -83,7 +85,7 @@ export async function createWorld({
   const engine = await openEngine({
     store: store ?? new MemoryLevel(),
     createIfMissing: true,
-    settlement: { ...SETTLEMENT, engineVersion },
+    settlement: { ...SETTLEMENT, contract, engineVersion },
     environment: "sandbox",
     ...(limits && { limits }),
     ...(receiptSigner && { receiptSigner }),

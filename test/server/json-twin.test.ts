@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ServerError } from "../../server/http/errors.ts";
-import { MAX_DEPTH, parseJson } from "../../server/wire/json.ts";
+import { MAX_DEPTH, parseJson } from "../../server/http/wire/json.ts";
 
 /** Why the plain reader takes no further character. */
 class Refused extends Error {}

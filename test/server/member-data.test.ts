@@ -3,9 +3,9 @@ import { connect } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { toHex } from "viem";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { BYTES, dataKey, signedKey, TEXT } from "../../core/archive/keys.ts";
-import type { CommitteeMember } from "../../core/committee/index.ts";
-import { buildMemberServer } from "../../server/member/app.ts";
+import { BYTES, dataKey, signedKey, TEXT } from "../../core/guards/archive/keys.ts";
+import type { CommitteeMember } from "../../core/guards/committee/index.ts";
+import { buildMemberServer } from "../../server/process/member/app.ts";
 import { type Chain, connectOperator, createChain, openMembers } from "../settlement/fixture.ts";
 
 /** Of a batch: more than the kernel holds for a connection that nobody reads. */

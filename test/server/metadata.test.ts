@@ -64,18 +64,6 @@ describe("the metadata of a token", () => {
     });
   });
 
-  test("of an ERC-1155 id is found by 64 hex digits, of an ERC-721 by decimals alone", async () => {
-    const id = 2n ** 255n + 10n;
-    const hex = id.toString(16).padStart(64, "0");
-    for (const asset of [card, item]) await put(asset, `/tokens/${id}/metadata`, SEVEN);
-    for (const path of [`/${hex}`, `/${hex.toUpperCase()}`, `/${hex}.json`, `/${id}`, `/${id}.json`])
-      expect((await served(item, path)).body).toEqual(SEVEN);
-    expect((await served(card, `/${id}`)).body).toEqual(SEVEN);
-    for (const path of [`/${hex}`, "/007", `/${2n ** 256n}`])
-      expect((await served(card, path)).body).toMatchObject({ code: "metadata_not_found" });
-    expect((await served(card, "/seven")).status).toBe(400);
-  });
-
   test("is set for a thousand tokens at once, at their cost", async () => {
     const lore = "x".repeat(200);
     const tokens = Array.from({ length: 1_000 }, (_, i) => ({
@@ -98,19 +86,6 @@ describe("the metadata of a token", () => {
       errors: [{ pointer: "/tokens/1/metadata/image" }],
     });
     expect((await served(card, "/1")).status).toBe(404);
-  });
-
-  test("is set by a mint", async () => {
-    const entry = { assetId: card.assetId, tokenId: "77", dataAvailabilityMode: "validium", metadata: SEVEN };
-    const body = { users: [{ userId: world.users[0], mints: [entry] }] };
-    expect((await world.send("POST", "/api/v1/mint", { body })).status).toBe(200);
-    expect((await served(card, "/77")).body).toEqual(SEVEN);
-    const refused = {
-      users: [{ userId: world.users[0], mints: [{ ...entry, tokenId: "78", metadata: { image: "x" } }] }],
-    };
-    expect((await world.send("POST", "/api/v1/mint", { body: refused })).body).toMatchObject({
-      errors: [{ pointer: "/users/0/mints/0/metadata/image", code: "validation_failed" }],
-    });
   });
 
   test("is found by a sealed vault, or its contract's where it has none", async () => {
@@ -155,19 +130,5 @@ describe("the metadata of an asset", () => {
     });
     const unknown = await world.send("GET", `/public/v1/metadata/${world.applicationId}`, { key: null });
     expect(unknown.body).toMatchObject({ code: "asset_not_found" });
-  });
-
-  test("hides the tokens until they are revealed at once, and freezes them", async () => {
-    await put(item, "/tokens/1/metadata", SEVEN);
-    await put(item, "/collection", { placeholder: { name: "Closed box" } });
-    expect((await served(item, "/1")).body).toEqual({ name: "Closed box" });
-    expect((await world.send("GET", own(item, "/tokens/1/metadata"))).body).toMatchObject({ hidden: true });
-    expect((await put(item, "/collection/frozen")).body).toMatchObject({ frozen: true });
-    expect((await served(item, "/1")).headers["cache-control"]).toBe("public, max-age=60");
-    await put(item, "/collection", { placeholder: null });
-    expect((await served(item, "/1")).body).toEqual(SEVEN);
-    expect((await served(item, "/1")).headers["cache-control"]).toContain("immutable");
-    expect((await put(item, "/tokens/2/metadata", SEVEN)).body).toMatchObject({ code: "metadata_frozen" });
-    expect((await world.send("GET", own(item, "/collection"))).body).toMatchObject({ frozen: true, placeholder: null });
   });
 });

@@ -1,8 +1,7 @@
 import { get } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
-import { MintTransition } from "../../core/mint/mint.ts";
-import { Metrics, serveMetrics } from "../../server/operations/metrics.ts";
+import { Metrics, serveMetrics } from "../../server/jobs/operations/metrics.ts";
 import { createWorld, entries } from "./fixture.ts";
 
 test("metrics count requests, problems and mints, show batches and L1, and name no caller", async () => {
@@ -56,14 +55,13 @@ test("metrics count requests, problems and mints, show batches and L1, and name 
   expect(without).not.toMatch(/^mintmark_operator_balance_ether\{.*\d/m);
 });
 
-test("a mint whose checks disagree is a server error, and counts as one", async () => {
+test("a fault of the server is an internal error, and counts as one", async () => {
   let metrics: Metrics | undefined;
   await using world = await createWorld({ onAnswer: (answer) => metrics?.observe(answer) });
   metrics = new Metrics({ engine: world.engine });
-  const refusing = vi.spyOn(MintTransition.prototype, "apply").mockReturnValue(null);
+  vi.spyOn(world.engine, "mint").mockRejectedValue(new Error("broken"));
   const body = { users: [{ userId: world.users[0], mints: entries(world, 1) }] };
   const answer = await world.send("POST", "/api/v1/mint", { body });
-  refusing.mockRestore();
   expect(answer.status).toBe(500);
   expect(answer.body).toMatchObject({ code: "internal" });
   expect(await metrics.registry.metrics()).toContain('mintmark_http_problems_total{code="internal"} 1');

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addressGroup, TokenBuckets } from "../../server/access/rate-limit.ts";
+import { addressGroup, TokenBuckets } from "../../server/http/access/rate-limit.ts";
 
 describe("token buckets", () => {
   test("a bucket gives its units, then refills evenly", () => {

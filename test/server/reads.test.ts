@@ -32,47 +32,6 @@ describe("transactions", () => {
       pick(newest, "sequence").toReversed(),
     );
   });
-
-  test.each([
-    ["status=batched", 4],
-    ["status=accepted", 5],
-    ["status=failed", 0],
-    ["type=mint", 9],
-    ["type=withdrawal", 0],
-    ["userId={user1}", 3],
-    ["userId=00000000-0000-4000-8000-000000000000", 0],
-    ["assetId={erc20}", 3],
-    ["dataAvailabilityMode=zk-rollup", 3],
-    ["batchId=validium-0", 4],
-    ["mintId={mint1}", 3],
-    ["vaultId={vault}", 2],
-    ["createdAfter=2020-01-01T00:00:00Z", 9],
-    ["createdBefore=2020-01-01T00:00:00%2B02:00", 0],
-    ["userId={user0}&assetId={erc20}&type=mint", 2],
-  ])("filter by %s", async (filter, count) => {
-    const values: Record<string, string> = {
-      user0: world.users[0],
-      user1: world.users[1],
-      erc20: world.erc20.assetId,
-      mint1: mints[1].mintId,
-      vault: mints[0].vaults[0].vaultId,
-    };
-    const query = filter.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? "");
-    expect((await get(`/api/v1/transactions?${query}`)).body.data).toHaveLength(count);
-  });
-
-  test("one by its id, with a time per status reached", async () => {
-    const [{ transactionId }] = mints[0].transactions;
-    const { body } = await get(`/api/v1/transactions/${transactionId}`);
-    expect(body).toMatchObject({
-      transactionId,
-      mintId: mints[0].mintId,
-      amount: "250",
-      status: "batched",
-      failure: null,
-    });
-    expect(Object.keys(body.timestamps)).toEqual(["accepted", "batched"]);
-  });
 });
 
 describe("a query", () => {
@@ -99,27 +58,6 @@ describe("a query", () => {
 });
 
 describe("assets", () => {
-  test("an unknown type is told which there are", async () => {
-    const { body } = await get("/api/v1/assets?assetType=erc777");
-    expect(body.errors[0].detail).toBe(
-      "Give one or more of erc20, erc721, erc1155, mintable-erc20, mintable-erc721, mintable-erc1155.",
-    );
-  });
-
-  const standards = async (query: string) => pick(await get(`/api/v1/assets${query}`), "standard");
-
-  test.each([
-    ["", ["erc20", "erc721", "erc1155"]],
-    ["?assetType=erc721", ["erc721"]],
-    ["?assetType=mintable-erc1155", ["erc1155"]],
-    ["?assetType=erc20&assetType=mintable-erc721", ["erc20", "erc721"]],
-    ["?mintable=false", []],
-    ["?enabled=true&symbol=ERC20", ["erc20"]],
-    ["?symbol=other", []],
-  ])("filter %j", async (query, expected) => {
-    expect(await standards(query)).toEqual(expected);
-  });
-
   test("are enabled and disabled by the application for itself", async () => {
     const path = `/api/v1/assets/${world.erc1155.assetId}`;
     expect((await get(path, world.otherKey)).body).toMatchObject({ enabled: false, mintingAvailable: false });
@@ -191,23 +129,6 @@ describe("users", () => {
 });
 
 describe("pages", () => {
-  test("walk everything once, and stay stable while mints arrive", async () => {
-    const seen: string[] = [];
-    let cursor = "";
-    do {
-      const { body } = await get(`/api/v1/transactions?limit=2&order=desc${cursor && `&cursor=${cursor}`}`);
-      expect(body.pagination.hasMore).toBe(body.pagination.nextCursor !== null);
-      seen.push(...body.data.map(({ transactionId }: { transactionId: string }) => transactionId));
-      cursor = body.pagination.nextCursor ?? "";
-      const more = { users: [{ userId: world.users[1], mints: [entries(world, 0)[0]] }] };
-      if (seen.length === 2) await world.send("POST", "/api/v1/mint", { body: more });
-    } while (cursor !== "");
-    const ids = mints.flatMap(({ transactions }) =>
-      transactions.map((one: { transactionId: string }) => one.transactionId),
-    );
-    expect(seen).toEqual(ids.toReversed());
-  });
-
   test("a cursor is bound to its filters and its application, and cannot be forged", async () => {
     const { nextCursor } = (await get("/api/v1/transactions?limit=1")).body.pagination;
     const forged = nextCursor.slice(0, -2) + (nextCursor.endsWith("AA") ? "BB" : "AA");

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
-import { vi } from "vitest";
+import { eventually } from "../eventually.ts";
 
 export interface Received {
   readonly id: string;
@@ -30,12 +30,9 @@ export class Receiver implements AsyncDisposable {
 
   /** Waits until so many deliveries have come. */
   async has(count: number): Promise<readonly Received[]> {
-    await vi.waitFor(
-      () => {
-        if (this.received.length < count) throw new Error(`${this.received.length} of ${count} deliveries`);
-      },
-      { timeout: 20_000 },
-    );
+    await eventually(() => {
+      if (this.received.length < count) throw new Error(`${this.received.length} of ${count} deliveries`);
+    });
     return this.received;
   }
 

@@ -39,12 +39,22 @@ describe("an owner's sign-in", () => {
     expect(refusal(await post("/owner/v1/session", proof))).toMatchObject({ status: 401, code: "credentials_invalid" });
   });
 
-  test("is refused to another's signature, and that challenge is spent", async () => {
+  test("is refused to another's signature, which ends no challenge", async () => {
     const message = await challenge();
     const foreign = { message, signature: await stranger.signMessage({ message }) };
     expect(refusal(await post("/owner/v1/session", foreign))).toMatchObject({ status: 422, code: "signature_invalid" });
     const own = { message, signature: await account.signMessage({ message }) };
-    expect(refusal(await post("/owner/v1/session", own)).code).toBe("credentials_invalid");
+    expect((await post("/owner/v1/session", own)).body).toMatchObject({ address });
+  });
+
+  test("succeeds after 10,100 other challenges, and once of two at the same time", async () => {
+    await world[Symbol.asyncDispose]();
+    await open({ rateLimits: { publicReads: { units: 100_000, windowSeconds: 1 } } });
+    const message = await challenge();
+    for (let i = 0; i < 101; i++) await Promise.all(Array.from({ length: 100 }, () => challenge()));
+    const proof = { message, signature: await account.signMessage({ message }) };
+    const both = await Promise.all([post("/owner/v1/session", proof), post("/owner/v1/session", proof)]);
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 401]);
   });
 
   test("is refused for a message that is not ours word for word: other domain, chain, address or time", async () => {
@@ -178,11 +188,27 @@ describe("pages", () => {
     const policy = String(page.headers["content-security-policy"]);
     expect(policy).toContain("default-src 'none'");
     expect(policy).not.toContain("unsafe-inline");
+    const docs = await world.app.inject({ url: "/docs" });
+    expect(docs.headers["content-security-policy"]).toContain("require-trusted-types-for 'script'");
     expect(page.body).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|\sstyle=/);
     const { etag = "" } = page.headers;
     expect((await world.app.inject({ url: "/explorer", headers: { "if-none-match": etag } })).statusCode).toBe(304);
     for (const path of ["/explorer/../package.json", "/explorer/main.ts", "/explorer/%2e%2e/package.json"]) {
       expect((await world.app.inject({ url: path })).statusCode, path).toBe(404);
+    }
+  });
+
+  test("come in the coding that the browser likes best", async () => {
+    for (const [accepts, coding] of [
+      ["gzip;q=0.5, br;q=0.1", "gzip"],
+      ["br, gzip", "br"],
+      ["gzip, br;q=0", "gzip"],
+      ["identity, gzip;q=0.9", undefined],
+      ["*;q=0.5, gzip;q=0", "br"],
+      ["gzip;q=0", undefined],
+    ] as const) {
+      const { headers } = await world.app.inject({ url: "/explorer", headers: { "accept-encoding": accepts } });
+      expect(headers["content-encoding"], accepts).toBe(coding);
     }
   });
 

@@ -16,14 +16,6 @@ it("an owner signs in over the IPv6 loopback address", async () => {
   expect(opened.body.address).toBe(address.toLowerCase());
 });
 
-it("no spelling of a path makes an answer of the API cacheable", async () => {
-  await using world = await createWorld();
-  for (const url of ["/api/v1/limits", "/%61pi/v1/limits", "http://localhost/api/v1/limits"]) {
-    const { headers } = await world.app.inject({ url, headers: { "x-api-key": world.key } });
-    expect(headers["cache-control"], url).toBe("no-store");
-  }
-});
-
 it("a key and a narrower token together may do what both may", async () => {
   await using world = await createWorld();
   const payload = new URLSearchParams({
@@ -63,26 +55,6 @@ it("two Idempotency-Keys are refused", async () => {
   expect(text).toContain("idempotency-key occurs more than once");
 });
 
-it("a page takes GET and says so", async () => {
-  await using world = await createWorld();
-  for (const url of ["/", "/explorer", "/docs"]) {
-    const { statusCode, headers } = await world.app.inject({ method: "DELETE", url });
-    expect([url, statusCode, headers.allow]).toEqual([url, 405, "GET"]);
-  }
-});
-
-it("/oauth/token without credentials says where they go", async () => {
-  await using world = await createWorld();
-  const { statusCode, body } = await world.app.inject({
-    method: "POST",
-    url: "/oauth/token",
-    headers: { "content-type": "application/x-www-form-urlencoded" },
-    payload: "grant_type=client_credentials",
-  });
-  expect([statusCode, JSON.parse(body).error]).toEqual([401, "invalid_client"]);
-  expect(JSON.parse(body).error_description).toContain("client_id and client_secret");
-});
-
 describe("the Host of a request", () => {
   const statusAt = async (world: World, host: string, url = "/public/v1/state") => {
     return (await world.send("GET", url, { key: null, headers: { host } })).status;
@@ -119,32 +91,70 @@ describe("the Host of a request", () => {
   });
 });
 
-it("a page of events after one that is not there yet names the newest", async () => {
-  await using world = await createWorld();
-  const refused = await world.send("GET", "/api/v1/events?after=999");
-  expect(refusal(refused)).toMatchObject({ status: 400, errors: ["/query/after validation_failed"] });
-  expect(refused.body.detail).toContain("the newest is 3");
-  const headers = { "last-event-id": "999" };
-  expect(refusal(await world.send("GET", "/api/v1/events", { headers })).errors).toEqual([
-    "/headers/last-event-id validation_failed",
-  ]);
-});
+describe("a text that others read", () => {
+  const HIDDEN = [
+    "\u0000",
+    "\u007f",
+    "\u202e",
+    "\u2066",
+    "\u200b",
+    "\u200d",
+    "\ufeff",
+    "\u00ad",
+    "\u3164",
+    "\ufe0f",
+    "\ud800",
+  ];
 
-it("a field of the wrong form is refused with a sentence that says what to give", async () => {
-  await using world = await createWorld();
-  const detailsOf = async (method: "GET" | "POST", url: string, body?: object) =>
-    (await world.send(method, url, { ...(body && { body }) })).body.errors.map(
-      ({ pointer, detail }: { pointer: string; detail: string }) => `${pointer} ${detail}`,
-    );
-  expect(await detailsOf("GET", "/api/v1/vaults?limit=1&limit=2")).toEqual([
-    "/query/limit Give one value, not a list.",
-  ]);
-  expect(await detailsOf("POST", "/api/v1/webhooks", {})).toEqual(["/url This is missing."]);
-  expect(await detailsOf("POST", "/api/v1/webhooks", { url: 7, types: "mint.accepted" })).toEqual([
-    "/url Give a string.",
-    "/types Give a list.",
-  ]);
-  expect(await detailsOf("POST", "/api/v1/users/bulk", { users: [] })).toEqual(["/users Give at least one user."]);
-  const [mode] = await detailsOf("GET", "/api/v1/vaults?dataAvailabilityMode=x");
-  expect(mode).toBe("/query/dataAvailabilityMode Give one of validium, zk-rollup.");
+  it("has no hidden character, wherever it is", async () => {
+    await using world = await createWorld();
+    const { engine, users, erc20 } = world;
+    const mint = { assetId: erc20.assetId, amount: 1, dataAvailabilityMode: "validium" };
+    const contractAddress = `0x${"ab".repeat(20)}` as const;
+    const own = { contractAddress, symbol: "T", standard: "erc721", applicationId: world.applicationId } as const;
+    const { assetId } = await engine.assets.add({ ...own, name: "Own" });
+    const setMetadata = (metadata: object) =>
+      world.send("PUT", `/api/v1/assets/${assetId}/tokens/1/metadata`, { body: metadata });
+    const tries: Record<string, (text: string) => Promise<unknown>> = {
+      "a user's reference": (reference) =>
+        world.send("POST", "/api/v1/users", { body: { ownerAddress: contractAddress, reference } }),
+      "a mint's reference": (reference) =>
+        world.send("POST", "/api/v1/mint", {
+          body: { users: [{ userId: users[0], mints: [{ ...mint, reference }] }] },
+        }),
+      "a name in metadata": (name) => setMetadata({ name }),
+      "a value deep in metadata": (value) => setMetadata({ name: "x", attributes: [{ trait_type: "y", value }] }),
+      "a field of metadata": (field) => setMetadata({ name: "x", [field]: 1 }),
+    };
+    for (const [what, send] of Object.entries(tries)) {
+      for (const hidden of HIDDEN) {
+        const { status } = (await send(`a${hidden}b`)) as { status: number };
+        expect(status, `${what} with ${escape(hidden)}`).toBe(400);
+      }
+      const { status } = (await send("Zoë 👩‍🚀 ❤️ 1️⃣ שלום")) as { status: number };
+      expect(status, what).toBeLessThan(300);
+    }
+    expect((await setMetadata({ name: "x", description: "Two\nlines" })).status).toBeLessThan(300);
+    for (const name of HIDDEN) {
+      await expect(engine.applications.create({ name: `a${name}` })).rejects.toThrow("hidden");
+      await expect(engine.keys.issue(world.applicationId, { name: `a${name}` })).rejects.toThrow("hidden");
+      await expect(engine.assets.add({ ...own, name })).rejects.toThrow("hidden");
+    }
+  });
+
+  it("is no active image either", async () => {
+    await using world = await createWorld();
+    const { assetId } = await world.engine.assets.add({
+      contractAddress: `0x${"ab".repeat(20)}`,
+      name: "Own",
+      symbol: "T",
+      standard: "erc721",
+      applicationId: world.applicationId,
+    });
+    for (const image_data of ["<svg onload=alert(1)>", "data:image/svg+xml;base64,PHN2Zz4="]) {
+      const body = { name: "x", image_data };
+      const refused = await world.send("PUT", `/api/v1/assets/${assetId}/tokens/1/metadata`, { body });
+      expect(refusal(refused)).toMatchObject({ status: 400, errors: ["/image_data validation_failed"] });
+    }
+  });
 });

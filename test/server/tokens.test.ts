@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRemoteJWKSet, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { AccessTokens, readJwks, remoteKeys } from "../../server/access/access-token.ts";
+import { AccessTokens, readJwks, remoteKeys } from "../../server/http/access/access-token.ts";
 import { createWorld, refusal, type World } from "./fixture.ts";
 
 const SECRET = new Uint8Array(32).fill(7);

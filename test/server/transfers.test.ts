@@ -82,26 +82,6 @@ describe("transfers", () => {
     expect((await world.send("GET", "/api/v1/transfers", { key: world.otherKey })).body.data).toEqual([]);
   });
 
-  test("redeem: the issuer hears of a used ticket at once, with the ticket and its user", async () => {
-    const { ticket } = await final();
-    const { eventCount } = await lastEvent();
-    const { body: prepared } = await prepare([{ vaultId: ticket, redeem: true }]);
-    expect(prepared.typedData.message.transfers).toEqual([{ vaultId: ticket, amount: "0", to: zeroAddress }]);
-    const told = (async () => {
-      for await (const event of world.engine.events.stream(world.applicationId, { after: eventCount, follow: true }))
-        if (event.type === "transfer.redeemed") return performance.now();
-      return Number.POSITIVE_INFINITY;
-    })();
-    const sent = performance.now();
-    const { body: taken } = await submitted({ body: prepared } as Answer);
-    expect((await told) - sent).toBeLessThan(1_000);
-    const { body } = await world.send("GET", `/api/v1/events?after=${eventCount}`);
-    expect(body.data.map(({ type, data }: { type: string; data: object }) => [type, data])).toEqual([
-      ["transfer.accepted", { transferId: taken.transferId, transfers: 1, redemptions: 1 }],
-      ["transfer.redeemed", { transferId: taken.transferId, userId, vaultId: ticket, amount: "0" }],
-    ]);
-  });
-
   test("are refused with every vault that cannot be transferred, also when they are only prepared", async () => {
     const { ticket, units } = await final();
     const redeemed = await prepare([{ vaultId: ticket, redeem: true }]);
@@ -153,12 +133,6 @@ describe("transfers", () => {
     expect(of).toMatchObject({ before: [{ transferId: taken.transferId, newVaultId: change }], after: [] });
     const foreign = await world.send("GET", `/api/${path}`, { key: world.otherKey });
     expect(refusal(foreign).code).toBe("vault_not_found");
-  });
-
-  test("name a receiver, or redeem, and never both or neither", async () => {
-    const vaultId = "1";
-    for (const wrong of [{ vaultId }, { vaultId, to: friend, redeem: true }, { vaultId, to: zeroAddress }])
-      expect(refusal(await prepare([wrong])).code).toBe("validation_failed");
   });
 
   test("need the scope transfer, and are of the key's own application", async () => {
@@ -317,16 +291,11 @@ describe("a session key", () => {
     const { data } = (await session()).body.revocation;
     expect(decodeFunctionData({ abi: stateCommitmentAbi, data })).toEqual({
       functionName: "revokeSession",
-      args: [game.address],
+      // Without a signature the owner's own account sends it.
+      args: [owner.address, game.address, "0x"],
     });
     const revoked = { type: "sessionRevoked", ...facts, revokedAt: 2_000n, ...place, blockNumber: 501n } as const;
     await engine.operator.recordEvents(chainId, [revoked], 501n);
     expect((await session()).body).toMatchObject({ status: "revoked", revokedAt: "2000" });
   });
 });
-
-async function lastEvent(): Promise<{ eventCount: number }> {
-  let eventCount = 0;
-  for await (const { sequence } of world.engine.events.stream(world.applicationId)) eventCount = sequence;
-  return { eventCount };
-}

@@ -1,18 +1,13 @@
-import { createSocket } from "node:dgram";
-import { Resolver } from "node:dns/promises";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
-import { guardedLookup, mayReach } from "../../server/webhooks/address-policy.ts";
-import { Deliverer } from "../../server/webhooks/delivery.ts";
-import { WebhookDispatcher, waitBefore } from "../../server/webhooks/dispatcher.ts";
-import { failureOf } from "../../server/webhooks/failure.ts";
+import { guardedLookup, mayReach } from "../../server/jobs/webhooks/address-policy.ts";
+import { Deliverer } from "../../server/jobs/webhooks/delivery.ts";
+import { WebhookDispatcher } from "../../server/jobs/webhooks/dispatcher.ts";
 import { eventually } from "../eventually.ts";
 import { createWorld, refusal, SETTLEMENT, type World, type WorldOptions } from "./fixture.ts";
 import { type Received, Receiver } from "./receiver.ts";
@@ -154,21 +149,6 @@ describe("deliveries", () => {
     expect(await look(webhookId)).toMatchObject({ status: "active", delivered: 3, failure });
   });
 
-  test("heed a busy receiver's Retry-After within bounds", async () => {
-    const backoff = { firstMs: 1, maxMs: 10_000 };
-    expect(waitBefore(backoff, 1, 5_000)).toBe(5_000);
-    expect(waitBefore(backoff, 1, 1e12)).toBe(10_000);
-    expect(waitBefore(backoff, 30, 5_000)).toBeGreaterThan(7_000);
-    using deliverer = new Deliverer("public-and-loopback", 5_000);
-    const ask = (status: number) => {
-      receiver.answer = (response) => void response.writeHead(status, { "retry-after": "7" }).end();
-      return deliverer.post(receiver.url, {}, "{}", new AbortController().signal);
-    };
-    expect(await ask(429)).toMatchObject({ kind: "failed", retryAfterMs: 7_000 });
-    expect(await ask(503)).toMatchObject({ kind: "failed", retryAfterMs: 7_000 });
-    expect(await ask(500)).not.toHaveProperty("retryAfterMs");
-  });
-
   test("are sent anew at once, and once, when a kept connection closes under them", async () => {
     using deliverer = new Deliverer("public-and-loopback", 5_000);
     const post = () => deliverer.post(receiver.url, {}, "{}", new AbortController().signal);
@@ -182,57 +162,6 @@ describe("deliveries", () => {
     expect(await post()).toEqual({ kind: "delivered", status: 204 });
     receiver.answer = (response) => response.destroy();
     expect(await post()).toMatchObject({ kind: "failed", failure: HUNG_UP });
-  });
-
-  test("fail with a sentence that names the receiver, whatever the network says", async () => {
-    using deliverer = new Deliverer("public-and-loopback", 5_000);
-    const fail = async (url: string) =>
-      ((await deliverer.post(url, {}, "{}", new AbortController().signal)) as { failure: string }).failure;
-    const speak = createServer((socket) => void socket.on("error", () => {}).end("NO HTTP\r\n\r\n"));
-    const closed = createServer();
-    for (const server of [speak, closed]) await once(server.listen(0, "127.0.0.1"), "listening");
-    const [host, gone] = [speak, closed].map((server) => `127.0.0.1:${(server.address() as AddressInfo).port}`);
-    closed.close();
-    expect(await fail(`http://${gone}/`)).toBe(`The receiver ${gone} accepts no connection.`);
-    expect(await fail(`http://${host}/`)).toBe(`The receiver ${host} did not answer in HTTP.`);
-    expect(await fail(`https://${host}/`)).toBe(`The receiver ${host} failed the TLS handshake.`);
-    speak.close();
-  });
-
-  test.each([
-    ["ENOTFOUND", 3, "The host name hooks.example does not exist."],
-    ["ENODATA", 0, "The host name hooks.example has no address."],
-    ["ESERVFAIL", 2, "The name servers do not tell the address of hooks.example (ESERVFAIL)."],
-  ])("fail with a sentence when the name's server says %s", async (_, rcode, failure) => {
-    const server = createSocket("udp4");
-    server.on("message", (query, { port, address }) => {
-      const answer = Buffer.from(query);
-      answer.writeUInt16BE(0x8180 | rcode, 2);
-      server.send(answer, port, address);
-    });
-    await once(server.bind(0, "127.0.0.1"), "listening");
-    const resolver = new Resolver({ tries: 1 });
-    resolver.setServers([`127.0.0.1:${server.address().port}`]);
-    const error = await resolver.resolve4("hooks.example").catch((reason: unknown) => reason);
-    expect(failureOf(error, new URL("https://hooks.example:8443/mints"))).toBe(failure);
-    server.close();
-  });
-
-  test("do not end at the first failure after a long time in which nobody tried", async () => {
-    await start();
-    const { webhookId } = await create();
-    receiver.answer = (response) => void response.writeHead(500).end();
-    await happen(1);
-    await eventually(async () => expect((await look(webhookId)).failingSince).not.toBeNull());
-    await world.app.close();
-    receiver.received.length = 0;
-    receiver.answer = (response) => void response.writeHead(receiver.received.length < 3 ? 500 : 204).end();
-    const dispatcher = new WebhookDispatcher(world.engine, { ...QUICK, giveUpAfterMs: 0 });
-    dispatcher.start();
-    expect(sequences(await receiver.has(3))).toEqual([4, 4, 4]);
-    const taken = [{ webhookId, delivered: 4, failingSince: null }];
-    await eventually(() => expect(world.engine.operator.webhooks.deliverable()).toMatchObject(taken));
-    await dispatcher.stop();
   });
 
   test("do not read an endless answer", async () => {
@@ -428,39 +357,6 @@ describe("what an application sees of its deliveries", () => {
     (await world.send("GET", `/api/v1/webhooks/${webhookId}/deliveries`)).body.data;
   const SLOW = { ...QUICK, backoff: { firstMs: 3_600_000, maxMs: 3_600_000 } };
 
-  test("is the last failure, until a success clears it", async () => {
-    await start();
-    const { webhookId } = await create();
-    receiver.answer = (response) => {
-      if (receiver.received.length === 1) response.writeHead(500).end();
-      else if (receiver.received.length < 40) response.destroy();
-      else response.writeHead(204).end();
-    };
-    await happen(1);
-    await eventually(async () => expect((await look(webhookId)).failure).toEqual(HUNG_UP));
-    await receiver.has(40);
-    await eventually(async () => expect(await look(webhookId)).toMatchObject({ failure: null, failingSince: null }));
-  });
-
-  test("is each attempt with its time, status, error and duration, of the newest fifty", async () => {
-    await start();
-    const { webhookId } = await create();
-    expect(await attempts(webhookId)).toEqual([]);
-    receiver.answer = (response) => void response.writeHead(receiver.received.length === 1 ? 500 : 204).end();
-    await happen(2);
-    await eventually(async () => expect(await attempts(webhookId)).toHaveLength(3));
-    const common = { kind: "delivery", durationMs: expect.any(Number), time: expect.stringMatching(/^\d{4}-.*Z$/) };
-    expect(await attempts(webhookId)).toEqual([
-      { ...common, sequence: 5, status: 204, failure: null },
-      { ...common, sequence: 4, status: 204, failure: null },
-      { ...common, sequence: 4, status: 500, failure: "The receiver answered 500." },
-    ]);
-    await happen(60);
-    await eventually(async () => expect((await attempts(webhookId))[0]).toMatchObject({ sequence: 65 }));
-    expect(await attempts(webhookId)).toHaveLength(50);
-    expect((await world.send("GET", `/api/v1/webhooks/${world.applicationId}/deliveries`)).status).toBe(404);
-  });
-
   test("enabling a webhook that waits after a failure tries at once", async () => {
     await start({ webhooks: SLOW });
     const { webhookId } = await create();
@@ -496,21 +392,6 @@ describe("what an application sees of its deliveries", () => {
       {},
       {},
     ]);
-  });
-
-  test("a test that is repeated after a restart has the same webhook-id", async () => {
-    await start();
-    const { webhookId } = await create();
-    const headers = { "x-api-key": world.key, "idempotency-key": "try" };
-    for (let i = 0; i < 2; i++) {
-      const restarted = await buildServer({ engine: world.engine, webhooks: QUICK });
-      await restarted.inject({ method: "POST", url: `/api/v1/webhooks/${webhookId}/test`, headers });
-      await restarted.close();
-    }
-    const [first, again] = await receiver.has(2);
-    expect([again?.event.type, again?.id]).toEqual(["webhook.test", first?.id]);
-    expect((await world.send("POST", `/api/v1/webhooks/${webhookId}/test`)).status).toBe(200);
-    expect((await receiver.has(3))[2]?.id).not.toBe(first?.id);
   });
 
   test("an event is delivered once more under its id, and an unknown one is refused", async () => {

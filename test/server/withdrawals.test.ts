@@ -164,31 +164,6 @@ test("once its batch is committed on L1, a vault's proof comes with calldata for
   expect(committed).toMatchObject({ status: "settled", committedAt: "1800000000" });
 });
 
-test("the same signed request answers the same withdrawal, also at once, after it failed, and after its deadline", async () => {
-  let now = Date.now();
-  await using own = await createWorld({ clock: () => now });
-  const { body: user } = await own.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
-  const mint = { mintingBlob: "", assetId: own.erc20.assetId, amount: 10, dataAvailabilityMode: "validium" };
-  const minted = await own.send("POST", "/api/v1/mint", { body: { users: [{ userId: user.userId, mints: [mint] }] } });
-  await own.engine.operator.seal("validium");
-  const { vaultId } = minted.body.vaults[0];
-  const body = await signed(vaultId);
-  const repeat = () => own.send("POST", "/api/v1/withdrawals", { body });
-  const [one, two] = await Promise.all([repeat(), repeat()]);
-  expect([one.status, two.status]).toEqual([202, 202]);
-  expect(two.body).toEqual(one.body);
-  await own.engine.operator.recordWithdrawalFailed(one.body.withdrawalId, "expired", DEADLINE + 1n);
-  now += 2 * 3_600_000;
-  expect((await repeat()).body).toMatchObject({ withdrawalId: one.body.withdrawalId, status: "failed" });
-  const list = async (query: string) => (await own.send("GET", `/api/v1/withdrawals${query}`)).body.data;
-  expect(await list("")).toEqual([expect.objectContaining({ withdrawalId: one.body.withdrawalId })]);
-  expect(await list(`?vaultId=${vaultId}&userId=${user.userId}&status=failed`)).toHaveLength(1);
-  expect(await list("?status=accepted")).toEqual([]);
-  expect(await list("?vaultId=77")).toEqual([]);
-  const all = await own.send("GET", `/api/v1/transactions?vaultId=${vaultId}`);
-  expect(all.body.data.map(({ type }: { type: string }) => type)).toEqual(["withdrawal", "mint"]);
-});
-
 test("an owner's one signature withdraws from many vaults, and the answer says of each what came of it", async () => {
   const [one, two] = [await vault(true), await vault(true)];
   const askAll = (body: object, key?: string) =>

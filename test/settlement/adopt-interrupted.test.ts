@@ -1,8 +1,8 @@
 import { MemoryLevel } from "memory-level";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { collectAttestations } from "../../core/committee/index.ts";
+import { collectAttestations } from "../../core/guards/committee/index.ts";
 import { type Engine, MODES, type Mode, openEngine } from "../../core/index.ts";
-import { adoptFromL1 } from "../../core/settlement/index.ts";
+import { adoptFromL1 } from "../../core/l1/settlement/index.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import {
   type Chain,

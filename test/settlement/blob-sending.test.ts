@@ -12,11 +12,11 @@ import {
   toHex,
 } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { KzgThread } from "../../core/kzg/kzg.ts";
 import { BlobSidecar } from "../../core/l1/blob-sidecar.ts";
 import type { FeeOptions } from "../../core/l1/connection.ts";
 import { TransactionSender } from "../../core/l1/transactions.ts";
 import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type Anvil, startAnvil } from "../anvil.ts";
 

@@ -1,13 +1,13 @@
 import { MemoryLevel } from "memory-level";
 import { custom, erc721Abi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { BatchSource } from "../../core/archive/batch-source.ts";
-import { exitWithKit, exitWithKits, exportExitKit } from "../../core/exit/index.ts";
+import type { BatchSource } from "../../core/guards/archive/batch-source.ts";
+import { exitWithKit, exitWithKits, exportExitKit } from "../../core/guards/exit/index.ts";
 import { openEngine, type VaultId } from "../../core/index.ts";
-import { KzgThread } from "../../core/kzg/kzg.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
+import { adoptFromL1 } from "../../core/l1/settlement/index.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
-import { adoptFromL1 } from "../../core/settlement/index.ts";
 import {
   at,
   createWorld,

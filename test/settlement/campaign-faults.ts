@@ -1,6 +1,6 @@
-import type { MemberClient } from "../../core/committee/collector.ts";
+import type { MemberClient } from "../../core/guards/committee/collector.ts";
+import type { AttesterClient } from "../../core/guards/mirror/attester.ts";
 import type { Engine } from "../../core/index.ts";
-import type { AttesterClient } from "../../core/mirror/attester.ts";
 
 /** A committee of which some do not answer for a while, or answer wrongly. */
 export class SickCommittee {

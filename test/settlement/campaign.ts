@@ -1,8 +1,8 @@
 import { toHex } from "viem";
+import { SourceHistory } from "../../core/guards/mirror/history.ts";
 import { type Engine, MODES, type Standard, type VaultId } from "../../core/index.ts";
-import type { KzgThread } from "../../core/kzg/kzg.ts";
-import { SourceHistory } from "../../core/mirror/history.ts";
 import type { L1Reader } from "../../core/ports.ts";
+import type { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { all } from "../core/engine/fixture.ts";
 import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "../mirror/fixture.ts";

@@ -1,19 +1,15 @@
 import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { deriveBatch } from "../../core/archive/derive.ts";
-import { collectAttestations } from "../../core/committee/index.ts";
+import { collectAttestations } from "../../core/guards/committee/index.ts";
 import { type Engine, type Mode, openEngine, restoreStore } from "../../core/index.ts";
-import { assetType } from "../../core/protocol/asset.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { adoptFromL1, type Settler } from "../../core/l1/settlement/index.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
-import { adoptFromL1, type Settler } from "../../core/settlement/index.ts";
 import { LevelJournal } from "../../core/store/level-journal.ts";
 import { PREFIX } from "../../core/store/store-keys.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import type { World } from "./fixture.ts";
 import {
-  commitUnseen,
   connectOperator,
   createChain,
   mine,
@@ -24,9 +20,6 @@ import {
   rpc,
   seed,
 } from "./fixture.ts";
-
-/** A token of another chain, which anyone may register on L1. */
-const FAR = { standard: "erc20", chainId: 5n, contractAddress: `0x${"fa".repeat(20)}`, quantum: 1n } as const;
 
 type Store = MemoryLevel<Uint8Array, Uint8Array>;
 
@@ -100,6 +93,12 @@ describe("two operators on copies of one store", () => {
       await mintAt(loser, "erc721", mode, "3");
       await winner.settler.round();
 
+      // Asked for while the store compares itself with L1.
+      const compared = l1.state().then((state) => {
+        const comparison = loser.engine.operator.compareState(state);
+        return Promise.all([comparison, mintAt(loser, "erc721", mode, "5")].map(codeOf));
+      });
+      expect(await compared).toEqual(["history_diverged", "history_diverged"]);
       expect(await codeOf(loser.settler.round())).toBe("history_diverged");
       expect(loser.engine.operator.divergence()?.detail).toMatch(/L1/);
       expect(await codeOf(mintAt(loser, "erc721", mode, "4"))).toBe("history_diverged");
@@ -270,33 +269,6 @@ describe("adopting L1's history", () => {
     await loser.engine.close();
     await again(await operate(loser.store));
     await again(await operate(restored));
-  });
-
-  test.each([
-    [
-      "holds a token that is not known here",
-      { chainId: FAR.chainId, assetType: assetType(FAR.standard, FAR.contractAddress, FAR.quantum) },
-      "asset_not_found",
-      "Add this asset",
-    ],
-    ["holds a vault of nobody", { owner: `0x${"00".repeat(20)}` }, "l1_failed", "belongs to nobody"],
-  ] as const)("is refused of a history that %s, and changes nothing", async (_, change, code, words) => {
-    const operator = await first();
-    const own = await operator.engine.vaults.content(await mintAt(operator, "erc20", "zk-rollup"));
-    // In a validium batch, into which L1 does not look.
-    const data = encodeBatchData([{ ...own, ...change }]);
-    const batch = { mode: "validium", batchNumber: 0, data, ...deriveBatch("validium", 0, data) } as const;
-    await l1.registerAsset({ ...FAR, blobScheme: "mintmark" });
-    await commitUnseen(l1, batch);
-    expect(await codeOf(operator.settler.round())).toBe("history_diverged");
-    await mine(chain, 30);
-    const applications = (await operator.engine.applications.list()).data;
-    const source = { name: "member", batchData: async () => data };
-    const { deployedAtBlock: fromBlock } = chain.settlement;
-    const adopted = adoptFromL1({ engine: operator.engine, l1, fromBlock, sources: [source] });
-    await expect(adopted).rejects.toMatchObject({ code, message: expect.stringContaining(words) });
-    expect((await operator.engine.applications.list()).data).toEqual(applications);
-    expect((await operator.engine.operator.verify()).problems).toEqual([]);
   });
 
   test.each([{ restarted: true }, { restarted: false }])(

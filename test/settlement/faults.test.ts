@@ -1,7 +1,7 @@
 import { createWalletClient, erc20Abi } from "viem";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { MemberClient } from "../../core/committee/collector.ts";
-import type { CommitteeMember } from "../../core/committee/member.ts";
+import type { MemberClient } from "../../core/guards/committee/collector.ts";
+import type { CommitteeMember } from "../../core/guards/committee/member.ts";
 import type { Engine } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { provenVaultArguments, withdrawalBatchArguments } from "../../core/l1/arguments.ts";

@@ -11,9 +11,9 @@ import {
   parseAbi,
   toHex,
 } from "viem";
-import { collectAttestations, type MemberClient } from "../../core/committee/collector.ts";
-import { CommitteeMember, type MemberOptions } from "../../core/committee/member.ts";
-import { attestationTypedData } from "../../core/committee/request.ts";
+import { collectAttestations, type MemberClient } from "../../core/guards/committee/collector.ts";
+import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
+import { attestationTypedData } from "../../core/guards/committee/request.ts";
 import {
   type Engine,
   type EngineOptions,
@@ -26,10 +26,10 @@ import {
 } from "../../core/index.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
+import { Settler, type SettlerOptions } from "../../core/l1/settlement/settler.ts";
 import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
-import { Settler, type SettlerOptions } from "../../core/settlement/settler.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";

@@ -1,11 +1,11 @@
 import { MemoryLevel } from "memory-level";
 import { createWalletClient, type Hex, toHex } from "viem";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
-import { collectAttestations } from "../../core/committee/collector.ts";
-import { CommitteeMember } from "../../core/committee/member.ts";
+import { collectAttestations } from "../../core/guards/committee/collector.ts";
+import { CommitteeMember } from "../../core/guards/committee/member.ts";
 import type { Engine, Mode } from "../../core/index.ts";
-import { KzgThread } from "../../core/kzg/kzg.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
 import {
@@ -46,14 +46,14 @@ async function pendingHashes(chain: Chain): Promise<Hex[]> {
 }
 
 const waitForPending = (chain: Chain, count: number) =>
-  expect.poll(async () => (await pendingHashes(chain)).length, { timeout: 20_000, interval: 5 }).toBe(count);
+  expect.poll(async () => (await pendingHashes(chain)).length, { interval: 5 }).toBe(count);
 
 /** Mines what is under way, a block at a time, until a promise settles. */
 async function mineUntil(chain: Chain, done: Promise<unknown>): Promise<void> {
   const over = settled(done);
   const isPending = async () => over() || (await pendingHashes(chain)).length > 0;
   while (!over()) {
-    await expect.poll(isPending, { timeout: 20_000, interval: 5 }).toBe(true);
+    await expect.poll(isPending, { interval: 5 }).toBe(true);
     await mine(chain, 1);
   }
 }
@@ -202,7 +202,7 @@ describe("several commits under way", () => {
       await settler.round().catch(() => {});
       return (await engine.batches.committedState()).countRollup;
     };
-    await expect.poll(settle, { timeout: 20_000, interval: 5 }).toBe(3);
+    await expect.poll(settle, { interval: 5 }).toBe(3);
     expect(await commitsOf(world)).toHaveLength(3);
     await expectOneHistory(world);
   });

@@ -2,7 +2,7 @@ import { toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import type { VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { Settler } from "../../core/settlement/settler.ts";
+import { Settler } from "../../core/l1/settlement/settler.ts";
 import { at, createWorld, mine, mint, requestWithdrawal, rpc, type World } from "./fixture.ts";
 
 let world: World;
@@ -40,7 +40,7 @@ describe("the loops of a settler", () => {
     {
       await using _ = running(world);
       const sword = await mint(world, "erc721", "zk-rollup", "1");
-      await expect.poll(() => commitOf(world, sword), { timeout: 20_000 }).toBe("settled");
+      await expect.poll(() => commitOf(world, sword)).toBe("settled");
       over.reject(new Error("the node gave up"));
     }
   });
@@ -51,8 +51,8 @@ describe("the loops of a settler", () => {
     Object.assign(world.l1, { isMinter: () => Promise.reject(new Error("the node gave up")) });
     await using loops = running(world, (error) => failed.push(error));
     const sword = await mint(world, "erc721", "zk-rollup", "1");
-    await expect.poll(() => commitOf(world, sword), { timeout: 20_000 }).toBe("settled");
-    await expect.poll(() => loops.settler.lastErrors.assets, { timeout: 20_000 }).not.toBeNull();
+    await expect.poll(() => commitOf(world, sword)).toBe("settled");
+    await expect.poll(() => loops.settler.lastErrors.assets).not.toBeNull();
     expect(String(loops.settler.lastErrors.assets)).toContain("the node gave up");
     expect(loops.settler.lastErrors).toMatchObject({ follow: null, seal: null, commit: null });
     expect(loops.settler.lastError).toBe(loops.settler.lastErrors.assets);
@@ -78,10 +78,10 @@ describe("the loops of a settler", () => {
     await using _ = running(world);
     for (let batch = 0; batch < 2; batch++) {
       // Withdrawals are under way when something is sealed.
-      await expect.poll(() => pendingCount(chain), { timeout: 60_000, interval: 5 }).toBeGreaterThan(0);
+      await expect.poll(() => pendingCount(chain), { interval: 5 }).toBeGreaterThan(0);
       await mint(world, "erc721", "zk-rollup", `${batch}`);
       const status = async () => (await engine.batches.get("zk-rollup", batch).catch(() => null))?.status;
-      await expect.poll(status, { timeout: 20_000 }).toBe("submitted");
+      await expect.poll(status).toBe("submitted");
       await mine(chain, 1);
       expect((await l1.state()).countRollup).toBe(batch + 1);
     }

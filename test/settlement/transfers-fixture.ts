@@ -1,11 +1,12 @@
 import type { Address, LocalAccount } from "viem";
-import type { BatchSource } from "../../core/archive/batch-source.ts";
-import { deriveBatch } from "../../core/archive/derive.ts";
-import { follow } from "../../core/archive/follow.ts";
+import type { BatchSource } from "../../core/guards/archive/batch-source.ts";
+import { deriveBatch } from "../../core/guards/archive/derive.ts";
+import { follow } from "../../core/guards/archive/follow.ts";
 import type { Mode, TransferList, VaultId } from "../../core/index.ts";
 import type { SealedBatch } from "../../core/ports.ts";
+import { compactBytes } from "../../core/protocol/attestation.ts";
+import { type Transfer, transfersTypedData } from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
-import { type Transfer, transfersTypedData } from "../../core/protocol/transfers.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import type { TokenConfig } from "../../scripts/deploy/token.ts";
 import { at, createWorld, mine, mint, TOKENS, type World, type WorldOptions } from "./fixture.ts";
@@ -67,7 +68,8 @@ export async function signTransfers(
   deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400),
 ): Promise<TransferGroup> {
   const message = { transfers, deadline };
-  return { ...message, signature: await by.signTypedData(transfersTypedData(world.engine.settlement, message)) };
+  const signature = await by.signTypedData(transfersTypedData(world.engine.settlement, message));
+  return { ...message, signature: compactBytes(signature) };
 }
 
 /** Signed transfers, handed to the engine. */

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectAttestations } from "../../core/committee/index.ts";
+import { collectAttestations } from "../../core/guards/committee/index.ts";
 import { type Engine, MODES, type Mode, openEngine, type Standard, type VaultId } from "../../core/index.ts";
+import { adoptFromL1, type Settler } from "../../core/l1/settlement/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { decodeBatchData } from "../../core/protocol/batch-decoder.ts";
 import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
-import { adoptFromL1, type Settler } from "../../core/settlement/index.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import type { World } from "./fixture.ts";
 import {
@@ -215,7 +215,7 @@ async function expectOneHistory(): Promise<void> {
 }
 
 describe("two operators on copies of one store", () => {
-  test("end with L1's one history, whatever they do in whichever order", { timeout: 300_000 }, async () => {
+  test("end with L1's one history, whatever they do in whichever order", async () => {
     const steps = fc.array(step, { minLength: 10, maxLength: 40 });
     await fc.assert(
       fc

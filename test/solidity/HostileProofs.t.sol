@@ -2,7 +2,8 @@
 pragma solidity 0.8.37;
 
 import {Mode, Vault, VaultPath} from "../../contracts/interfaces/Model.sol";
-import {StatePath, StateProof} from "../../contracts/libraries/StateProof.sol";
+import {StateProof} from "../../contracts/libraries/StateProof.sol";
+import {OutsideProofs, StatePath} from "../../contracts/test/OutsideProofs.sol";
 import {Manifests} from "./support/Manifests.sol";
 import {NaiveTree} from "./support/NaiveTree.sol";
 import {expect} from "./support/Expect.sol";
@@ -162,7 +163,7 @@ contract HostileProofsFuzz {
     }
 
     function verifyVault(Vault calldata vault, bytes32 root, uint32 count, VaultPath calldata path) external pure returns (bool) {
-        return StateProof.verifyVault(vault, root, count, path);
+        return OutsideProofs.verifyVault(vault, root, count, path);
     }
 
     function verifyVaults(
@@ -173,7 +174,7 @@ contract HostileProofsFuzz {
         bytes32[] calldata manifest,
         uint8[] calldata assets
     ) external pure returns (bool) {
-        return StateProof.verifyVaults(vaults, root, count, path, manifest, assets);
+        return OutsideProofs.verifyVaults(vaults, root, count, path, manifest, assets);
     }
 
     function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 number, bytes32 leaf, bytes32[] calldata path)
@@ -181,7 +182,7 @@ contract HostileProofsFuzz {
         pure
         returns (bool)
     {
-        return StateProof.verifyBatch(oldRoot, newRoot, number, leaf, path);
+        return OutsideProofs.verifyBatch(oldRoot, newRoot, number, leaf, path);
     }
 
     function verifyConsistency(
@@ -204,7 +205,7 @@ contract HostileProofsFuzz {
         uint64 chain,
         bytes32 commitment
     ) external view returns (bool) {
-        return StateProof.verifyVaultInState(vault, count, vaultPath, path, chain, address(this), commitment);
+        return OutsideProofs.verifyVaultInState(vault, count, vaultPath, path, chain, address(this), commitment);
     }
 
     function leafOf(Vault calldata vault) external pure returns (bytes32) {

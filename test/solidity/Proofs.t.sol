@@ -3,6 +3,7 @@ pragma solidity 0.8.37;
 
 import {Mode, Vault, VaultPath} from "../../contracts/interfaces/Model.sol";
 import {StateProof} from "../../contracts/libraries/StateProof.sol";
+import {OutsideProofs} from "../../contracts/test/OutsideProofs.sol";
 import {ProofHarness} from "../../contracts/test/ProofHarness.sol";
 import {Batches} from "./support/Batches.sol";
 import {Manifests} from "./support/Manifests.sol";
@@ -28,7 +29,7 @@ contract ProofsFuzz {
     function testFuzz_aPathIsAsLongAsTheTreeIsHigh(uint32 count, uint256 levels) external pure {
         // Small counts as often as large ones.
         count = 1 + (count >> (levels % 32)) % type(uint32).max;
-        uint256 height = StateProof.height(count);
+        uint256 height = OutsideProofs.height(count);
         require(2 ** height >= count && (height == 0 || 2 ** (height - 1) < count), "not ceil(log2 count)");
         require(StateProof.isHeight(height, count), "its height");
         require(StateProof.isHeight(levels % 40, count) == (levels % 40 == height), "another height");

@@ -9,7 +9,7 @@ import { Applications, Operating } from "./operator.tsx";
 import { Failure, Title } from "./parts.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
-import { Transfers } from "./transfers.tsx";
+import { Transfers } from "./transfers-page.tsx";
 import { Webhooks } from "./webhooks.tsx";
 
 /** What every page is given. */

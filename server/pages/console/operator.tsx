@@ -36,6 +36,7 @@ const CHECKS: Readonly<Record<string, string>> = {
   seal: "Sealing",
   settlement: "Settlement",
   store: "Store",
+  threads: "Threads",
   withdraw: "Withdrawals",
 };
 

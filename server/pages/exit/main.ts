@@ -1,4 +1,4 @@
-import { requireWholeKit } from "../../../core/exit/browser.ts";
+import { requireWholeKit } from "../../../core/guards/exit/browser.ts";
 import { button, code, el, facts, fill, notice, sentenceOf } from "../explorer/dom.ts";
 import { counted, moment } from "../explorer/format.ts";
 import { accountsOf, onWallet, type Provider, switchChain, type Wallet, wallets } from "../explorer/wallets.ts";

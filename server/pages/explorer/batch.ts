@@ -23,7 +23,7 @@ import { type Check, checkList } from "./checks.ts";
 import { button, code, el, facts, fill } from "./dom.ts";
 import { counted, moment } from "./format.ts";
 import { accordingToL1, l1, sourceName } from "./source.ts";
-import { transferChecks, transferTable } from "./transfers.ts";
+import { transferChecks, transferTable } from "./transfer-view.ts";
 import { vaultTable } from "./vaults.ts";
 
 /** Batches up to this many vaults are recomputed at once, in some tens of milliseconds. */

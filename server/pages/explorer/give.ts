@@ -3,9 +3,9 @@ import { button, code, el } from "./dom.ts";
 import { counted } from "./format.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
 import { relayVaults, settlement } from "./source.ts";
-import { fateOf } from "./transfers.ts";
+import { fateOf } from "./transfer-view.ts";
 import { switchChain } from "./wallets.ts";
-import type { Change } from "./withdraw.ts";
+import type { Change } from "./withdrawal-view.ts";
 
 const NOBODY: Hex = `0x${"00".repeat(20)}`;
 /** Seconds to the furthest deadline that the page lets sign: the server's day, and a day for wrong clocks. */

@@ -6,9 +6,9 @@ import type { Registration } from "./l1.ts";
 import { asOwner, type SignedIn } from "./session.ts";
 import { l1, relayVaults, settlement } from "./source.ts";
 import { tokenColumn } from "./tokens.ts";
-import { OwnTransfers } from "./transfers.ts";
+import { OwnTransfers } from "./transfer-view.ts";
 import { type Column, vaultTable } from "./vaults.ts";
-import { byOwnTransaction, byRelay, type Change, type Withdrawal } from "./withdraw.ts";
+import { byOwnTransaction, byRelay, type Change, type Withdrawal } from "./withdrawal-view.ts";
 
 /** A vault on the page. */
 interface Row {

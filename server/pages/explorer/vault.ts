@@ -12,7 +12,7 @@ import { blobText, counted } from "./format.ts";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement, sourceName } from "./source.ts";
 import { showImage } from "./tokens.ts";
-import { fateOf, historyFacts, hopChecks } from "./transfers.ts";
+import { fateOf, historyFacts, hopChecks } from "./transfer-view.ts";
 
 /** One vault: its content, and its proof checked here. */
 export async function vaultView(vaultId: string): Promise<Node[]> {

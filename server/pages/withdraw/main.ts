@@ -1,4 +1,4 @@
-import { type ExitKit, exitWithKit, exitWithKits, parseExitKit, planExit } from "../../../core/exit/browser.ts";
+import { type ExitKit, exitWithKit, exitWithKits, parseExitKit, planExit } from "../../../core/guards/exit/browser.ts";
 import type { Hash } from "../../../core/index.ts";
 import { connectWallet } from "../../../core/l1/index.ts";
 import type { Provider } from "../explorer/wallets.ts";

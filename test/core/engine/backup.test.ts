@@ -62,7 +62,7 @@ test("a journal of another format is refused by its number, and so is a store", 
   await (await openTest(store)).close();
   await store.open();
   await store.put<Buffer, Buffer>(journalKey(0), Buffer.from(first), BINARY);
-  const refused = { code: "store_mismatch", message: expect.stringContaining("formatVersion is 3") };
+  const refused = { code: "store_mismatch", message: expect.stringContaining("has format 3") };
   await expect(openTest(store, { createIfMissing: false })).rejects.toMatchObject(refused);
 });
 

@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { type Engine, type EngineOptions, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
-import { type Kzg, KzgThread } from "../../../core/kzg/kzg.ts";
 import {
   blobContent,
   blobsIn,
@@ -8,6 +7,7 @@ import {
   manifestHash,
   readBlobBatchData,
 } from "../../../core/protocol/blob-batch.ts";
+import { type Kzg, KzgThread } from "../../../core/protocol/kzg/kzg.ts";
 import { verifyBlob, versionedHash } from "../../../core/protocol/kzg.ts";
 import { verifyVaultInState, verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { packVaultId, unpackVaultId } from "../../../core/protocol/vault.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Sealing } from "../../../core/settlement/seal.ts";
+import { Sealing } from "../../../core/l1/settlement/seal.ts";
 import { fixture, mintOf, openTest, requestOf, START, TestClock } from "./fixture.ts";
 
 const HOUR = 3_600_000;

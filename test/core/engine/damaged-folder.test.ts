@@ -111,12 +111,12 @@ describe("a folder that lacks files of its store", () => {
     const store = await copyOf(whole);
     // Opened again, the log of before is a table.
     await mintsIn(store);
-    for (const file of await readdir(store)) if (!isOf(left)(file)) await rm(join(store, file));
-    expect(await readdir(store)).not.toHaveLength(0);
+    for (const file of await readdir(store)) if (!isOf(left)(file) && file !== "FORMAT") await rm(join(store, file));
+    expect((await readdir(store)).length).toBeGreaterThan(1);
     for (const createIfMissing of [true, false]) await expectRefused(store, "store_corrupt", createIfMissing);
   });
 
-  it("is refused as damaged or has lost nothing", { timeout: 60_000 }, async () => {
+  it("is refused as damaged or has lost nothing", async () => {
     const minted = await mintsIn(await copyOf(whole));
     for (const isReopened of [false, true]) {
       const origin = await copyOf(whole);
@@ -161,7 +161,7 @@ it("a manifest that is cut short anywhere leaves the folder as it is, or loses n
   const levelDb = to as unknown as { compactRange(start: Buffer, end: Buffer): Promise<void> };
   await levelDb.compactRange(Buffer.of(0), Buffer.of(255));
   for (const level of [from, to]) await level.close();
-  await cp(join(whole, "journal-length"), join(flushed, "journal-length"));
+  for (const file of ["journal-length", "FORMAT"]) await cp(join(whole, file), join(flushed, file));
   const minted = await mintsIn(await copyOf(flushed));
   const manifest = (await readFile(join(flushed, "CURRENT"), "utf8")).trim();
   const bytes = await readFile(join(flushed, manifest));

@@ -26,12 +26,6 @@ describe("the hub of events", () => {
     hub.emit("access", { applicationId: "at once" });
     expect(told.at(-1)).toBe("at once");
   });
-
-  it("reads nothing without listeners", async () => {
-    const hub = new EventHub();
-    hub.emit("withdrawal", () => expect.fail("read"));
-    await hub.told();
-  });
 });
 
 it("a withdrawal is published before its engine has closed", async () => {

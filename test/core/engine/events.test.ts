@@ -4,10 +4,10 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type ApplicationEvent, type Engine, MODES, type Uuid } from "../../../core/index.ts";
+import { Reference } from "../../../core/lifecycle/verify/reference.ts";
 import { readJournal } from "../../../core/store/journal.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
-import { Reference } from "../../../core/verify/reference.ts";
 import { all, fixture, hashOf, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
 import { committed, HOME, holding, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
 

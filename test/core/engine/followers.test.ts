@@ -4,35 +4,6 @@ import { Followers } from "../../../core/ledger/followers.ts";
 import { fixture, mintOf, requestOf } from "./fixture.ts";
 
 describe("followers of events", () => {
-  it("are woken a bounded number at a time, and all of them in the end", async () => {
-    const followers = new Followers();
-    const { signal } = new AbortController();
-    let woken = 0;
-    const all = Array.from({ length: 1_000 }, () => followers.next(1, signal).then(() => woken++));
-    followers.wake(1);
-    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
-    expect(woken).toBeGreaterThan(0);
-    expect(woken).toBeLessThanOrEqual(64);
-    // More events before the others' turn wake nobody sooner.
-    for (let event = 0; event < 100; event++) followers.wake(1);
-    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
-    expect(woken).toBeLessThanOrEqual(64);
-    await Promise.all(all);
-  });
-
-  it("of one application wait for one group of another's at most", async () => {
-    const followers = new Followers();
-    const { signal } = new AbortController();
-    let woken = 0;
-    const many = Array.from({ length: 2_000 }, () => followers.next(1, signal).then(() => woken++));
-    const one = followers.next(2, signal);
-    followers.wake(1);
-    followers.wake(2);
-    await one;
-    expect(woken).toBeLessThanOrEqual(4 * 64);
-    await Promise.all(many);
-  });
-
   it("who leave while they are due are not woken", async () => {
     const followers = new Followers();
     const leaving = new AbortController();

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import type { List, Page, TransactionFilter } from "../../../core/index.ts";
+import type { TransactionFilter } from "../../../core/index.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { Table } from "../../../core/store/table.ts";
-import { all, type Fixture, fixture, mintOf, OWNERS, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+import { all, type Fixture, fixture, mintOf, OWNERS, requestOf, SETTLEMENT } from "./fixture.ts";
 
 const REQUESTS = 12;
 const [owner] = OWNERS;
@@ -56,54 +56,6 @@ async function recordsRead({ database }: Fixture, work: () => Promise<unknown>):
   }
   return read;
 }
-
-describe("a list", () => {
-  it("is one page when awaited, and everything from that page on when iterated, repeatedly", async () => {
-    const { engine, tenant, assets } = await busy();
-    await using _ = engine;
-    const { applicationId } = tenant;
-    const lists: readonly ((page: { limit?: number; cursor?: string }) => List<unknown>)[] = [
-      (page) => engine.users.list(applicationId, page),
-      (page) => engine.assets.list(applicationId, page),
-      (page) => engine.transactions.list(applicationId, page),
-      (page) => engine.transactions.list(applicationId, { ...page, order: "asc", assetId: assets.erc20 }),
-      (page) => engine.vaults.list(applicationId, page),
-      (page) => engine.vaults.list(applicationId, { ...page, userId: tenant.users[1]?.userId }),
-      (page) => engine.batches.list(page),
-      (page) => engine.withdrawals.list(applicationId, page),
-    ];
-    for (const list of lists) {
-      const everything = await list({ limit: 100 });
-      expect(everything.hasMore).toBe(false);
-      expect(everything.data.length).toBeGreaterThan(1);
-      const some = list({ limit: 2 });
-      const first: Page<unknown> = await some;
-      expect(first.data).toEqual(everything.data.slice(0, 2));
-      expect(await all(some)).toEqual(everything.data);
-      expect(await all(some)).toEqual(everything.data);
-      if (first.nextCursor === null) continue;
-      expect(await all(list({ limit: 1, cursor: first.nextCursor }))).toEqual(everything.data.slice(2));
-    }
-  });
-
-  it("reads no further than it is iterated", async () => {
-    const world = await busy();
-    await using _ = world.engine;
-    const { engine, tenant } = world;
-    const few = await recordsRead(world, async () => {
-      for await (const __ of engine.transactions.list(tenant.applicationId, { limit: 1 })) break;
-    });
-    const many = await recordsRead(world, () => all(engine.transactions.list(tenant.applicationId, { limit: 1 })));
-    expect(few * 5).toBeLessThan(many);
-  });
-
-  it("refuses once the engine is closed, awaited or iterated", async () => {
-    const { engine, tenant } = await busy();
-    await engine.close();
-    expect((await refusal(engine.users.list(tenant.applicationId))).code).toBe("engine_closed");
-    expect((await refusal(all(engine.vaults.list(tenant.applicationId)))).code).toBe("engine_closed");
-  });
-});
 
 describe("a filter", () => {
   it("by time, vault, batch, mint or user finds the same as a plain filter over everything, in both orders", async () => {

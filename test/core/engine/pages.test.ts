@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Engine, Page, TransactionFilter } from "../../../core/index.ts";
+import type { Engine, Page } from "../../../core/index.ts";
 import { naiveBalances } from "../naive/naive-balances.ts";
 import { all, fixture, knownAsset, mintOf, newTenant, openTest, refusal, requestOf } from "./fixture.ts";
 
@@ -39,79 +39,6 @@ async function minted() {
 }
 
 describe("a page of transactions", () => {
-  it("leads to the next, in both orders, whatever its limit", async () => {
-    const { engine, tenant } = await minted();
-    await using _ = engine;
-    for (const limit of [1, 2, 5, 6, 7, 17, 18, 100]) {
-      for (const order of ["asc", "desc"] as const) {
-        const list = (cursor?: string) =>
-          engine.transactions.list(tenant.applicationId, { limit, order, ...(cursor !== undefined && { cursor }) });
-        const sequences = (await pages(list)).map(({ sequence }) => sequence);
-        const ascending = Array.from({ length: 18 }, (_, i) => i);
-        expect(sequences).toEqual(order === "asc" ? ascending : ascending.reverse());
-      }
-    }
-  });
-
-  it("matches its filters like a plain filter over everything", async () => {
-    const { engine, tenant, assets } = await minted();
-    await using _ = engine;
-    const everything = await pages((cursor) =>
-      engine.transactions.list(tenant.applicationId, cursor ? { cursor } : {}),
-    );
-    const [first] = everything;
-    const filters: TransactionFilter[] = [
-      { userId: tenant.users[1]?.userId ?? "" },
-      { userId: tenant.users[3]?.userId ?? "" },
-      { assetId: assets.erc20 },
-      { status: "accepted" },
-      { status: "batched" },
-      { status: "failed" },
-      { type: "withdrawal" },
-      { vaultId: first?.vaultId ?? 0n },
-      { mintId: first?.mintId ?? "" },
-      { batchId: "zk-rollup-0" },
-      { dataAvailabilityMode: "validium", assetId: assets.erc721 },
-      { createdAfter: first?.timestamps.accepted ?? 0 },
-      { createdBefore: first?.timestamps.accepted ?? 0 },
-    ];
-    for (const filter of filters) {
-      const expected = everything.filter(
-        (one) =>
-          (filter.userId === undefined || one.userId === filter.userId) &&
-          (filter.assetId === undefined || one.assetId === filter.assetId) &&
-          (filter.status === undefined || one.status === filter.status) &&
-          (filter.type === undefined || one.type === filter.type) &&
-          (filter.vaultId === undefined || one.vaultId === filter.vaultId) &&
-          (filter.mintId === undefined || one.mintId === filter.mintId) &&
-          (filter.batchId === undefined || one.batchId === filter.batchId) &&
-          (filter.dataAvailabilityMode === undefined || one.dataAvailabilityMode === filter.dataAvailabilityMode) &&
-          (filter.createdAfter === undefined || (one.timestamps.accepted ?? 0) > filter.createdAfter) &&
-          (filter.createdBefore === undefined || (one.timestamps.accepted ?? 0) < filter.createdBefore),
-      );
-      const list = (cursor?: string) =>
-        engine.transactions.list(tenant.applicationId, {
-          ...filter,
-          limit: 4,
-          ...(cursor !== undefined && { cursor }),
-        });
-      expect(await pages(list), JSON.stringify({ ...filter, vaultId: String(filter.vaultId) })).toEqual(expected);
-    }
-    for (const one of everything) {
-      expect(await engine.transactions.get(tenant.applicationId, one.transactionId)).toEqual(one);
-    }
-  });
-
-  it("stays as it is while mints arrive", async () => {
-    const { engine, tenant, assets } = await minted();
-    await using _ = engine;
-    const first = await engine.transactions.list(tenant.applicationId, { limit: 10 });
-    const cursor = first.nextCursor ?? "";
-    const second = await engine.transactions.list(tenant.applicationId, { limit: 10, cursor });
-    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
-    expect(await engine.transactions.list(tenant.applicationId, { limit: 10, cursor })).toEqual(second);
-  });
-
   it("has a cursor for its application, its list and its filter only", async () => {
     const { engine, tenant, assets } = await minted();
     await using _ = engine;

@@ -1,7 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { highWord, lowWord } from "../../../core/columns/amount-words.ts";
-import { type StoredVault, VaultColumns } from "../../../core/columns/vault-columns.ts";
 import type { Address, Hash, Hex } from "../../../core/index.ts";
 import { MODES } from "../../../core/index.ts";
 import { encodeBatchColumns, encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
@@ -9,6 +7,8 @@ import { hexToBytes } from "../../../core/protocol/hex.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import { contentOf } from "../../../core/sealing/contents.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
+import { highWord, lowWord } from "../../../core/store/columns/amount-words.ts";
+import { type StoredVault, VaultColumns } from "../../../core/store/columns/vault-columns.ts";
 import { encodeChunk, encodeColumns } from "../../../core/store/vault-chunk.ts";
 
 const ASSETS = [1, 2, 3].map((n) => ({

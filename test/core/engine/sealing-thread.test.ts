@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { VaultColumns } from "../../../core/columns/vault-columns.ts";
 import type { Batch, Engine } from "../../../core/index.ts";
 import { deriveBatch } from "../../../core/sealing/derive-batch.ts";
 import { SealingThread } from "../../../core/sealing/sealing-thread.ts";
+import { VaultColumns } from "../../../core/store/columns/vault-columns.ts";
 import { decodeRecord } from "../../../core/store/layout.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { batchRecord } from "../../../core/store/records.ts";
@@ -129,6 +129,7 @@ describe("the sealing thread", () => {
       const thread = new SealingThread(new URL(script));
       const derived = await Promise.all([1, 2].map(() => thread.derive(batch, vaultsOf(10), assetAt)));
       expect(derived).toEqual([own, own]);
+      expect(thread.fault?.message).toContain("mintmark-sealing does not run");
       expect(await thread.derive(batch, vaultsOf(10), assetAt)).toEqual(own);
       await thread.close();
     }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../core/index.ts";
-import type { Transfer } from "../../../core/protocol/transfers.ts";
+import type { Transfer } from "../../../core/protocol/transfer.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";

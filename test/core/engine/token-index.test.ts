@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { ReferenceTokens } from "../../../core/lifecycle/verify/reference-tokens.ts";
 import { TokenHasher } from "../../../core/store/token-hash.ts";
-import { TokenIndex } from "../../../core/tokens/token-index.ts";
-import { ReferenceTokens } from "../../../core/verify/tokens.ts";
+import { TokenIndex } from "../../../core/store/tokens/token-index.ts";
 
 /** Few shards and few places, so that tokens collide and wrap around. */
 const hash = fc
@@ -39,43 +39,6 @@ describe("the index of tokens", () => {
         }
       }),
     );
-  });
-
-  it("finds tokens inserted together like those inserted one by one", () => {
-    const run = fc.record({
-      shard: fc.constantFrom(0, 7, 255),
-      high: fc.array(fc.nat(0xffffff), { maxLength: 60 }),
-      first: fc.nat(1000),
-    });
-    fc.assert(
-      fc.property(fc.array(run, { maxLength: 8 }), fc.nat(300), (runs, expected) => {
-        const together = new TokenIndex(expected);
-        const single = new TokenIndex(expected);
-        for (const { shard, high, first } of runs) {
-          const hashes = Uint32Array.from(high, (bits) => (bits << 8) | shard);
-          const slots = Uint32Array.from(high, (_, i) => 3 * i);
-          together.insertAll(shard, hashes, slots, 1 + first);
-          for (const [i, one] of hashes.entries()) single.insert(one, 1 + first + 2 * (slots[i] ?? 0));
-        }
-        expect(together.size).toBe(single.size);
-        for (const { shard, high } of runs) {
-          for (const bits of high) {
-            const one = ((bits << 8) | shard) >>> 0;
-            expect(together.candidates(one)?.sort()).toEqual(single.candidates(one)?.sort());
-          }
-        }
-      }),
-    );
-  });
-
-  it("keeps every token over many growths, in at most 16 bytes each", () => {
-    const index = new TokenIndex();
-    const hasher = new TokenHasher(new Uint8Array(32).fill(7));
-    const count = 200_000;
-    for (let id = 0; id < count; id++) index.insert(hasher.ofShortId(3, id), id + 1);
-    const ids = Array.from({ length: count }, (_, id) => id);
-    expect(ids.filter((id) => index.candidates(hasher.ofShortId(3, id))?.includes(id + 1) !== true)).toEqual([]);
-    expect(index.bytes / count).toBeLessThan(16.5);
   });
 });
 

@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from "viem/accounts";
 import { describe, expect, it } from "vitest";
 import type { L1Event } from "../../../core/index.ts";
-import { type Transfer, transfersDigest } from "../../../core/protocol/transfers.ts";
+import { type Transfer, transfersDigest } from "../../../core/protocol/transfer.ts";
 import { all, hashOf, OWNERS, refusal } from "./fixture.ts";
 import { committed, HOME, signed, withdrawn } from "./l1-fixture.ts";
 import { commitAll, commits, signedTransfers, transferable } from "./transfers-fixture.ts";

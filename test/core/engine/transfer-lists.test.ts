@@ -252,7 +252,7 @@ describe("work", () => {
     const { engine, tenant } = world;
     for (let i = 0; i < vaultIds.length; i++)
       await engine.transfers.request(tenant.principal, await signedTransfers(world, given(vaultIds.slice(i, i + 1))));
-    const carried = Math.floor((2_048 - 1) / 101);
+    const carried = Math.floor((2_048 - 1) / 100);
     expect(await listsRead(world, () => engine.operator.sealTransfers())).toBe(carried + 1);
     expect((await engine.batches.get("zk-rollup", 0)).vaultCount).toBe(carried);
   });

@@ -2,9 +2,9 @@ import { zeroAddress } from "viem";
 import { describe, expect, it } from "vitest";
 import type { BatchVaultProof, VaultId } from "../../../core/index.ts";
 import type { ProvenHop, ProvenVault } from "../../../core/ports.ts";
+import { transfersDigest } from "../../../core/protocol/transfer.ts";
 import { isTransferred, tipIdOf, tipOwnerOf, verifyHop, verifyHops } from "../../../core/protocol/transfer-proof.ts";
 import { followTransfers, transferFault, transferSigner } from "../../../core/protocol/transfer-rules.ts";
-import { transfersDigest } from "../../../core/protocol/transfers.ts";
 import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { verifyVaultProof } from "../../../core/protocol/verifier.ts";
 import { mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
@@ -34,14 +34,13 @@ async function moved(world: World, transfers: readonly Gift[], by = 0, commit = 
 
 /** The tip by the rules of `followTransfers`, with L1's facts. Nothing was withdrawn. */
 async function followed({ engine }: World, proof: BatchVaultProof) {
-  const { vault, header, hops = [] } = proof;
+  const { vault, hops = [] } = proof;
   const minted = {
     ...vault,
     withdrawn: 0n,
     standard: "erc20" as const,
     transferable: true,
     hops: 0,
-    sequence: header?.sequence ?? 0n,
   };
   let vaultId = vault.vaultId;
   const records = [];
@@ -50,7 +49,7 @@ async function followed({ engine }: World, proof: BatchVaultProof) {
     const transfer = { vaultId, amount, to };
     // A list of one transfer: so its message can be made from the hop.
     const digest = transfersDigest(engine.settlement, { transfers: [transfer], deadline });
-    const powers = { signer: await transferSigner(digest, signature), session: null, approvedAt: 0n };
+    const powers = { signer: await transferSigner(digest, signature), session: null, approvedAt: 0n, cancelledAt: 0n };
     records.push({ ...powers, transfer, deadline, ...header, outId, part, withdrawn: 0n });
     vaultId = outId;
   }
@@ -195,9 +194,9 @@ describe("the proof of a transferred vault", () => {
     const { deadline, header, signature } = proof.refutation as ProvenHop;
     const transfer = { vaultId: units, amount: 60n, to: bob };
     const digest = transfersDigest(engine.settlement, { transfers: [transfer], deadline });
-    const powers = { signer: await transferSigner(digest, signature), session: null, approvedAt: 0n };
+    const powers = { signer: await transferSigner(digest, signature), session: null, approvedAt: 0n, cancelledAt: 0n };
     const { vault } = proof;
-    const facts = { withdrawn: 50n, standard: "erc20", transferable: true, sequence: 0n, hops: 0 } as const;
+    const facts = { withdrawn: 50n, standard: "erc20", transferable: true, hops: 0 } as const;
     expect(transferFault({ ...vault, ...facts }, { transfer, deadline, ...header }, powers)).toBe("amount");
     expect((await engine.operator.verify()).problems).toEqual([]);
   });

@@ -1,11 +1,12 @@
 import fc from "fast-check";
-import { type Address, type Hex, recoverAddress, zeroAddress } from "viem";
+import { type Address, type Hash, type Hex, zeroAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { expect, it } from "vitest";
 import { type Engine, type L1Event, MODES, type Mode, type VaultId } from "../../../core/index.ts";
 import { trustedSlots } from "../../../core/protocol/blob-batch.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
-import { type Transfer, transfersDigest } from "../../../core/protocol/transfers.ts";
+import { type Transfer, transfersDigest } from "../../../core/protocol/transfer.ts";
+import { transferSigner } from "../../../core/protocol/transfer-rules.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { type ModelRecord, NaiveTransferModel } from "../naive/naive-transfer-model.ts";
 import { naiveDecode, naiveDigest } from "../naive/naive-transfers.ts";
@@ -33,7 +34,7 @@ type Step =
       readonly by: "owner" | "session" | "approval";
     }
   | {
-      readonly does: "alone" | "request" | "void" | "authorize" | "revoke";
+      readonly does: "alone" | "request" | "void" | "authorize" | "revoke" | "cancel";
       readonly pick: number;
       readonly amount: number;
     }
@@ -60,7 +61,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
     {
       weight: 5,
       arbitrary: fc.record({
-        does: does("alone", "alone", "request", "request", "void", "authorize", "revoke"),
+        does: does("alone", "alone", "request", "request", "void", "authorize", "revoke", "cancel"),
         pick,
         amount,
       }),
@@ -202,6 +203,15 @@ class World {
         });
         return this.take({ does: "final" });
       }
+      case "cancel": {
+        const [digest, by] = [...this.#signed][step.pick % Math.max(1, this.#signed.size)] ?? [];
+        if (digest === undefined || by === undefined) return;
+        // The contract keeps the first cancellation.
+        this.#signed.delete(digest);
+        const cancelledAt = this.#time + 1n;
+        const event = { type: "transfersCancelled", owner: by, digest, cancelledAt } as const;
+        return this.#tell(event, [], (on) => on.cancel(by, digest, cancelledAt));
+      }
       case "revoke": {
         const owner = ownerAt(step.pick);
         const at = this.#time + 1n;
@@ -216,6 +226,8 @@ class World {
   }
 
   readonly #revoked = new Set<Address>();
+  /** Lists that may be cancelled, by the account that signed or approved them. */
+  readonly #signed = new Map<Hash, Address>();
 
   /** L1 takes something in a block of its own. */
   async #tell(event: Told, ids: readonly VaultId[], apply: (model: NaiveTransferModel) => void): Promise<void> {
@@ -271,6 +283,8 @@ class World {
     const signature = by === "approval" ? "0x" : request.signature;
     const asked = engine.transfers.request(tenant.principal, { ...request, signature });
     await asked.catch((error) => expect(error.code).toMatch(REFUSED));
+    const digest = transfersDigest(SETTLEMENT, request);
+    this.#signed.set(digest, (by === "approval" ? first.ownerAddress : signer.address.toLowerCase()) as Address);
   }
 
   /** An owner asks for a withdrawal, which L1 pays later or never. */
@@ -306,16 +320,20 @@ class World {
       for (const group of naiveDecode(bytesToHex(data)) ?? []) {
         const digest = naiveDigest(SETTLEMENT, group);
         const { signature, deadline } = group;
-        const signer = signature === "0x" ? null : await recoverAddress({ hash: digest, signature });
+        const signer = signature === "0x" ? null : await transferSigner(digest, signature);
         for (const transfer of group.transfers) {
           const parts = transfer.amount === 0n ? 1 : 2;
           const outIds = Array.from({ length: parts }, (_, i) =>
             packVaultId({ mode, batchNumber, slot: ids.length + i }),
           );
           ids.push(...outIds);
-          const by = (signer?.toLowerCase() ?? null) as Address | null;
-          records.push({ ...transfer, signer: by, digest, deadline, outIds });
+          records.push({ ...transfer, signer, digest, deadline, outIds });
         }
+      }
+      // After a reorganisation L1 can lack a batch that these transfers spend.
+      if (!this.model.transfer(records, committedAt)) {
+        this.#block++;
+        return;
       }
       apply = (model) => expect(model.transfer(records, committedAt)).toBe(true);
     } else {

@@ -1,6 +1,7 @@
 import type { PrivateKeyAccount } from "viem/accounts";
 import type { Engine, Mode, TransferRequest } from "../../../core/index.ts";
-import { type Transfer, transfersTypedData } from "../../../core/protocol/transfers.ts";
+import { compactBytes } from "../../../core/protocol/attestation.ts";
+import { type Transfer, transfersTypedData } from "../../../core/protocol/transfer.ts";
 import { type Fixture, fixture, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import { committed, HOME } from "./l1-fixture.ts";
 
@@ -58,5 +59,6 @@ export async function signedTransfers(
 ): Promise<TransferRequest> {
   const { signer = OWNERS[0], seconds = 7_200 } = options;
   const message = { transfers, deadline: BigInt(Math.floor(clock.now / 1000) + seconds) };
-  return { ...message, signature: await signer.signTypedData(transfersTypedData(engine.settlement, message)) };
+  const signature = await signer.signTypedData(transfersTypedData(engine.settlement, message));
+  return { ...message, signature: compactBytes(signature) };
 }

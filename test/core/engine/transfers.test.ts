@@ -1,6 +1,6 @@
 import { zeroAddress } from "viem";
 import { describe, expect, it } from "vitest";
-import { transfersTypedData } from "../../../core/protocol/transfers.ts";
+import { transfersTypedData } from "../../../core/protocol/transfer.ts";
 import { all, memory, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { hear, signed, withdrawn } from "./l1-fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";

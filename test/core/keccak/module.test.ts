@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { encodeModule, wasmFunction } from "../../../core/keccak/binary.ts";
-import { encoded, i64, local, signedLeb, unsignedLeb } from "../../../core/keccak/instructions.ts";
-import { keccakModule } from "../../../core/keccak/module.ts";
-import { roundConstants } from "../../../core/keccak/permutation.ts";
+import { keccakModule } from "../../../core/protocol/keccak/module.ts";
+import { roundConstants } from "../../../core/protocol/keccak/permutation.ts";
 
 /** @types/node describes no WebAssembly without the DOM library. */
 const { WebAssembly: engine } = globalThis as unknown as {
@@ -12,44 +10,6 @@ const { WebAssembly: engine } = globalThis as unknown as {
     Instance: new (module: object) => { exports: Record<string, (...values: unknown[]) => unknown> };
   };
 };
-
-describe("the assembler", () => {
-  it("encodes integers as the WebAssembly specification shows them", () => {
-    expect([0, 1, 127, 128, 624_485].map((value) => encoded(unsignedLeb(value)))).toEqual([
-      [0],
-      [1],
-      [0x7f],
-      [0x80, 0x01],
-      [0xe5, 0x8e, 0x26],
-    ]);
-    expect([0n, 63n, 64n, -1n, -64n, -65n, -123_456n].map((value) => encoded(signedLeb(value)))).toEqual([
-      [0],
-      [0x3f],
-      [0xc0, 0x00],
-      [0x7f],
-      [0x40],
-      [0xbf, 0x7f],
-      [0xc0, 0xbb, 0x78],
-    ]);
-    expect(encoded(signedLeb(-(1n << 63n)))).toHaveLength(10);
-  });
-
-  it("writes a module that runs", () => {
-    const add = wasmFunction("negate", ["i32", "i64"], (frame) => {
-      const value = frame.local("i64");
-      return [local.set(value, i64.not(local.get(1))), i64.store(local.get(0), local.get(value), 8)];
-    });
-    const bytes = encodeModule({ functions: [add], memoryPages: 1, data: Uint8Array.of(7) });
-    const { negate, memory } = new engine.Instance(new engine.Module(bytes)).exports as unknown as {
-      negate: (address: number, value: bigint) => void;
-      memory: { buffer: ArrayBuffer };
-    };
-    negate(8, 5n);
-    expect(new DataView(memory.buffer).getBigInt64(16, true)).toBe(-6n);
-    expect(new Uint8Array(memory.buffer)[0]).toBe(7);
-    expect(memory.buffer.byteLength).toBe(65_536);
-  });
-});
 
 describe("the keccak module", () => {
   it("derives the round constants of FIPS 202", () => {
@@ -76,10 +36,10 @@ describe("the choice of an implementation", () => {
   });
 
   /** The module as a fresh process would load it. */
-  async function load(WebAssembly: unknown): Promise<typeof import("../../../core/keccak/index.ts")> {
+  async function load(WebAssembly: unknown): Promise<typeof import("../../../core/protocol/keccak/index.ts")> {
     vi.stubGlobal("WebAssembly", WebAssembly);
     vi.resetModules();
-    return await import("../../../core/keccak/index.ts");
+    return await import("../../../core/protocol/keccak/index.ts");
   }
 
   it("is scalar where vectors are not supported", async () => {

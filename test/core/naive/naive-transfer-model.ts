@@ -58,11 +58,14 @@ export interface ModelAsset {
 export class NaiveTransferModel {
   readonly vaults = new Map<bigint, ModelVault>();
   readonly spent = new Set<bigint>();
+  /** The batches that L1 has: mode and number. */
+  readonly batches = new Set<bigint>();
   readonly voided = new Set<bigint>();
   readonly #minted = new Set<string>();
   readonly #sessions = new Map<string, ModelSession>();
   readonly #usedKeys = new Set<string>();
   readonly #approvals = new Map<string, bigint>();
+  readonly #cancellations = new Map<string, bigint>();
   #sequence = 0;
 
   /** Commits mints. `maturesAt` is of ERC-721 vaults. */
@@ -71,6 +74,7 @@ export class NaiveTransferModel {
     maturesAt: bigint,
   ): void {
     for (const { vaultId, owner, asset, amount, token } of vaults) {
+      this.batches.add(vaultId >> 20n);
       this.vaults.set(vaultId, {
         ...asset,
         vaultId,
@@ -88,23 +92,33 @@ export class NaiveTransferModel {
     this.#sequence++;
   }
 
-  /** Commits records; false when L1 refuses the batch, because a vault is spent already. */
+  /**
+   * Commits records; false when L1 refuses the batch: a vault is spent already, its batch is not there, or a deadline is
+   * over.
+   */
   transfer(records: readonly ModelRecord[], now: bigint): boolean {
     const ids = records.map(({ vaultId }) => vaultId);
+    if (records.some(({ deadline }) => now > deadline)) return false;
+    if (ids.some((id) => !this.batches.has(id >> 20n))) return false;
     if (new Set(ids).size !== ids.length || ids.some((id) => this.spent.has(id))) return false;
     const moves = records.filter((record) => this.#moves(record, now));
     for (const id of ids) this.spent.add(id);
     for (const record of moves) this.#move(record);
+    for (const { outIds } of records) for (const id of outIds) this.batches.add(id >> 20n);
     this.#sequence++;
     return true;
   }
 
-  #moves({ vaultId, amount, signer, digest, deadline }: ModelRecord, now: bigint): boolean {
+  #moves({ vaultId, amount, signer, digest }: ModelRecord, now: bigint): boolean {
     const vault = this.vaults.get(vaultId);
-    if (vault === undefined || !vault.transferable || now > deadline) return false;
+    if (vault === undefined || !vault.transferable) return false;
     if (vault.depth === 8) return false;
     if (vault.rest === 0n || this.voided.has(vault.origin) || vault.owner === NOBODY) return false;
     if (amount !== 0n && (vault.standard === "erc721" || amount >= vault.rest)) return false;
+    for (const by of [vault.owner, signer]) {
+      const cancelled = this.#cancellations.get(`${by} ${digest}`);
+      if (cancelled !== undefined && cancelled < now) return false;
+    }
     if (signer === vault.owner) return true;
     const approved = this.#approvals.get(`${vault.owner} ${digest}`);
     if (approved !== undefined && approved < now) return true;
@@ -171,6 +185,11 @@ export class NaiveTransferModel {
   approve(owner: Address, digest: Hash, now: bigint): void {
     const key = `${owner} ${digest}`;
     if (!this.#approvals.has(key)) this.#approvals.set(key, now);
+  }
+
+  cancel(by: Address, digest: Hash, now: bigint): void {
+    const key = `${by} ${digest}`;
+    if (!this.#cancellations.has(key)) this.#cancellations.set(key, now);
   }
 
   /** False when the key was authorized or revoked before. */

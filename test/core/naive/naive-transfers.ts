@@ -9,8 +9,8 @@ import {
   numberToHex,
 } from "viem";
 import type { Hash } from "../../../core/model.ts";
+import type { Transfer } from "../../../core/protocol/transfer.ts";
 import type { TransferGroup } from "../../../core/protocol/transfer-data.ts";
-import type { Transfer } from "../../../core/protocol/transfers.ts";
 
 /** Transfer data as its page defines it, by slicing hex text; shares nothing with the core. */
 
@@ -26,11 +26,12 @@ export const NAIVE_TYPES = {
   ],
 } as const;
 
+/** The plainest form of each group: a length, whole ids, and a receiver for each record. */
 export function naiveEncode(groups: readonly TransferGroup[]): Hex {
   const parts = groups.map(({ transfers, deadline, signature }) => {
     const amounts = transfers.some(({ amount }) => amount > 0n);
-    const form = (amounts ? 1 : 0) + (signature === "0x" ? 2 : 0);
-    const head = encodePacked(["uint8", "uint40", "uint16"], [form, Number(deadline), transfers.length]);
+    const form = 4 + 16 + (amounts ? 1 : 0) + (signature === "0x" ? 2 : 0);
+    const head = encodePacked(["uint8", "uint32", "uint16"], [form, Number(deadline), transfers.length]);
     const records = transfers.map(({ vaultId, to, amount }) =>
       concatHex([
         encodePacked(["uint64", "address"], [vaultId, to]),
@@ -58,23 +59,27 @@ export function naiveDecode(data: Hex): TransferGroup[] | null {
   };
   if (number(1) !== 3n) return null;
   const groups: TransferGroup[] = [];
+  let base = 0n;
   while (rest !== "") {
     const form = number(1);
-    const deadline = number(5);
-    const length = Number(number(2));
-    if (short || form > 3n || length < 1 || length > 1024) return null;
-    const signature = form < 2n ? take(65) : "0x";
+    const has = (bit: bigint) => (form / bit) % 2n === 1n;
+    const deadline = number(4);
+    if (has(8n)) base = number(8);
+    const length = has(4n) ? Number(number(2)) : 1;
+    if (short || form > 63n || length < 1 || length > 1024) return null;
+    const receiver = has(32n) ? take(20) : null;
+    const signature = has(2n) ? "0x" : take(64);
     const transfers: Transfer[] = [];
     for (let i = 0; i < length; i++) {
-      const [vaultId, to] = [number(8), take(20)];
-      transfers.push({ vaultId, to, amount: form % 2n === 1n ? number(8) : 0n });
+      const vaultId = has(16n) ? number(8) : base + number(3);
+      transfers.push({ vaultId, to: receiver ?? take(20), amount: has(1n) ? number(8) : 0n });
     }
     if (short) return null;
     groups.push({ transfers, deadline, signature });
   }
   const all = groups.flatMap(({ transfers }) => transfers);
   const ids = all.map(({ vaultId }) => vaultId);
-  if (new Set(ids).size !== ids.length || ids.some((id) => (id >> 52n) % 2048n !== 0n)) return null;
+  if (new Set(ids).size !== ids.length || ids.some((id) => id >= 2n ** 64n || (id >> 52n) % 2048n !== 0n)) return null;
   return groups.length === 0 || naiveSlots(all) > 8_192 ? null : groups;
 }
 
@@ -90,7 +95,8 @@ export function naiveLeaves(groups: readonly TransferGroup[], batchNumber: numbe
   const leaves: Hash[] = [];
   for (const { transfers, deadline, signature } of groups) {
     const list = keccak256(concatHex(transfers.map(naiveItem)));
-    const auth = keccak256(encodePacked(["uint40", "bytes32", "bytes"], [Number(deadline), list, signature]));
+    const signed = signature === "0x" ? (`0x${"00".repeat(64)}` as const) : signature;
+    const auth = keccak256(encodePacked(["uint32", "bytes32", "bytes"], [Number(deadline), list, signed]));
     for (const transfer of transfers) {
       for (let part = 0; part < (transfer.amount === 0n ? 1 : 2); part++) {
         const outId = 2n ** 63n + BigInt(batchNumber) * 2n ** 20n + BigInt(leaves.length);

@@ -8,7 +8,6 @@ import {
   blobBatchData,
   blobContent,
   blobSlots,
-  blobSlotsAt,
   blobsIn,
   decodeBlobBatch,
   encodeBlobBatch,
@@ -106,24 +105,6 @@ describe("the vectors of elements", () => {
 });
 
 describe("a blob batch", () => {
-  it("gives back the vaults that it was made of, and its data its parts", () => {
-    fc.assert(
-      fc.property(slots, (made) => {
-        const batch = encodeBlobBatch(made);
-        expect(blobSlots(batch)).toEqual(made);
-        const data = blobBatchData(batch);
-        const { elements, ...head } = readBlobBatchData(data);
-        expect(head).toEqual({ vaultCount: batch.vaultCount, assets: batch.assets });
-        expect(Buffer.compare(elements, batch.elements)).toBe(0);
-        expect(decodeBlobBatch(data).slots).toEqual(made);
-        const odd = [...made.keys(), made.length].filter((slot) => slot % 2 === 1);
-        const entries = odd.flatMap((slot) => (made[slot] ? [[slot, made[slot]] as const] : []));
-        expect(blobSlotsAt(batch, odd)).toEqual(new Map(entries));
-      }),
-      { numRuns: 100 },
-    );
-  });
-
   it("has each vault's elements where the naive writer puts them", () => {
     fc.assert(
       fc.property(slots, (made) => {

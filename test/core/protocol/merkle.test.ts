@@ -73,13 +73,6 @@ describe("a batch tree", () => {
     );
   });
 
-  it("of one leaf is that leaf", () => {
-    const leaf = leavesOf(1);
-    const tree = new BatchTree(leaf);
-    expect(tree.root).toEqual(leaf);
-    expect(tree.siblings(0).length).toBe(0);
-  });
-
   it("refuses slots that it does not have, and no leaves at all", () => {
     const tree = new BatchTree(leavesOf(5));
     for (const slot of [-1, 5, 7, 0.5, Number.NaN]) expect(() => tree.siblings(slot)).toThrow(invalid);

@@ -126,10 +126,6 @@ describe("batch proofs", () => {
     expect(verifyBatchProof(oldRoot, newRoot, { ...proof, batchNumber: -1 })).toBe(false);
     expect(verifyBatchProof(oldRoot, "0x12", proof)).toBe(false);
   });
-
-  it("exist only for existing batches", () => {
-    expect(() => proveBatch(history, 19)).toThrow(invalid);
-  });
 });
 
 describe("consistency proofs", () => {

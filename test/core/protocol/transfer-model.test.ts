@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Address, Hash, Standard } from "../../../core/model.ts";
 import {
   type CommittedRecord,
+  firstTime,
   type TransferableVault,
   type TransferPowers,
   transferFault,
@@ -35,7 +36,6 @@ interface Record extends CommittedRecord {
 /** L1 as the contract has it: it keeps what was committed, and decides by the pure rules when somebody exits. */
 class LazyL1 {
   now = 1_000n;
-  sequence = 0n;
   readonly minted = new Map<bigint, { vault: TransferableVault; token: string; maturesAt: bigint }>();
   readonly records = new Map<bigint, Record>();
   readonly made = new Map<bigint, { readonly inId: bigint; readonly part: 0 | 1 }>();
@@ -43,12 +43,17 @@ class LazyL1 {
   readonly tokens = new Set<string>();
   readonly sessions = new Map<string, Session>();
   readonly approvals = new Map<string, bigint>();
+  readonly cancellations = new Map<string, bigint>();
 
   powers(owner: Address, { signer, digest }: Record): TransferPowers {
     return {
       signer,
       session: this.sessions.get(`${owner} ${signer}`) ?? null,
       approvedAt: this.approvals.get(`${owner} ${digest}`) ?? 0n,
+      cancelledAt: firstTime(
+        this.cancellations.get(`${owner} ${digest}`) ?? 0n,
+        this.cancellations.get(`${signer} ${digest}`) ?? 0n,
+      ),
     };
   }
 
@@ -92,24 +97,23 @@ function mint(l1: LazyL1, model: NaiveTransferModel, random: Random, batch: numb
     return { vaultId: idOf(batch, slot), owner: ACTORS[random(3)] as Address, asset, amount, token };
   });
   for (const { vaultId, owner, asset, amount, token } of made) {
-    const vault = { vaultId, owner, amount, withdrawn: 0n, ...asset, sequence: l1.sequence, hops: 0 };
+    const vault = { vaultId, owner, amount, withdrawn: 0n, ...asset, hops: 0 };
     l1.minted.set(vaultId, { vault, token, maturesAt: asset.standard === "erc721" ? l1.now + MATURITY : 0n });
   }
   model.mint(made, l1.now + MATURITY);
-  l1.sequence++;
 }
 
-const idOf = (batch: number, slot: number) => BigInt(batch * 1024 + slot);
+const idOf = (batch: number, slot: number) => (BigInt(batch) << 20n) + BigInt(slot);
 
 function transfer(l1: LazyL1, model: NaiveTransferModel, random: Random, batch: number): void {
   const known = [...model.vaults.keys()];
   const records = Array.from({ length: 1 + random(3) }, () => {
-    const vaultId = random(8) === 0 ? idOf(random(40), random(3)) : (known[random(known.length)] ?? 0n);
+    const vaultId = random(20) === 0 ? idOf(random(40), random(3)) : (known[random(known.length)] ?? 0n);
     const owner = model.vaults.get(vaultId)?.owner ?? null;
     const signer = random(3) > 0 ? owner : ([...ACTORS, ...KEYS, null][random(6)] ?? null);
     const amount = random(2) === 0 ? 0n : BigInt(1 + random(6));
     const to = random(8) === 0 ? NOBODY : (ACTORS[random(3)] as Address);
-    const deadline = random(8) === 0 ? l1.now - BigInt(random(2)) : l1.now + 100n;
+    const deadline = random(20) === 0 ? l1.now - BigInt(random(2)) : l1.now + 100n;
     return {
       vaultId,
       amount,
@@ -125,15 +129,16 @@ function transfer(l1: LazyL1, model: NaiveTransferModel, random: Random, batch: 
     outIds: Array.from({ length: record.amount === 0n ? 1 : 2 }, () => idOf(batch, slot++)),
   }));
   const spends = records.map(({ vaultId }) => vaultId);
-  const refused = new Set(spends).size < spends.length || spends.some((id) => l1.records.has(id));
+  const isRefused = (id: bigint) => l1.records.has(id) || !model.batches.has(id >> 20n);
+  const refused =
+    new Set(spends).size < spends.length || spends.some(isRefused) || records.some(({ deadline }) => deadline < l1.now);
   expect(model.transfer(placed, l1.now)).toBe(!refused);
   if (refused) return;
   for (const { vaultId, amount, to, deadline, signer, digest, outIds } of placed) {
-    const place = { committedAt: l1.now, sequence: l1.sequence };
-    l1.records.set(vaultId, { transfer: { vaultId, amount, to }, deadline, signer, digest, ...place });
+    const committedAt = l1.now;
+    l1.records.set(vaultId, { transfer: { vaultId, amount, to }, deadline, signer, digest, committedAt });
     for (const [part, outId] of outIds.entries()) l1.made.set(outId, { inId: vaultId, part: part as 0 | 1 });
   }
-  l1.sequence++;
 }
 
 function withdraw(l1: LazyL1, model: NaiveTransferModel, random: Random): void {
@@ -178,6 +183,13 @@ function approve(l1: LazyL1, model: NaiveTransferModel, random: Random): void {
   if (!l1.approvals.has(name)) l1.approvals.set(name, l1.now);
 }
 
+function cancel(l1: LazyL1, model: NaiveTransferModel, random: Random): void {
+  const [by, digest] = [[...ACTORS, ...KEYS][random(5)] as Address, derivedHash(`list ${random(4)}`)];
+  model.cancel(by, digest, l1.now);
+  const name = `${by} ${digest}`;
+  if (!l1.cancellations.has(name)) l1.cancellations.set(name, l1.now);
+}
+
 describe("rules that decide at the exit", () => {
   it("pay each vault to the account that a ledger which decides at the commit names", () => {
     const seen = { moved: 0, refuted: 0 };
@@ -187,13 +199,14 @@ describe("rules that decide at the exit", () => {
         let used = 0;
         const random: Random = (below) => (entropy[used++ % entropy.length] ?? 0) % below;
         for (let batch = 0; batch < 24 && used < entropy.length; batch++) {
-          const action = batch === 0 ? 0 : random(10);
+          const action = batch === 0 ? 0 : random(11);
           if (action < 2) mint(l1, model, random, batch);
           else if (action < 5) transfer(l1, model, random, batch);
           else if (action === 5) withdraw(l1, model, random);
           else if (action === 6) voidDuplicate(l1, model, random);
           else if (action === 7) session(l1, model, random);
           else if (action === 8) approve(l1, model, random);
+          else if (action === 9) cancel(l1, model, random);
           else l1.now += BigInt(random(8));
           for (const id of new Set([...l1.minted.keys(), ...l1.made.keys()])) {
             expect(l1.exit(id), `vault ${id}`).toEqual(model.exit(id, l1.now));

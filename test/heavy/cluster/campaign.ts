@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { PostgresJournal } from "../../../core/cluster/index.ts";
+import { PostgresJournal } from "../../../core/lifecycle/cluster/index.ts";
 import { type Member, Minter, type Servers, settled, vaultsOf } from "../../../scripts/cluster/world.ts";
 
 const MAIN = fileURLToPath(new URL("../../../scripts/mintmark.ts", import.meta.url));

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ClusterNode, PostgresJournal } from "../../../core/cluster/index.ts";
+import { ClusterNode, PostgresJournal } from "../../../core/lifecycle/cluster/index.ts";
 import { PostgresServer } from "../../../scripts/cluster/postgres.ts";
 import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../../core/engine/fixture.ts";
 
@@ -68,7 +68,7 @@ test.skipIf(!isRoot)(
       }
     })();
     try {
-      await expect.poll(() => one.fault, { timeout: 60_000 }).not.toBeNull();
+      await expect.poll(() => one.fault).not.toBeNull();
     } catch (error) {
       // The node cannot close while the database takes nothing.
       rmSync(ballast);
@@ -82,13 +82,13 @@ test.skipIf(!isRoot)(
     rmSync(ballast);
     // Without room for its log, PostgreSQL ends; somebody starts it again.
     await primary.query("select 1").catch(() => primary.start());
-    await expect.poll(() => one.fault, { timeout: 60_000 }).toBeNull();
+    await expect.poll(() => one.fault).toBeNull();
     expect(one.engine).toBe(engine);
     await minting;
     if (failure !== null) expect(failure).toMatchObject({ code: "journal_unavailable" });
     await mint();
     const two = stack.use(await joinAs("two"));
-    await expect.poll(() => two.position, { timeout: 60_000 }).toBe(one.position);
+    await expect.poll(() => two.position).toBe(one.position);
     for (const node of [one, two]) {
       const held = new Set((await all(node.engine.vaults.list(tenant.applicationId))).map(({ vaultId }) => vaultId));
       expect(acknowledged.filter((vaultId) => !held.has(vaultId))).toEqual([]);

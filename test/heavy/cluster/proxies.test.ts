@@ -21,13 +21,7 @@ const PROXIES = {
 };
 type Name = keyof typeof PROXIES;
 const NAMES = Object.keys(PROXIES) as Name[];
-const isHere = (name: Name | "router") => name === "router" || existsSync(`/usr/sbin/${name}`);
-/** Connections of the measurement, and seconds for which each proxy is measured. */
-const CONNECTIONS = 16;
-const SECONDS = Number(process.env.MINTMARK_TEST_PROXY_SECONDS ?? 3);
-/** The first one warms up. */
-const ROUNDS = 4;
-
+const isHere = (name: Name) => existsSync(`/usr/sbin/${name}`);
 let folder: string;
 let world: World;
 const running = new Set<ChildProcess>();
@@ -41,9 +35,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Starts a proxy with the example's configuration, in which only addresses are changed. The router runs already. */
-async function start(name: Name | "router"): Promise<string> {
-  if (name === "router") return world.router;
+/** Starts a proxy with the example's configuration, in which only addresses are changed. */
+async function start(name: Name): Promise<string> {
   const { file, args, before } = PROXIES[name];
   const port = await freePort(0);
   const path = join(folder, file);
@@ -89,61 +82,36 @@ const fresh = (count: number) => {
   return tokens - count;
 };
 
-/** Mints a second and ms of a request, from clients that never repeat a request themselves. */
-async function cost(url: string, perRequest: number) {
-  const end = performance.now() + SECONDS * 1_000;
-  const took: number[] = [];
-  const client = async () => {
-    while (performance.now() < end) {
-      const body = mintRequest(fresh(perRequest), perRequest, "validium");
-      const began = performance.now();
-      const headers = { "x-api-key": world.facts.apiKey, "content-type": "application/json" };
-      const reply = await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body });
-      const said = await reply.text();
-      if (reply.status !== 200) throw new Error(said);
-      took.push(performance.now() - began);
-    }
-  };
-  await Promise.all(Array.from({ length: CONNECTIONS }, client));
-  took.sort((one, other) => one - other);
-  const at = (part: number) => Math.round(took[Math.floor(took.length * part)] ?? 0);
-  return { mintsPerSecond: Math.round((took.length * perRequest) / SECONDS), p50: at(0.5), p99: at(0.99) };
-}
-
-describe.each([...NAMES, "router" as const])("behind %s", (name) => {
+describe.each(NAMES)("behind %s", (name) => {
   if (!isHere(name)) console.log(`Not run: ${name} is not here (Debian: ${name}).`);
 
-  test.skipIf(!isHere(name) || name === "router")(
-    "a client mints, reads its writes on another server, and follows a stream",
-    async () => {
-      const url = await start(name);
-      try {
-        const key = { "x-api-key": world.facts.apiKey };
-        const events = await EventStreamClient.open(`${url}/api/v1/events`, { accept: "text/event-stream", ...key });
-        const minter = new Minter({ router: url, facts: world.facts }, 1, fresh(1_000));
-        const roles = new Set<string | null>();
-        for (let i = 0; i < 12; i++) {
-          await minter.mint();
-          const read = await fetch(`${url}/api/v1/vaults/${minter.acknowledged.at(-1)}`, {
-            headers: { ...key, "mintmark-position": minter.position },
-          });
-          expect(read.status, await read.text()).toBe(200);
-          roles.add(read.headers.get("mintmark-role"));
-        }
-        expect(roles).toContain("standby");
-        const headers = { ...key, "content-type": "application/json" };
-        const body = mintRequest(fresh(1), 1, "zk-rollup");
-        const minted = await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body });
-        const { mintId } = (await minted.json()) as { mintId: string };
-        expect(minted.status).toBe(200);
-        for (let seen = ""; !seen.includes(mintId); ) seen = JSON.stringify(await events.take(1));
-        events.hangUp();
-      } finally {
-        await stop();
+  test.skipIf(!isHere(name))("a client mints, reads its writes on another server, and follows a stream", async () => {
+    const url = await start(name);
+    try {
+      const key = { "x-api-key": world.facts.apiKey };
+      const events = await EventStreamClient.open(`${url}/api/v1/events`, { accept: "text/event-stream", ...key });
+      const minter = new Minter({ members: [{ url }], facts: world.facts }, 1, fresh(1_000));
+      const roles = new Set<string | null>();
+      for (let i = 0; i < 12; i++) {
+        await minter.mint();
+        const read = await fetch(`${url}/api/v1/vaults/${minter.acknowledged.at(-1)}`, {
+          headers: { ...key, "mintmark-position": minter.position },
+        });
+        expect(read.status, await read.text()).toBe(200);
+        roles.add(read.headers.get("mintmark-role"));
       }
-    },
-    240_000,
-  );
+      expect(roles).toContain("standby");
+      const headers = { ...key, "content-type": "application/json" };
+      const body = mintRequest(fresh(1), 1, "zk-rollup");
+      const minted = await fetch(`${url}/api/v1/mint`, { method: "POST", headers, body });
+      const { mintId } = (await minted.json()) as { mintId: string };
+      expect(minted.status).toBe(200);
+      for (let seen = ""; !seen.includes(mintId); ) seen = JSON.stringify(await events.take(1));
+      events.hangUp();
+    } finally {
+      await stop();
+    }
+  });
 
   test.skipIf(!isHere(name))(
     "a client that repeats with its key mints everything once while the leader is killed",
@@ -199,7 +167,7 @@ describe.each([...NAMES, "router" as const])("behind %s", (name) => {
         const leader = await leaderOf(world.members);
         const before = acknowledged.length;
         await leader.kill();
-        await expect.poll(() => acknowledged.length, { timeout: 120_000 }).toBeGreaterThan(before + 100);
+        await expect.poll(() => acknowledged.length).toBeGreaterThan(before + 100);
         await leader.restart();
         await pause(1_000);
       } finally {
@@ -213,26 +181,5 @@ describe.each([...NAMES, "router" as const])("behind %s", (name) => {
       expect(acknowledged.filter((vaultId) => !held.has(vaultId))).toEqual([]);
       expect(new Set(acknowledged).size).toBe(acknowledged.length);
     },
-    400_000,
   );
 });
-
-test("the cost of each proxy, in mints a second and ms", async () => {
-  const ways: [string, string][] = [["leader", (await leaderOf(world.members)).url]];
-  for (const name of [...NAMES, "router" as const].filter(isHere)) ways.push([name, await start(name)]);
-  const costs: Record<string, object[]> = {};
-  try {
-    // They take turns, since a machine that others use too is not the same from one minute to the next.
-    for (let round = 0; round < ROUNDS; round++) {
-      for (const [way, url] of ways) {
-        const large = await cost(url, 1_000);
-        const one = await cost(url, 1);
-        if (round > 0) costs[way] = [...(costs[way] ?? []), { "requests of 1,000": large, singles: one }];
-      }
-    }
-  } finally {
-    await stop();
-  }
-  console.log(JSON.stringify(costs, null, 1));
-  expect(Object.keys(costs)).toContain("router");
-}, 600_000);

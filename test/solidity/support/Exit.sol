@@ -125,6 +125,12 @@ abstract contract Exit {
         return abi.encodePacked(r, s, v);
     }
 
+    /// @dev The form of 64 bytes, EIP-2098.
+    function compact(bytes memory signature) internal pure returns (bytes memory) {
+        (bytes32 r, uint256 s) = abi.decode(signature, (bytes32, uint256));
+        return abi.encodePacked(r, s | (uint256(uint8(signature[64])) - 27) << 255);
+    }
+
     function withdrawalHash(uint64 vaultId, uint64 before, uint64 quantity, address recipient, uint64 deadline)
         internal
         pure

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {Authorization, BatchHeader, BlobScheme, Hop, Mode, Standard, Transfer, Vault} from "../../../contracts/interfaces/Model.sol";
+import {Authorization, BatchHeader, BlobScheme, Mode, Standard, Transfer, Vault} from "../../../contracts/interfaces/Model.sol";
 import {expect} from "./Expect.sol";
 import {NaiveTree} from "./NaiveTree.sol";
 import {Settlement} from "./Settlement.sol";
@@ -13,7 +13,7 @@ import {deploy, vm} from "./Vm.sol";
 contract TransferHandler is Settlement {
     struct Group {
         Transfer[] items;
-        uint40 deadline;
+        uint32 deadline;
         /// @dev The key that signs; 0 for a signature of nobody.
         uint256 key;
         /// @dev Without a signature.
@@ -40,7 +40,7 @@ contract TransferHandler is Settlement {
         bool used;
     }
 
-    uint40 private constant FOREVER = type(uint40).max;
+    uint32 private constant FOREVER = type(uint32).max;
     uint256 private constant FIRST_SESSION_KEY = 601;
     uint256 private constant MAX_IDS = 48;
 
@@ -50,15 +50,17 @@ contract TransferHandler is Settlement {
     mapping(uint64 vaultId => Held) private _held;
     /// @dev Minted vaults, and all that records claim to have made.
     uint64[] private _ids;
-    mapping(uint64 outId => Hop) private _making;
+    /// @dev Records with their proofs, as the contract takes them.
+    mapping(uint64 outId => bytes) private _making;
     /// @dev One more than the id.
     mapping(uint64 outId => uint64) private _inOf;
-    mapping(uint64 inId => Hop) private _spending;
+    mapping(uint64 inId => bytes) private _spending;
     mapping(uint64 inId => bool) private _spent;
     mapping(uint256 place => bool) private _voided;
     mapping(bytes32 token => bool) private _minted;
     mapping(address owner => mapping(address key => Session)) private _known;
     mapping(address owner => mapping(bytes32 digest => uint256)) private _approved;
+    mapping(address account => mapping(bytes32 digest => uint256)) private _cancelled;
     bytes private _pending;
     bool private _probing;
 
@@ -134,6 +136,18 @@ contract TransferHandler is Settlement {
         _commit(groups);
     }
 
+    /// @dev A list that is committed later, or was already.
+    function cancel(uint256 seed, uint256 who) external {
+        Group memory group = who % 2 == 0 && _pending.length != 0 ? abi.decode(_pending, (Group)) : _groupFrom(seed);
+        address account = group.key != 0 ? vm.addr(group.key) : _held[group.items[0].vaultId].owner;
+        if (account == address(0) || who % 8 == 1) account = vm.addr(ownerKey(who));
+        bytes32 digest = _digestOf(group);
+        vm.prank(account);
+        state.cancelTransfers(digest);
+        if (_cancelled[account][digest] == 0) _cancelled[account][digest] = block.timestamp;
+        _pending = abi.encode(group);
+    }
+
     function authorizeSession(uint256 who, uint256 key, uint256 time, uint64 limit, uint256 asset) external {
         address owner = vm.addr(ownerKey(who));
         address signer = _sessionKey(key);
@@ -154,8 +168,14 @@ contract TransferHandler is Settlement {
     function revokeSession(uint256 who, uint256 key) external {
         address owner = vm.addr(ownerKey(who));
         Session storage known = _known[owner][_sessionKey(key)];
-        vm.prank(owner);
-        state.revokeSession(_sessionKey(key));
+        address signer = _sessionKey(key);
+        if (key % 2 == 0) {
+            bytes32 message = keccak256(abi.encode(keccak256("SessionEnd(address owner,address key)"), owner, signer));
+            state.revokeSession(owner, signer, sign(ownerKey(who), typedDigest(message)));
+        } else {
+            vm.prank(owner);
+            state.revokeSession(owner, signer, "");
+        }
         if (known.revokedAt == 0) known.revokedAt = block.timestamp;
         known.used = true;
     }
@@ -240,14 +260,16 @@ contract TransferHandler is Settlement {
     function _withdraw(uint64 id, address caller, uint64 quantity, bool refutes) private returns (bool paid) {
         uint256 depth;
         uint64 origin = id;
-        // A record can name a vault of the future, so that records lead in a circle.
-        for (; _inOf[origin] != 0 && depth <= _ids.length; origin = _inOf[origin] - 1) ++depth;
+        for (; _inOf[origin] != 0; origin = _inOf[origin] - 1) ++depth;
         // Records of a vault that nobody minted.
-        if (!_held[origin].exists || _inOf[origin] != 0) return false;
-        Hop[] memory hops = new Hop[](depth);
-        for (uint64 made = id; depth != 0; made = _inOf[made] - 1) hops[--depth] = _making[made];
-        Hop[] memory refutation = new Hop[](refutes && _spent[id] ? 1 : 0);
-        if (refutation.length == 1) refutation[0] = _spending[id];
+        if (!_held[origin].exists) return false;
+        bytes memory hops;
+        for (uint64 made = id; depth != 0; made = _inOf[made] - 1) {
+            hops = abi.encodePacked(_making[made], hops);
+            --depth;
+        }
+        bytes memory refutation;
+        if (refutes && _spent[id]) refutation = _spending[id];
         Place memory place = places[_held[origin].place];
         bytes memory call = abi.encodeCall(
             state.withdrawTransferred,
@@ -278,7 +300,7 @@ contract TransferHandler is Settlement {
             group.items[i] = Transfer(id, amount, to);
         }
         seed = uint256(keccak256(abi.encode(seed, "group")));
-        group.deadline = seed % 8 == 0 ? uint40(block.timestamp - seed % 2) : FOREVER;
+        group.deadline = seed % 8 == 0 ? uint32(block.timestamp - seed % 2) : FOREVER;
         address owner = _held[group.items[0].vaultId].owner;
         uint256 how = (seed >> 8) % 8;
         group.approved = how == 7;
@@ -294,7 +316,9 @@ contract TransferHandler is Settlement {
             for (uint256 j; j < groups[i].items.length; ++j) {
                 uint64 id = groups[i].items[j].vaultId;
                 refused = refused || _spent[id] || _occursBefore(groups, i, j, id);
+                refused = refused || (id >> 20) & 0xffffffff >= nextNumber(Mode(id >> 63));
             }
+            refused = refused || groups[i].deadline < block.timestamp;
             _sign(groups[i]);
         }
         uint64 number = nextNumber(Mode.ZkRollup);
@@ -306,7 +330,7 @@ contract TransferHandler is Settlement {
         bytes32 history = state.history();
         vm.prank(operator, operator);
         try state.commitTransferBatch(history, number, data, attestation) {
-            expect(!refused, "a vault was spent twice");
+            expect(!refused, "a vault was spent twice or too early, or behind a deadline");
         } catch {
             expect(refused, "a transfer batch is refused");
             return;
@@ -333,8 +357,7 @@ contract TransferHandler is Settlement {
                 _spent[item.vaultId] = true;
                 for (uint8 part; part < (item.amount == 0 ? 1 : 2); ++part) {
                     bytes32[] memory siblings = NaiveTree.siblings(leaves, height, slot++);
-                    Hop memory hop =
-                        Hop(outId, part, item.amount, item.to, group.deadline, list, group.signature, header, siblings);
+                    bytes memory hop = _hopOf(outId, part, item, group, list, header, siblings);
                     _making[outId] = hop;
                     _spending[item.vaultId] = hop;
                     _inOf[outId] = item.vaultId + 1;
@@ -357,11 +380,12 @@ contract TransferHandler is Settlement {
     /// @dev Whether the record moves the vault, at its commit, now.
     function _moves(Transfer memory item, Group memory group) private returns (bool) {
         Held storage held = _held[item.vaultId];
-        // A vault of this very batch is not there yet.
-        if (!held.exists || held.rest == 0 || held.owner == address(0) || block.timestamp > group.deadline) return false;
-        if (_voided[held.place] || _madeNow(item.vaultId) || held.depth == 8) return false;
+        if (!held.exists || held.rest == 0 || held.owner == address(0)) return false;
+        if (_voided[held.place] || held.depth == 8) return false;
         Vault storage vault = places[held.place].vault;
         if (item.amount != 0 && (standardOf(vault) == Standard.ERC721 || item.amount >= held.rest)) return false;
+        if (_isCancelled(held.owner, group)) return false;
+        if (!group.approved && group.key != 0 && _isCancelled(vm.addr(group.key), group)) return false;
         if (!group.approved && group.key != 0 && vm.addr(group.key) == held.owner) return true;
         uint256 approvedAt = _approved[held.owner][_digestOf(group)];
         if (approvedAt != 0 && approvedAt < block.timestamp) {
@@ -378,15 +402,41 @@ contract TransferHandler is Settlement {
         return true;
     }
 
-    /// @dev Whether the vault belongs to the batch that is being booked: its header is the newest.
-    function _madeNow(uint64 id) private view returns (bool) {
-        return _inOf[id] != 0 && _making[id].header.sequence == batches.length - 1;
+    function _isCancelled(address account, Group memory group) private view returns (bool) {
+        uint256 cancelledAt = _cancelled[account][_digestOf(group)];
+        return cancelledAt != 0 && cancelledAt < block.timestamp;
+    }
+
+    function _hopOf(
+        uint64 outId,
+        uint8 part,
+        Transfer memory item,
+        Group memory group,
+        bytes32 list,
+        BatchHeader memory header,
+        bytes32[] memory siblings
+    ) private pure returns (bytes memory) {
+        bytes memory record = abi.encodePacked(outId, part, item.amount, item.to, group.deadline, list, _signedOf(group));
+        return abi.encodePacked(
+            record,
+            header.batchRoot,
+            header.vaultCount,
+            header.committedAt,
+            header.sequence,
+            uint8(siblings.length),
+            siblings
+        );
+    }
+
+    /// @dev Zeros stand for no signature.
+    function _signedOf(Group memory group) private pure returns (bytes memory) {
+        return group.approved ? abi.encodePacked(bytes32(0), bytes32(0)) : group.signature;
     }
 
     function _sign(Group memory group) private view {
         if (group.approved) group.signature = "";
-        else if (group.key == 0) group.signature = abi.encodePacked(bytes32(uint256(1)), bytes32(uint256(2)), uint8(27));
-        else group.signature = sign(group.key, _digestOf(group));
+        else if (group.key == 0) group.signature = abi.encodePacked(bytes32(uint256(1)), bytes32(uint256(2)));
+        else group.signature = compact(sign(group.key, _digestOf(group)));
     }
 
     function _occursBefore(Group[] memory groups, uint256 group, uint256 item, uint64 id) private pure returns (bool found) {
@@ -404,7 +454,7 @@ contract TransferHandler is Settlement {
         return vm.addr(FIRST_SESSION_KEY + seed % 2);
     }
 
-    // ---- The format of docs/protocol.md 10, in its plainest form
+    // ---- The format of docs/protocol.md 10, in its plainest form; one record with a base
 
     function _encode(Group[] memory groups) private pure returns (bytes memory data) {
         data = hex"03";
@@ -413,10 +463,15 @@ contract TransferHandler is Settlement {
             bool amounts;
             for (uint256 j; j < group.items.length; ++j) amounts = amounts || group.items[j].amount != 0;
             uint8 form = (amounts ? 1 : 0) + (group.approved ? 2 : 0);
-            data = abi.encodePacked(data, form, group.deadline, uint16(group.items.length), group.signature);
+            bool single = group.items.length == 1;
+            data = abi.encodePacked(data, form + (single ? 8 : 20), group.deadline);
+            uint64 first = group.items[0].vaultId;
+            if (single) data = abi.encodePacked(data, first - (first & 0xff), group.signature, uint24(first & 0xff));
+            else data = abi.encodePacked(data, uint16(group.items.length), group.signature);
             for (uint256 j; j < group.items.length; ++j) {
                 Transfer memory item = group.items[j];
-                data = abi.encodePacked(data, item.vaultId, item.to);
+                if (!single) data = abi.encodePacked(data, item.vaultId);
+                data = abi.encodePacked(data, item.to);
                 if (amounts) data = abi.encodePacked(data, item.amount);
             }
         }
@@ -426,7 +481,7 @@ contract TransferHandler is Settlement {
         uint256 count;
         leaves = new bytes32[](8);
         for (uint256 i; i < groups.length; ++i) {
-            bytes32 auth = keccak256(abi.encodePacked(groups[i].deadline, _listOf(groups[i]), groups[i].signature));
+            bytes32 auth = keccak256(abi.encodePacked(groups[i].deadline, _listOf(groups[i]), _signedOf(groups[i])));
             for (uint256 j; j < groups[i].items.length; ++j) {
                 for (uint8 part; part < (groups[i].items[j].amount == 0 ? 1 : 2); ++part) {
                     leaves[count++] = keccak256(abi.encodePacked(uint8(8), outId++, part, _hashOf(groups[i].items[j]), auth));

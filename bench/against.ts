@@ -1,0 +1,123 @@
+import { spawnSync } from "node:child_process";
+import { access, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { step } from "./engine.ts";
+import type { MintFigures } from "./engine-workload.ts";
+import { median } from "./measure.ts";
+import { markdownTable } from "./table.ts";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const TURNS = 5;
+/** Mints in each revision's store before the measurement. */
+const BEFORE = 10_000;
+
+const FIGURES = [
+  { key: "bulkLoop", label: "bulk: event loop's CPU, µs a mint", best: Math.min },
+  { key: "bulkCpu", label: "bulk: all threads' CPU, µs a mint", best: Math.min },
+  { key: "bulk", label: "bulk: thousand mints/s", best: Math.max },
+  { key: "singlesLoop", label: "singles: event loop's CPU, µs a mint", best: Math.min },
+  { key: "singlesCpu", label: "singles: all threads' CPU, µs a mint", best: Math.min },
+  { key: "singles", label: "singles: thousand mints/s", best: Math.max },
+  { key: "steady", label: "memory after the run, MB", best: Math.min },
+] as const satisfies readonly { readonly key: keyof MintFigures; readonly [name: string]: unknown }[];
+
+/** One turn of both revisions, one right after the other. */
+export interface Turn {
+  readonly there: MintFigures;
+  readonly here: MintFigures;
+}
+
+/**
+ * Measures this working copy and another revision in turns, each through its own `engine-workload.ts`, so that a slow
+ * minute of the machine affects both.
+ */
+export async function measureAgainst(revision: string, progress: (line: string) => void): Promise<readonly Turn[]> {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-against-"));
+  try {
+    progress(`checking out ${revision}`);
+    const other = join(folder, "revision");
+    await checkOut(revision, other);
+    const workload = await workloadIn(other);
+    const turns: Turn[] = [];
+    for (let turn = 1; turn <= TURNS; turn++) {
+      const run = (name: string, its?: string) =>
+        minting(join(folder, "run"), (line) => progress(`turn ${turn} of ${TURNS}, ${name}: ${line}`), its);
+      // They take turns in going first, so neither always finds the disk as the other left it.
+      const there = turn % 2 === 0 ? null : await run(revision, workload);
+      const here = await run("this one");
+      turns.push({ here, there: there ?? (await run(revision, workload)) });
+    }
+    return turns;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function minting(folder: string, progress: (line: string) => void, workload?: string): Promise<MintFigures> {
+  await mkdir(folder);
+  try {
+    await step("fill", folder, BEFORE, progress, workload);
+    return JSON.parse(await step("mint", folder, BEFORE, progress, workload));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function checkOut(revision: string, folder: string): Promise<void> {
+  const archive = join(dirname(folder), "revision.tar");
+  await mkdir(folder);
+  run(ROOT, "git", "archive", "--output", archive, revision);
+  run(folder, "tar", "-xf", archive);
+  if (await hasSameModules(folder)) await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  else run(folder, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund");
+}
+
+/** Whether all modules that a revision's engine runs with are installed here, in its versions. */
+async function hasSameModules(folder: string): Promise<boolean> {
+  const { dependencies } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+  const same = Object.entries(dependencies).map(async ([name, version]) => {
+    const installed = await readFile(join(ROOT, "node_modules", name, "package.json"), "utf8").catch(() => "{}");
+    return JSON.parse(installed).version === version;
+  });
+  return (await Promise.all(same)).every(Boolean);
+}
+
+/** `engine-workload.ts` has been at these places. It opens an engine, fills it with a world, and makes requests. */
+async function workloadIn(folder: string): Promise<string> {
+  for (const place of ["bench", "scripts/bench"]) {
+    const path = join(folder, place, "engine-workload.ts");
+    const isThere = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return path;
+  }
+  throw new Error("the revision has no engine-workload.ts, so it cannot be measured");
+}
+
+function run(cwd: string, program: string, ...words: readonly string[]): void {
+  const { status, stderr, error } = spawnSync(program, words, { cwd, encoding: "utf8" });
+  if (status !== 0) throw new Error(`${program} ${words.join(" ")} failed: ${error?.message ?? stderr.trim()}`);
+}
+
+/** The best of all turns, the ratio of both, and the least and greatest ratio of a turn. */
+export function againstText(revision: string, turns: readonly Turn[]): string {
+  const rows = FIGURES.map(({ key, label, best }) => {
+    const there = best(...turns.map((turn) => turn.there[key]));
+    const here = best(...turns.map((turn) => turn.here[key]));
+    const ratios = turns.map((turn) => turn.here[key] / turn.there[key]);
+    const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
+    return { label, ours: false, values: { there, here, ratio: here / there, least, median: median(ratios), most } };
+  });
+  const columns = [
+    { key: "there", label: revision, unit: "best" },
+    { key: "here", label: "this one", unit: "best" },
+    { key: "ratio", label: "ratio", unit: "of these" },
+    { key: "least", label: "of a turn", unit: "least" },
+    { key: "median", label: "of a turn", unit: "median" },
+    { key: "most", label: "of a turn", unit: "most" },
+  ].map((column) => ({ ...column, better: "lower" as const }));
+  return markdownTable({ name: "against", title: "", method: "", columns, rows, reference: null });
+}

@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { progressLine } from "../scripts/cli/output.ts";
+import { runCommand } from "../scripts/command.ts";
+import { open, settle } from "./engine-workload.ts";
+import { quantile, sendPaced } from "./http/paced.ts";
+import { startServer } from "./http/server.ts";
+
+/**
+ * `npm run bench:attacks`: the response times of one tenant while others attack the server by every known way. The
+ * attackers and the load take their part of this machine. So a second server, which nobody attacks, is measured at the
+ * same time.
+ */
+
+const USAGE = `Usage: npm run bench:attacks -- [options]
+
+  --seconds <n>     how long to measure, before the attacks and while all go on; default 60
+  --help            print this
+
+Prints milliseconds as JSON. Ends with 1 when a mint of the tenant fails, or when its p99 during the attacks is twice
+that of the server which nobody attacks.
+`;
+
+/** Mints a second of the tenant, each in its own request. */
+const RATE = 50;
+const ATTACKER_KEYS = 5;
+/** Until all attacks have begun. */
+const BEGIN_SECONDS = 10;
+
+await runCommand(async () => {
+  const { values } = parseArgs({
+    options: { seconds: { type: "string", default: "60" }, help: { type: "boolean", default: false } },
+  });
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  const line = progressLine();
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-attacks-"));
+  try {
+    await using attacked = await startTenant(join(folder, "attacked"));
+    await using beside = await startTenant(join(folder, "beside"));
+    const measure = async (name: string) => {
+      line.show(name);
+      const [one, other] = await Promise.all([attacked, beside].map((each) => each.measure(Number(values.seconds))));
+      return { attacked: one, beside: other };
+    };
+    await measure("warming up");
+    const before = await measure("before the attacks");
+    line.show("the attacks begin");
+    const attacker = spawn(process.execPath, [fileURLToPath(new URL("./http/attacker.ts", import.meta.url))], {
+      stdio: ["pipe", "inherit", "inherit"],
+    });
+    const ended = once(attacker, "exit");
+    try {
+      attacker.stdin.end(JSON.stringify({ port: attacked.port, keys: attacked.keys }));
+      await sleep(BEGIN_SECONDS * 1_000);
+      const during = await measure("during the attacks");
+      const ready = (await fetch(`http://127.0.0.1:${attacked.port}/readyz`)).status;
+      const ratio = (during.attacked?.p99 ?? Number.NaN) / (during.beside?.p99 ?? Number.NaN);
+      line.clear();
+      process.stdout.write(`${JSON.stringify({ before, during, ready, ratio }, null, 2)}\n`);
+      if (!(ratio < 2)) process.exitCode = 1;
+    } finally {
+      attacker.kill("SIGKILL");
+      await ended;
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+/** A server with the default limits and two tenants: one mints, the keys are the other's. */
+async function startTenant(store: string) {
+  const { world, keys } = await prepare(store);
+  const server = await startServer("engine", store, world, [], {});
+  let token = 0;
+  const body = () => {
+    const mints = [
+      { assetId: world.assets.counted, tokenId: `${token++}`, amount: 1, dataAvailabilityMode: "validium" },
+    ];
+    return Buffer.from(JSON.stringify({ users: [{ userId: world.users[0], mints }] }));
+  };
+  return {
+    port: server.port,
+    keys,
+    async measure(seconds: number) {
+      const bodies = Array.from({ length: RATE * seconds }, body);
+      const times = await sendPaced({ port: server.port, apiKey: world.apiKey }, RATE, bodies);
+      return { p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+    },
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+async function prepare(store: string) {
+  await using engine = await open(store);
+  const world = await settle(engine);
+  const { applicationId } = await engine.applications.create({ name: "attacker" });
+  const keys: string[] = [];
+  for (let i = 0; i < ATTACKER_KEYS; i++) keys.push((await engine.keys.issue(applicationId)).secret);
+  return { world, keys };
+}

@@ -1,0 +1,66 @@
+import { size } from "viem";
+import { readArtifact } from "../../scripts/deploy/artifact.ts";
+import { account, openGasChain, owners } from "./chain.ts";
+import { measurement, type Section } from "./measurement.ts";
+
+/** EIP-170. */
+const CODE_LIMIT = 24_576;
+/** Members of the mirror's committee. */
+const COMMITTEE = 5;
+
+/** The one-time costs of setting up, and the sizes of the contracts. */
+export async function deploymentSection(): Promise<Section> {
+  const { client, state, transfersCode, tokens, registrationGas, viem } = await openGasChain();
+  const admin = account("administrator").address;
+  const mirror = await viem.deployContract("StateMirror", [
+    {
+      admin,
+      sourceChainId: 1n,
+      sourceContract: state.address,
+      committee: owners(COMMITTEE, "member").toSorted(),
+      threshold: 3,
+      changeDelay: 604_800n,
+      maturity: 86_400n,
+    },
+  ]);
+  const lock = await viem.deployContract("AdminTimeLock", [604_800n, [admin], [admin]]);
+  const blocks = new Map<string, number>();
+  for (let number = 1n; number <= (await client.getBlockNumber()); number++) {
+    const block = await client.getBlock({ blockNumber: number });
+    for (const hash of block.transactions) {
+      const { contractAddress, gasUsed } = await client.getTransactionReceipt({ hash });
+      if (contractAddress) blocks.set(contractAddress.toLowerCase(), Number(gasUsed));
+    }
+  }
+  const measurements = await Promise.all(
+    (
+      [
+        ["StateCommitment", state.address],
+        ["Transfers", transfersCode],
+        ["StateMirror", mirror.address],
+        ["AdminTimeLock", lock.address],
+        ["MintableERC20", tokens.coin.address],
+        ["MintableERC721", tokens.card.address],
+        ["MintableERC1155", tokens.item.address],
+      ] as const
+    ).map(([name, address]) => {
+      const gas = blocks.get(address.toLowerCase());
+      if (gas === undefined) throw new Error(`found no deployment of ${name}`);
+      return measurement(
+        `${name}, ${size(readArtifact(name).deployedBytecode).toLocaleString("en")} bytes of code`,
+        gas,
+      );
+    }),
+  );
+  return {
+    title: "Deployment",
+    method: `Each is deployed once for a settlement contract, mirror, time lock or token. The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")}
+bytes.`,
+    unit: "deployment",
+    measurements: [
+      ...measurements,
+      measurement("Registering an asset", registrationGas.plain),
+      measurement("Registering an asset with an issuer", registrationGas.issued),
+    ],
+  };
+}

@@ -1,0 +1,141 @@
+import { type Address, toHex, zeroAddress } from "viem";
+import { SourceHistory } from "../../core/guards/mirror/history.ts";
+import { provenVaultArguments } from "../../core/l1/arguments.ts";
+import type { L1Event } from "../../core/ports.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import type { StateCounts } from "../../core/protocol/commitment.ts";
+import { bytesToHex } from "../../core/protocol/hex.ts";
+import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
+import { proveVault } from "../../core/protocol/proof.ts";
+import { mirroredStateTypedData } from "../../core/protocol/typed-data.ts";
+import { vaultLeaves } from "../../core/protocol/vault.ts";
+import { account, CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
+import { measurement, type Section } from "./measurement.ts";
+
+const SOURCE = { chainId: 1n, contract: account("settlement").address, engineVersion: 5 } as const;
+const ZK_ROLLUP = 1;
+const ERC721 = 2;
+const SCHEME_MINTMARK = 1;
+const VAULTS = 1_024;
+/** Rollup batches of the source after each step. */
+const STEPS = [1, 2, 1_000] as const;
+
+/** The cost of an exit on another chain: relaying the state, importing a batch, withdrawing a vault. */
+export async function mirrorSection(): Promise<Section> {
+  const chain = await openGasChain();
+  const [deployer] = await chain.viem.getWalletClients();
+  if (deployer === undefined) throw new Error("the chain has no accounts");
+  const owner = deployer.account.address;
+  const mirror = await deployMirror(chain, owner);
+  const royalty = { receiver: owner, fraction: 0n };
+  const roles = [owner, mirror.address, zeroAddress] as const;
+  const card = await chain.viem.deployContract("MintableERC721", [
+    "Card",
+    "C",
+    "",
+    SCHEME_MINTMARK,
+    royalty,
+    ...roles,
+    false,
+  ]);
+  await mirror.write.registerAsset([ERC721, CHAIN_ID, card.address, 1n, SCHEME_MINTMARK]);
+  const batch = batchOf(owner, card.address);
+  const history = await historyOf(batch);
+
+  const advance = async (from: StateCounts, countRollup: number) => {
+    const growth = history.growth(from, "zk-rollup", countRollup);
+    const { commitment, ...roots } = history.stateAt(from);
+    const state = { ...from, countRollup, commitment: history.stateAt({ ...from, countRollup }).commitment };
+    const before = { ...roots, countValidium: 0n, countRollup: BigInt(from.countRollup) };
+    const grown = { ...growth, mode: ZK_ROLLUP, count: BigInt(countRollup) };
+    return chain.gasOf(mirror.write.advance([before, grown, await attest(chain, mirror.address, state)]));
+  };
+  const [first, second, many] = STEPS;
+  const measurements = [
+    measurement("first step ever, 1 batch", await advance({ countValidium: 0, countRollup: 0 }, first)),
+    measurement("second step, 1 batch", await advance({ countValidium: 0, countRollup: first }, second)),
+    measurement(`third step, ${many - second} batches`, await advance({ countValidium: 0, countRollup: second }, many)),
+  ];
+  const { siblings, vaultCount, dataHash, batchRoot } = history.batch("zk-rollup", 0, first);
+  const imported = await chain.gasOf(mirror.write.importBatch([0n, 0n, { vaultCount, dataHash, batchRoot }, siblings]));
+  measurements.push(measurement("importing a batch", imported));
+
+  const { acceptedAt } = await mirror.read.step([0n]);
+  const header = { batchRoot, vaultCount, committedAt: acceptedAt, sequence: 0n };
+  const withdraw = (slot: number) => {
+    const vault = batch.vaults[slot];
+    if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
+    const proven = provenVaultArguments({ ...proveVault(batch, vault), header });
+    const byCaller = { deadline: 0n, signature: "0x" } as const;
+    return chain.gasOf(mirror.write.withdraw([...proven, 1n, owner, byCaller]));
+  };
+  await withdraw(0);
+  measurements.push(measurement("ERC-721, owner calls, storage word shared, to a holder", await withdraw(1)));
+  return {
+    title: "A mirror on another chain",
+    method: `A step carries signatures of 3 of 5 and a proof that the new state extends the old one. Its gas does not grow with the
+batches that it brings. A batch is imported once for all of its vaults, here ${VAULTS.toLocaleString("en")}. The withdrawal is the settlement
+contract's own code.`,
+    unit: "transaction",
+    measurements,
+  };
+}
+
+function deployMirror({ viem, committee }: GasChain, admin: Address) {
+  const members = committee.members.map(({ address }) => address);
+  const source = { sourceChainId: SOURCE.chainId, sourceContract: SOURCE.contract };
+  const config = {
+    admin,
+    ...source,
+    committee: members,
+    threshold: committee.threshold,
+    changeDelay: 0n,
+    maturity: 0n,
+  };
+  return viem.deployContract("StateMirror", [config]);
+}
+
+/** The source's first batch. */
+function batchOf(owner: Address, token: Address) {
+  const card = { chainId: CHAIN_ID, owner, assetType: assetType("erc721", token, 1n), amount: 1n };
+  const slots = Array.from({ length: VAULTS }, (_, i) => ({ ...card, blob: toHex(String(100_000 + i)) }));
+  const vaults = placeVaults(slots, "zk-rollup", 0).filter((vault) => vault !== null);
+  return { vaults, tree: new BatchTree(vaultLeaves(vaults)), assets: [card] };
+}
+
+/** A source with this batch and many others after it. */
+async function historyOf({ tree, assets }: ReturnType<typeof batchOf>): Promise<SourceHistory> {
+  const first = batchRoot("calldata", manifestRoot(assets), bytesToHex(tree.root));
+  const events = Array.from({ length: STEPS[2] }, (_, number): L1Event => {
+    const place = { txHash: toHex(number, { size: 32 }), blockNumber: 1n, logIndex: number };
+    const root = number === 0 ? first : toHex(number, { size: 32 });
+    const header = { batchRoot: root, vaultCount: VAULTS, committedAt: 1n, sequence: BigInt(number) };
+    const dataHash = toHex(2n ** 255n + BigInt(number));
+    return { type: "batchCommitted", ...place, ...header, mode: "zk-rollup", batchNumber: number, dataHash };
+  });
+  const history = new SourceHistory(
+    { settlement: SOURCE, finalizedBlockNumber: async () => 1n, events: async () => events },
+    1n,
+  );
+  await history.follow();
+  return history;
+}
+
+async function attest(
+  { committee: { members, threshold } }: GasChain,
+  contract: Address,
+  state: StateCounts & { readonly commitment: `0x${string}` },
+) {
+  const source = { sourceChainId: SOURCE.chainId, sourceContract: SOURCE.contract };
+  const typedData = mirroredStateTypedData({ chainId: CHAIN_ID, contract }, { ...source, ...state, epoch: 0n });
+  const signatures = await Promise.all(
+    members.slice(0, threshold).map(async (member, memberIndex) => ({
+      memberIndex,
+      ...compactSignature(await member.signTypedData(typedData)),
+    })),
+  );
+  return encodeAttestation({ threshold, members: members.map(({ address }) => address), signatures });
+}

@@ -1,0 +1,256 @@
+import { type Address, bytesToHex, concatHex, keccak256, parseEventLogs, toHex, zeroAddress } from "viem";
+import { packedHops } from "../../core/l1/arguments.ts";
+import type { BatchHeader, ProvenHop, VaultContent } from "../../core/ports.ts";
+import { assetType } from "../../core/protocol/asset.ts";
+import { compactBytes, compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import { unpackHashes } from "../../core/protocol/hex.ts";
+import { proveVault } from "../../core/protocol/proof.ts";
+import {
+  type Transfer,
+  transferBatchRoot,
+  transferBatchTypedData,
+  transferList,
+  transfersTypedData,
+} from "../../core/protocol/transfer.ts";
+import { encodeTransferData, type TransferGroup, transferLeaves } from "../../core/protocol/transfer-data.ts";
+import { packVaultId, vaultLeaves } from "../../core/protocol/vault.ts";
+import { account, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { type Measurement, measurement, type Section } from "./measurement.ts";
+
+const OWN_SIGNATURE_AIM = 3_750;
+const ONE_SIGNATURE_AIM = 1_300;
+const GIFT_AIM = 800;
+const ONE_HOP_AIM = 150_000;
+/** Batches before the first figure, so that the frontier's slots are used. */
+const WARM = 8;
+const DROP = 10_240;
+const MINTED = 1_024;
+const BATCH = 256;
+const HOPS = [1, 2, 4, 8] as const;
+/** Vaults from this slot on are no part of the drop. */
+const OTHERS = 1 << 19;
+/** Years ahead, with the bytes of a usual one. */
+const DEADLINE = 4_200_000_123n;
+const ERC721 = 2;
+const SCHEME_MINTMARK = 1;
+const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
+
+/** The cost of transfers: their commits, and the exits of vaults that were transferred. */
+export async function transferSection(): Promise<Section> {
+  return {
+    title: "Transfers",
+    method: `Commits have the gas of the whole \`commitTransferBatch\` transaction with a committee of 3 of 5, for vaults chosen at random
+of a drop of ${DROP.toLocaleString("en")}, of which others were transferred before. The vaults for one receiver are neighbours. Exits are of an ERC-721 in a batch of ${MINTED.toLocaleString("en")} mints and transfer
+batches of ${BATCH}, the storage word shared; the owner calls.`,
+    unit: "transaction",
+    measurements: [...(await commits()), ...(await exits())],
+  };
+}
+
+async function commits(): Promise<Measurement[]> {
+  const chain = await openGasChain();
+  const { state } = chain;
+  const minted = {
+    chainId: CHAIN_ID,
+    assetType: chain.types.erc721,
+    owner: account("drop").address,
+    amount: 1n,
+    blob: "0x31",
+  } as const;
+  await state.write.commitRollupBatch([await state.read.history(), "0x", 0n, bytesToHex(encodeBatchData([minted]))]);
+  for (let i = 0; i < WARM; i++) await commit(chain, [unsigned([whole(OTHERS + i, "warm")])]);
+  const order = Array.from({ length: DROP }, (_, i) => i).toSorted((a, b) =>
+    keccak256(toHex(a)) < keccak256(toHex(b)) ? -1 : 1,
+  );
+  let taken = 0;
+  const pick = (count: number) => {
+    taken += count;
+    return order.slice(taken - count, taken).toSorted((a, b) => a - b);
+  };
+  const each = (slots: readonly number[]) =>
+    slots.map((slot) => unsigned([whole(slot, "each")], DEADLINE - BigInt(slot)));
+  const together = (slots: readonly number[]) => [unsigned(slots.map((slot) => whole(slot, "all")))];
+  await commit(chain, together(pick(MINTED)));
+  const single = await commit(chain, each(pick(1)));
+  const [signed, all, most] = [
+    await commit(chain, each(pick(BATCH))),
+    await commit(chain, together(pick(BATCH))),
+    await commit(chain, together(pick(MINTED))),
+  ];
+  const [receiver = zeroAddress] = owners(1, "receiver");
+  const gift = await commit(chain, [
+    unsigned(Array.from({ length: MINTED }, (_, i) => ({ ...whole(DROP + i, "gift"), to: receiver }))),
+  ]);
+  return [
+    measurement("one transfer", single.gas),
+    measurement(`${BATCH} transfers, each with a signature`, signed.gas, BATCH, OWN_SIGNATURE_AIM),
+    measurement(`${BATCH} transfers, one signature`, all.gas, BATCH),
+    measurement(`${MINTED.toLocaleString("en")} transfers, one signature`, most.gas, MINTED, ONE_SIGNATURE_AIM),
+    measurement(`${MINTED.toLocaleString("en")} transfers to one receiver, one signature`, gift.gas, MINTED, GIFT_AIM),
+  ];
+}
+
+/** A vault of the first rollup batch, whole, to somebody. */
+function whole(slot: number, name: string): Transfer {
+  const [to = zeroAddress] = owners(1, `${name} ${slot}`);
+  return { vaultId: packVaultId({ mode: "zk-rollup", batchNumber: 0, slot }), amount: 0n, to };
+}
+
+/** A group that nobody has signed, which costs L1 the same. */
+function unsigned(transfers: readonly Transfer[], deadline = DEADLINE): TransferGroup {
+  const random = keccak256(transfers[0]?.to ?? "0x");
+  return { transfers, deadline, signature: concatHex([random, keccak256(random)]) };
+}
+
+async function commit(chain: GasChain, groups: readonly TransferGroup[]) {
+  const { state, settlement, committee, client } = chain;
+  const [, batchNumber] = await state.read.batchCounts();
+  const history = await state.read.history();
+  const data = bytesToHex(encodeTransferData(groups));
+  const leaves = transferLeaves(groups, Number(batchNumber));
+  const tree = new BatchTree(leaves);
+  const message = {
+    history,
+    batchNumber: Number(batchNumber),
+    batchRoot: transferBatchRoot(bytesToHex(tree.root)),
+    vaultCount: leaves.length / 32,
+    dataHash: keccak256(data),
+    epoch: 0n,
+  };
+  const typedData = transferBatchTypedData(settlement, message);
+  const signatures = await Promise.all(
+    committee.members.slice(0, committee.threshold).map(async (member, memberIndex) => ({
+      memberIndex,
+      ...compactSignature(await member.signTypedData(typedData)),
+    })),
+  );
+  const members = committee.members.map(({ address }) => address);
+  const attestation = encodeAttestation({ threshold: committee.threshold, members, signatures });
+  const hash = await state.write.commitTransferBatch([history, batchNumber, data, attestation], { gas: 16_000_000n });
+  const gas = await chain.gasOf(Promise.resolve(hash));
+  const { logs } = await client.getTransactionReceipt({ hash });
+  const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
+  if (event === undefined) throw new Error("a commit emits BatchCommitted");
+  return { gas, tree, header: event.args as BatchHeader, batchNumber: Number(batchNumber) };
+}
+
+async function exits(): Promise<Measurement[]> {
+  const chain = await openGasChain();
+  const { state, viem } = chain;
+  const royalty = { receiver: zeroAddress, fraction: 0n };
+  const admin = account("administrator").address;
+  const args = [
+    "Sword",
+    "S",
+    "ipfs://swords/",
+    SCHEME_MINTMARK,
+    royalty,
+    admin,
+    state.address,
+    zeroAddress,
+    true,
+  ] as const;
+  const token = await viem.deployContract("MintableERC721", args);
+  await state.write.registerAsset([ERC721, CHAIN_ID, token.address, 1n, SCHEME_MINTMARK]);
+  const asset = { chainId: CHAIN_ID, assetType: assetType("erc721", token.address, 1n) };
+  const named = (slot: number) => account(`owner ${slot}`);
+  const slots = Array.from({ length: MINTED }, (_, slot) => {
+    const [stranger = zeroAddress] = owners(1, `stranger ${slot}`);
+    const owner = slot < 64 ? (named(slot).address.toLowerCase() as Address) : stranger;
+    return { ...asset, owner, amount: 1n, blob: toHex(String(100_000 + slot)) };
+  });
+  const mintHash = await state.write.commitRollupBatch([
+    await state.read.history(),
+    "0x",
+    0n,
+    bytesToHex(encodeBatchData(slots)),
+  ]);
+  const vaults = placeVaults(slots, "zk-rollup", 0) as readonly VaultContent[];
+  const { logs } = await chain.client.getTransactionReceipt({ hash: mintHash });
+  const [minted] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
+  if (minted === undefined) throw new Error("a commit emits BatchCommitted");
+  const tree = new BatchTree(vaultLeaves(vaults));
+  const origin = (slot: number) => {
+    const { vault, siblings, assetPath } = proveVault({ tree, assets: [asset] }, vaults[slot] as VaultContent);
+    const path = { siblings, assetIndex: assetPath.index, assetSiblings: assetPath.siblings };
+    return [{ ...vault, assetType: BigInt(vault.assetType) }, minted.args as BatchHeader, path] as const;
+  };
+  let filler = 0;
+  /** A batch with records of these vaults, and others of 256 signatures in all. */
+  const hop = async (moves: readonly { vaultId: bigint; by: string; to: string }[]) => {
+    const groups = await Promise.all(
+      moves.map(async ({ vaultId, by, to }) => {
+        const transfers = [{ vaultId, amount: 0n, to: account(to).address.toLowerCase() as Address }];
+        const message = { transfers, deadline: DEADLINE };
+        const signature = await account(by).signTypedData(transfersTypedData(chain.settlement, message));
+        return { ...message, signature: compactBytes(signature) };
+      }),
+    );
+    const others = Array.from({ length: BATCH - moves.length }, () => unsigned([whole(OTHERS + filler++, "other")]));
+    const batch = await commit(chain, [...groups, ...others]);
+    return groups.map(
+      ({ transfers, signature }, slot): ProvenHop => ({
+        outId: packVaultId({ mode: "zk-rollup", batchNumber: batch.batchNumber, slot }),
+        part: 0,
+        amount: 0n,
+        to: transfers[0]?.to ?? zeroAddress,
+        deadline: DEADLINE,
+        list: bytesToHex(transferList(transfers)),
+        signature,
+        header: batch.header,
+        siblings: unpackHashes(batch.tree.siblings(slot)),
+      }),
+    );
+  };
+  const by = async (name: string) => {
+    const { address } = account(name);
+    const test = await viem.getTestClient();
+    await test.setBalance({ address, value: 10n ** 18n });
+    await test.impersonateAccount({ address });
+    return address;
+  };
+  const exit = async (
+    slot: number,
+    name: string,
+    hops: readonly ProvenHop[],
+    refutation: readonly ProvenHop[] = [],
+  ) => {
+    const owner = await by(name);
+    const call = [...origin(slot), packedHops(hops), packedHops(refutation), 1n, owner, BY_CALLER] as const;
+    return chain.gasOf(state.write.withdrawTransferred(call, { account: owner }));
+  };
+  const withdraw = async (slot: number) => {
+    const owner = await by(`owner ${slot}`);
+    return chain.gasOf(state.write.withdraw([...origin(slot), 1n, owner, BY_CALLER], { account: owner }));
+  };
+  // Uses the storage word, and the token's counters.
+  await withdraw(0);
+  const measurements = [measurement("exit of a vault that was never transferred", await withdraw(1))];
+  for (const [i, count] of HOPS.entries()) {
+    // Two vaults go the same way. The first one's exit uses the word of the second one's tip.
+    const chains: [ProvenHop[], ProvenHop[]] = [[], []];
+    for (let k = 0; k < count; k++) {
+      const made = await hop(
+        chains.map((hops, which) => ({
+          vaultId: hops.at(-1)?.outId ?? vaults[10 + 2 * i + which]?.vaultId ?? 0n,
+          by: k === 0 ? `owner ${10 + 2 * i + which}` : `receiver ${i} ${which} ${k - 1}`,
+          to: `receiver ${i} ${which} ${k}`,
+        })),
+      );
+      for (const [which, hops] of chains.entries()) hops.push(made[which] as ProvenHop);
+    }
+    const [first, second] = [0, 1].map(
+      (which) => () => exit(10 + 2 * i + which, `receiver ${i} ${which} ${count - 1}`, chains[which] as ProvenHop[]),
+    ) as [() => Promise<number>, () => Promise<number>];
+    await first();
+    const label = `exit behind ${count} transfer${count === 1 ? "" : "s"}`;
+    measurements.push(measurement(label, await second(), 1, count === 1 ? ONE_HOP_AIM : null));
+  }
+  const bogus = await hop([{ vaultId: vaults[20]?.vaultId ?? 0n, by: "thief", to: "thief" }]);
+  const refuted = await exit(20, "owner 20", [], bogus);
+  measurements.push(measurement("exit over a record that does not count, refuted", refuted));
+  return measurements;
+}

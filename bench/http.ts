@@ -1,0 +1,73 @@
+import { writeFile } from "node:fs/promises";
+import { parseArgs } from "node:util";
+import { installTools } from "../scripts/build/tools.ts";
+import { progressLine } from "../scripts/cli/output.ts";
+import { runCommand } from "../scripts/command.ts";
+import { KINDS, QUICK } from "./http/load.ts";
+import { measureHttp, measureStages, soakHttp } from "./http/measure.ts";
+import { type Machine, machine, sectionText } from "./report.ts";
+import type { SectionResult } from "./section.ts";
+import { wrapped } from "./table.ts";
+
+/** `npm run bench:http`: the server's mint rate, response times, and time by stage. */
+
+const USAGE = `Usage: npm run bench:http -- [options]
+
+  --quick           a tenth of the requests: to try it, not to quote it
+  --soak            also load the server at half rate for a while, and show its memory
+  --minutes <n>     how long; default 10
+  --json            print the results as JSON and nothing else
+  --write           write docs/bench-http.md
+  --help            print this
+`;
+
+await runCommand(async () => {
+  const { values } = parseArgs({
+    options: {
+      quick: { type: "boolean", default: false },
+      soak: { type: "boolean", default: false },
+      minutes: { type: "string", default: "10" },
+      json: { type: "boolean", default: false },
+      write: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  installTools("bench");
+  const line = progressLine();
+  const where = machine();
+  const sections = [await measureHttp(values.quick ? QUICK : KINDS, line.show), await measureStages(QUICK, line.show)];
+  if (values.soak) sections.push(await soakHttp(minutesOf(values.minutes), line.show));
+  line.clear();
+  if (values.json) process.stdout.write(`${JSON.stringify({ machine: where, sections }, null, 2)}\n`);
+  else process.stdout.write(sectionsText(sections));
+  if (values.write) await writeFile(new URL("../docs/bench-http.md", import.meta.url), page(where, sections));
+});
+
+function minutesOf(text: string): number {
+  const minutes = Number(text);
+  if (minutes > 0 && minutes <= 24 * 60) return minutes;
+  throw new Error(`--minutes: give a number up to a day, not ${JSON.stringify(text)}`);
+}
+
+function sectionsText(sections: readonly SectionResult[]): string {
+  return sections.map((section) => `## ${section.title}\n\n${sectionText(section)}\n`).join("\n");
+}
+
+function page({ cpu, cores, node, platform, load }: Machine, sections: readonly SectionResult[]): string {
+  return [
+    "# Benchmark of the HTTP service",
+    "",
+    wrapped(
+      `\`npm run bench:http -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}, ` +
+        `${new Date().toISOString().slice(0, 10)}.`,
+    ),
+    `The load average when the run began was ${load.toFixed(1)}. Above 0.5, other programs had a part of the cores, and`,
+    "every figure is worse than the machine's best.",
+    "",
+    sectionsText(sections),
+  ].join("\n");
+}

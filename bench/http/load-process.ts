@@ -1,0 +1,66 @@
+import { json } from "node:stream/consumers";
+import { runCommand } from "../../scripts/command.ts";
+import { median } from "../measure.ts";
+import type { Target } from "./connection.ts";
+import {
+  Bodies,
+  KINDS,
+  type Kind,
+  type LoadFigures,
+  type LoadPlan,
+  type LoadResult,
+  SOAK_WINDOW_SECONDS,
+  type SoakWindow,
+} from "./load.ts";
+import { quantile, sendPaced } from "./paced.ts";
+import { cpuOf, memoryOf } from "./process-use.ts";
+import { saturate } from "./saturate.ts";
+
+/** The load as a separate process: reads a `LoadPlan`, writes a `LoadResult`; progress on standard error. */
+
+async function measure(kind: Kind, target: Target, serverPid: number, bodies: Bodies): Promise<LoadFigures> {
+  process.stderr.write(`${kind.name}: warming up\n`);
+  await saturate(target, bodies.many(kind, kind.warmUp), kind.connections);
+  const rates: number[] = [];
+  const cpus: number[] = [];
+  for (let i = 0; i < kind.rounds; i++) {
+    process.stderr.write(`${kind.name}: round ${i + 1} of ${kind.rounds}\n`);
+    const round = bodies.many(kind, kind.round);
+    const before = await cpuOf(serverPid);
+    rates.push(await saturate(target, round, kind.connections));
+    cpus.push(((await cpuOf(serverPid)) - before) / kind.round);
+  }
+  const rate = median(rates);
+  process.stderr.write(`${kind.name}: at half of ${rate.toFixed(0)} requests/s\n`);
+  const halfBodies = bodies.many(kind, Math.ceil((rate / 2) * kind.halfSeconds));
+  const times = await sendPaced(target, rate / 2, halfBodies);
+  return { rate, serverCpu: median(cpus), p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
+}
+
+/** Half of the saturated rate, in requests of 1,000, window after window. */
+async function soak(windows: number, target: Target, serverPid: number, bodies: Bodies): Promise<SoakWindow[]> {
+  const [kind] = KINDS;
+  if (kind === undefined || windows === 0) return [];
+  process.stderr.write("soak: warming up\n");
+  await saturate(target, bodies.many(kind, kind.warmUp), kind.connections);
+  const rate = (await saturate(target, bodies.many(kind, kind.round), kind.connections)) / 2;
+  const found: SoakWindow[] = [{ mints: 0, memory: await memoryOf(serverPid), p50: null, p99: null }];
+  while (found.length <= windows) {
+    process.stderr.write(`soak: window ${found.length} of ${windows}\n`);
+    const requests = bodies.many(kind, Math.ceil(rate * SOAK_WINDOW_SECONDS));
+    const times = await sendPaced(target, rate, requests);
+    const mints = requests.length * kind.mintsPerRequest;
+    found.push({ mints, memory: await memoryOf(serverPid), p50: quantile(times, 0.5), p99: quantile(times, 0.99) });
+  }
+  return found;
+}
+
+await runCommand(async () => {
+  const { port, serverPid, world, kinds, soakWindows } = (await json(process.stdin)) as LoadPlan;
+  const target = { port, apiKey: world.apiKey };
+  const bodies = new Bodies(world);
+  const figures: Partial<Record<Kind["name"], LoadFigures>> = {};
+  for (const kind of kinds) figures[kind.name] = await measure(kind, target, serverPid, bodies);
+  const result: LoadResult = { kinds: figures, soak: await soak(soakWindows, target, serverPid, bodies) };
+  process.stdout.write(JSON.stringify(result));
+});

@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import packageJson from "../../package.json" with { type: "json" };
+import { freePort } from "../../scripts/sandbox/port.ts";
+import { SETTLEMENT, type World } from "../engine-workload.ts";
+
+/** Units of rate a second that no run reaches; the most that the server takes. The limiter still counts. */
+export const UNLIMITED = 999_999_999;
+
+const SCRIPTS = {
+  engine: [fileURLToPath(new URL("../../scripts/mintmark.ts", import.meta.url)), "server"],
+  bare: [fileURLToPath(new URL("./bare-server.ts", import.meta.url))],
+} as const;
+
+/** Node's options of `npm run server`. */
+const OPTIONS = packageJson.scripts.server.split(" ").filter((word) => word.startsWith("--"));
+
+/** Limits that no measurement reaches. When the machine stalls, more requests wait than one key may hold. */
+const ROOMY = {
+  MINTMARK_RATE_UNITS: String(UNLIMITED),
+  MINTMARK_RATE_WINDOW_SECONDS: "1",
+  MINTMARK_MEMORY_MIB: "16384",
+};
+
+/** A server process that responds. */
+export interface Server extends AsyncDisposable {
+  readonly pid: number;
+  readonly port: number;
+}
+
+/** Starts the server like `npm run server`, or without an engine. Its log goes to /dev/null at the usual level. */
+export async function startServer(
+  which: keyof typeof SCRIPTS,
+  store: string,
+  { apiKey }: World,
+  options: readonly string[] = [],
+  limits: Readonly<Record<string, string>> = ROOMY,
+): Promise<Server> {
+  const port = await freePort(0);
+  const settings = {
+    MINTMARK_STORE: store,
+    MINTMARK_ENVIRONMENT: "sandbox",
+    MINTMARK_CHAIN_ID: String(SETTLEMENT.chainId),
+    MINTMARK_CONTRACT: SETTLEMENT.contract,
+    MINTMARK_ENGINE_VERSION: String(SETTLEMENT.engineVersion),
+    MINTMARK_PORT: String(port),
+    ...limits,
+  };
+  const child = spawn(process.execPath, [...OPTIONS, ...options, ...SCRIPTS[which]], {
+    env: { PATH: process.env.PATH, ...settings, ...(which === "bare" && { BENCH_KEY: apiKey }) },
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  const exited = once(child, "exit");
+  while (!(await answers(port))) {
+    if (child.exitCode !== null) throw new Error("the server ended before its first response");
+    await sleep(50);
+  }
+  return {
+    pid: child.pid ?? 0,
+    port,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
+
+async function answers(port: number): Promise<boolean> {
+  try {
+    return (await fetch(`http://127.0.0.1:${port}/healthz`)).ok;
+  } catch {
+    return false;
+  }
+}

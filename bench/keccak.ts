@@ -1,0 +1,129 @@
+import { hash as nodeHash } from "node:crypto";
+import { keccak_256 } from "@noble/hashes/sha3.js";
+import { createKeccak as createHashWasm } from "hash-wasm";
+import { createKeccak, type Keccak, type KeccakName } from "../core/protocol/keccak/index.ts";
+import { measure, type Subject } from "./measure.ts";
+import type { Row, Section } from "./section.ts";
+
+const PAIRS = 10_000;
+const MESSAGES = 10_000;
+const SINGLES = 1_000;
+const REFERENCE = "Mintmark, WebAssembly, two states in vectors";
+
+const COLUMNS = [
+  { key: "pair", label: "a node: 64 bytes and a prefix, in bulk", unit: "ns", better: "lower" },
+  { key: "leaf", label: "a vault leaf: 77 to 332 bytes, in bulk", unit: "ns", better: "lower" },
+  { key: "single", label: "one message of 64 bytes", unit: "ns", better: "lower" },
+] as const;
+
+type Key = (typeof COLUMNS)[number]["key"];
+
+interface Competitor {
+  readonly label: string;
+  readonly note?: string;
+  readonly ours: boolean;
+  readonly pair: () => number;
+  readonly leaf: () => number;
+  readonly single: () => number;
+}
+
+/** Preimages as in a batch: leaves of all lengths in turn, packed. */
+function leafPreimages(): { bytes: Uint8Array; ends: Uint32Array; each: readonly Uint8Array[] } {
+  let end = 0;
+  const ends = Uint32Array.from({ length: MESSAGES }, (_, i) => (end += 77 + ((i * 97) % 256)));
+  const bytes = new Uint8Array(end).map((_, i) => i % 251);
+  return { bytes, ends, each: Array.from(ends, (to, i) => bytes.subarray(ends[i - 1] ?? 0, to)) };
+}
+
+function times(count: number, operation: () => void): () => number {
+  return () => {
+    for (let i = 0; i < count; i++) operation();
+    return count;
+  };
+}
+
+/** A competitor that hashes one message after the other. The pairs' preimages are made beforehand. */
+function messageByMessage(label: string, hash: (message: Uint8Array) => unknown, note?: string): Competitor {
+  const node = new Uint8Array(65).fill(1);
+  const single = new Uint8Array(64).fill(7);
+  const leaves = leafPreimages().each;
+  return {
+    label,
+    ...(note === undefined ? {} : { note }),
+    ours: false,
+    pair: times(SINGLES, () => hash(node)),
+    single: times(SINGLES, () => hash(single)),
+    leaf: () => {
+      for (const leaf of leaves) hash(leaf);
+      return leaves.length;
+    },
+  };
+}
+
+function ours(name: KeccakName, label: string, note?: string): Competitor {
+  const keccak: Keccak = createKeccak(name);
+  const pairs = new Uint8Array(64 * PAIRS).map((_, i) => i % 251);
+  const parents = new Uint8Array(32 * PAIRS);
+  const leaves = leafPreimages();
+  const digests = new Uint8Array(32 * MESSAGES);
+  const single = new Uint8Array(64).fill(7);
+  return {
+    label,
+    ...(note === undefined ? {} : { note }),
+    ours: true,
+    pair: () => {
+      keccak.hashPairs(pairs, parents);
+      return PAIRS;
+    },
+    leaf: () => {
+      keccak.hashMessages(leaves.bytes, leaves.ends, digests);
+      return MESSAGES;
+    },
+    single: times(SINGLES, () => keccak.keccak256(single)),
+  };
+}
+
+async function competitors(): Promise<readonly Competitor[]> {
+  const hashWasm = await createHashWasm(256);
+  return [
+    ours("simd", REFERENCE),
+    ours("scalar", "Mintmark, WebAssembly, one state in integers", "where a runtime has no vectors"),
+    ours("noble", "Mintmark, fallback on @noble/hashes", "where a runtime has no WebAssembly"),
+    messageByMessage("@noble/hashes", keccak_256),
+    messageByMessage("hash-wasm", (message) => hashWasm.init().update(message).digest("binary")),
+    messageByMessage(
+      "node:crypto sha3-256",
+      (message) => nodeHash("sha3-256", message, "buffer"),
+      "OpenSSL, native; the same permutation under another padding, as Node has no keccak-256",
+    ),
+  ];
+}
+
+/** Time a hash: keccak-256 in the shapes that the core uses. */
+export const keccakSection: Section = {
+  name: "keccak",
+  async run(progress) {
+    const all = await competitors();
+    const values = new Map<Key, ReadonlyMap<string, number>>();
+    for (const { key } of COLUMNS) {
+      const subjects: Subject[] = all.map((competitor) => ({ label: competitor.label, run: competitor[key] }));
+      values.set(key, await measure(subjects, (line) => progress(`keccak ${key}, ${line}`)));
+    }
+    const rows: Row[] = all.map(({ label, note, ours }) => ({
+      label,
+      ours,
+      ...(note === undefined ? {} : { note }),
+      values: Object.fromEntries(COLUMNS.map(({ key }) => [key, values.get(key)?.get(label) ?? null])),
+    }));
+    return {
+      name: "keccak",
+      title: "keccak-256",
+      method:
+        "Nanoseconds of user CPU time a hash, copying in and out included. Of all but this project's rows the " +
+        "preimages lay ready, one array each. A leaf is one to three blocks, two on average.",
+      columns: COLUMNS,
+      rows,
+      reference: REFERENCE,
+    };
+  },
+};

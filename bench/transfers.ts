@@ -1,0 +1,189 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { signRecoverable } from "tiny-secp256k1";
+import { type Address, type Hex, recoverAddress } from "viem";
+import { privateKeyToAccount } from "viem/accounts";
+import type { Engine, Principal, TransferRequest, Uuid, VaultId } from "../core/index.ts";
+import { transfersDigest } from "../core/protocol/transfer.ts";
+import { open, SETTLEMENT, SINGLE_CALLERS } from "./engine-workload.ts";
+import { median } from "./measure.ts";
+import type { Row, Section } from "./section.ts";
+
+/** Owners, each with a key of its own. */
+const OWNERS = 64;
+/** Transfers of one signature. */
+const LENGTHS = [1, 64] as const;
+const ROUNDS = 3;
+const PER_ROUND = 4_096;
+const RECOVERIES = 500;
+
+interface Owner {
+  readonly key: Uint8Array;
+  readonly address: Address;
+}
+
+interface World {
+  readonly engine: Engine;
+  readonly principal: Principal;
+  readonly assetId: Uuid;
+  readonly owners: readonly Owner[];
+}
+
+async function settle(engine: Engine): Promise<World> {
+  const contractAddress = `0x${"72".repeat(20)}` as const;
+  const token = { standard: "erc1155", contractAddress, name: "Items", symbol: "ITEM" } as const;
+  const { assetId } = await engine.assets.add(token);
+  await engine.assets.whitelist(assetId);
+  await engine.operator.recordRegistered(assetId, { transferable: true });
+  const { applicationId } = await engine.applications.create({ name: "bench" });
+  await engine.assets.enable(applicationId, assetId);
+  const principal = await engine.keys.authenticate((await engine.keys.issue(applicationId)).secret);
+  const owners = Array.from({ length: OWNERS }, (_, i) => {
+    const key = Buffer.alloc(32, i + 1);
+    return { key, address: privateKeyToAccount(`0x${key.toString("hex")}`).address.toLowerCase() as Address };
+  });
+  return { engine, principal, assetId, owners };
+}
+
+/** Mints a vault for each id, and lets L1 commit them. Returns each owner's vaults. */
+async function mint(
+  { engine, principal, assetId, owners }: World,
+  firstId: number,
+  count: number,
+): Promise<Map<Owner, VaultId[]>> {
+  const vaults = new Map<Owner, VaultId[]>();
+  for (const [i, owner] of owners.entries()) {
+    const mints = Array.from({ length: count / OWNERS }, (_, j) => ({
+      assetId,
+      mintingBlob: `0x${Buffer.from(String(firstId + i * (count / OWNERS) + j)).toString("hex")}`,
+      amount: 2,
+      dataAvailabilityMode: "validium",
+    }));
+    const { transactions } = await engine.mint(principal, { users: [{ ownerAddress: owner.address, mints }] });
+    const ids: VaultId[] = [];
+    for (const { vaultId } of transactions) ids.push(vaultId);
+    vaults.set(owner, ids);
+  }
+  await engine.operator.seal("validium");
+  for (let number = 0; number < engine.batches.state().countValidium; number++) {
+    if ((await engine.batches.get("validium", number)).status !== "sealed") continue;
+    const { batchRoot, dataHash, vaultCount } = await engine.batches.getSealed("validium", number);
+    const blockNumber = BigInt(number + 1);
+    const at = { txHash: batchRoot, blockNumber, logIndex: 0, committedAt: blockNumber, sequence: BigInt(number) };
+    const header = { batchNumber: number, batchRoot, dataHash, vaultCount };
+    const event = { type: "batchCommitted", mode: "validium", ...header, ...at } as const;
+    await engine.operator.recordEvents(SETTLEMENT.chainId, [event], blockNumber);
+    await engine.operator.recordFinalized(SETTLEMENT.chainId, blockNumber);
+  }
+  return vaults;
+}
+
+function signed(key: Uint8Array, message: Omit<TransferRequest, "signature">): TransferRequest {
+  const digest = Buffer.from(transfersDigest(SETTLEMENT, message).slice(2), "hex");
+  const { signature, recoveryId } = signRecoverable(digest, key);
+  const hex: Hex = `0x${Buffer.from(signature).toString("hex")}${recoveryId === 0 ? "1b" : "1c"}`;
+  return { ...message, signature: hex };
+}
+
+/** Lists of a length over all of these vaults, each to the next owner. */
+function lists({ owners }: World, vaults: Map<Owner, VaultId[]>, length: number): TransferRequest[] {
+  const deadline = BigInt(Math.floor(Date.now() / 1_000)) + 86_400n;
+  return owners.flatMap((owner, i) => {
+    const to = (owners[(i + 1) % OWNERS] as Owner).address;
+    const ids = vaults.get(owner) ?? [];
+    return Array.from({ length: ids.length / length }, (_, j) => {
+      const transfers = ids.slice(j * length, (j + 1) * length).map((vaultId) => ({ vaultId, amount: 0n, to }));
+      return signed(owner.key, { transfers, deadline });
+    });
+  });
+}
+
+async function round(world: World, requests: readonly TransferRequest[], transfers: number) {
+  const { engine, principal } = world;
+  let next = 0;
+  const caller = async () => {
+    while (next < requests.length) await engine.transfers.request(principal, requests[next++] as TransferRequest);
+  };
+  const start = performance.now();
+  const all = process.cpuUsage();
+  const loop = process.threadCpuUsage();
+  await Promise.all(Array.from({ length: SINGLE_CALLERS }, caller));
+  const ofLoop = process.threadCpuUsage(loop);
+  const ofAll = process.cpuUsage(all);
+  const seconds = (performance.now() - start) / 1_000;
+  return {
+    rate: transfers / seconds,
+    loop: (ofLoop.user + ofLoop.system) / transfers,
+    cpu: (ofAll.user + ofAll.system) / transfers,
+  };
+}
+
+async function engineRow(length: number, progress: (line: string) => void): Promise<Row> {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-"));
+  try {
+    await using engine = await open(folder);
+    const world = await settle(engine);
+    const rounds: Awaited<ReturnType<typeof round>>[] = [];
+    // The first round compiles the hot code.
+    for (let i = 0; i <= ROUNDS; i++) {
+      progress(`transfers: ${length} for a signature, round ${i} of ${ROUNDS}`);
+      const vaults = await mint(world, i * PER_ROUND, PER_ROUND);
+      rounds.push(await round(world, lists(world, vaults, length), PER_ROUND));
+    }
+    const of = (key: "rate" | "loop" | "cpu") => median(rounds.slice(1).map((one) => one[key]));
+    const label = length === 1 ? "engine, one signature each" : `engine, one signature for ${length}`;
+    return { label, ours: true, values: { rate: of("rate"), loop: of("loop"), cpu: of("cpu") } };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What the signatures alone cost where the engine's thread is not used. */
+async function viemRow(progress: (line: string) => void): Promise<Row> {
+  progress("transfers: viem");
+  const account = privateKeyToAccount(`0x${"7a".repeat(32)}`);
+  const hash: Hex = `0x${"7b".repeat(32)}`;
+  const signature = await account.sign({ hash });
+  const rates: number[] = [];
+  const costs: number[] = [];
+  for (let i = 0; i <= ROUNDS; i++) {
+    const [start, cpu] = [performance.now(), process.cpuUsage()];
+    for (let j = 0; j < RECOVERIES; j++) await recoverAddress({ hash, signature });
+    const { user, system } = process.cpuUsage(cpu);
+    rates.push(RECOVERIES / ((performance.now() - start) / 1_000));
+    costs.push((user + system) / RECOVERIES);
+  }
+  const cost = median(costs.slice(1));
+  return {
+    label: "viem, signatures alone",
+    ours: false,
+    values: { rate: median(rates.slice(1)), loop: cost, cpu: cost },
+  };
+}
+
+/** Signed transfers through the engine. */
+export const transfersSection: Section = {
+  name: "transfers",
+  async run(progress) {
+    const rows: Row[] = [];
+    for (const length of LENGTHS) rows.push(await engineRow(length, progress));
+    rows.push(await viemRow(progress));
+    return {
+      name: "transfers",
+      title: "Signed transfers",
+      method:
+        "Through the public API over LevelDB: signature, owner, rest and depth of each vault checked, acknowledged when " +
+        `on disk. ${SINGLE_CALLERS} callers, ${OWNERS} owners, each gives whole vaults of ERC-1155 items to the next; ` +
+        `wall-clock, the median of ${ROUNDS} rounds of ${PER_ROUND.toLocaleString("en-US")} vaults. For comparison, ` +
+        "viem's `recoverAddress`, which checks the signatures and nothing else.",
+      columns: [
+        { key: "rate", label: "transfers", unit: "a second", better: "higher" },
+        { key: "loop", label: "the event loop's CPU", unit: "µs a transfer", better: "lower" },
+        { key: "cpu", label: "all threads' CPU", unit: "µs a transfer", better: "lower" },
+      ],
+      rows,
+      reference: "engine, one signature each",
+    };
+  },
+};

@@ -1,0 +1,252 @@
+import { zeroAddress } from "viem";
+import { MintmarkError } from "../../errors.ts";
+import { type Address, type BlobScheme, type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
+import type { BatchHeader, Settlement, VaultContent } from "../../ports.ts";
+import { stateCommitment } from "../../protocol/commitment.ts";
+import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
+import type { Kzg } from "../../protocol/kzg/kzg.ts";
+import type { BatchVaultProof, EngineState } from "../../protocol/proof.ts";
+import { StateTree } from "../../protocol/state-tree.ts";
+import type { TransferGroup } from "../../protocol/transfer-data.ts";
+import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
+import type { Database } from "../../store/ports.ts";
+import { chainProof } from "./chain-proof.ts";
+import { type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn, vaultsAt } from "./derive.ts";
+import {
+  BYTES,
+  batchKey,
+  batchNumberOf,
+  dataKey,
+  ownerKey,
+  TEXT,
+  unpayableKey,
+  vaultIdOf,
+  withdrawnKey,
+  within,
+} from "./keys.ts";
+import { type Commit, commitFromText } from "./records.ts";
+import type {
+  InvalidTransfer,
+  JudgedRecord,
+  OutputVault,
+  Spending,
+  TransferCommit,
+  TransferIndex,
+} from "./transfer-index.ts";
+
+/** Two vaults of one ERC-721 token, by one way of reading their blobs. */
+interface Duplicate {
+  readonly assetType: Hash;
+  readonly scheme: BlobScheme;
+  readonly holder: VaultId;
+  readonly vaultId: VaultId;
+}
+
+/** Reads of an archive: committed batches and their data, vaults with their proofs, and withdrawals. */
+export abstract class ArchiveReads {
+  /** A store of its own, not shared. */
+  readonly store: Database;
+  readonly settlement: Settlement;
+  /** Checks and opens blobs. */
+  readonly kzg: Kzg;
+  protected readonly trees: Readonly<Record<Mode, StateTree>> = {
+    validium: new StateTree(),
+    "zk-rollup": new StateTree(),
+  };
+  protected abstract readonly transfers: TransferIndex;
+  protected readonly vaultCounts: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
+  /** The batch derived last: consecutive proofs often use one batch. */
+  #derived: { readonly key: string; readonly batch: DerivedBatch } | null = null;
+
+  protected constructor(store: Database, settlement: Settlement, kzg: Kzg) {
+    this.store = store;
+    this.settlement = settlement;
+    this.kzg = kzg;
+  }
+
+  /** The state of all committed batches that the archive has read. */
+  state(): EngineState {
+    const { validium, "zk-rollup": rollup } = this.trees;
+    const roots = {
+      countValidium: validium.count,
+      countRollup: rollup.count,
+      rootValidium: bytesToHex(validium.root),
+      rootRollup: bytesToHex(rollup.root),
+    };
+    return { ...roots, commitment: stateCommitment(this.settlement, roots) };
+  }
+
+  /** The root of a mode's state tree if these leaves followed its committed batches. */
+  rootWith(mode: Mode, leaves: readonly Hash[]): Hash {
+    const tree = StateTree.restore(this.trees[mode].serialise());
+    for (const leaf of leaves) tree.append(hexToBytes(leaf));
+    return bytesToHex(tree.root);
+  }
+
+  /** Slots of all committed batches of a mode. */
+  vaultCount(mode: Mode): number {
+    return this.vaultCounts[mode];
+  }
+
+  async commit(mode: Mode, batchNumber: number): Promise<Commit | null> {
+    const stored = await this.store.get<string, string>(batchKey("commit", mode, batchNumber), TEXT);
+    return stored === undefined ? null : commitFromText(mode, batchNumber, stored);
+  }
+
+  /** The data of a committed batch; null while no source has given it. */
+  async data(mode: Mode, batchNumber: number): Promise<Uint8Array | null> {
+    const commit = await this.commit(mode, batchNumber);
+    return commit === null ? null : this.dataOf(commit.dataHash);
+  }
+
+  async dataOf(dataHash: Hash): Promise<Uint8Array | null> {
+    return (await this.store.get<string, Uint8Array>(dataKey(dataHash), BYTES)) ?? null;
+  }
+
+  /** Committed batches without data, in order. */
+  async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
+    const found: { mode: Mode; batchNumber: number }[] = [];
+    for (const mode of MODES) {
+      for await (const key of this.store.keys<string>(within(`missing/${mode}/`))) {
+        found.push({ mode, batchNumber: batchNumberOf(key) });
+      }
+    }
+    return found;
+  }
+
+  /** Throws `vault_not_found`, `vault_void`; `proof_not_ready` when the batch's data is missing, or that of a vault behind it. */
+  async vaultContent(vaultId: VaultId): Promise<VaultContent> {
+    const output = await this.output(vaultId);
+    if (output !== null && output.owner !== zeroAddress) {
+      const { chainId, owner, assetType, amount, blob } = output;
+      return { vaultId, chainId, owner, assetType, amount, blob };
+    }
+    const commit = await this.#commitOf(vaultId);
+    const batch = await this.derived(commit);
+    if (batch.transfers !== null && (await this.transfers.isWaiting(vaultId, commit))) throw unknownBefore(commit);
+    const fault = await this.store.get<string, string>(unpayableKey(vaultId), TEXT);
+    if (fault !== undefined) throw new MintmarkError("vault_void", `L1 never pays the vault: ${fault}.`);
+    return vaultIn(batch, vaultId);
+  }
+
+  /** The vault that a valid record made; null for any other id. One that was redeemed belongs to the zero address. */
+  output(vaultId: VaultId): Promise<OutputVault | null> {
+    return this.transfers.output(vaultId);
+  }
+
+  /** The committed record that spends a vault, valid or not; null while there is none. */
+  spending(vaultId: VaultId): Promise<Spending | null> {
+    return this.transfers.spending(vaultId);
+  }
+
+  /** The committed records that move nothing. */
+  invalidTransfers(): AsyncGenerator<InvalidTransfer> {
+    return this.transfers.invalid();
+  }
+
+  /** The verdicts over records as a commit would get them; null while the data of a vault is missing. */
+  judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<readonly JudgedRecord[] | null> {
+    return this.transfers.judge(groups, commit);
+  }
+
+  /** Batches of transfers with a record that waits for the data of the vault that it spends, in order. */
+  async unjudged(): Promise<number[]> {
+    const keys = await Array.fromAsync(this.store.keys<string>(within("unjudged/zk-rollup/")));
+    return keys.map(batchNumberOf);
+  }
+
+  /** Whether a record of a batch waits for the data of the vault that it spends. */
+  isUnjudged(batchNumber: number): Promise<boolean> {
+    return this.store.has(batchKey("unjudged", "zk-rollup", batchNumber), TEXT);
+  }
+
+  /** Whether L1 has committed the batch and the archive has its data. */
+  async holds(mode: Mode, batchNumber: number): Promise<boolean> {
+    const isCommitted = batchNumber < this.trees[mode].count;
+    return isCommitted && !(await this.store.has(batchKey("missing", mode, batchNumber), TEXT));
+  }
+
+  /** With the transfers since the mint. Verified before return. Throws as {@link Archive.vaultContent}. */
+  async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
+    await this.vaultContent(vaultId);
+    return chainProof(vaultId, this.kzg, async (mode, batchNumber) => {
+      const commit = await this.#commitOf(packVaultId({ mode, batchNumber, slot: 0 }));
+      return { commit, batch: await this.derived(commit) };
+    });
+  }
+
+  /** Units of a vault that L1 has paid out or voided. */
+  async withdrawn(vaultId: VaultId): Promise<bigint> {
+    return BigInt((await this.store.get<string, string>(withdrawnKey(vaultId), TEXT)) ?? "0");
+  }
+
+  /** Number of vaults with withdrawn or voided units. */
+  async withdrawnVaults(): Promise<number> {
+    let count = 0;
+    for await (const _ of this.store.keys<string>(within("withdrawn/"))) count++;
+    return count;
+  }
+
+  /** The committed vaults of an owner, ordered by id, without those that it has transferred. */
+  async *vaultsOf(owner: Address): AsyncGenerator<VaultId> {
+    const prefix = ownerKey(owner.toLowerCase() as Address, 0n).slice(0, -16);
+    for await (const key of this.store.keys<string>(within(prefix))) {
+      const vaultId = vaultIdOf(key);
+      const { mode, batchNumber } = unpackVaultId(vaultId);
+      if (batchNumber < this.trees[mode].count) yield vaultId;
+    }
+  }
+
+  /** Pairs of vaults of one ERC-721 token of a chain. L1's sequence decides which of the two is earlier. */
+  async *duplicates(chainId: bigint): AsyncGenerator<Duplicate> {
+    for await (const [key, holder] of this.store.iterator<string, string>(within(`duplicate/${chainId}/`))) {
+      const [, , assetType, scheme] = key.split("/");
+      yield {
+        assetType: assetType as Hash,
+        scheme: scheme as BlobScheme,
+        holder: BigInt(holder),
+        vaultId: vaultIdOf(key),
+      };
+    }
+  }
+
+  async #commitOf(vaultId: VaultId): Promise<Commit> {
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    const commit = await this.commit(mode, batchNumber);
+    if (commit === null) throw new MintmarkError("vault_not_found", `L1 has no batch ${mode}-${batchNumber} yet.`);
+    return commit;
+  }
+
+  /** Single vaults of a committed batch that the archive {@link holds}, without those that do not exist. */
+  async vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]> {
+    const data = await this.dataOf(commit.dataHash);
+    if (data === null) throw new MintmarkError("store_corrupt", `The data ${commit.dataHash} is missing.`);
+    const faults = await this.store.getMany<string, string>(ids.map(unpayableKey), TEXT);
+    return vaultsAt(
+      commit,
+      data,
+      ids.filter((_, i) => faults[i] === undefined),
+    );
+  }
+
+  /** A committed batch from its data. Throws `proof_not_ready` when the data is missing. */
+  async derived(commit: Commit): Promise<DerivedBatch> {
+    const { mode, batchNumber } = commit;
+    const key = `${mode}/${batchNumber}`;
+    if (this.#derived?.key === key) return this.#derived.batch;
+    const data = await this.dataOf(commit.dataHash);
+    const batch = data === null ? null : deriveBatch(mode, batchNumber, data, derivingOptions(commit));
+    // Another batch can have the same data while this batch's root does not match it.
+    if (batch === null || !isBatch(batch, commit)) {
+      const name = `${mode}-${batchNumber}`;
+      throw new MintmarkError("proof_not_ready", `The data of ${name} is missing; rebuild with a member that has it.`);
+    }
+    this.#derived = { key, batch };
+    return batch;
+  }
+}
+
+function unknownBefore({ mode, batchNumber }: Commit): MintmarkError {
+  const detail = `The data of vaults that ${mode}-${batchNumber} transfers is missing; rebuild with a member that has it.`;
+  return new MintmarkError("proof_not_ready", detail);
+}

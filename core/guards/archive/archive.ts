@@ -1,0 +1,359 @@
+import { MintmarkError } from "../../errors.ts";
+import { type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
+import type { L1Block, L1Event } from "../../ports.ts";
+import { BatchDataError } from "../../protocol/batch-data.ts";
+import { stateLeaf } from "../../protocol/commitment.ts";
+import { hexToBytes } from "../../protocol/hex.ts";
+import { type Kzg, KzgThread } from "../../protocol/kzg/kzg.ts";
+import type { Database } from "../../store/ports.ts";
+import { ArchiveReads } from "./archive-reads.ts";
+import { checkedBatch, type Registry } from "./committed-data.ts";
+import { type DerivedBatch, deriveBatch, derivingOptions, vaultsOf } from "./derive.ts";
+import {
+  BYTES,
+  batchKey,
+  batchNumberOf,
+  dataKey,
+  duplicateKey,
+  META,
+  POSITION,
+  readingKey,
+  TEXT,
+  withdrawnKey,
+  within,
+} from "./keys.ts";
+import { type AssetReader, KnownAssets } from "./known-assets.ts";
+import {
+  type Commit,
+  commitFromText,
+  commitToText,
+  type Position,
+  positionFromText,
+  positionToText,
+} from "./records.ts";
+import { type Changes, type InvalidTransfer, type TransferChanges, TransferIndex } from "./transfer-index.ts";
+import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
+
+/** Options of {@link Archive.open}. */
+export interface ArchiveOptions {
+  /** A store of its own, not shared; closed with the archive. */
+  readonly store: Database;
+  readonly l1: AssetReader;
+  /** Checks and opens blobs; not closed with the archive. Default: a thread of its own, which the first blob starts. */
+  readonly kzg?: Kzg;
+}
+
+const FORMAT = "mintmark-archive";
+const VERSION = 7;
+
+/**
+ * The public state of one settlement contract, without tenants: committed batches with their data, vaults by owner,
+ * withdrawals, and proofs of vaults. It follows from L1's history and, for validium, from data of the members. Every
+ * change is one atomic write, so an interrupted archive resumes.
+ *
+ * @example
+ * const archive = await Archive.open({ store: new Level("./archive"), l1 });
+ * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
+ */
+export class Archive extends ArchiveReads {
+  readonly assets: KnownAssets;
+  readonly #l1: Registry;
+  readonly #index: VaultIndex;
+  protected readonly transfers: TransferIndex;
+  readonly #ownKzg: KzgThread | null;
+  #position: Position | null = null;
+  /** The block of the newest commit here; null before the first. */
+  #lastCommitBlock: bigint | null = null;
+  /** A change reads and writes the vault index as one step, so changes run one at a time. */
+  #lastTurn: Promise<unknown> = Promise.resolve();
+
+  private constructor({ store, l1, kzg }: ArchiveOptions) {
+    const own = kzg === undefined ? new KzgThread() : null;
+    super(store, l1.settlement, kzg ?? (own as KzgThread));
+    this.#ownKzg = own;
+    this.#l1 = l1;
+    this.assets = new KnownAssets(l1);
+    this.#index = new VaultIndex(store, this.assets);
+    this.transfers = new TransferIndex(this, this.assets);
+  }
+
+  /**
+   * Opens an archive; creates it in an empty store. Rejects with `store_mismatch` when the store holds something else.
+   */
+  static async open(options: ArchiveOptions): Promise<Archive> {
+    const archive = new Archive(options);
+    await archive.#open();
+    return archive;
+  }
+
+  async close(): Promise<void> {
+    await this.#lastTurn.catch(() => {});
+    await this.#ownKzg?.close();
+    await this.transfers.close();
+    await this.store.close();
+  }
+
+  /** Runs a change of the store after all others. */
+  inTurn<T>(change: () => Promise<T>): Promise<T> {
+    const turn = this.#lastTurn.catch(() => {}).then(change);
+    this.#lastTurn = turn;
+    return turn;
+  }
+
+  /** null before the first event or block. */
+  get position(): Position | null {
+    return this.#position;
+  }
+
+  /**
+   * Applies one event of L1, in order; repeats change nothing. `data` is the batch data of a commit; null when missing.
+   * Returns the records that it judged and that move nothing. Rejects with `l1_failed` when an earlier commit is missing;
+   * then reading restarts at the last commit here.
+   */
+  apply(event: L1Event, data: Uint8Array | null = null): Promise<readonly InvalidTransfer[]> {
+    return this.inTurn(() => this.#apply(event, data));
+  }
+
+  /** Records that every event up to this block is applied. */
+  advance(block: L1Block): Promise<void> {
+    return this.inTurn(() => this.#write(new Map(), { block: block.number, logIndex: null, hash: block.hash }));
+  }
+
+  /** Adds the missing data of a committed batch; as {@link apply}. Rejects with `validation_failed` for other data. */
+  supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<readonly InvalidTransfer[]> {
+    return this.inTurn(() => this.#supply(mode, batchNumber, data));
+  }
+
+  /** Judges the records whose vaults have their data by now; as {@link apply}. */
+  judgeTransfers(): Promise<readonly InvalidTransfer[]> {
+    return this.inTurn(async () => {
+      const invalid: InvalidTransfer[] = [];
+      for (const batchNumber of await this.unjudged()) {
+        const commit = await this.commit("zk-rollup", batchNumber);
+        const batch = commit && (await this.derived(commit));
+        if (commit === null || batch?.transfers == null) continue;
+        const judged = await this.transfers.changes(batch.transfers, commit);
+        if (judged.isWhole) judged.changes.set(batchKey("unjudged", "zk-rollup", batchNumber), null);
+        await this.#putAll(this.store.batch(), judged.changes).write();
+        invalid.push(...judged.invalid);
+      }
+      return invalid;
+    });
+  }
+
+  async #apply(event: L1Event, data: Uint8Array | null): Promise<readonly InvalidTransfer[]> {
+    const position = this.#behind(event);
+    if (event.type === "batchCommitted") return this.#applyCommit(event, data, position);
+    const changes = await this.#changesBy(event);
+    if (changes.size > 0) await this.#write(changes, position);
+    return [];
+  }
+
+  async #changesBy(event: L1Event): Promise<Changes> {
+    if (event.type === "withdrawn") return this.#withdrawals([event.vaultId], event.withdrawnTotal);
+    if (event.type === "duplicateVoided") return this.#voids(event.laterVaultId);
+    return this.transfers.powerChanges(event);
+  }
+
+  async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
+    const changes: Changes = new Map();
+    for (const vaultId of vaultIds) {
+      if ((await this.withdrawn(vaultId)) < total) changes.set(withdrawnKey(vaultId), total.toString());
+    }
+    return changes;
+  }
+
+  /** A vault is voided with those that transfers made of it. Only ERC-721 vaults are voided; their amount is 1. */
+  async #voids(minted: VaultId): Promise<Changes> {
+    const voided = [minted];
+    for (let spent = await this.spending(minted); spent?.fault === null; spent = await this.spending(spent.outId))
+      voided.push(spent.outId);
+    return this.#withdrawals(voided, 1n);
+  }
+
+  async #supply(mode: Mode, batchNumber: number, data: Uint8Array): Promise<readonly InvalidTransfer[]> {
+    const commit = await this.commit(mode, batchNumber);
+    if (commit === null) throw new MintmarkError("batch_not_found");
+    const { changes, invalid } = await this.#dataEntries(commit, data);
+    const write = this.#putAll(this.store.batch(), changes);
+    write.put(dataKey(commit.dataHash), data, BYTES);
+    write.del(batchKey("missing", mode, batchNumber), TEXT);
+    await write.write();
+    return invalid;
+  }
+
+  /**
+   * The writes that add a batch's vaults to the index, none if they are there; and the tokens already taken.
+   *
+   * @param taken - when L1 took the batch; null before
+   */
+  async indexing(mode: Mode, batchNumber: number, batch: DerivedBatch, taken: TakenAt | null): Promise<IndexEntries> {
+    const key = batchKey("indexed", mode, batchNumber);
+    const indexed = await this.store.get<string, string>(key, TEXT);
+    const name = [batch.dataHash, batch.leftOut, batch.unnamed].join(" ");
+    if (indexed === name) return { puts: new Map(), repeats: [] };
+    // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
+    if (indexed !== undefined) await this.#unindex(mode, batchNumber, indexed);
+    const { puts, repeats } = await this.#index.entries(vaultsOf(batch), taken);
+    const entries = new Map(puts).set(key, name);
+    for (const { vault, asset, scheme, holder } of repeats) {
+      if (asset.standard !== "erc721") continue;
+      entries.set(duplicateKey(readingKey(vault.chainId, vault.assetType, scheme), vault.vaultId), holder);
+    }
+    return { puts: entries, repeats };
+  }
+
+  /** Removes a validium batch that L1 did not take from the index, with the member's record, in one write. */
+  async unindex(batchNumber: number, record: string): Promise<void> {
+    const indexed = await this.store.get<string, string>(batchKey("indexed", "validium", batchNumber), TEXT);
+    if (indexed === undefined) return this.store.del(record, TEXT);
+    await this.#unindex("validium", batchNumber, indexed, record);
+  }
+
+  /** @param indexed - hash of the batch's data, and the places of the assets that are left out, and not named */
+  async #unindex(mode: Mode, batchNumber: number, indexed: string, record?: string): Promise<void> {
+    const [dataHash, ...places] = indexed.split(" ");
+    const [leftOut = [], unnamed = []] = places.map((list) => list.split(",").filter(Boolean).map(Number));
+    const data = await this.dataOf(dataHash as Hash);
+    if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
+    const commit = mode === "zk-rollup" ? await this.commit(mode, batchNumber) : null;
+    const batch = deriveBatch(mode, batchNumber, data, {
+      ...derivingOptions(commit ?? {}),
+      leftOut,
+      unnamed,
+    });
+    const write = this.#putAll(this.store.batch(), await this.#index.removals(vaultsOf(batch)));
+    write.del(batchKey("indexed", mode, batchNumber), TEXT);
+    if (record !== undefined) write.del(record, TEXT);
+    await write.write();
+  }
+
+  async #applyCommit(
+    event: L1Event & { readonly type: "batchCommitted" },
+    data: Uint8Array | null,
+    position: Position,
+  ): Promise<readonly InvalidTransfer[]> {
+    if (this.hasApplied(event)) return [];
+    const { mode, batchNumber, txHash, blockNumber, dataHash, batchRoot, vaultCount } = event;
+    const { committedAt, sequence, leftOut = [], blobs } = event;
+    if (sequence !== this.#commits || batchNumber !== this.trees[mode].count) {
+      await this.#rewind();
+      throw new MintmarkError(
+        "l1_failed",
+        `the node left out commits before ${mode}-${batchNumber}; they will be read again`,
+      );
+    }
+    const header = { batchRoot, vaultCount, committedAt, sequence };
+    const commit = { mode, batchNumber, dataHash, ...header, txHash, blockNumber, leftOut, ...(blobs && { blobs }) };
+    // A committee member already has the data of batches that it signed.
+    const known = data ?? (await this.dataOf(dataHash));
+    const found = known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
+    const entries: Changes = found?.changes ?? new Map([[batchKey("missing", mode, batchNumber), ""]]);
+    const commitKey = batchKey("commit", mode, batchNumber);
+    if (!entries.has(commitKey)) entries.set(commitKey, commitToText(commit));
+    await this.#write(entries, position, found !== null && data !== null ? { dataHash, data } : undefined);
+    this.#append(commit);
+    return found?.invalid ?? [];
+  }
+
+  /** The writes for a batch's data, after checking it. */
+  async #dataEntries(commit: Commit, data: Uint8Array): Promise<TransferChanges> {
+    const { mode, batchNumber } = commit;
+    const batch = await checkedBatch(commit, data, this.kzg, this.#l1);
+    const { puts: indexed } = await this.indexing(mode, batchNumber, batch, commit);
+    const { unnamed } = batch;
+    const puts = new Map(indexed);
+    if (unnamed.length > 0) puts.set(batchKey("commit", mode, batchNumber), commitToText({ ...commit, unnamed }));
+    if (batch.transfers === null) return { changes: puts, invalid: [], isWhole: true };
+    const judged = await this.transfers.changes(batch.transfers, commit);
+    if (!judged.isWhole) judged.changes.set(batchKey("unjudged", mode, batchNumber), "");
+    return { ...judged, changes: new Map([...puts, ...judged.changes]) };
+  }
+
+  #putAll(write: ReturnType<Database["batch"]>, changes: ReadonlyMap<string, string | null>) {
+    for (const [key, value] of changes) {
+      if (value === null) write.del(key, TEXT);
+      else write.put(key, value, TEXT);
+    }
+    return write;
+  }
+
+  async #write(
+    changes: ReadonlyMap<string, string | null>,
+    position: Position,
+    data?: { readonly dataHash: Hash; readonly data: Uint8Array },
+  ): Promise<void> {
+    const write = this.#putAll(this.store.batch(), changes);
+    if (data !== undefined) write.put(dataKey(data.dataHash), data.data, BYTES);
+    write.put(POSITION, positionToText(position), TEXT);
+    await write.write();
+    this.#position = position;
+  }
+
+  /** Whether this commit is already applied. */
+  hasApplied(event: L1Event): boolean {
+    return event.type === "batchCommitted" && event.sequence < this.#commits;
+  }
+
+  /** Number of commits of both modes, which is the sequence number of the next. */
+  get #commits(): bigint {
+    return BigInt(this.trees.validium.count + this.trees["zk-rollup"].count);
+  }
+
+  /** The position after this event. */
+  #behind({ blockNumber: block, logIndex }: L1Event): Position {
+    const at = this.#position;
+    const isFurther =
+      at !== null && (at.block > block || (at.block === block && (at.logIndex ?? logIndex) >= logIndex));
+    return isFurther ? at : { block, logIndex, hash: null };
+  }
+
+  /** Returns to the last commit, because L1's events after it were incomplete. */
+  async #rewind(): Promise<void> {
+    const block = this.#lastCommitBlock;
+    if (block !== null) return this.#write(new Map(), { block, logIndex: -1, hash: null });
+    await this.store.del(POSITION, TEXT);
+    this.#position = null;
+  }
+
+  #append({ mode, batchNumber, vaultCount, dataHash, batchRoot, blockNumber }: Commit): void {
+    this.trees[mode].append(hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot })));
+    this.vaultCounts[mode] += vaultCount;
+    const last = this.#lastCommitBlock;
+    this.#lastCommitBlock = last !== null && last > blockNumber ? last : blockNumber;
+  }
+
+  async #open(): Promise<void> {
+    const { chainId, contract } = this.settlement;
+    const meta = JSON.stringify({ format: FORMAT, version: VERSION, chainId: chainId.toString(), contract });
+    const found = await this.store.get<string, string>(META, TEXT);
+    if (found === undefined) {
+      for await (const _ of this.store.keys({ limit: 1 })) {
+        throw new MintmarkError("store_mismatch", "The folder holds another kind of store. Give an empty folder.");
+      }
+      await this.store.put<string, string>(META, meta, TEXT);
+    } else if (found !== meta) {
+      throw new MintmarkError("store_mismatch", `The store is ${found}, not ${meta}.`);
+    }
+    const position = await this.store.get<string, string>(POSITION, TEXT);
+    if (position !== undefined) this.#position = positionFromText(position);
+    for (const mode of MODES) {
+      for await (const [key, text] of this.store.iterator<string, string>(within(`commit/${mode}/`))) {
+        this.#append(commitFromText(mode, batchNumberOf(key), text));
+      }
+    }
+  }
+}
+
+/**
+ * A committee majority can commit a validium batch whose root does not match its data; then nothing is provable. L1
+ * derives the root of a rollup batch itself, so a difference there is our defect.
+ */
+function nullWhenWithheld(mode: Mode): (error: unknown) => null {
+  return (error) => {
+    const isOtherData =
+      error instanceof BatchDataError || (error instanceof MintmarkError && error.code === "validation_failed");
+    if (mode === "validium" && isOtherData) return null;
+    throw error;
+  };
+}

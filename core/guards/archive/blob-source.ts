@@ -1,0 +1,126 @@
+import { open } from "node:fs/promises";
+import { join } from "node:path";
+import { MintmarkError } from "../../errors.ts";
+import type { Hash } from "../../model.ts";
+import { BLOB_BYTES } from "../../protocol/blob-batch.ts";
+import { hexToBytes } from "../../protocol/hex.ts";
+import { readBody } from "./batch-source.ts";
+
+/** Which blobs a commit has, and where the beacon chain keeps them. */
+export interface BlobPlace {
+  /** Root of the beacon block; on a chain without a beacon chain, the hash of the commit's block. */
+  readonly beaconBlock: Hash;
+  /** EIP-4844 hashes of the blobs. */
+  readonly versionedHashes: readonly Hash[];
+}
+
+/** A source of blobs. All of them are checked. */
+export interface BlobSource {
+  /** For error messages. Names no secret part of an address. */
+  readonly name: string;
+  /** Blobs of 131,072 bytes, in any order; those that nobody asked for are ignored. Empty when it has none. */
+  blobs(place: BlobPlace, signal?: AbortSignal): Promise<readonly Uint8Array[]>;
+}
+
+/** More blobs than one block has. Nodes may answer with all of a block's blobs. */
+const MAX_BLOBS = 128;
+/** Two characters a byte, and quotes. */
+const MAX_ANSWER_BYTES = MAX_BLOBS * (2 * BLOB_BYTES + 16) + 4_096;
+
+/**
+ * A beacon node: `GET /eth/v1/beacon/blobs/{block_id}`. Nodes drop blobs after about 18 days; one that custodies all
+ * columns, or half of them (a supernode or a semi-supernode), has the whole blobs until then.
+ *
+ * @example
+ * await rebuild({ archive, l1, fromBlock, blobs: [new BeaconNode("https://beacon.example")], sources });
+ */
+export class BeaconNode implements BlobSource {
+  readonly name: string;
+  readonly #url: string;
+  readonly #timeoutMs: number;
+
+  /** @param timeoutMs - of one answer; default 20,000 */
+  constructor(url: string, { timeoutMs = 20_000 }: { readonly timeoutMs?: number } = {}) {
+    // Providers put keys into paths and queries.
+    this.name = `the beacon node ${new URL(url).host}`;
+    this.#url = url;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async blobs({ beaconBlock, versionedHashes }: BlobPlace, signal?: AbortSignal): Promise<readonly Uint8Array[]> {
+    const blobs: Uint8Array[] = [];
+    for (const hash of versionedHashes) {
+      const found = await this.#ask(beaconBlock, hash, signal);
+      blobs.push(...found);
+      // None: the node lacks the block. Several: it gives all of the block's blobs, whatever it is asked.
+      if (found.length !== 1) break;
+    }
+    return blobs;
+  }
+
+  /** One hash a question: nodes read a list of them in different ways. */
+  async #ask(beaconBlock: Hash, hash: Hash, signal: AbortSignal | undefined): Promise<readonly Uint8Array[]> {
+    const url = new URL(this.#url);
+    url.pathname = `${url.pathname.replace(/\/+$/, "")}/eth/v1/beacon/blobs/${beaconBlock}`;
+    url.searchParams.append("versioned_hashes", hash);
+    const late = AbortSignal.timeout(this.#timeoutMs);
+    const response = await fetch(url, {
+      headers: { accept: "application/json" },
+      redirect: "error",
+      signal: signal ? AbortSignal.any([late, signal]) : late,
+    });
+    if (!response.ok) {
+      await response.body?.cancel();
+      if (response.status === 404) return [];
+      throw new MintmarkError("proof_not_ready", `${this.name} answered ${response.status}`);
+    }
+    return blobsOf(JSON.parse(new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES))));
+  }
+}
+
+/** The blobs of a beacon node's answer. Throws `validation_failed` for any other form. */
+function blobsOf(answer: { readonly data?: unknown } | null): Uint8Array[] {
+  const blobs = answer?.data;
+  if (!Array.isArray(blobs) || blobs.length > MAX_BLOBS) {
+    throw new MintmarkError("validation_failed", "the answer is not a list of blobs");
+  }
+  return blobs.map((blob) => hexToBytes(String(blob), BLOB_BYTES));
+}
+
+/**
+ * A folder with a file of 131,072 bytes for each blob, named by its versioned hash: `0x01….blob`.
+ *
+ * @example
+ * await rebuild({ archive, l1, fromBlock, blobs: [new BlobFolder("./blobs")], sources });
+ */
+export class BlobFolder implements BlobSource {
+  readonly name: string;
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.name = `the folder ${folder}`;
+    this.#folder = folder;
+  }
+
+  async blobs({ versionedHashes }: BlobPlace): Promise<readonly Uint8Array[]> {
+    const found = await Promise.all([...new Set(versionedHashes)].map((hash) => this.#read(hash)));
+    return found.filter((blob) => blob !== null);
+  }
+
+  async #read(hash: Hash): Promise<Uint8Array | null> {
+    const file = await open(join(this.#folder, `${hash}.blob`)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return null;
+      throw error;
+    });
+    try {
+      if (file === null) return null;
+      const { size } = await file.stat();
+      if (size !== BLOB_BYTES) {
+        throw new MintmarkError("validation_failed", `${hash}.blob has ${size} bytes, not ${BLOB_BYTES}`);
+      }
+      return await file.readFile();
+    } finally {
+      await file?.close();
+    }
+  }
+}

@@ -1,0 +1,240 @@
+import { MintmarkError } from "../../errors.ts";
+import type { Hash, Mode, VaultId } from "../../model.ts";
+import type { AssetId, BatchHeader, CommittedBlobs, VaultContent } from "../../ports.ts";
+import { type DecodeOptions, decodeBatch, decodeSlots, placeVaults } from "../../protocol/batch-decoder.ts";
+import { BatchTree } from "../../protocol/batch-tree.ts";
+import {
+  BLOB_ELEMENTS,
+  type BlobBatch,
+  blobContent,
+  blobSlotsAt,
+  blobsIn,
+  decodeBlobBatch,
+  manifestHash,
+  readBlobBatchData,
+} from "../../protocol/blob-batch.ts";
+import { keccak256 } from "../../protocol/hash.ts";
+import { bytesToHex, HASH_BYTES } from "../../protocol/hex.ts";
+import type { Kzg } from "../../protocol/kzg/kzg.ts";
+import { versionedHash } from "../../protocol/kzg.ts";
+import { batchRoot, compareAssets, kindOf, MAX_BATCH_ASSETS, manifestRoot } from "../../protocol/manifest.ts";
+import { elementPlaces, openedProof } from "../../protocol/opening.ts";
+import { type BatchVaultProof, proveVault, type VaultProof, verifyVaultProof } from "../../protocol/proof.ts";
+import { transferBatchRoot } from "../../protocol/transfer.ts";
+import {
+  decodeTransferData,
+  isTransferData,
+  type TransferGroup,
+  transferLeaves,
+} from "../../protocol/transfer-data.ts";
+import { unpackVaultId, vaultLeaf, vaultLeaves } from "../../protocol/vault.ts";
+
+/** A batch, derived from its data and its place. */
+export interface DerivedBatch {
+  readonly dataHash: Hash;
+  /** The batch's manifest. */
+  readonly assets: readonly AssetId[];
+  /** Root of the vault tree, or the content of a batch in blobs. */
+  readonly content: Hash;
+  readonly batchRoot: Hash;
+  readonly vaultCount: number;
+  /** Places in the manifest of the assets that L1 has left out; their leaves there are zero. */
+  readonly leftOut: readonly number[];
+  /** Places in the data's list of assets of those that the manifest lacks. */
+  readonly unnamed: readonly number[];
+  /** In slot order; null for a void slot, a transfer's, and for a vault of an asset that L1 has left out. */
+  readonly slots: readonly (VaultContent | null)[];
+  /** null for a batch in blobs. */
+  readonly tree: BatchTree | null;
+  /** null for a batch with a vault tree. */
+  readonly blobs: DerivedBlobs | null;
+  /** The signed records of a batch of transfers, whose vaults depend on earlier batches; null for a batch of mints. */
+  readonly transfers: readonly TransferGroup[] | null;
+}
+
+/** What proves the vaults of a batch in blobs. */
+interface DerivedBlobs extends BlobBatch {
+  readonly versionedHashes: readonly Hash[];
+}
+
+/** Options of {@link deriveBatch}. */
+interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
+  /** Places in the manifest of the assets that L1 has left out; default none. */
+  readonly leftOut?: readonly number[];
+  /** As {@link DerivedBatch.unnamed}; default none. */
+  readonly unnamed?: readonly number[];
+  /** Of the blobs on L1, for a batch in blobs. The data's blobs are compared with them by {@link hasBlobs} only. */
+  readonly versionedHashes?: readonly Hash[];
+}
+
+/** What L1 tells of a commit, for {@link deriveBatch}. */
+export function derivingOptions({
+  leftOut = [],
+  unnamed = [],
+  blobs,
+}: {
+  readonly leftOut?: readonly number[];
+  readonly unnamed?: readonly number[];
+  readonly blobs?: CommittedBlobs;
+}): DeriveOptions {
+  return { leftOut, unnamed, ...(blobs && { versionedHashes: blobs.versionedHashes }) };
+}
+
+/**
+ * Derives a batch from its data. Throws `BatchDataError`, with `standardOf` also for assets that L1 refuses;
+ * `TransferDataError` for transfers.
+ *
+ * @example
+ * const { batchRoot, slots } = deriveBatch("zk-rollup", 12, data);
+ * if (batchRoot !== batchRootFromL1) throw new Error("not the data of this batch");
+ */
+export function deriveBatch(
+  mode: Mode,
+  batchNumber: number,
+  data: Uint8Array,
+  { leftOut = [], unnamed = [], versionedHashes, ...options }: DeriveOptions = {},
+): DerivedBatch {
+  if (versionedHashes === undefined && isTransferData(mode, data)) return deriveTransfers(batchNumber, data);
+  const { slots: entries, assets: listed } =
+    versionedHashes === undefined ? decodeBatch(data, options) : decodeBlobBatch(data, options);
+  const assets = listed.filter((_, place) => !unnamed.includes(place));
+  const vaults = placeVaults(entries, mode, batchNumber);
+  const tree = versionedHashes === undefined ? new BatchTree(vaultLeaves(vaults)) : null;
+  const blobs = versionedHashes === undefined ? null : { ...readBlobBatchData(data), versionedHashes };
+  const content =
+    blobs === null
+      ? bytesToHex((tree as BatchTree).root)
+      : blobContent(blobs.vaultCount, manifestHash(assets), blobs.versionedHashes);
+  const unpaid = unpaidPlaces(leftOut, unnamed).flatMap((place) => listed[place] ?? []);
+  const pays = (vault: VaultContent) => !unpaid.some((asset) => compareAssets(asset, vault) === 0);
+  const slots = unpaid.length === 0 ? vaults : vaults.map((vault) => (vault !== null && pays(vault) ? vault : null));
+  return {
+    dataHash: blobs === null ? bytesToHex(keccak256(data)) : content,
+    assets,
+    content,
+    batchRoot: batchRoot(blobs === null ? kindOf(mode) : "blobs", manifestRoot(assets, leftOut), content),
+    leftOut,
+    unnamed,
+    vaultCount: slots.length,
+    slots,
+    tree,
+    blobs,
+    transfers: null,
+  };
+}
+
+/**
+ * Single vaults of a committed batch, from data that was checked before: none for void slots, for assets that L1 has left
+ * out, and in a batch of transfers. Reads only these slots, since a batch can have 2^20.
+ */
+export function vaultsAt(
+  {
+    mode,
+    leftOut = [],
+    unnamed = [],
+    blobs,
+  }: Pick<DeriveOptions, "leftOut" | "unnamed"> & { readonly mode: Mode; readonly blobs?: unknown },
+  data: Uint8Array,
+  ids: readonly VaultId[],
+): VaultContent[] {
+  if (blobs === undefined && isTransferData(mode, data)) return [];
+  const bySlot = new Map(ids.map((vaultId) => [unpackVaultId(vaultId).slot, vaultId]));
+  const slots = [...bySlot.keys()].sort((a, b) => a - b);
+  const found =
+    blobs === undefined
+      ? decodeSlots(data, slots, unpaidPlaces(leftOut, unnamed))
+      : blobSlotsAt(readBlobBatchData(data), slots, leftOut);
+  return [...found].map(([slot, entry]) => ({ vaultId: bySlot.get(slot) as VaultId, ...entry }));
+}
+
+/** Places in the data's list of the assets that L1 does not pay, from their places in the manifest. */
+function unpaidPlaces(leftOut: readonly number[], unnamed: readonly number[]): number[] {
+  if (unnamed.length === 0) return [...leftOut];
+  const named = Array.from({ length: MAX_BATCH_ASSETS }, (_, place) => place).filter(
+    (place) => !unnamed.includes(place),
+  );
+  return [...unnamed, ...leftOut.flatMap((place) => named[place] ?? [])];
+}
+
+function deriveTransfers(batchNumber: number, data: Uint8Array): DerivedBatch {
+  const transfers = decodeTransferData(data);
+  const leaves = transferLeaves(transfers, batchNumber);
+  const tree = new BatchTree(leaves);
+  const content = bytesToHex(tree.root);
+  const vaultCount = leaves.length / HASH_BYTES;
+  return {
+    dataHash: bytesToHex(keccak256(data)),
+    assets: [],
+    content,
+    batchRoot: transferBatchRoot(content),
+    vaultCount,
+    leftOut: [],
+    unnamed: [],
+    slots: Array.from({ length: vaultCount }, () => null),
+    tree,
+    blobs: null,
+    transfers,
+  };
+}
+
+/** Whether the blobs in a batch's data are those that L1 has committed to: about 50 ms for each. */
+export async function hasBlobs(data: Uint8Array, versionedHashes: readonly Hash[], kzg: Kzg): Promise<boolean> {
+  const blobs = blobsIn(readBlobBatchData(data));
+  if (blobs.length !== versionedHashes.length) return false;
+  const hashes = await Promise.all(blobs.map(async (blob) => versionedHash(await kzg.commitment(blob))));
+  return hashes.every((hash, i) => hash === versionedHashes[i]);
+}
+
+/** The vaults of a batch, without void slots. */
+export function vaultsOf({ slots }: DerivedBatch): VaultContent[] {
+  return slots.filter((vault) => vault !== null);
+}
+
+/** The vault at its slot. Throws `vault_not_found` for a void or missing slot. */
+export function vaultIn({ slots }: DerivedBatch, vaultId: VaultId): VaultContent {
+  const vault = slots[unpackVaultId(vaultId).slot] ?? null;
+  if (vault === null) throw new MintmarkError("vault_not_found", `The batch holds no vault ${vaultId}.`);
+  return vault;
+}
+
+/**
+ * The proof of a vault in a committed batch, verified before return. Throws as {@link vaultIn}.
+ *
+ * @param kzg - opens the vault's elements of a batch in blobs, which takes about 0.2 s
+ */
+export async function committedProof(
+  batch: DerivedBatch,
+  vaultId: VaultId,
+  { batchRoot, vaultCount, committedAt, sequence }: BatchHeader,
+  kzg: Kzg,
+): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
+  const vault = vaultIn(batch, vaultId);
+  const { tree, blobs } = batch;
+  const proof =
+    blobs === null ? proveVault({ ...batch, tree: tree as BatchTree }, vault) : await opened(batch, blobs, vault, kzg);
+  const header = { batchRoot, vaultCount, committedAt, sequence };
+  return { ...proof, batchRoot, leaf: bytesToHex(vaultLeaf(vault)), header };
+}
+
+async function opened(batch: DerivedBatch, blobs: DerivedBlobs, vault: VaultContent, kzg: Kzg): Promise<VaultProof> {
+  const places = elementPlaces(blobs, unpackVaultId(vault.vaultId).slot, vault);
+  const all = blobsIn(blobs);
+  const openings = await Promise.all(
+    places.map(async (place) => {
+      const blob = all[Math.floor(place / BLOB_ELEMENTS)] as Uint8Array;
+      return kzg.openings(blob, await kzg.commitment(blob), [place % BLOB_ELEMENTS]);
+    }),
+  );
+  const proof = openedProof({ ...blobs, leftOut: batch.leftOut }, vault, openings.flat());
+  if (verifyVaultProof(batch.batchRoot, proof)) return proof;
+  throw new MintmarkError("validation_failed", "the blobs do not hold this vault at its slot");
+}
+
+/** Whether the derived batch matches a claim, or L1's record. */
+export function isBatch(
+  batch: DerivedBatch,
+  claim: Pick<DerivedBatch, "dataHash" | "batchRoot" | "vaultCount">,
+): boolean {
+  const { dataHash, batchRoot, vaultCount } = claim;
+  return batch.dataHash === dataHash && batch.batchRoot === batchRoot && batch.vaultCount === vaultCount;
+}

@@ -1,0 +1,114 @@
+import { blockRanges, eventsUpTo, overlapping, requireBlock } from "../../blocks.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { L1Event, L1Reader } from "../../ports.ts";
+import type { Archive } from "./archive.ts";
+import { CommittedData, type DataSources } from "./committed-data.ts";
+import type { InvalidTransfer } from "./transfer-index.ts";
+
+/** The part of L1 that an archive follows. */
+export type FollowedChain = Pick<
+  L1Reader,
+  "block" | "events" | "finalizedBlockNumber" | "registrations" | "rollupData"
+>;
+
+/** The progress of {@link follow}. */
+export interface Progress {
+  readonly block: bigint;
+  readonly toBlock: bigint;
+  readonly batches: number;
+}
+
+/** Options of {@link follow}. */
+export interface FollowOptions extends DataSources {
+  readonly archive: Archive;
+  readonly l1: FollowedChain;
+  /** Deployment block of the settlement contract. */
+  readonly fromBlock: bigint;
+  /** Default: the newest final block. Other blocks can be replaced; then the archive must be rebuilt. */
+  readonly toBlock?: bigint;
+  readonly onProgress?: (progress: Progress) => void;
+  /** Called when a source fails or gives other data. The next source follows. */
+  readonly onFault?: (source: { readonly name: string }, batchId: string, error: unknown) => void;
+  /** Called once for each committed record that moves nothing: a committee that checks records signs none. */
+  readonly onInvalidTransfer?: (found: InvalidTransfer) => void;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Brings an archive up to a block of L1: commits with their data, withdrawals, voided duplicates. Rollup data comes
+ * from the commits' transactions or from sources of their blobs, validium data from the sources. The next run retries
+ * missing data.
+ *
+ * @throws MintmarkError `l1_failed` when the chain is unreachable; `store_mismatch` for another chain than before
+ *
+ * @example
+ * const archive = await Archive.open({ store, l1 });
+ * await follow({ archive, l1, fromBlock, sources: [new HttpBatchSource("https://member.example")] });
+ */
+export async function follow(options: FollowOptions): Promise<void> {
+  const { archive, l1, fromBlock, onProgress, onInvalidTransfer = () => {}, signal } = options;
+  const toBlock = options.toBlock ?? (await l1.finalizedBlockNumber());
+  await requireSameChain(archive, l1);
+  const next = nextBlock(archive, fromBlock);
+  for (const [from, to] of blockRanges(next <= toBlock ? overlapping(next, fromBlock) : next, toBlock)) {
+    signal?.throwIfAborted();
+    const { events, block } = await eventsUpTo(l1, from, to);
+    for (const event of events) {
+      signal?.throwIfAborted();
+      if (archive.hasApplied(event)) continue;
+      (await archive.apply(event, await dataOf(event, options))).forEach(onInvalidTransfer);
+      if (event.type === "batchCommitted") onProgress?.(progressOf(archive, event.blockNumber, toBlock));
+    }
+    await archive.advance(block);
+    onProgress?.(progressOf(archive, to, toBlock));
+  }
+  await supplyMissing(options);
+  (await archive.judgeTransfers()).forEach(onInvalidTransfer);
+}
+
+/** The calldata of a commit; null when the chain does not give it. Then the chain and the sources are asked later. */
+async function dataOf(event: L1Event, { l1 }: FollowOptions): Promise<Uint8Array | null> {
+  if (event.type !== "batchCommitted" || event.mode !== "zk-rollup" || event.blobs !== undefined) return null;
+  return l1.rollupData(event.txHash);
+}
+
+/** Asks for missing data. The next run retries, with new patience for each source. */
+async function supplyMissing(options: FollowOptions): Promise<void> {
+  const { archive, l1, onFault, onInvalidTransfer = () => {}, signal } = options;
+  const committed = new CommittedData(l1, archive.kzg, options);
+  // The newest first: beacon nodes have dropped old blobs, and an answer without data uses up their time too.
+  for (const { mode, batchNumber } of (await archive.missing()).reverse()) {
+    const commit = await archive.commit(mode, batchNumber);
+    if (commit === null) continue;
+    await committed.find(
+      commit,
+      async (data) => (await archive.supply(mode, batchNumber, data)).forEach(onInvalidTransfer),
+      (source, error) => {
+        if (error !== null) onFault?.(source, `${mode}-${batchNumber}`, error);
+      },
+      signal,
+    );
+  }
+}
+
+/** The followed block must still exist: an archive takes only final blocks. */
+async function requireSameChain({ position }: Archive, l1: FollowedChain): Promise<void> {
+  if (position === null || position.hash === null) return;
+  const { hash } = await requireBlock(l1, position.block);
+  if (hash === position.hash) return;
+  throw new MintmarkError(
+    "store_mismatch",
+    `Block ${position.block} of this chain differs from the store's. Rebuild into an empty store.`,
+  );
+}
+
+function nextBlock({ position }: Archive, fromBlock: bigint): bigint {
+  if (position === null) return fromBlock;
+  // The events of a block may be applied in part.
+  return position.hash === null ? position.block : position.block + 1n;
+}
+
+function progressOf(archive: Archive, block: bigint, toBlock: bigint): Progress {
+  const { countValidium, countRollup } = archive.state();
+  return { block, toBlock, batches: countValidium + countRollup };
+}

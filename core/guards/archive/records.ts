@@ -1,0 +1,66 @@
+import type { Hash, Mode } from "../../model.ts";
+import type { BatchHeader, CommittedBlobs } from "../../ports.ts";
+
+/** A batch as committed on L1. */
+export interface Commit extends BatchHeader {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly dataHash: Hash;
+  readonly txHash: Hash;
+  readonly blockNumber: bigint;
+  /** Places in the batch's manifest of the assets that L1 has left out. */
+  readonly leftOut: readonly number[];
+  /** Places in the data's list of assets of those that the manifest lacks; absent when it has all. */
+  readonly unnamed?: readonly number[];
+  /** Of a batch whose data is in blobs. */
+  readonly blobs?: CommittedBlobs;
+}
+
+/** The progress of reading L1: everything up to this event is applied. */
+export interface Position {
+  readonly block: bigint;
+  /** -1 before the first event of the block; Infinity, stored as null, after the last. */
+  readonly logIndex: number | null;
+  /** Hash of the block once all its events are applied. */
+  readonly hash: Hash | null;
+}
+
+/** As JSON; mode and number are in the record's key. */
+export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Commit): string {
+  return JSON.stringify(rest, bigintToText);
+}
+
+export function commitFromText(mode: Mode, batchNumber: number, text: string): Commit {
+  const stored = JSON.parse(text);
+  const { dataHash, batchRoot, vaultCount, txHash, leftOut, unnamed } = stored;
+  const blobs = stored.blobs as CommittedBlobs | undefined;
+  return {
+    mode,
+    batchNumber,
+    dataHash,
+    batchRoot,
+    vaultCount,
+    txHash,
+    leftOut,
+    committedAt: BigInt(stored.committedAt),
+    sequence: BigInt(stored.sequence),
+    blockNumber: BigInt(stored.blockNumber),
+    ...(unnamed && { unnamed }),
+    ...(blobs && {
+      blobs: { ...blobs, assets: blobs.assets.map((asset) => ({ ...asset, chainId: BigInt(asset.chainId) })) },
+    }),
+  };
+}
+
+export function positionFromText(text: string): Position {
+  const { block, logIndex, hash } = JSON.parse(text);
+  return { block: BigInt(block), logIndex, hash };
+}
+
+export function positionToText(position: Position): string {
+  return JSON.stringify(position, bigintToText);
+}
+
+function bigintToText(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? value.toString() : value;
+}

@@ -1,0 +1,353 @@
+import { zeroAddress } from "viem";
+import type { Address, Hash, Mode, VaultId } from "../../model.ts";
+import type { AssetId, BatchHeader, L1Event, Settlement, VaultContent } from "../../ports.ts";
+import { SignerThread } from "../../protocol/signers/signer-thread.ts";
+import { type Transfer, transfersDigest } from "../../protocol/transfer.ts";
+import { type TransferGroup, type TransferOutput, transferOutputs } from "../../protocol/transfer-data.ts";
+import {
+  firstTime,
+  type TransferableVault,
+  type TransferFault,
+  type TransferPowers,
+  type TransferSession,
+  transferFault,
+  transferredVault,
+} from "../../protocol/transfer-rules.ts";
+import { unpackVaultId } from "../../protocol/vault.ts";
+import type { Database } from "../../store/ports.ts";
+import type { DerivedBatch } from "./derive.ts";
+import { approvedKey, ownerKey, sessionKey, TEXT, transferableKey, transferKey, vaultIdOf, within } from "./keys.ts";
+import type { KnownAssets } from "./known-assets.ts";
+import type { Commit } from "./records.ts";
+
+/** Why a record moves nothing. `no_vault`: L1 has no vault with this id, or a left-out or void one. */
+export type RecordFault = TransferFault | "no_vault";
+
+/** A vault that a valid record made. Its proof begins with the minted vault. */
+export interface OutputVault extends VaultContent {
+  /** The minted vault. */
+  readonly origin: VaultId;
+  /** The vault that the record spends. */
+  readonly spent: VaultId;
+  /** Records since the mint, at most 8. */
+  readonly hops: number;
+}
+
+/** The committed record that spends a vault. There is at most one for ever. */
+export interface Spending {
+  /** The record's first output: the slot of its leaf. */
+  readonly outId: VaultId;
+  /** Null for a record that moves the vault. Otherwise its owner withdraws by refuting the record. */
+  readonly fault: RecordFault | null;
+}
+
+/** A committed record that moves nothing. Members do not sign such records. */
+export interface InvalidTransfer {
+  readonly vaultId: VaultId;
+  readonly outId: VaultId;
+  readonly fault: RecordFault;
+}
+
+/** What the records of a batch are judged by. */
+export type TransferCommit = Pick<BatchHeader, "committedAt" | "sequence"> &
+  Pick<Commit, "batchNumber"> & { readonly blockNumber?: bigint };
+
+/** One record of a batch with its verdict. */
+export interface JudgedRecord {
+  readonly transfer: Transfer;
+  readonly outputs: readonly TransferOutput[];
+  /** Of the signed message, which can cover several records, and whose signature it has; null for none. */
+  readonly deadline: bigint;
+  readonly digest: Hash;
+  readonly signer: Address | null;
+  /** Null when L1 has no such vault. */
+  readonly vault: SpentVault | null;
+  /** The session's key that alone lets the record count; null when the owner has signed or approved it. */
+  readonly sessionKey: Address | null;
+  /** Last second of that session. */
+  readonly sessionUntil: bigint | null;
+  readonly fault: RecordFault | null;
+}
+
+/** A vault that a record spends, with everything that the rule asks for. */
+interface SpentVault extends TransferableVault {
+  readonly content: VaultContent;
+  readonly origin: VaultId;
+}
+
+/** The reads of the archive that hold the index. */
+interface Batches {
+  readonly store: Database;
+  readonly settlement: Settlement;
+  commit(mode: Mode, batchNumber: number): Promise<Commit | null>;
+  holds(mode: Mode, batchNumber: number): Promise<boolean>;
+  derived(commit: Commit): Promise<DerivedBatch>;
+  vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]>;
+  isUnjudged(batchNumber: number): Promise<boolean>;
+  withdrawn(vaultId: VaultId): Promise<bigint>;
+}
+
+/** Changes of the store; null deletes a key. */
+export type Changes = Map<string, string | null>;
+
+/** What a batch of transfers changes, and its records that move nothing. */
+export interface TransferChanges {
+  readonly changes: Changes;
+  readonly invalid: readonly InvalidTransfer[];
+  /** Whether no record waits for data any more. */
+  readonly isWhole: boolean;
+}
+
+/** Verdicts in data order, without the records that wait for data. */
+interface Verdicts {
+  readonly judged: readonly JudgedRecord[];
+  readonly isWhole: boolean;
+}
+
+/**
+ * Judges the records of committed transfer batches exactly as L1 does, and keeps who owns each vault since. A verdict can
+ * be made late: powers count by their times, and a vault that a valid record spends pays nothing. Only a voided duplicate
+ * changes it, to `exhausted`, on L1 too.
+ */
+export class TransferIndex {
+  readonly #batches: Batches;
+  readonly #assets: KnownAssets;
+  readonly #signers = new SignerThread();
+
+  constructor(batches: Batches, assets: KnownAssets) {
+    this.#batches = batches;
+    this.#assets = assets;
+  }
+
+  close(): Promise<void> {
+    return this.#signers.close();
+  }
+
+  /**
+   * What a committed batch changes. A record waits while the data of its vault is missing, and the others do not wait for
+   * it: otherwise one vault with withheld data would keep everybody in the batch from their proofs.
+   */
+  async changes(groups: readonly TransferGroup[], commit: TransferCommit): Promise<TransferChanges> {
+    const { judged, isWhole } = await this.#judge(groups, commit);
+    const changes: Changes = new Map();
+    const invalid: InvalidTransfer[] = [];
+    for (const { transfer, outputs, vault, fault } of judged) {
+      const { vaultId } = transfer;
+      if ((await this.spending(vaultId)) !== null) continue;
+      const { outId } = outputs[0] as TransferOutput;
+      changes.set(transferKey("spent", vaultId), toText({ outId, fault }));
+      if (fault !== null || vault === null) {
+        changes.set(transferKey("invalid", outId), toText({ vaultId, fault }));
+        invalid.push({ vaultId, outId, fault: fault ?? "no_vault" });
+        continue;
+      }
+      changes.set(ownerKey(vault.owner, vaultId), null);
+      for (const output of outputs) {
+        const made = transferredVault(vault, { transfer }, output);
+        const { chainId, assetType, blob } = vault.content;
+        const { owner, amount, hops } = made;
+        const { origin } = vault;
+        const record = { origin, spent: vaultId, owner, amount, hops, chainId, assetType, blob };
+        changes.set(transferKey("output", output.outId), toText(record));
+        if (owner !== zeroAddress) changes.set(ownerKey(owner, output.outId), "");
+      }
+    }
+    return { changes, invalid, isWhole };
+  }
+
+  /** The verdicts, in data order; null while the data of a vault is missing. */
+  async judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<readonly JudgedRecord[] | null> {
+    const { judged, isWhole } = await this.#judge(groups, commit);
+    return isWhole ? judged : null;
+  }
+
+  async #judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<Verdicts> {
+    const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
+    const { found: vaults, waiting } = await this.#vaults(ids, commit);
+    const outputs = Map.groupBy(transferOutputs(groups, commit.batchNumber), ({ transfer }) => transfer);
+    const judged: JudgedRecord[] = [];
+    const digests = groups.map((group) => transfersDigest(this.#batches.settlement, group));
+    const signers = await Promise.all(
+      groups.map(({ signature }, i) => this.#signers.recover(digests[i] as Hash, signature)),
+    );
+    for (const [i, { transfers, deadline }] of groups.entries()) {
+      const [digest, signer] = [digests[i] as Hash, signers[i] as Address | null];
+      for (const transfer of transfers) {
+        if (waiting.has(transfer.vaultId)) continue;
+        const vault = vaults.get(transfer.vaultId) ?? null;
+        const verdict =
+          vault === null
+            ? ({ fault: "no_vault", sessionKey: null, sessionUntil: null } as const)
+            : await this.#verdict(vault, transfer, { deadline, digest, signer }, commit);
+        judged.push({ transfer, outputs: outputs.get(transfer) ?? [], deadline, digest, signer, vault, ...verdict });
+      }
+    }
+    return { judged, isWhole: waiting.size === 0 };
+  }
+
+  async #verdict(
+    vault: SpentVault,
+    transfer: Transfer,
+    { deadline, digest, signer }: { readonly deadline: bigint; readonly digest: Hash; readonly signer: Address | null },
+    { committedAt }: TransferCommit,
+  ): Promise<Pick<JudgedRecord, "sessionKey" | "sessionUntil"> & { readonly fault: TransferFault | null }> {
+    const { owner } = vault;
+    const session = signer === null || signer === owner ? null : await this.session(owner, signer);
+    const { approvedAt, cancelledAt } = await this.approval(owner, digest);
+    const bySigner = signer === null ? 0n : (await this.approval(signer, digest)).cancelledAt;
+    const powers = { signer, session, approvedAt, cancelledAt: firstTime(cancelledAt, bySigner) };
+    const fault = transferFault(vault, { transfer, deadline, committedAt }, powers);
+    const needed = approvedAt === 0n ? session : null;
+    return { fault, sessionKey: needed === null ? null : signer, sessionUntil: needed?.until ?? null };
+  }
+
+  /** The vaults that L1 had before the commit, and the ids whose data is missing. Reads each batch once. */
+  async #vaults(ids: readonly VaultId[], { sequence, blockNumber }: TransferCommit) {
+    const found = new Map<VaultId, SpentVault>();
+    const waiting = new Set<VaultId>();
+    const byBatch = Map.groupBy(ids, (id) => id >> 20n);
+    for (const same of byBatch.values()) {
+      const { mode, batchNumber } = unpackVaultId(same[0] as VaultId);
+      const commit = await this.#batches.commit(mode, batchNumber);
+      // Its id may become a vault later, which the record cannot spend.
+      if (commit === null || commit.sequence >= sequence) continue;
+      const known: VaultId[] = [];
+      const isWaiting = await this.#waitingIn(commit);
+      for (const id of same) {
+        if (await isWaiting(id)) waiting.add(id);
+        else known.push(id);
+      }
+      if (known.length === 0) continue;
+      for (const vault of await this.#vaultsIn(commit, known, blockNumber)) found.set(vault.vaultId, vault);
+    }
+    return { found, waiting };
+  }
+
+  /** Whether data is missing without which nobody knows what a committed batch has under an id of its own. */
+  async isWaiting(vaultId: VaultId, commit: Commit): Promise<boolean> {
+    return (await this.#waitingIn(commit))(vaultId);
+  }
+
+  async #waitingIn(commit: Commit): Promise<(vaultId: VaultId) => Promise<boolean>> {
+    const { mode, batchNumber } = commit;
+    if (!(await this.#batches.holds(mode, batchNumber))) return async () => true;
+    if (mode !== "zk-rollup" || !(await this.#batches.isUnjudged(batchNumber))) return async () => false;
+    const { transfers } = await this.#batches.derived(commit);
+    const outputs = transferOutputs(transfers ?? [], batchNumber);
+    return async (vaultId) => {
+      const output = outputs[unpackVaultId(vaultId).slot];
+      return output !== undefined && (await this.spending(output.transfer.vaultId)) === null;
+    };
+  }
+
+  async #vaultsIn(commit: Commit, ids: readonly VaultId[], notBefore = 0n): Promise<SpentVault[]> {
+    const outputs = (await Promise.all(ids.map((id) => this.output(id)))).filter((output) => output !== null);
+    const vaults: (VaultContent | OutputVault)[] =
+      outputs.length > 0 ? outputs : await this.#batches.vaultsAt(commit, ids);
+    await this.#assets.learn(vaults, notBefore);
+    return Promise.all(
+      vaults.map(async (content): Promise<SpentVault> => {
+        const { vaultId, owner, amount, chainId, assetType } = content;
+        const registration = this.#assets.known(chainId, assetType);
+        const isOutput = "origin" in content;
+        // Only mints after the registration count. An output's origin was judged before.
+        const counts = registration !== null && (isOutput || commit.sequence >= registration.since);
+        return {
+          vaultId,
+          owner: owner.toLowerCase() as Address,
+          amount,
+          withdrawn: await this.#batches.withdrawn(vaultId),
+          standard: registration?.standard ?? "erc20",
+          assetType,
+          transferable: counts && (await this.isTransferable(content)),
+          hops: isOutput ? content.hops : 0,
+          content,
+          origin: isOutput ? content.origin : vaultId,
+        };
+      }),
+    );
+  }
+
+  /** Whether L1 has registered the asset as transferable. */
+  async isTransferable({ chainId, assetType }: AssetId): Promise<boolean> {
+    return (await this.#read(transferableKey(chainId, assetType))) !== undefined;
+  }
+
+  /** The session of an owner with a key, as L1 keeps it; null for none. */
+  async session(owner: Address, key: Address): Promise<TransferSession | null> {
+    const stored = await this.#read(sessionKey(owner, key));
+    if (stored === undefined) return null;
+    const { authorizedAt, until, revokedAt, limit, assetType } = JSON.parse(stored);
+    const times = { authorizedAt: BigInt(authorizedAt), until: BigInt(until), revokedAt: BigInt(revokedAt) };
+    return { ...times, limit: BigInt(limit), assetType };
+  }
+
+  /** When an account approved and cancelled a digest; 0 for never. */
+  async approval(owner: Address, digest: Hash): Promise<Pick<TransferPowers, "approvedAt" | "cancelledAt">> {
+    const stored = await this.#read(approvedKey(owner, digest));
+    const { approvedAt = "0", cancelledAt = "0" } = stored === undefined ? {} : JSON.parse(stored);
+    return { approvedAt: BigInt(approvedAt), cancelledAt: BigInt(cancelledAt) };
+  }
+
+  /** The vault that a valid record made, a redeemed one too; null for any other id. */
+  async output(vaultId: VaultId): Promise<OutputVault | null> {
+    const stored = await this.#read(transferKey("output", vaultId));
+    if (stored === undefined) return null;
+    const { origin, spent, owner, amount, hops, chainId, assetType, blob } = JSON.parse(stored);
+    const ids = { vaultId, origin: BigInt(origin), spent: BigInt(spent) };
+    return { ...ids, owner, amount: BigInt(amount), hops, chainId: BigInt(chainId), assetType, blob };
+  }
+
+  /** The committed record that spends a vault; null while there is none. */
+  async spending(vaultId: VaultId): Promise<Spending | null> {
+    const stored = await this.#read(transferKey("spent", vaultId));
+    if (stored === undefined) return null;
+    const { outId, fault } = JSON.parse(stored);
+    return { outId: BigInt(outId), fault };
+  }
+
+  /** The committed records that move nothing, by their first output. */
+  async *invalid(): AsyncGenerator<InvalidTransfer> {
+    for await (const [key, stored] of this.#batches.store.iterator<string, string>(within("invalid/"))) {
+      const { vaultId, fault } = JSON.parse(stored);
+      yield { vaultId: BigInt(vaultId), outId: vaultIdOf(key), fault };
+    }
+  }
+
+  /** The changes by an event that gives or takes a power; none by other events. Repeats change nothing. */
+  async powerChanges(event: L1Event): Promise<Changes> {
+    switch (event.type) {
+      case "assetTransferable":
+        return new Map([[transferableKey(event.chainId, event.assetType), ""]]);
+      case "transfersApproved":
+      case "transfersCancelled": {
+        const { owner, digest } = event;
+        const time = "approvedAt" in event ? { approvedAt: event.approvedAt } : { cancelledAt: event.cancelledAt };
+        return new Map([[approvedKey(owner, digest), toText({ ...(await this.approval(owner, digest)), ...time })]]);
+      }
+      case "sessionAuthorized": {
+        const { owner, key, authorizedAt, until, limit, assetType } = event;
+        const revokedAt = (await this.session(owner, key))?.revokedAt ?? 0n;
+        return new Map([[sessionKey(owner, key), toText({ authorizedAt, until, revokedAt, limit, assetType })]]);
+      }
+      case "sessionRevoked": {
+        const { owner, key, revokedAt } = event;
+        const session = (await this.session(owner, key)) ?? NO_SESSION;
+        return new Map([[sessionKey(owner, key), toText({ ...session, revokedAt })]]);
+      }
+      default:
+        return new Map();
+    }
+  }
+
+  #read(key: string): Promise<string | undefined> {
+    return this.#batches.store.get<string, string>(key, TEXT);
+  }
+}
+
+/** A key that was revoked first can never have a session. */
+const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: `0x${"00".repeat(32)}` } as const;
+
+function toText(record: object): string {
+  return JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
+}

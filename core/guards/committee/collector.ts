@@ -1,0 +1,176 @@
+import { recoverTypedDataAddress } from "viem";
+import { MintmarkError } from "../../errors.ts";
+import type { Address, Hex } from "../../model.ts";
+import type { ClaimedBatch, Committee, HistoryPoint, L1Reader } from "../../ports.ts";
+import {
+  committeeHash,
+  compactSignature,
+  encodeAttestation,
+  type MemberSignature,
+} from "../../protocol/attestation.ts";
+import { type AttestationTerms, attestationTypedData } from "./request.ts";
+
+/** A client of one member, in this process or over its service. */
+export interface MemberClient {
+  readonly address: Address;
+  /** 65 bytes, `r ‖ s ‖ v`; rejects when the member refuses or is unreachable. */
+  sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex>;
+  /** The number of the first validium batch that the member lacks. */
+  nextBatch?(signal: AbortSignal): Promise<number>;
+}
+
+/** The committee, and how to ask it. */
+export interface CollectorOptions {
+  readonly members: readonly MemberClient[];
+  readonly threshold: number;
+  readonly l1: Pick<L1Reader, "settlement" | "committee">;
+  /** Timeout of one member in milliseconds; default 10,000. */
+  readonly timeoutMs?: number;
+  /**
+   * Returns a sealed validium batch, for members that missed some. A member takes batches only in order, because it
+   * checks each token against all earlier ones. Without this function such a member stays out.
+   */
+  readonly earlierBatch?: (batchNumber: number) => Promise<ClaimedBatch>;
+  /** Called when a member has not signed, even if enough others did. Default: none. */
+  readonly onFailure?: (member: Address, error: unknown) => void;
+}
+
+/** The result of the last request to a member. */
+export interface MemberStanding {
+  readonly address: Address;
+  /** The batch of the request; null before the first. */
+  readonly batchNumber: number | null;
+  readonly state: "idle" | "asked" | "signed" | "failed";
+  /** The reason why it has not signed. */
+  readonly failure: string | null;
+}
+
+/** A committee that requests each signature separately and keeps the result of each member. */
+export interface Collector extends Committee {
+  /** By address. A late answer still changes its member's standing to "signed" or "failed". */
+  standings(): readonly MemberStanding[];
+  /** Rejects with `validation_failed` unless the contract has this committee and threshold in force. */
+  requireInForce(): Promise<void>;
+}
+
+/**
+ * Collects a committee's signatures. Asks every member at once, takes the first `threshold` valid ones, and does not
+ * wait for the rest. Dead, slow or lying members cost nothing while enough others answer. Otherwise rejects with
+ * `l1_failed` that names each member's fault.
+ *
+ * @example
+ * const members = [new RemoteMember({ address, url, operator, settlement: engine.settlement })];
+ * const committee = collectAttestations({ members, threshold: 1, l1 });
+ */
+export function collectAttestations(options: CollectorOptions): Collector {
+  const { threshold, l1, timeoutMs = 10_000 } = options;
+  const members = options.members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
+  const addresses = members.map(({ address }) => address);
+  const standings = new Map<Address, MemberStanding>();
+  for (const address of addresses) standings.set(address, { address, batchNumber: null, state: "idle", failure: null });
+
+  /** The epoch of the committee in force. It must be this committee: L1 refuses the signatures of any other. */
+  async function epochInForce(): Promise<bigint> {
+    const { epoch, committeeHash: inForce } = await l1.committee();
+    if (committeeHash(epoch, { threshold, members: addresses }) !== inForce)
+      throw notInForce(options, addresses, epoch);
+    return epoch;
+  }
+
+  return {
+    standings: () => [...standings.values()],
+    async requireInForce() {
+      await epochInForce();
+    },
+    async attest(batch, { history, sequence }: HistoryPoint, { signal } = {}) {
+      signal?.throwIfAborted();
+      const terms = { history, sequence, epoch: await epochInForce() };
+      const { batchNumber } = batch;
+      const { limit, expired } = timeLimit(timeoutMs, signal);
+      const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
+        const { address } = member;
+        standings.set(address, { address, batchNumber, state: "asked", failure: null });
+        try {
+          const signature = await Promise.race([askMember(member, batch, terms, options, limit), expired]);
+          standings.set(address, { address, batchNumber, state: "signed", failure: null });
+          return { memberIndex, ...compactSignature(signature) };
+        } catch (error) {
+          standings.set(address, { address, batchNumber, state: "failed", failure: messageOf(error) });
+          options.onFailure?.(address, error);
+          throw error;
+        }
+      });
+      const signatures = await enough(asked, threshold, addresses, signal);
+      return encodeAttestation({ threshold, members: addresses, signatures });
+    },
+  };
+}
+
+function notInForce({ threshold, l1 }: CollectorOptions, members: readonly Address[], epoch: bigint): MintmarkError {
+  return new MintmarkError(
+    "validation_failed",
+    `the committee in force at ${l1.settlement.contract} (epoch ${epoch}) is not ${threshold} of ${members.join(", ")}; ` +
+      "configure the members and the threshold of the contract's last CommitteeChanged event",
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The member's signature, checked to be its own over this batch. */
+async function askMember(
+  member: MemberClient,
+  batch: ClaimedBatch,
+  terms: AttestationTerms,
+  { l1, earlierBatch }: CollectorOptions,
+  limit: AbortSignal,
+): Promise<Hex> {
+  if (batch.mode === "validium" && earlierBatch !== undefined && member.nextBatch !== undefined) {
+    for (let missed = await member.nextBatch(limit); missed < batch.batchNumber && !limit.aborted; missed++) {
+      await member.sign(await earlierBatch(missed), terms, limit);
+    }
+  }
+  const signature = await member.sign(batch, terms, limit);
+  const signer = await recoverTypedDataAddress({ ...attestationTypedData(l1.settlement, batch, terms), signature });
+  if (signer.toLowerCase() !== member.address) throw new Error("the signature is not this member's over this batch");
+  return signature;
+}
+
+/** A signal that ends late members' work, and a promise that then rejects. */
+export function timeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
+  const late = AbortSignal.timeout(timeoutMs);
+  const limit = signal ? AbortSignal.any([late, signal]) : late;
+  const expired = new Promise<never>((_, reject) => {
+    const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
+    limit.addEventListener("abort", expire, { once: true });
+  });
+  return { limit, expired };
+}
+
+/** The first `threshold` successes, by member. Rejects with the reasons as soon as too few can succeed. */
+export function enough(
+  asked: readonly Promise<MemberSignature>[],
+  threshold: number,
+  members: readonly Address[],
+  signal: AbortSignal | undefined,
+): Promise<MemberSignature[]> {
+  return new Promise((resolve, reject) => {
+    const signed: MemberSignature[] = [];
+    const faults: string[] = [];
+    for (const [index, answer] of asked.entries()) {
+      answer.then(
+        (signature) => {
+          if (signed.push(signature) === threshold) resolve(signed.toSorted((a, b) => a.memberIndex - b.memberIndex));
+        },
+        (error: unknown) => {
+          if (signal?.aborted) return reject(signal.reason);
+          faults.push(`${members[index]}: ${messageOf(error)}`);
+          if (asked.length - faults.length < threshold) {
+            reject(new MintmarkError("l1_failed", `the committee does not sign; ${faults.join("; ")}`));
+          }
+        },
+      );
+    }
+  });
+}

@@ -1,0 +1,74 @@
+import { MintmarkError } from "../../errors.ts";
+import type { Hex } from "../../model.ts";
+import { readBody } from "../archive/batch-source.ts";
+
+/** Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets. */
+const MAX_ANSWER_BYTES = 256 * 1024;
+const SIGNATURE = /^0x[0-9a-f]{130}$/;
+
+/** The client of a committee member's service over HTTP. Checks every answer; the caller's signal limits the time. */
+export class MemberService {
+  readonly #url: string;
+
+  constructor(url: string) {
+    this.#url = url.replace(/\/+$/, "");
+  }
+
+  /** The JSON object of the response. Rejects with `l1_failed` and the member's own code and detail when it refuses. */
+  async ask(path: string, init: RequestInit): Promise<Readonly<Record<string, unknown>>> {
+    const response = await this.#fetch(path, init);
+    const text = new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES));
+    const answer = parseObject(text);
+    if (response.ok && answer !== null) return answer;
+    if (response.ok || answer === null) throw nonsense(`${response.status}, but not JSON`);
+    const { code, detail } = answer;
+    throw new MintmarkError("l1_failed", `refused (${short(code)}): ${short(detail)}`);
+  }
+
+  /** The JSON object of the response to a batch: sends its data with an operator's signed request. */
+  async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal) {
+    return this.ask(path, {
+      method: "POST",
+      headers: { "content-type": "application/octet-stream", authorization: `Operator ${request}` },
+      // A copy, because fetch does not accept a shared buffer.
+      body: Uint8Array.from(data),
+      signal,
+    });
+  }
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
+    try {
+      return await fetch(`${this.#url}${path}`, { ...init, redirect: "error" });
+    } catch (error) {
+      // Node reports only "fetch failed". The cause has the reason.
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+      throw new MintmarkError("l1_failed", `cannot be reached at ${this.#url} (${cause})`, { cause: error });
+    }
+  }
+}
+
+/** The `signature` of a response, 65 bytes. The caller checks the signer. */
+export function signatureIn({ signature }: Readonly<Record<string, unknown>>): Hex {
+  if (typeof signature !== "string" || !SIGNATURE.test(signature)) throw nonsense("no signature");
+  return signature as Hex;
+}
+
+export function nonsense(what: string): MintmarkError {
+  return new MintmarkError("l1_failed", `sent an invalid response: ${what}`);
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Text from outside, cut to fit a log line. */
+function short(value: unknown): string {
+  return String(value)
+    .replaceAll(/[^\x20-\x7e]/g, " ")
+    .slice(0, 200);
+}

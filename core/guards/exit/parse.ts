@@ -1,0 +1,155 @@
+import { MintmarkError } from "../../errors.ts";
+import { BLOB_SCHEMES, type Hex, STANDARDS } from "../../model.ts";
+import { MAX_TRANSFER_HOPS } from "../../protocol/transfer.ts";
+import { EXIT_KIT_FORMAT, EXIT_KIT_VERSIONS, type ExitKit } from "./kit.ts";
+
+/** Reads a value at a place of the file, or throws what is wrong there. */
+type Read<T> = (value: unknown, place: string) => T;
+
+/**
+ * The kit in a file's text (docs/exit-kit.md). Throws `validation_failed` that names the place of the first fault.
+ *
+ * @example
+ * const kit = parseExitKit(await readFile("exit-kit.json", "utf8"));
+ */
+export function parseExitKit(text: string): ExitKit {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw unreadable("it is not JSON");
+  }
+  const version = (json as { readonly version?: unknown } | null)?.version;
+  if (version !== 2) {
+    const kit = kitOf(mintedKit(json, ""));
+    const { vaultId, owner, amount } = kit.vault;
+    return { ...kit, tip: { vaultId, owner, amount } };
+  }
+  const { tip, hops, refutation, ...file } = transferredKit(json, "");
+  return { ...kitOf(file), tip: contentOf(tip), ...(hops.length > 0 && { hops }), ...(refutation && { refutation }) };
+}
+
+function kitOf(file: ReturnType<typeof mintedKit>): Omit<ExitKit, "tip"> {
+  const { chainId, contract, token, vault, header, siblings, assetPath, maturesAt } = file;
+  return { settlement: { chainId, contract }, token, vault: contentOf(vault), header, siblings, assetPath, maturesAt };
+}
+
+/** Batch and slot are for the file's reader. The vault's id has the same facts, and the proof covers it. */
+function contentOf<V extends { readonly batchId: string; readonly slot: number }>(
+  vault: V,
+): Omit<V, "batchId" | "slot"> {
+  const { batchId: _batchId, slot: _slot, ...content } = vault;
+  return content;
+}
+
+const hash = hex(32, 32);
+const address = hex(20, 20);
+
+const place = { vaultId: integer, batchId: (value: unknown) => String(value), slot: number(0, 2 ** 32) };
+const batchHeader = object({
+  batchRoot: hash,
+  vaultCount: number(1, 2 ** 32),
+  committedAt: integer,
+  sequence: integer,
+});
+
+const common = {
+  format: oneOf([EXIT_KIT_FORMAT]),
+  version: oneOf(EXIT_KIT_VERSIONS),
+  chainId: integer,
+  contract: address,
+  token: object({
+    address,
+    standard: oneOf(STANDARDS),
+    quantum: integer,
+    blobScheme: oneOf(BLOB_SCHEMES),
+    tokenId: orNull(integer),
+  }),
+  vault: object({ ...place, chainId: integer, owner: address, assetType: hash, amount: integer, blob: hex(0, 255) }),
+  header: batchHeader,
+  siblings: list(hash, 20),
+  assetPath: object({ index: number(0, 254), siblings: list(hash, 8) }),
+  maturesAt: orNull(integer),
+};
+
+const hop = object({
+  outId: integer,
+  part: oneOf([0, 1]),
+  amount: integer,
+  to: address,
+  deadline: integer,
+  list: hash,
+  signature: hex(0, 64),
+  header: batchHeader,
+  siblings: list(hash, 20),
+});
+
+/** Version 1. */
+const mintedKit = object(common);
+/** Version 2: a vault with transfers, or with a record to refute. */
+const transferredKit = object({
+  ...common,
+  tip: object({ ...place, owner: address, amount: integer }),
+  hops: list(hop, MAX_TRANSFER_HOPS),
+  refutation: orNull(hop),
+});
+
+function integer(value: unknown, place: string): bigint {
+  if (typeof value === "string" && /^\d{1,78}$/.test(value)) return BigInt(value);
+  throw unreadable(`${place} is not a decimal integer`);
+}
+
+function number(least: number, most: number): Read<number> {
+  return (value, place) => {
+    if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
+    throw unreadable(`${place} is not a whole number from ${least} to ${most}`);
+  };
+}
+
+function hex(least: number, most: number): Read<Hex> {
+  const form = new RegExp(`^0x(?:[0-9a-f]{2}){${least},${most}}$`);
+  const bytes = least === most ? `${most}` : `at most ${most}`;
+  return (value, place) => {
+    if (typeof value === "string" && form.test(value)) return value as Hex;
+    throw unreadable(`${place} is not ${bytes} bytes of lower-case hex`);
+  };
+}
+
+function oneOf<const V>(values: readonly V[]): Read<V> {
+  return (value, place) => {
+    const found = values.find((each) => each === value);
+    if (found !== undefined) return found;
+    throw unreadable(`${place} is not ${values.join(", ")}`);
+  };
+}
+
+function orNull<T>(read: Read<T>): Read<T | null> {
+  return (value, place) => (value === null ? null : read(value, place));
+}
+
+function list<T>(read: Read<T>, most: number): Read<T[]> {
+  return (value, place) => {
+    if (!Array.isArray(value) || value.length > most) throw unreadable(`${place} is not a list of at most ${most}`);
+    return value.map((each, i) => read(each, `${place}[${i}]`));
+  };
+}
+
+/** An object with exactly these fields. */
+function object<F extends Readonly<Record<string, Read<unknown>>>>(
+  fields: F,
+): Read<{ [K in keyof F]: ReturnType<F[K]> }> {
+  return (value, place) => {
+    if (typeof value !== "object" || value === null) throw unreadable(`${place || "it"} is not an object`);
+    const within = (name: string) => (place === "" ? name : `${place}.${name}`);
+    for (const name of Object.keys(value)) {
+      if (!Object.hasOwn(fields, name)) throw unreadable(`${within(name)} is unknown`);
+    }
+    const given = value as Record<string, unknown>;
+    const read = Object.entries(fields).map(([name, field]) => [name, field(given[name], within(name))]);
+    return Object.fromEntries(read) as { [K in keyof F]: ReturnType<F[K]> };
+  };
+}
+
+function unreadable(what: string): MintmarkError {
+  return new MintmarkError("validation_failed", `This is not an exit kit: ${what}.`);
+}

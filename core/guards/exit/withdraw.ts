@@ -1,0 +1,140 @@
+import { pause } from "../../backoff.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Address, Hash } from "../../model.ts";
+import type { L1Owner, L1Reader, WithdrawalCall } from "../../ports.ts";
+import { type ExitKit, requireWholeKit } from "./kit.ts";
+import { type SearchOptions, type StandingChain, standingOf } from "./standing.ts";
+
+/** Options of an exit. */
+export interface ExitOptions extends SearchOptions {
+  readonly kit: ExitKit;
+  readonly l1: StandingChain & Pick<L1Reader, "holding"> & L1Owner;
+  /** The account that `l1` sends from: the vault's owner. */
+  readonly account: Address;
+  /** Units; default all that are left. */
+  readonly quantity?: bigint;
+  /** Default: the owner. */
+  readonly recipient?: Address;
+  /** For a vault that is not mature: wait, or throw. */
+  readonly immature?: "wait" | "refuse";
+  /** Milliseconds between checks of L1 while waiting; default 2,000. */
+  readonly pollingMs?: number;
+  /** Called before anything is sent. */
+  readonly onPlan?: (plan: ExitPlan) => void;
+  /** Called while waiting, with the seconds that remain on L1's clock. */
+  readonly onWait?: (seconds: bigint) => void;
+  /** Called once a node has taken the transaction. */
+  readonly onSent?: (txHash: Hash) => void;
+}
+
+/** The effects of an exit, after the contract has verified the kit. */
+export interface ExitPlan {
+  readonly withdrawnBefore: bigint;
+  readonly quantity: bigint;
+  readonly recipient: Address;
+  /** Base units that the token mints. */
+  readonly baseUnits: bigint;
+  /** The kit as L1 takes it now: with the refutation of a record that spends the vault but does not count. */
+  readonly kit: ExitKit;
+}
+
+/** A mined exit. */
+export interface ExitResult extends ExitPlan {
+  readonly txHash: Hash;
+  readonly blockNumber: bigint;
+  readonly gasUsed: bigint;
+  /** The recipient's balance of the token, in base units, now and before. */
+  readonly held: bigint;
+  readonly heldBefore: bigint;
+}
+
+/**
+ * Withdraws a vault with its kit and its owner's account. Simulates each transaction before sending it.
+ *
+ * @throws MintmarkError `validation_failed` for a damaged kit, another contract or account; `vault_spent` when the owner
+ *   has given the vault away or redeemed it; `insufficient_balance` when less is left; `proof_not_ready` while the vault
+ *   is not mature; `l1_failed` with the contract's reason
+ *
+ * @example
+ * const { txHash } = await exitWithKit({ kit, l1, account: owner.address, immature: "wait" });
+ */
+export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
+  const { l1, onPlan, onSent, signal } = options;
+  const plan = await planExit(options);
+  onPlan?.(plan);
+  const { recipient } = plan;
+  const { token } = plan.kit;
+  const call = ownCall(plan);
+  await requireWithdrawable(call, options);
+  const holding = () => l1.holding(token.address, token.standard, recipient, token.tokenId);
+  const heldBefore = await holding();
+  const { txHash, blockNumber, gasUsed } = await l1.withdrawOwn(call, {
+    ...(onSent && { onSent }),
+    ...(signal && { signal }),
+  });
+  return { ...plan, txHash, blockNumber, gasUsed, heldBefore, held: await holding() };
+}
+
+/** The contract's call of a planned exit. The owner itself sends, so no signature is needed. */
+export function ownCall({ kit, quantity, recipient }: ExitPlan): WithdrawalCall {
+  const { vault, header, siblings, assetPath, hops, refutation } = kit;
+  const transfers = { ...(hops && { hops }), ...(refutation && { refutation }) };
+  const authorization = { deadline: 0n, signature: "0x" } as const;
+  return { vault, header, siblings, assetPath, ...transfers, quantity, recipient, authorization };
+}
+
+/**
+ * Checks the kit by itself and with the contract, and the units left. Sends nothing.
+ *
+ * @example
+ * const { quantity } = await planExit({ kit, l1, account: owner.address });
+ */
+export async function planExit(options: ExitOptions): Promise<ExitPlan> {
+  const { kit, l1, account, quantity, recipient } = options;
+  requireWholeKit(kit);
+  const { settlement, tip, token } = kit;
+  if (settlement.chainId !== l1.settlement.chainId || settlement.contract !== l1.settlement.contract) {
+    const meant = `${settlement.contract} on chain ${settlement.chainId}`;
+    throw new MintmarkError(
+      "validation_failed",
+      `The kit is for ${meant}; the RPC serves chain ${l1.settlement.chainId}.`,
+    );
+  }
+  if (account.toLowerCase() !== tip.owner) {
+    throw new MintmarkError("validation_failed", `The key belongs to ${account}; the vault's owner is ${tip.owner}.`);
+  }
+  const { left, withdrawnBefore, kit: complete } = await standingOf(kit, l1, options);
+  const wanted = quantity ?? left;
+  if (left === 0n)
+    throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn, or it was voided.");
+  if (wanted < 1n || wanted > left) {
+    throw new MintmarkError(
+      "insufficient_balance",
+      `The vault has ${left} of ${tip.amount} units left; cannot withdraw ${wanted}.`,
+    );
+  }
+  const to = recipient ?? tip.owner;
+  return { withdrawnBefore, quantity: wanted, recipient: to, baseUnits: wanted * token.quantum, kit: complete };
+}
+
+/** Resolves once L1 would pay the vault out. If only time is missing, waits or throws, as `immature` says. */
+async function requireWithdrawable(call: WithdrawalCall, options: ExitOptions): Promise<void> {
+  const { kit, l1, immature = "refuse", pollingMs = 2_000, onWait, signal } = options;
+  for (;;) {
+    const refusal = await l1.checkOwnWithdrawal(call);
+    if (refusal === null) return;
+    if (!refusal.startsWith("NotMature(") || kit.maturesAt === null) {
+      throw new MintmarkError("l1_failed", `the contract would refuse with ${refusal}`);
+    }
+    const seconds = kit.maturesAt - ((await l1.block("latest"))?.timestamp ?? 0n);
+    if (immature === "refuse") {
+      const when = new Date(Number(kit.maturesAt) * 1000).toISOString();
+      throw new MintmarkError(
+        "proof_not_ready",
+        `The vault matures at ${when}, in ${seconds} s of L1's clock. Wait for it.`,
+      );
+    }
+    onWait?.(seconds);
+    await pause(pollingMs, signal);
+  }
+}

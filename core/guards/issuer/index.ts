@@ -1,0 +1,16 @@
+/**
+ * The issuer of tokens. It consents to each batch with its tokens, from the application's record of mints or by a
+ * policy.
+ */
+export type { AssetIssuer, IssuerReader } from "../../ports.ts";
+export { Issuer, type IssuerConsent, type IssuerOptions } from "./issuer.ts";
+export { LocalMintRecord, type RecordedMint } from "./local-record.ts";
+export type { IssuedVault, MintRecord } from "./mint-record.ts";
+export { type AssetPolicy, MintPolicy } from "./policy.ts";
+export {
+  type ConsentRequest,
+  consentRequestTypedData,
+  type IssuerClient,
+  RemoteIssuer,
+  type RemoteIssuerOptions,
+} from "./remote-issuer.ts";

@@ -1,0 +1,104 @@
+import type { LocalAccount } from "viem";
+import { type Address, type Hash, MODES } from "../../model.ts";
+import type { ClaimedBatch, Settlement } from "../../ports.ts";
+import { typedDataDomain } from "../../protocol/typed-data.ts";
+import { MemberService, nonsense, signatureIn } from "../committee/member-service.ts";
+import type { IssuerConsent } from "./issuer.ts";
+
+/** A way to ask one issuer: in this process, or over its service. */
+export interface IssuerClient {
+  readonly address: Address;
+  /** The issuer's consent. Rejects when it consents to no asset, or cannot be reached. */
+  consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent>;
+}
+
+/** Address of an issuer's service, and the account that asks it. */
+export interface RemoteIssuerOptions {
+  /** The issuer that tokens name. */
+  readonly address: Address;
+  /** Where its service listens. */
+  readonly url: string;
+  /** Signs the requests; holds the operator role of the contract. */
+  readonly operator: LocalAccount;
+  readonly settlement: Settlement;
+}
+
+/** An operator's claim about a batch when it asks for a consent. */
+export type ConsentRequest = Pick<ClaimedBatch, "mode" | "batchNumber" | "batchRoot" | "vaultCount" | "dataHash">;
+
+/**
+ * The operator's signed request. Without it, a stranger's batch could fill the issuer's store.
+ *
+ * @example
+ * const signature = await operator.signTypedData(consentRequestTypedData(settlement, batch));
+ */
+export function consentRequestTypedData(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  { mode, batchNumber, batchRoot, vaultCount, dataHash }: ConsentRequest,
+) {
+  return {
+    domain: typedDataDomain(settlement),
+    types: {
+      ConsentRequest: [
+        { name: "mode", type: "uint8" },
+        { name: "batchNumber", type: "uint64" },
+        { name: "batchRoot", type: "bytes32" },
+        { name: "vaultCount", type: "uint32" },
+        { name: "dataHash", type: "bytes32" },
+      ],
+    },
+    primaryType: "ConsentRequest",
+    message: {
+      mode: MODES.indexOf(mode),
+      batchNumber: BigInt(batchNumber),
+      batchRoot,
+      vaultCount,
+      dataHash,
+    },
+  } as const;
+}
+
+/**
+ * An issuer that runs as its own service. The caller sets the time limit.
+ *
+ * @example
+ * const issuer = new RemoteIssuer({ address, url: "https://issuer.example", operator, settlement });
+ * await new Settler({ engine, l1, committee, issuers: [issuer], fromBlock }).run(signal);
+ */
+export class RemoteIssuer implements IssuerClient {
+  readonly address: Address;
+  readonly #service: MemberService;
+  readonly #operator: LocalAccount;
+  readonly #settlement: Settlement;
+
+  constructor({ address, url, operator, settlement }: RemoteIssuerOptions) {
+    this.address = address.toLowerCase() as Address;
+    this.#service = new MemberService(url);
+    this.#operator = operator;
+    this.#settlement = settlement;
+  }
+
+  async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent> {
+    const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
+    const request = await this.#operator.signTypedData(consentRequestTypedData(this.#settlement, batch));
+    const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
+    const path = `/v1/batches/${mode}-${batchNumber}/consent?${claim}`;
+    const answer = await this.#service.sendBatch(path, data, request, signal);
+    const { assets, refused } = answer;
+    if (!isListOf(assets, isAssetType) || !isListOf(refused, isRefused)) throw nonsense("no assets of the consent");
+    return { signature: signatureIn(answer), assets, refused };
+  }
+}
+
+function isListOf<T>(value: unknown, isEntry: (entry: unknown) => entry is T): value is readonly T[] {
+  return Array.isArray(value) && value.every(isEntry);
+}
+
+function isAssetType(value: unknown): value is Hash {
+  return typeof value === "string" && /^0x[0-9a-f]{64}$/.test(value);
+}
+
+function isRefused(value: unknown): value is IssuerConsent["refused"][number] {
+  const { assetType, reason } = (value ?? {}) as Partial<Record<string, unknown>>;
+  return isAssetType(assetType) && typeof reason === "string";
+}

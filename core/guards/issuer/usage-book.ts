@@ -1,0 +1,126 @@
+import type { Address } from "../../model.ts";
+import type { Database } from "../../store/ports.ts";
+import { DURABLE, TEXT } from "../archive/keys.ts";
+import type { IssuedVault, MintRecord } from "./mint-record.ts";
+
+/** Amounts by line. A line is a text that names the counted thing: the token's contract, then parts behind slashes. */
+export type Lines = ReadonlyMap<string, bigint>;
+
+/** A batch's use, and the UTC day of its first request. */
+interface Usage {
+  readonly day: string;
+  readonly lines: Lines;
+}
+
+/**
+ * Counts what batches use against limits, in a store.
+ *
+ * ```
+ * used/<line>       decimal: units that all batches together use of a line
+ * usage/<batch id>  JSON: what a batch uses, until L1's final history has the batch
+ * ```
+ */
+export abstract class UsageBook implements MintRecord {
+  protected readonly store: Database;
+  readonly #today: () => string;
+  /** Changes run one after another, because each reads totals and writes them. */
+  #lastTurn: Promise<unknown> = Promise.resolve();
+
+  /** @param clock - milliseconds since 1970 */
+  constructor(store: Database, clock: () => number = Date.now) {
+    this.store = store;
+    this.#today = () => new Date(clock()).toISOString().slice(0, 10);
+  }
+
+  /** The use of these vaults, by line. */
+  protected abstract linesOf(vaults: readonly IssuedVault[], day: string): Lines;
+
+  /** The limit of each line, in order; null for no limit. */
+  protected abstract limitsOf(lines: readonly string[]): Promise<readonly (bigint | null)[]>;
+
+  /** The error of a full line. */
+  protected abstract refusalOf(line: string, used: bigint, limit: bigint): string;
+
+  use(batchId: string, token: Address, vaults: readonly IssuedVault[]): Promise<string | null> {
+    return this.inTurn(async () => {
+      const known = await this.#usageOf(batchId);
+      const others = [...known.lines].filter(([line]) => line.split("/", 1)[0] !== token);
+      const usage = { day: known.day, lines: new Map([...others, ...this.linesOf(vaults, known.day)]) };
+      const totals = await this.#totalsAfter(known.lines, usage.lines);
+      const grown = [...totals].filter(([line]) => (usage.lines.get(line) ?? 0n) > (known.lines.get(line) ?? 0n));
+      const limits = await this.limitsOf(grown.map(([line]) => line));
+      for (const [i, [line, used]] of grown.entries()) {
+        const limit = limits[i] ?? null;
+        if (limit !== null && used > limit) return this.refusalOf(line, used, limit);
+      }
+      await this.#write(batchId, totals, usage);
+      return null;
+    });
+  }
+
+  settle(batchId: string, vaults: readonly IssuedVault[]): Promise<void> {
+    return this.inTurn(async () => {
+      const known = await this.#usageOf(batchId);
+      await this.#write(batchId, await this.#totalsAfter(known.lines, this.linesOf(vaults, known.day)), null);
+    });
+  }
+
+  protected async usedOf(lines: readonly string[]): Promise<bigint[]> {
+    const stored = await this.store.getMany<string, string>(lines.map(usedKey), TEXT);
+    return stored.map((text) => BigInt(text ?? "0"));
+  }
+
+  /** Runs a change of the book while no other one runs. */
+  protected inTurn<T>(change: () => Promise<T>): Promise<T> {
+    const turn = this.#lastTurn.catch(() => {}).then(change);
+    this.#lastTurn = turn;
+    return turn;
+  }
+
+  /** The new totals of the lines that change when a batch uses `after` instead of `before`. */
+  async #totalsAfter(before: Lines, after: Lines): Promise<Map<string, bigint>> {
+    const lines = [...new Set([...before.keys(), ...after.keys()])].filter(
+      (line) => before.get(line) !== after.get(line),
+    );
+    const used = await this.usedOf(lines);
+    return new Map(
+      lines.map((line, i) => [line, (used[i] ?? 0n) - (before.get(line) ?? 0n) + (after.get(line) ?? 0n)]),
+    );
+  }
+
+  async #usageOf(batchId: string): Promise<Usage> {
+    const stored = await this.store.get<string, string>(usageKey(batchId), TEXT);
+    if (stored === undefined) return { day: this.#today(), lines: new Map() };
+    const { day, lines } = JSON.parse(stored) as { day: string; lines: [string, string][] };
+    return { day, lines: new Map(lines.map(([line, amount]) => [line, BigInt(amount)])) };
+  }
+
+  async #write(batchId: string, totals: Lines, usage: Usage | null): Promise<void> {
+    const write = this.store.batch();
+    for (const [line, used] of totals) {
+      if (used === 0n) write.del(usedKey(line), TEXT);
+      else write.put(usedKey(line), used.toString(), TEXT);
+    }
+    if (usage === null) write.del(usageKey(batchId), TEXT);
+    else {
+      const lines = [...usage.lines].map(([line, amount]) => [line, amount.toString()]);
+      write.put(usageKey(batchId), JSON.stringify({ day: usage.day, lines }), TEXT);
+    }
+    await write.write(DURABLE);
+  }
+}
+
+/** Sums amounts by line. */
+export function summed(entries: Iterable<readonly [line: string, amount: bigint]>): Lines {
+  const lines = new Map<string, bigint>();
+  for (const [line, amount] of entries) lines.set(line, (lines.get(line) ?? 0n) + amount);
+  return lines;
+}
+
+function usedKey(line: string): string {
+  return `used/${line}`;
+}
+
+function usageKey(batchId: string): string {
+  return `usage/${batchId}`;
+}

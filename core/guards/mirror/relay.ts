@@ -1,0 +1,150 @@
+import { MintmarkError } from "../../errors.ts";
+import type { Mode } from "../../model.ts";
+import type { BatchHeader } from "../../ports.ts";
+import { countOf, type StateLeafContent } from "../../protocol/commitment.ts";
+import type { BatchVaultProof } from "../../protocol/proof.ts";
+import { unpackVaultId } from "../../protocol/vault.ts";
+import { type AttesterCommittee, collectState } from "./collector.ts";
+import { type MirrorContract, type MirrorStep, stepOf } from "./contract.ts";
+import type { SourceHistory } from "./history.ts";
+
+/** Options of {@link advanceMirror}. */
+export interface RelayOptions {
+  readonly source: SourceHistory;
+  readonly mirror: MirrorContract;
+  readonly committee: AttesterCommittee;
+  /** Called after each mined step. */
+  readonly onStep?: (step: { readonly mode: Mode; readonly first: number; readonly count: number }) => void;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Brings a mirror to the newest final state of its source. Returns the number of steps: one for each run of commits of
+ * one mode. Reads the mirror's position each time, so anyone may relay, and a restarted relayer repeats nothing.
+ *
+ * @example
+ * const mirror = await connectMirror({ rpc, contract, account: relayer });
+ * await advanceMirror({ source: new SourceHistory(l1, fromBlock), mirror, committee });
+ */
+export async function advanceMirror({ source, mirror, committee, onStep, signal }: RelayOptions): Promise<number> {
+  requireMirrorOf(mirror, source);
+  await source.follow();
+  let counts = source.countsAt(await mirror.commitment());
+  let steps = 0;
+  for (let growth = source.nextGrowth(counts); growth !== null; growth = source.nextGrowth(counts)) {
+    signal?.throwIfAborted();
+    const { mode, count } = growth;
+    const first = countOf(mode, counts);
+    const to = mode === "validium" ? { ...counts, countValidium: count } : { ...counts, countRollup: count };
+    const { countValidium, countRollup, commitment } = source.stateAt(to);
+    const { chainId: sourceChainId, contract: sourceContract } = source.settlement;
+    const state = { sourceChainId, sourceContract, countValidium, countRollup, commitment };
+    const attestation = await collectState(mirror.settlement, await mirror.committee(), state, committee, signal);
+    await mirror.advance(source.stateAt(counts), growth, attestation, signal ? { signal } : {});
+    onStep?.({ mode, first, count });
+    counts = to;
+    steps++;
+  }
+  return steps;
+}
+
+/**
+ * Imports a batch's header into the mirror, unless it is there. Vaults are withdrawn there with the returned header.
+ *
+ * @throws MintmarkError `proof_not_ready` while the mirror has not been advanced to the batch
+ *
+ * @example
+ * const header = await importBatch({ source, mirror }, "validium", 12);
+ */
+export async function importBatch(
+  { source, mirror }: Pick<RelayOptions, "source" | "mirror">,
+  mode: Mode,
+  batchNumber: number,
+  signal?: AbortSignal,
+): Promise<BatchHeader> {
+  requireMirrorOf(mirror, source);
+  const step = await stepOf(mirror, mode, batchNumber);
+  if (step === null) {
+    throw new MintmarkError("proof_not_ready", `the mirror does not have ${mode} batch ${batchNumber} yet`);
+  }
+  await source.follow();
+  const batch = source.batch(mode, batchNumber, step.count);
+  if (!(await mirror.isImported(mode, batchNumber))) {
+    await mirror.importBatch(step.sequence, batch, signal ? { signal } : {});
+  }
+  return mirrorHeader(step, batch);
+}
+
+/** The progress of {@link importBatches}. */
+export interface ImportProgress {
+  /** Steps from the first on whose batches are all imported. */
+  steps: number;
+}
+
+/**
+ * Imports every batch that the mirror has accepted, so owners need only withdraw. Returns the batches that it imported.
+ *
+ * @param progress - begins with no steps; each call moves it on
+ *
+ * @example
+ * const progress = { steps: 0 };
+ * const imported = await importBatches({ source, mirror }, progress); // ["validium-12"]
+ */
+export async function importBatches(
+  options: Pick<RelayOptions, "source" | "mirror">,
+  progress: ImportProgress,
+  signal?: AbortSignal,
+): Promise<string[]> {
+  const imported: string[] = [];
+  const { mirror } = options;
+  for (const steps = await mirror.stepCount(); progress.steps < steps; progress.steps++) {
+    const { mode, first, count } = await mirror.step(progress.steps);
+    for (let batchNumber = first; batchNumber < count; batchNumber++) {
+      signal?.throwIfAborted();
+      if (await mirror.isImported(mode, batchNumber)) continue;
+      await importBatch(options, mode, batchNumber, signal);
+      imported.push(`${mode}-${batchNumber}`);
+    }
+  }
+  return imported;
+}
+
+/**
+ * A vault's proof for a mirror: the source's siblings, with the mirror's header. `exportExitKit` makes a kit of it.
+ *
+ * @throws MintmarkError `proof_not_ready` while the mirror has not imported the batch
+ *
+ * @example
+ * const proof = await proofOnMirror(await engine.proofs.vault(vaultId), mirror);
+ * const kit = await exportExitKit(proof, mirror);
+ */
+export async function proofOnMirror(
+  proof: BatchVaultProof,
+  mirror: Pick<MirrorContract, "stepCount" | "step" | "isImported">,
+): Promise<BatchVaultProof> {
+  const { mode, batchNumber } = unpackVaultId(proof.vault.vaultId);
+  const step = await stepOf(mirror, mode, batchNumber);
+  if (proof.header === null || step === null || !(await mirror.isImported(mode, batchNumber))) {
+    throw new MintmarkError(
+      "proof_not_ready",
+      `The mirror has not imported ${mode}-${batchNumber} yet: relay it first.`,
+    );
+  }
+  return { ...proof, header: mirrorHeader(step, proof.header) };
+}
+
+/** A batch's header on its mirror: maturity and order count from the time when the mirror accepted it. */
+function mirrorHeader(
+  { acceptedAt, sequence }: MirrorStep,
+  { batchRoot, vaultCount }: Pick<StateLeafContent, "batchRoot" | "vaultCount">,
+): BatchHeader {
+  return { batchRoot, vaultCount, committedAt: acceptedAt, sequence: BigInt(sequence) };
+}
+
+function requireMirrorOf(mirror: MirrorContract, { settlement }: SourceHistory): void {
+  const { chainId, contract } = mirror.source;
+  if (chainId !== settlement.chainId || contract !== settlement.contract) {
+    const is = `mirror ${mirror.settlement.contract} mirrors ${contract} on chain ${chainId}`;
+    throw new MintmarkError("l1_failed", `${is}, not of ${settlement.contract} on chain ${settlement.chainId}`);
+  }
+}

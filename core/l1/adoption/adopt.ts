@@ -1,0 +1,143 @@
+import type { WaitOptions } from "../../abort.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { findUser } from "../../ledger/users.ts";
+import { type Address, MODES, type Mode, type Uuid } from "../../model.ts";
+import { assetType } from "../../protocol/asset.ts";
+import { keccak256 } from "../../protocol/hash.ts";
+import { hexToBytes } from "../../protocol/hex.ts";
+import { isRedemption } from "../../protocol/transfer.ts";
+import { decodeTransferData, isTransferData } from "../../protocol/transfer-data.ts";
+import { createApplication } from "../../tenants/applications.ts";
+import { addAsset, type NewAsset } from "../../tenants/assets.ts";
+import { createUser } from "../../tenants/users.ts";
+import { placeOf } from "../../vaults/vaults.ts";
+import type { Adopted } from "./adopted-batches.ts";
+import { adoptHistory } from "./adopted-batches.ts";
+import type { AdoptedBatches } from "./incoming.ts";
+import { assetName, type Holder, slotsIn } from "./incoming.ts";
+
+/** The application that gets the vaults that no mint of this store made. */
+const NAME = "Adopted from L1";
+
+/** Options of {@link adopt}. */
+export interface AdoptingOptions extends WaitOptions {
+  /** The registered assets of L1's batches. Those that the store lacks are added. */
+  readonly assets?: readonly NewAsset[];
+}
+
+/** Adopts L1's batches. Assets and users of owners come first, so a retry after a kill finds them. */
+export async function adopt(
+  ledger: Ledger,
+  adopted: readonly AdoptedBatches[],
+  { assets = [], signal }: AdoptingOptions = {},
+): Promise<Adopted> {
+  if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+  const unheld = new Set<string>();
+  for (const asset of assets) if (!(await hasAdded(ledger, asset, signal))) unheld.add(nameOf(ledger, asset));
+  return adoptHeld(
+    ledger,
+    adopted.map((of) => ({ ...of, batches: of.batches.map((batch) => ({ ...batch, unheld })) })),
+    signal,
+  );
+}
+
+async function adoptHeld(
+  ledger: Ledger,
+  adopted: readonly AdoptedBatches[],
+  signal: AbortSignal | undefined,
+): Promise<Adopted> {
+  const owners = ownersIn(ledger, adopted);
+  const holders = new Map<Address, Holder>();
+  if (owners.size > 0) {
+    const applicationId = await applicationOf(ledger, signal);
+    for (const ownerAddress of owners) {
+      const { userId } = await createUser(
+        ledger,
+        applicationId,
+        { userId: userIdOf(ownerAddress), ownerAddress },
+        signal,
+      );
+      const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
+      holders.set(ownerAddress, { applicationIndex, userIndex });
+    }
+  }
+  const holderOf = (owner: Address): Holder => {
+    const holder = holders.get(owner);
+    if (holder === undefined) throw new Error(`no user of ${owner}`);
+    return holder;
+  };
+  return adoptHistory(ledger, adopted, holderOf, signal);
+}
+
+/** Whether the store has the asset now. It refuses a second asset of one contract. */
+async function hasAdded(ledger: Ledger, asset: NewAsset, signal: AbortSignal | undefined): Promise<boolean> {
+  const name = nameOf(ledger, asset);
+  for (const known of ledger.assets.latestValues()) if (!known.removed && assetName(known) === name) return true;
+  try {
+    await addAsset(ledger, asset, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof MintmarkError && error.code === "asset_exists") return false;
+    throw error;
+  }
+}
+
+function nameOf(ledger: Ledger, { chainId, standard, contractAddress, quantum = 1n }: NewAsset): string {
+  const type = assetType(standard, contractAddress, quantum);
+  return assetName({ chainId: chainId ?? ledger.settlement.chainId, assetType: type });
+}
+
+/**
+ * The owners that need a user; for a void slot and an unknown vault, the settlement contract. Refuses what cannot be
+ * adopted before anything changes.
+ */
+function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlySet<Address> {
+  const owners = new Set<Address>();
+  const nobody = ledger.settlement.contract.toLowerCase() as Address;
+  const vaultCounts = new Map(MODES.map((mode) => [mode, vaultCountsOf(ledger, adopted, mode)]));
+  for (const batch of adopted.flatMap(({ batches }) => batches)) {
+    const { mode, batchNumber, data } = batch;
+    if (isTransferData(mode, data)) {
+      for (const transfer of decodeTransferData(data).flatMap(({ transfers }) => transfers)) {
+        if (!isRedemption(transfer)) owners.add(transfer.to);
+        const source = placeOf(transfer.vaultId);
+        const isLater = source.mode === mode && source.batchNumber >= batchNumber;
+        if (isLater || source.slot >= (vaultCounts.get(source.mode)?.(source.batchNumber) ?? 0)) owners.add(nobody);
+      }
+      continue;
+    }
+    for (const slot of slotsIn(ledger, batch))
+      owners.add(typeof slot === "string" ? nobody : (slot.entry.owner.toLowerCase() as Address));
+  }
+  // An empty slot is kept with the store's first asset.
+  if (owners.has(nobody) && ledger.assets.latest(0) === undefined) {
+    const detail = "This store has no asset. Add the assets of L1's history, then adopt again.";
+    throw new MintmarkError("asset_not_found", detail);
+  }
+  return owners;
+}
+
+/** The number of vaults in each batch of L1's history; undefined for a batch that it lacks. */
+function vaultCountsOf(ledger: Ledger, adopted: readonly AdoptedBatches[], mode: Mode) {
+  const there = adopted.find((one) => one.mode === mode);
+  const first = there?.first ?? Number.POSITIVE_INFINITY;
+  return (batchNumber: number): number | undefined =>
+    batchNumber < first
+      ? ledger.batches[mode].latest(batchNumber)?.vaultCount
+      : there?.batches[batchNumber - first]?.vaultCount;
+}
+
+async function applicationOf(ledger: Ledger, signal?: AbortSignal): Promise<Uuid> {
+  for (const { name, applicationId } of ledger.applications.values()) if (name === NAME) return applicationId;
+  return (await createApplication(ledger, { name: NAME }, signal)).applicationId;
+}
+
+/** The same id for the same owner each time: a UUID of version 8 from the owner's hash. */
+function userIdOf(owner: Address): Uuid {
+  const bytes = Buffer.from(keccak256(hexToBytes(owner)).subarray(0, 16));
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = bytes.toString("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}

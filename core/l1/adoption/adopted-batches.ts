@@ -1,0 +1,362 @@
+import { MintmarkError } from "../../errors.ts";
+import { readBatchVaults } from "../../ledger/batch-vaults.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { OpenBatch } from "../../ledger/open-batch.ts";
+import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../../model.ts";
+import { tokenIdOf } from "../../protocol/blob.ts";
+import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
+import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
+import { itemRecords, itemsOf } from "../../sealing/batch-items.ts";
+import { stateLeafOf } from "../../sealing/contents.ts";
+import { runAt } from "../../sealing/void-runs.ts";
+import type { VaultColumns } from "../../store/columns/vault-columns.ts";
+import type { EntryOf } from "../../store/entries.ts";
+import type { Group } from "../../store/group.ts";
+import type { BatchRecord, LostRun } from "../../store/records.ts";
+import * as keys from "../../store/store-keys.ts";
+import { CHUNK_VAULTS } from "../../store/vault-chunk.ts";
+import { tell, tellSealed } from "../../tenants/events/event-log.ts";
+import { latestWithdrawal, putFailed, readActivity } from "../../vaults/activity.ts";
+import { decodeActivity } from "../../vaults/vaults.ts";
+import { bindIds, unboundBy } from "./adopted-ids.ts";
+import { dropTransfers, putAdoptedLists } from "./adopted-transfers.ts";
+import {
+  type AdoptedBatches,
+  type AdoptedEntry,
+  type Dropped,
+  type Holder,
+  type Incoming,
+  incomingBatches,
+} from "./incoming.ts";
+
+type Adoption = EntryOf<"historyAdopted">;
+type LostEntry = Adoption["lost"][number];
+
+const LOST = "L1 holds another history, in which this mint is not. Repeat it under another idempotency key.";
+
+/**
+ * Replaces this store's batches by L1's, from the first difference of each mode on, in one atomic step. Ends the
+ * divergence. Mints that L1's history lacks fail: their supply and ERC-721 tokens become free, and their withdrawals
+ * fail.
+ *
+ * @param holderOf - the user of each vault that no mint of this store made, by owner in lower case
+ */
+export async function adoptHistory(
+  ledger: Ledger,
+  adopted: readonly AdoptedBatches[],
+  holderOf: (owner: Address) => Holder,
+  signal?: AbortSignal,
+): Promise<Adopted> {
+  for (const mode of MODES) {
+    while (ledger.sealings[mode].size > 0) await Promise.allSettled(ledger.sealings[mode].values());
+  }
+  return ledger.writer.alone(async (group) => {
+    if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
+    const dropped = await droppedBatches(ledger, adopted);
+    const incoming = await incomingBatches(ledger, group, adopted, dropped, holderOf);
+    const lost = await lostOf(ledger, dropped, incoming);
+    const pending = await pendingOf(ledger, lost);
+    const unbound = await unboundBy(
+      ledger,
+      adopted,
+      dropped.flatMap(({ record, vaults }) => (record.transfers ? [] : vaults)),
+    );
+    const trees = new Map(
+      adopted.map(({ mode, first }) => [
+        mode,
+        ledger.histories.latest(mode).first(Math.min(first, ledger.histories.latest(mode).count)),
+      ]),
+    );
+    const places = [...incoming.keys()].filter((i) => incoming[i]?.inBlobs);
+    const inBlobs = places.length === 0 ? null : places;
+    const given = incoming.flatMap(({ lists }, place) => (lists === null ? [] : { place, lists }));
+    const transfers = given.length === 0 ? null : given;
+    const batches = incoming.map(({ entry, vaults, derived }) => {
+      const tree = trees.get(entry.mode);
+      if (tree === undefined) throw new Error("a batch of no mode");
+      tree.append(stateLeafOf({ ...entry, content: derived.content, vaultCount: vaults.length }));
+      return { ...entry, stateRoot: bytesToHex(tree.root()) };
+    });
+    const firsts = adopted.map(({ mode, first: batchNumber }) => ({ mode, batchNumber }));
+    const entry = { kind: "historyAdopted", firsts, failure: LOST, batches, lost, inBlobs, transfers } as const;
+    const recorded = ledger.record(group, entry);
+    const { sequence, time } = recorded;
+    group.operations.push({ type: "del", key: keys.DIVERGENCE_KEY });
+    ledger.divergence = null;
+    for (const { record } of dropped) if (record.transfers) await dropTransfers(ledger, group, record, time);
+    for (const batch of dropped.toReversed()) drop(ledger, group, batch);
+    for (const key of unbound) group.remove(key);
+    for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
+    tellLost(ledger, group, dropped, lost, time);
+    for (const vaultId of pending) await failWithdrawals(ledger, group, vaultId);
+    for (const { withdrawn, ...each } of lost) {
+      ledger.putLost(group, { ...each, withdrawn, upTo: sequence, failure: LOST, since: time });
+    }
+    for (const [i, batch] of incoming.entries()) putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
+    for (const { entry, lists, vaults } of incoming)
+      if (lists !== null) await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);
+    for (const { mode, first, batches } of adopted) reopen(ledger, mode, first + batches.length);
+    ledger.bindings.clear();
+    group.onDurable(() => ledger.tokenSums.forgetAll());
+    const lostVaults = lost.flatMap(({ runs }) => runs).reduce((sum, { count }) => sum + count, 0);
+    return { batches: batches.length, lostVaults };
+  }, signal);
+}
+
+async function droppedBatches(ledger: Ledger, adopted: readonly AdoptedBatches[]): Promise<Dropped[]> {
+  const dropped: Dropped[] = [];
+  for (const { mode, first } of adopted) {
+    for (let number = first; number < ledger.batches[mode].latestCount; number++) {
+      const record = ledger.batches[mode].latest(number);
+      if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+      if (record.status === "settled" || record.status === "finalized") throw new MintmarkError("batch_committed");
+      dropped.push({ record, vaults: await readBatchVaults(ledger, record) });
+    }
+  }
+  return dropped;
+}
+
+/** The vaults of each dropped batch that L1's history lacks. */
+async function lostOf(
+  ledger: Ledger,
+  dropped: readonly Dropped[],
+  incoming: readonly Incoming[],
+): Promise<LostEntry[]> {
+  const lost: LostEntry[] = [];
+  for (const { record, vaults } of dropped) {
+    const { mode, batchNumber } = record;
+    const there = incoming.find(
+      ({ entry, lists }) =>
+        entry.mode === mode && entry.batchNumber === batchNumber && (lists !== null) === record.transfers,
+    );
+    const runs: LostRun[] = [];
+    for (let slot = 0; slot < vaults.count; slot++) {
+      const own = vaults.at(slot);
+      const theirs = there?.vaults[slot];
+      const wasVoid = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot) !== null;
+      const isThere =
+        theirs?.userIndex === own.userIndex && theirs.assetIndex === own.assetIndex && theirs.blob === own.blob;
+      const above = isThere && !wasVoid && runAt(there?.entry.voids ?? [], slot) === null ? theirs.amount : 0n;
+      if (above >= own.amount) continue;
+      const last = runs.at(-1);
+      if (above === 0n && last?.above === 0n && last.firstSlot + last.count === slot)
+        runs[runs.length - 1] = { ...last, count: last.count + 1 };
+      else runs.push({ firstSlot: slot, count: 1, above });
+    }
+    if (runs.length === 0) continue;
+    const withdrawn = await requestedIn(ledger, record, vaults, runs);
+    lost.push({ mode, batchNumber, runs, withdrawn });
+  }
+  return lost;
+}
+
+/** Lost amounts with a requested withdrawal. */
+async function requestedIn(
+  ledger: Ledger,
+  { mode, batchNumber }: BatchRecord,
+  vaults: VaultColumns,
+  runs: readonly LostRun[],
+) {
+  const found: LostEntry["withdrawn"][number][] = [];
+  for (const { slot } of await touchedIn(ledger, mode, batchNumber)) {
+    if (!isIn(runs, slot)) continue;
+    const { assetIndex, blob } = vaults.at(slot);
+    found.push({ slot, assetIndex, blob });
+  }
+  return found;
+}
+
+function isIn(runs: readonly LostRun[], slot: number): boolean {
+  return runs.some(({ firstSlot, count }) => slot >= firstSlot && slot < firstSlot + count);
+}
+
+async function touchedIn(ledger: Ledger, mode: Mode, batchNumber: number) {
+  const gte = keys.activityKey(packVaultId({ mode, batchNumber, slot: 0 }));
+  const lte = keys.activityKey(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
+  const found: { readonly slot: number; readonly isPending: boolean }[] = [];
+  for await (const [key, stored] of ledger.store.entries({ gte, lte })) {
+    const { slot } = unpackVaultId(key.readBigUInt64BE(1));
+    found.push({ slot, isPending: decodeActivity(stored).pending.length > 0 });
+  }
+  return found;
+}
+
+/** Lost vaults with a pending withdrawal. */
+async function pendingOf(ledger: Ledger, lost: readonly LostEntry[]): Promise<VaultId[]> {
+  const found: VaultId[] = [];
+  for (const { mode, batchNumber, runs } of lost) {
+    for (const { slot, isPending } of await touchedIn(ledger, mode, batchNumber)) {
+      if (isPending && isIn(runs, slot)) found.push(packVaultId({ mode, batchNumber, slot }));
+    }
+  }
+  return found;
+}
+
+async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId): Promise<void> {
+  for (const withdrawalId of (await readActivity(ledger, group, vaultId)).pending) {
+    const known = await latestWithdrawal(ledger, group, withdrawalId);
+    putFailed(ledger, group, known, await readActivity(ledger, group, vaultId), LOST, ledger.head.time);
+  }
+}
+
+/** Removes a batch from the store: its supply, tokens and records. */
+function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
+  const { mode, batchNumber } = record;
+  // A transfer makes no token.
+  if (!record.transfers) count(ledger, group, record, vaults, -1n);
+  const chunks = Array.from({ length: Math.ceil(vaults.count / CHUNK_VAULTS) }, (_, i) =>
+    keys.chunkKey(mode, batchNumber, i),
+  );
+  const derived = [keys.batchDataKey, keys.pageRootsKey, keys.batchTokensKey, keys.batchApplicationsKey, keys.voidsKey];
+  for (const key of [
+    keys.batchKey(mode, batchNumber),
+    ...chunks,
+    ...derived.map((keyOf) => keyOf(mode, batchNumber)),
+  ]) {
+    group.operations.push({ type: "del", key });
+  }
+  const items = itemsOf(record, vaults, (index) => ledger.assetAt(index), null);
+  for (const { key } of itemRecords(items)) group.operations.push({ type: "del", key });
+  ledger.batches[mode].remove(group, batchNumber);
+  ledger.voids[mode].remove(group, batchNumber);
+  ledger.refs.truncate(mode, batchNumber);
+}
+
+/** Adds a batch's vaults to supplies and token index, or removes them. */
+function count(
+  ledger: Ledger,
+  group: Group,
+  { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
+  vaults: VaultColumns,
+  sign: 1n | -1n,
+): void {
+  const voids = ledger.voids[mode].latest(batchNumber) ?? [];
+  const firstOrdinal = ledger.refs.firstOrdinalOf(mode, batchNumber);
+  const sums = new Map<number, bigint>();
+  const next = new Map<number, bigint>();
+  for (let slot = 0; slot < vaults.count; slot++) {
+    if (runAt(voids, slot) !== null) continue;
+    const { assetIndex, amount } = vaults.at(slot);
+    sums.set(assetIndex, (sums.get(assetIndex) ?? 0n) + sign * amount);
+    if (ledger.standards[assetIndex] !== "erc721") continue;
+    const place = [vaults.tokenHash[slot] as number, ledger.refs.refOf({ mode, firstOrdinal }, slot)] as const;
+    if (sign > 0n) ledger.tokens.insert(...place);
+    else ledger.tokens.remove(...place);
+    const { nextTokenId, blobScheme } = ledger.assetAt(assetIndex);
+    if (sign < 0n || nextTokenId === null) continue;
+    // The engine's next id is above every id in L1's history.
+    const behind = (tokenIdOf("erc721", blobScheme, vaults.blobAt(slot)) ?? 0n) + 1n;
+    if (behind > (next.get(assetIndex) ?? nextTokenId)) next.set(assetIndex, behind);
+  }
+  for (const [assetIndex, sum] of sums) {
+    const asset = ledger.assetAt(assetIndex);
+    const nextTokenId = next.get(assetIndex) ?? asset.nextTokenId;
+    ledger.putAsset(group, { ...asset, minted: asset.minted + sum, nextTokenId });
+  }
+}
+
+/** One event for each run of lost vaults of one application. */
+function tellLost(
+  ledger: Ledger,
+  group: Group,
+  dropped: readonly Dropped[],
+  lost: readonly LostEntry[],
+  time: number,
+): void {
+  for (const { mode, batchNumber, runs } of lost) {
+    const batch = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber);
+    if (batch === undefined) throw new Error("lost mints of a batch that stays");
+    const { record, vaults } = batch;
+    // Its lists wait for another batch.
+    if (record.transfers) continue;
+    for (const { firstSlot, count } of runs) {
+      const end = firstSlot + count;
+      for (let start = firstSlot, next = start; start < end; start = next) {
+        const { applicationIndex } = vaults.holderOf(start);
+        while (next < end && vaults.holderOf(next).applicationIndex === applicationIndex) next++;
+        const firstVaultId = packVaultId({ mode, batchNumber, slot: start });
+        tell(ledger, group, applicationIndex, time, {
+          type: "mint.failed",
+          firstVaultId,
+          vaults: next - start,
+          failure: LOST,
+        });
+      }
+    }
+  }
+}
+
+function putAdopted(
+  ledger: Ledger,
+  group: Group,
+  { vaults, columns, derived, inBlobs, lists }: Incoming,
+  entry: AdoptedEntry,
+  time: number,
+): void {
+  const { mode, batchNumber, chunks, voids, given, batchRoot, dataHash, stateRoot } = entry;
+  beginAt(ledger, mode, batchNumber);
+  for (const [i, chunk] of chunks.entries()) group.put(keys.chunkKey(mode, batchNumber, i), hexToBytes(chunk));
+  group.put(keys.batchDataKey(mode, batchNumber), derived.data);
+  group.put(keys.pageRootsKey(mode, batchNumber), derived.pageRoots);
+  group.put(keys.batchTokensKey(mode, batchNumber), derived.tokens);
+  for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
+  const notYet = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
+  const times = { openedAt: vaults[0]?.createdAt ?? time, sealedAt: time, submittedAt: null, settledAt: null };
+  const transfers = lists !== null;
+  const counts = { vaultCount: vaults.length, mintCount: transfers ? 0 : vaults.length };
+  const roots = { batchRoot, dataHash, stateRoot };
+  const record = {
+    mode,
+    batchNumber,
+    status: "sealed",
+    ...counts,
+    assets: derived.assets,
+    content: derived.content,
+    ...roots,
+    ...notYet,
+    ...times,
+    finalizedAt: null,
+    leftOut: null,
+    inBlobs,
+    transfers,
+    given: given !== null,
+  } as const;
+  ledger.putBatch(group, record);
+  if (voids.length > 0)
+    ledger.putVoids(
+      group,
+      mode,
+      batchNumber,
+      voids.map((run) => ({ ...run, voidedAt: time, leftOut: false })),
+    );
+  if (!transfers) {
+    count(ledger, group, record, columns, 1n);
+    bindIds(ledger, group, vaults, voids);
+  }
+  tellSealed(ledger, group, record, columns, time);
+}
+
+/** The mode goes on after L1's batches. */
+function reopen(ledger: Ledger, mode: Mode, batchNumber: number): void {
+  const firstOrdinal = beginAt(ledger, mode, batchNumber);
+  const open = new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, ledger.limits, ledger.isForeign);
+  ledger.unsealed.replace(open);
+}
+
+/** Places a batch behind the one before it. Returns the ordinal of its first vault. */
+function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): number {
+  const before = batches[mode].latest(batchNumber - 1);
+  const vaults = before?.vaultCount ?? 0;
+  const firstOrdinal = before === undefined ? 0 : refs.firstOrdinalOf(mode, batchNumber - 1) + vaults;
+  const vaultsBefore = before === undefined ? 0 : refs.vaultsBefore(mode, batchNumber - 1) + vaults;
+  refs.set(mode, batchNumber, firstOrdinal, vaultsBefore);
+  return firstOrdinal;
+}
+
+/** The changes made by adopting L1's history. */
+export interface Adopted {
+  /** Batches taken from L1. */
+  readonly batches: number;
+  /** Vaults of this store that L1's history lacks, or holds less of. */
+  readonly lostVaults: number;
+}

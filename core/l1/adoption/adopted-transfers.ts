@@ -1,0 +1,200 @@
+import { v7 as uuidv7 } from "uuid";
+import { zeroAddress } from "viem";
+import type { Ledger, Recorded } from "../../ledger/ledger.ts";
+import type { Address, VaultId } from "../../model.ts";
+import type { ClaimedBatch } from "../../ports.ts";
+import { isRedemption, type Transfer, transfersDigest } from "../../protocol/transfer.ts";
+import { decodeTransferData, type TransferGroup } from "../../protocol/transfer-data.ts";
+import { packVaultId } from "../../protocol/vault.ts";
+import type { StoredVault } from "../../store/columns/vault-columns.ts";
+import type { Group } from "../../store/group.ts";
+import { decodeRecord, encodeRecord } from "../../store/layout.ts";
+import {
+  type AdoptedList,
+  type BatchRecord,
+  ownerRecord,
+  type TransferListRecord,
+  transferIdRecord,
+} from "../../store/records.ts";
+import { ownerKey, transferDigestKey } from "../../store/store-keys.ts";
+import { putActivity, readActivity } from "../../vaults/activity.ts";
+import { latestTransferList, listsOfBatch, makerOf, putTransferList, slotCount } from "../../vaults/transfer-lists.ts";
+import { placeOf, readVaults } from "../../vaults/vaults.ts";
+
+type Holder = Pick<StoredVault, "applicationIndex" | "userIndex">;
+
+/** A vault of L1's history, with the transfers between its mint and it. */
+export interface AdoptedVault {
+  /** null for an id that no earlier batch has made. L1 sets its bit all the same. */
+  readonly vault: StoredVault | null;
+  readonly hops: number;
+}
+
+/** What adopting has at hand while it reads L1's batches. */
+export interface AdoptedState {
+  /** L1's vaults of the batches read so far. */
+  readonly known: Map<VaultId, AdoptedVault>;
+  /** Whether this store keeps the batch of a vault. */
+  isKept(vaultId: VaultId): boolean;
+  /** The user of an owner that no mint of this store names. */
+  holderOf(owner: Address): Holder;
+}
+
+/**
+ * The lists and the vaults of a batch of transfers in L1's history. A list that this store has keeps its id. A receiver is
+ * the owner's user in the application of the vaults, or else its user by owner, as of minted vaults. What the vaults hold
+ * is decided once L1's event of the commit is read.
+ *
+ * L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several owners under
+ * one signature. Such a record takes its slots, and moves nothing.
+ */
+export async function adoptedTransfers(
+  ledger: Ledger,
+  group: Group,
+  { batchNumber, data }: ClaimedBatch,
+  state: AdoptedState,
+): Promise<{ readonly lists: AdoptedList[]; readonly vaults: StoredVault[] }> {
+  const now = ledger.now();
+  const vaults: StoredVault[] = [];
+  const lists: AdoptedList[] = [];
+  for (const signed of decodeTransferData(data)) {
+    const sources: AdoptedVault[] = [];
+    for (const { vaultId } of signed.transfers) sources.push(await sourceOf(ledger, vaultId, state));
+    const { list, payees } = await listOf(ledger, group, signed, sources, state);
+    lists.push(list);
+    for (const [i, transfer] of signed.transfers.entries()) {
+      const { vault: source, hops } = sources[i] as AdoptedVault;
+      const vault = source ?? nothing(ledger, state);
+      const { withdrawn } = await readActivity(ledger, group, transfer.vaultId);
+      const payee = payees[i] ?? null;
+      const made = { ...vault, createdAt: now, updatedAt: now };
+      const [paid, change] = partsOf(transfer, vault.amount - withdrawn);
+      const parts = [
+        payee === null ? { ...made, amount: 0n } : { ...made, ...payee, owner: transfer.to, amount: paid },
+      ];
+      if (transfer.amount !== 0n) parts.push({ ...made, amount: change });
+      for (const part of parts) {
+        const outId = packVaultId({ mode: "zk-rollup", batchNumber, slot: vaults.length });
+        vaults.push(part);
+        state.known.set(outId, { vault: part, hops: hops + 1 });
+      }
+    }
+  }
+  return { lists, vaults };
+}
+
+/** Units of payee and owner, as far as they are known. */
+function partsOf({ amount }: Transfer, rest: bigint): readonly [bigint, bigint] {
+  if (rest <= 0n || amount >= rest) return [0n, 0n];
+  return amount === 0n ? [rest, 0n] : [amount, rest - amount];
+}
+
+/** What stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
+function nothing(ledger: Ledger, { holderOf }: AdoptedState): StoredVault {
+  const owner = ledger.settlement.contract.toLowerCase() as Address;
+  const time = ledger.now();
+  return { ...holderOf(owner), owner, assetIndex: 0, amount: 0n, blob: "0x", createdAt: time, updatedAt: time };
+}
+
+async function sourceOf(ledger: Ledger, vaultId: VaultId, { known, isKept }: AdoptedState): Promise<AdoptedVault> {
+  const adopted = known.get(vaultId);
+  if (adopted !== undefined) return adopted;
+  const place = placeOf(vaultId);
+  const batch = isKept(vaultId) ? ledger.batches[place.mode].latest(place.batchNumber) : undefined;
+  if (batch === undefined || place.slot >= batch.vaultCount) return { vault: null, hops: 0 };
+  const [located] = await readVaults(ledger, [place]);
+  const maker = await makerOf(ledger, place);
+  return { vault: located?.vault as StoredVault, hops: maker?.output.transfer.hops ?? 0 };
+}
+
+/** A list with its receivers; null for a redemption. */
+async function listOf(
+  ledger: Ledger,
+  group: Group,
+  signed: TransferGroup,
+  sources: readonly AdoptedVault[],
+  state: AdoptedState,
+) {
+  const { deadline, signature } = signed;
+  const digest = transfersDigest(ledger.settlement, signed);
+  const vaults = sources.map(({ vault }) => vault ?? nothing(ledger, state));
+  const { owner, applicationIndex: first } =
+    sources.find(({ vault }) => vault !== null)?.vault ?? (vaults[0] as StoredVault);
+  const stored = await group.read(ledger.store, transferDigestKey(digest));
+  const transferId = stored === undefined ? null : decodeRecord(transferIdRecord, stored, "The transfers of a digest");
+  const own = transferId === null ? null : await latestTransferList(ledger, group, transferId);
+  const applicationIndex = own?.applicationIndex ?? first;
+  const payees: (Holder | null)[] = [];
+  for (const [i, transfer] of signed.transfers.entries()) {
+    const userIndex = own?.transfers[i]?.payeeIndex ?? (await userOf(ledger, group, applicationIndex, transfer.to));
+    if (isRedemption(transfer)) payees.push(null);
+    else payees.push(userIndex === null ? state.holderOf(transfer.to) : { applicationIndex, userIndex });
+  }
+  // A signature of nobody stands for a key without a session. Beside vaults of others, an owner's own key counts as one.
+  const signer = signature === "0x" ? null : ((await ledger.signers.recover(digest, signature)) ?? zeroAddress);
+  const isOwners = vaults.every((vault) => vault.owner === owner && signer === owner);
+  const list: AdoptedList = {
+    transferId: own?.transferId ?? uuidv7(),
+    applicationIndex,
+    digest,
+    deadline,
+    signature,
+    sessionKey: isOwners ? null : signer,
+    transfers: signed.transfers.map((transfer, i) => {
+      const { userIndex, assetIndex } = vaults[i] as StoredVault;
+      const hops = (sources[i] as AdoptedVault).hops + 1;
+      return { ...transfer, payeeIndex: payees[i]?.userIndex ?? null, userIndex, assetIndex, hops };
+    }),
+  };
+  return { list, payees };
+}
+
+/** The owner's first user in an application; null when it has none there. */
+async function userOf(ledger: Ledger, group: Group, application: number, owner: Address): Promise<number | null> {
+  const stored = await group.read(ledger.store, ownerKey(application, owner));
+  return stored === undefined ? null : decodeRecord(ownerRecord, stored, "An owner's user").userIndex;
+}
+
+/** The lists of a dropped batch wait again. */
+export async function dropTransfers(ledger: Ledger, group: Group, batch: BatchRecord, time: number): Promise<void> {
+  for (const list of await listsOfBatch(ledger, batch)) {
+    for (const { vaultId, userIndex } of list.transfers) {
+      const activity = { ...(await readActivity(ledger, group, vaultId)), transferred: 0n, updatedAt: time };
+      putActivity(ledger, group, { vaultId, userIndex }, activity);
+    }
+    const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
+    const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+    putTransferList(group, { ...list, transfers, ...waiting }, list);
+  }
+}
+
+/** Writes the lists of an adopted batch, and what they take. */
+export async function putAdoptedLists(
+  ledger: Ledger,
+  group: Group,
+  batchNumber: number,
+  lists: readonly AdoptedList[],
+  vaults: readonly StoredVault[],
+  { sequence: journalSequence, time }: Recorded,
+): Promise<void> {
+  let firstSlot = 0;
+  for (const list of lists) {
+    const stored = await group.read(ledger.store, transferDigestKey(list.digest));
+    const before = stored === undefined ? null : await latestTransferList(ledger, group, list.transferId);
+    const origin = before ?? { firstSequence: 0, journalSequence, createdAt: time };
+    const { firstSequence, createdAt } = origin;
+    const batched = { status: "batched", batchNumber, firstSlot, failure: null, updatedAt: time } as const;
+    const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+    const kept = { firstSequence, journalSequence: origin.journalSequence, createdAt };
+    const record: TransferListRecord = { ...list, ...kept, ...batched, transfers };
+    putTransferList(group, record, before);
+    group.stage(transferDigestKey(list.digest), encodeRecord(transferIdRecord, list.transferId));
+    for (const { vaultId, userIndex, amount } of list.transfers) {
+      const parts = vaults.slice(firstSlot, firstSlot + slotCount([{ amount }]));
+      firstSlot += parts.length;
+      const transferred = parts.reduce((sum, part) => sum + part.amount, 0n);
+      const spent = { ...(await readActivity(ledger, group, vaultId)), spentBy: list.transferId, transferred };
+      putActivity(ledger, group, { vaultId, userIndex }, { ...spent, updatedAt: time });
+    }
+  }
+}

@@ -1,0 +1,236 @@
+import { MintmarkError } from "../../errors.ts";
+import { completed, derivedAgain, tokenHashOf } from "../../ledger/batch-vaults.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { type Address, batchIdOf, type Mode, type VaultId } from "../../model.ts";
+import type { AssetId, ClaimedBatch } from "../../ports.ts";
+import type { VaultEntry } from "../../protocol/batch-data.ts";
+import { decodeBatch } from "../../protocol/batch-decoder.ts";
+import { unpayable } from "../../protocol/blob.ts";
+import { isBlobBatchData, readBlobBatchData, trustedSlots } from "../../protocol/blob-batch.ts";
+import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
+import { decodeTransferData, isTransferData } from "../../protocol/transfer-data.ts";
+import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
+import { type DerivedBatch, deriveGiven } from "../../sealing/derive-batch.ts";
+import { deriveTransfers } from "../../sealing/derive-transfers.ts";
+import { highWord, lowWord } from "../../store/columns/amount-words.ts";
+import type { StoredVault } from "../../store/columns/vault-columns.ts";
+import { VaultColumns } from "../../store/columns/vault-columns.ts";
+import type { EntryOf } from "../../store/entries.ts";
+import type { Group } from "../../store/group.ts";
+import type { AdoptedList, BatchRecord, VoidRun } from "../../store/records.ts";
+import { CHUNK_VAULTS, encodeChunk } from "../../store/vault-chunk.ts";
+import { type AdoptedVault, adoptedTransfers } from "./adopted-transfers.ts";
+
+/** Reading and checking of L1's batches for core/l1/adoption/adopted-batches.ts. */
+
+/** The application that gets vaults without a known user. */
+export interface Holder {
+  readonly applicationIndex: number;
+  readonly userIndex: number;
+}
+
+/** A batch of L1's history. */
+export interface AdoptedBatch extends ClaimedBatch {
+  /** The batch's manifest on L1, if the data name more assets. Vaults of those pay nobody. */
+  readonly assets?: readonly AssetId[];
+  /** Assets that this store cannot hold, by {@link assetName}. */
+  readonly unheld?: ReadonlySet<string>;
+}
+
+/** L1's batches of a mode, from the first one that differs from the store's or is missing there. */
+export interface AdoptedBatches {
+  readonly mode: Mode;
+  readonly first: number;
+  readonly batches: readonly AdoptedBatch[];
+}
+
+export type AdoptedEntry = EntryOf<"historyAdopted">["batches"][number];
+type VaultList = readonly StoredVault[];
+
+const VOID = "L1 has this slot void";
+
+/** A batch of this store that L1's history replaces. */
+export interface Dropped {
+  readonly record: BatchRecord;
+  readonly vaults: VaultColumns;
+}
+
+/** A batch of L1's history, to be written to the store. */
+export interface Incoming {
+  readonly entry: Omit<AdoptedEntry, "stateRoot">;
+  readonly vaults: VaultList;
+  readonly columns: VaultColumns;
+  readonly derived: DerivedBatch;
+  readonly inBlobs: boolean;
+  /** null for a batch of mints. */
+  readonly lists: readonly AdoptedList[] | null;
+}
+
+/** All batches in the order given. Transfers are read last, because they take vaults of both modes. */
+export async function incomingBatches(
+  ledger: Ledger,
+  group: Group,
+  adopted: readonly AdoptedBatches[],
+  dropped: readonly Dropped[],
+  holderOf: (owner: Address) => Holder,
+): Promise<Incoming[]> {
+  const firsts = new Map(adopted.map(({ mode, first }) => [mode, first]));
+  const isKept = (vaultId: VaultId) => {
+    const { mode, batchNumber } = unpackVaultId(vaultId);
+    return batchNumber < (firsts.get(mode) ?? Number.POSITIVE_INFINITY);
+  };
+  const known = new Map<VaultId, AdoptedVault>();
+  const claimed = adopted.flatMap(({ batches }) => batches);
+  const incoming = new Map<AdoptedBatch, Incoming>();
+  for (const batch of claimed) {
+    if (isTransferData(batch.mode, batch.data)) continue;
+    const made = await incomingBatch(ledger, batch, dropped, holderOf);
+    incoming.set(batch, made);
+    const { mode, batchNumber } = batch;
+    for (const [slot, vault] of made.vaults.entries())
+      known.set(packVaultId({ mode, batchNumber, slot }), { vault, hops: 0 });
+  }
+  for (const batch of claimed) {
+    if (!isTransferData(batch.mode, batch.data)) continue;
+    const { lists, vaults } = await adoptedTransfers(ledger, group, batch, { known, isKept, holderOf });
+    const columns = columnsOf(ledger, vaults);
+    const groups = decodeTransferData(batch.data);
+    const derived = deriveTransfers(batch.batchNumber, groups, columns, (index) => ledger.assetAt(index));
+    incoming.set(batch, { ...incomingOf(batch, vaults, columns, derived, []), inBlobs: false, lists });
+  }
+  return claimed.map((batch) => incoming.get(batch) as Incoming);
+}
+
+/** A vault that L1 can pay. */
+export interface PaidSlot {
+  readonly entry: VaultEntry;
+  readonly assetIndex: number;
+}
+
+/** The slots of a batch of mints: a vault that L1 can pay, or why nobody is paid for the slot. */
+export function slotsIn(ledger: Ledger, batch: AdoptedBatch): (PaidSlot | string)[] {
+  const { unheld } = batch;
+  const assetIndexOf = assetIndices(ledger);
+  const named = new Set(manifestOf(batch).map(assetName));
+  return trustedSlots(batch.data).map((entry) => {
+    if (entry === null) return VOID;
+    if (!named.has(assetName(entry))) return "L1 pays nobody: its batch does not name the vault's asset.";
+    if (unheld?.has(assetName(entry))) return "This store has another asset of the vault's contract.";
+    const assetIndex = assetIndexOf(entry);
+    const { standard, blobScheme } = ledger.assetAt(assetIndex);
+    const fault = unpayable(entry, standard, blobScheme);
+    return fault === null ? { entry, assetIndex } : `L1 pays nobody: ${fault}.`;
+  });
+}
+
+function manifestOf({ data, assets }: AdoptedBatch): readonly AssetId[] {
+  return assets ?? (isBlobBatchData(data) ? readBlobBatchData(data) : decodeBatch(data)).assets;
+}
+
+/** A batch's vaults. A vault that this store has in the same slot keeps its user; the others get one by owner. */
+async function incomingBatch(
+  ledger: Ledger,
+  batch: AdoptedBatch,
+  dropped: readonly Dropped[],
+  holderOf: (owner: Address) => Holder,
+): Promise<Incoming> {
+  const { mode, batchNumber, data } = batch;
+  const inBlobs = isBlobBatchData(data);
+  const isHere = ({ record }: Dropped) =>
+    record.mode === mode && record.batchNumber === batchNumber && !record.transfers;
+  const here = dropped.find(isHere)?.vaults;
+  const now = ledger.now();
+  const voids: VoidRun[] = [];
+  const vaults = slotsIn(ledger, batch).map((found, slot): StoredVault => {
+    const own = here !== undefined && slot < here.count ? here.at(slot) : null;
+    if (typeof found === "string") {
+      const last = voids.at(-1);
+      const isNext = last?.failure === found && last.firstSlot + last.count === slot;
+      if (isNext) voids[voids.length - 1] = { ...last, count: last.count + 1 };
+      else voids.push({ firstSlot: slot, count: 1, failure: found });
+      const owner = ledger.settlement.contract.toLowerCase() as Address;
+      const nothing = { owner, assetIndex: 0, amount: 1n, blob: "0x", createdAt: now, updatedAt: now } as const;
+      return own ?? { ...holderOf(owner), ...nothing };
+    }
+    const { entry, assetIndex } = found;
+    const { amount, blob } = entry;
+    if (own !== null && isSame(own, entry, assetIndex)) return { ...own, amount };
+    const owner = entry.owner.toLowerCase() as Address;
+    return { ...holderOf(owner), owner, assetIndex, amount, blob, createdAt: now, updatedAt: now };
+  });
+  const columns = columnsOf(ledger, vaults);
+  const derived = await derivedAgain(ledger, { mode, batchNumber, inBlobs }, columns, voids).catch(nullIfTooLarge);
+  if (derived !== null && isOf(derived, batch))
+    return { ...incomingOf(batch, vaults, columns, derived, voids), inBlobs, lists: null };
+  // No engine makes this batch of these vaults, or L1 holds vaults that it never pays.
+  const assetAt = (index: number) => ledger.assetAt(index);
+  const assets = manifestOf(batch);
+  const given = await completed(ledger, deriveGiven(batch, { data, assets }, columns, assetAt, voids));
+  return { ...incomingOf(batch, vaults, columns, given, voids, assets), inBlobs, lists: null };
+}
+
+/** Vaults of hostile blobs can share elements, so blobs of this engine may not hold them. */
+function nullIfTooLarge(error: unknown): null {
+  if (error instanceof MintmarkError && error.code === "batch_too_large") return null;
+  throw error;
+}
+
+function columnsOf(ledger: Ledger, vaults: VaultList): VaultColumns {
+  const columns = new VaultColumns();
+  for (const vault of vaults) push(ledger, columns, vault);
+  return columns;
+}
+
+function isOf(derived: DerivedBatch, { batchRoot, dataHash }: AdoptedBatch): boolean {
+  return derived.batchRoot === batchRoot && derived.dataHash === dataHash;
+}
+
+/** What is written of a batch, once its data have made its root. */
+function incomingOf(
+  batch: AdoptedBatch,
+  vaults: VaultList,
+  columns: VaultColumns,
+  derived: DerivedBatch,
+  voids: readonly VoidRun[],
+  givenAssets: readonly AssetId[] | null = null,
+) {
+  const { mode, batchNumber, batchRoot, dataHash, data } = batch;
+  if (!isOf(derived, batch)) {
+    const name = batchIdOf(mode, batchNumber);
+    throw new MintmarkError("l1_failed", `The data of ${name} do not make the root that L1 has of it.`);
+  }
+  const chunks = Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) =>
+    bytesToHex(encodeChunk(vaults.slice(chunk * CHUNK_VAULTS, (chunk + 1) * CHUNK_VAULTS))),
+  );
+  const given = givenAssets && { data: bytesToHex(data), assets: givenAssets };
+  return { entry: { mode, batchNumber, chunks, voids, given, batchRoot, dataHash }, vaults, columns, derived };
+}
+
+function push(ledger: Ledger, columns: VaultColumns, vault: StoredVault): void {
+  const blobs = hexToBytes(vault.blob);
+  const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = vault;
+  const amounts = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
+  const added = { assetIndex, ...amounts, blobs, start: 0, end: blobs.length };
+  const holder = { applicationIndex, userIndex, owner: hexToBytes(vault.owner) };
+  columns.push(holder, added, createdAt, updatedAt, tokenHashOf(ledger, added));
+}
+
+/** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */
+function assetIndices(ledger: Ledger): (asset: AssetId) => number {
+  const indices = new Map<string, number>();
+  for (const { removed, chainId, assetType, assetIndex } of ledger.assets.latestValues())
+    if (!removed) indices.set(assetName({ chainId, assetType }), assetIndex);
+  return (asset) => {
+    const assetIndex = indices.get(assetName(asset));
+    if (assetIndex !== undefined) return assetIndex;
+    const { chainId, assetType } = asset;
+    const detail = `L1's history has vaults of asset type ${assetType} of chain ${chainId}. Add this asset, then adopt again.`;
+    throw new MintmarkError("asset_not_found", detail);
+  };
+}
+
+export const assetName = ({ chainId, assetType }: AssetId): string => `${chainId} ${assetType}`;
+
+function isSame(own: StoredVault, { owner, blob }: VaultEntry, assetIndex: number): boolean {
+  return own.assetIndex === assetIndex && own.blob === blob && own.owner === owner.toLowerCase();
+}

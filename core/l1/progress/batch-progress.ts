@@ -1,0 +1,123 @@
+import { batchView, latestBatch } from "../../batches/batches.ts";
+import { setLeftOut } from "../../batches/left-out.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { Batch, Hash, Mode } from "../../model.ts";
+import { batchIdOf } from "../../model.ts";
+import type { L1Event, PortalIdentity } from "../../ports.ts";
+import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
+import { slotCountOf } from "../../sealing/void-runs.ts";
+import type { Group } from "../../store/group.ts";
+import type { BatchRecord } from "../../store/records.ts";
+import { tellBatch } from "../../tenants/events/event-log.ts";
+import { judgeBatch } from "../../transfers/judge.ts";
+import { requireHash } from "../../validate.ts";
+
+/** L1's record of a committed batch. */
+export type Committed = L1Event & { readonly type: "batchCommitted" };
+/** A mirror's record of a batch. */
+export type Imported = L1Event & { readonly type: "batchImported" };
+
+/** A transaction that commits the batch was sent. */
+export async function recordSubmitted(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  txHash: Hash,
+  signal?: AbortSignal,
+): Promise<Batch> {
+  const l1TxHash = requireHash("txHash", txHash);
+  const record = await ledger.writer.alone(async (group) => {
+    const batch = latestBatch(ledger, mode, batchNumber);
+    const settled = batch.status === "settled" || batch.status === "finalized";
+    if (settled || batch.l1TxHash === l1TxHash) return batch;
+    const { time } = ledger.record(group, { kind: "batchSubmitted", mode, batchNumber, txHash: l1TxHash });
+    const submittedAt = batch.submittedAt ?? time;
+    return putBatch(ledger, group, { ...batch, status: "submitted", l1TxHash, submittedAt }, "batchSubmitted", time);
+  }, signal);
+  return batchView(record);
+}
+
+/**
+ * Requires that the batch on L1 or a mirror is the one that this store sealed. Throws as {@link foreign} says.
+ */
+export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: Committed | Imported): void {
+  const batch = ledger.batches[event.mode].latest(event.batchNumber);
+  const ours =
+    (chainId === ledger.settlement.chainId) === (event.type === "batchCommitted") &&
+    batch !== undefined &&
+    rootAs(batch, event) === event.batchRoot.toLowerCase() &&
+    batch.dataHash === event.dataHash.toLowerCase() &&
+    slotCountOf(batch) === event.vaultCount;
+  if (!ours) {
+    const name = batchIdOf(event.mode, event.batchNumber);
+    throw foreign(ledger, chainId, `Chain ${chainId} has another ${name} than this store.`);
+  }
+}
+
+/** The batch's root when L1 leaves out the assets that its event names. */
+function rootAs(batch: BatchRecord, event: Committed | Imported): Hash | null {
+  const { mode, assets, content, inBlobs, transfers } = batch;
+  if (event.type === "batchImported" || assets === null || content === null) return batch.batchRoot;
+  const leftOut = event.leftOut ?? [];
+  if (leftOut.some((asset) => asset >= assets.length)) return null;
+  return batchRoot(kindOf(mode, inBlobs, transfers), manifestRoot(assets, leftOut), content);
+}
+
+/**
+ * The error for something that this store cannot have caused: `history_diverged` on the state's own chain. On a
+ * mirror's chain it is `l1_failed`, because a mirror's committee must not be able to stop the mints of all chains.
+ */
+export function foreign(ledger: Ledger, chainId: bigint, detail: string): MintmarkError {
+  return new MintmarkError(chainId === ledger.settlement.chainId ? "history_diverged" : "l1_failed", detail);
+}
+
+export async function applyCommitted(ledger: Ledger, group: Group, event: Committed): Promise<BatchRecord> {
+  const { mode, batchNumber, blockNumber, committedAt, sequence: l1Sequence } = event;
+  const batch = asLeftOut(ledger, group, latestBatch(ledger, mode, batchNumber), event.leftOut ?? []);
+  const txHash = requireHash("txHash", event.txHash);
+  const same = batch.l1TxHash === txHash && batch.l1BlockNumber === blockNumber && batch.committedAt === committedAt;
+  if ((batch.status === "finalized" || batch.status === "settled") && same) return batch;
+  const facts = { mode, batchNumber, txHash, blockNumber, committedAt, l1Sequence };
+  const { time } = ledger.record(group, { kind: "batchCommitted", ...facts });
+  const submittedAt = batch.submittedAt ?? time;
+  const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, committedAt, l1Sequence };
+  const times = { submittedAt, settledAt: time, finalizedAt: null };
+  const settled: BatchRecord = { ...batch, status: "settled", ...onL1, ...times };
+  await putBatch(ledger, group, settled, "batchCommitted", time);
+  if (settled.transfers) await judgeBatch(ledger, group, settled, time);
+  return settled;
+}
+
+/** Shown to the application when L1 leaves an asset out for an unknown reason. */
+const NO_CONSENT = "L1 left the asset out of the batch: it took no consent of the asset's issuer.";
+
+/** The batch as L1 took it. L1 may have left out other assets than the operator expected. */
+function asLeftOut(ledger: Ledger, group: Group, batch: BatchRecord, places: readonly number[]): BatchRecord {
+  const known = batch.leftOut ?? [];
+  if (known.length === places.length && known.every(({ asset }, i) => asset === places[i])) return batch;
+  const failureAt = (place: number) => known.find(({ asset }) => asset === place)?.failure ?? NO_CONSENT;
+  const assets = places.map((asset) => ({ asset, failure: failureAt(asset) }));
+  return setLeftOut(ledger, group, batch, assets);
+}
+
+const BATCH_EVENTS = {
+  batchSubmitted: "batch.submitted",
+  batchCommitted: "batch.settled",
+  batchFinalized: "batch.finalized",
+  batchReverted: "batch.reverted",
+} as const;
+
+/** Writes a batch, and tells its applications and the listeners. */
+export async function putBatch(
+  ledger: Ledger,
+  group: Group,
+  record: BatchRecord,
+  event: keyof typeof BATCH_EVENTS,
+  time: number,
+): Promise<BatchRecord> {
+  ledger.putBatch(group, record);
+  await tellBatch(ledger, group, BATCH_EVENTS[event], record, time);
+  group.onDurable(() => ledger.emit(event, batchView(record)));
+  return record;
+}

@@ -1,0 +1,68 @@
+import { committedCount, sealedCount, stateOver } from "../../batches/batches.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { MODES } from "../../model.ts";
+import type { L1State } from "../../ports.ts";
+import { countOf } from "../../protocol/commitment.ts";
+import type { Group } from "../../store/group.ts";
+import { encodeRecord } from "../../store/layout.ts";
+import { divergenceRecord } from "../../store/records.ts";
+import { DIVERGENCE_KEY } from "../../store/store-keys.ts";
+
+/**
+ * Compares L1's state with the store's: in each mode, L1's batches must be the first ones of this store. If so, mints
+ * may go on. If not, the store is diverged, also after a restart, and this throws `history_diverged`.
+ *
+ * Returns false when only the events of unrecorded commits can tell, because L1 may have left assets out.
+ */
+export async function compareState(ledger: Ledger, there: L1State, signal?: AbortSignal): Promise<boolean> {
+  return observing(ledger, signal, async () => {
+    ledger.requireOneHistory();
+    for (const mode of MODES) {
+      const [sealed, count] = [sealedCount(ledger, mode), countOf(mode, there)];
+      if (count > sealed) {
+        const detail = `L1 has ${count} batches of ${mode}, and this store has sealed ${sealed}.`;
+        throw new MintmarkError("history_diverged", detail);
+      }
+    }
+    const here = stateOver(ledger, there.countValidium, there.countRollup);
+    if (here.commitment !== there.commitment) {
+      if (MODES.some((mode) => countOf(mode, there) > committedCount(ledger, mode, "latest"))) return false;
+      const detail = `L1's state after ${there.countValidium} validium and ${there.countRollup} rollup batches is another.`;
+      throw new MintmarkError("history_diverged", detail);
+    }
+    ledger.awaitsComparison = false;
+    return true;
+  });
+}
+
+/**
+ * Applies L1's word in the writer. If no history of this store explains it, the store is diverged, and this throws. No
+ * mint comes between the word and its record, so none is acknowledged after it.
+ */
+export async function observing<T>(
+  ledger: Ledger,
+  signal: AbortSignal | undefined,
+  body: (group: Group) => Promise<T>,
+): Promise<T> {
+  const outcome = await ledger.writer.alone(async (group) => {
+    try {
+      return { value: await body(group) };
+    } catch (error) {
+      const isDiverged = error instanceof MintmarkError && error.code === "history_diverged";
+      if (!isDiverged || group.operations.length > 0) throw error;
+      diverge(ledger, group, error.message);
+      return { error };
+    }
+  }, signal);
+  if ("error" in outcome) throw outcome.error;
+  return outcome.value;
+}
+
+/** Marks the store as diverged: mints are refused from here on. The first reason stays. */
+function diverge(ledger: Ledger, group: Group, detail: string): void {
+  if (ledger.divergence !== null) return;
+  const { time: since } = ledger.record(group, { kind: "historyDiverged", detail });
+  ledger.divergence = { detail, since };
+  group.put(DIVERGENCE_KEY, encodeRecord(divergenceRecord, ledger.divergence));
+}

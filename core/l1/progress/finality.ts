@@ -1,0 +1,176 @@
+import { committedCount } from "../../batches/batches.ts";
+import { failLeftOut } from "../../batches/left-out.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { MODES } from "../../model.ts";
+import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
+import type { Group } from "../../store/group.ts";
+import { decodeRecord } from "../../store/layout.ts";
+import { type BatchRecord, bigRecord, l1EventRecord, type WithdrawalRecord } from "../../store/records.ts";
+import {
+  endOf,
+  importKey,
+  l1EventsFrom,
+  l1EventsOf,
+  placeOfL1Event,
+  vaultEventKey,
+  vaultEventsOf,
+} from "../../store/store-keys.ts";
+import { judgeSpender } from "../../transfers/judge.ts";
+import { revertPower } from "../../transfers/powers.ts";
+import { requireHash } from "../../validate.ts";
+import {
+  latestWithdrawal,
+  putActivity,
+  putWithdrawal,
+  readActivity,
+  reserve,
+  setPending,
+} from "../../vaults/activity.ts";
+import { placeOf, readVault } from "../../vaults/vaults.ts";
+import { putBatch } from "./batch-progress.ts";
+import { dropCheckpoints, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./checkpoints.ts";
+import { latestPortal } from "./portals.ts";
+
+/**
+ * Makes everything final that was settled up to a block of a chain, but nothing after the cursor, whose events are not
+ * applied yet.
+ */
+export async function recordFinalized(
+  ledger: Ledger,
+  chainId: bigint,
+  blockNumber: bigint,
+  { signal, blockHash: given }: ReadOptions = {},
+): Promise<void> {
+  requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
+  const hash = given === undefined ? null : requireHash("blockHash", given);
+  await ledger.writer.alone(async (group) => {
+    const portal = latestPortal(ledger, chainId);
+    const { observed, finalized } = portal;
+    const upTo = observed !== null && observed < blockNumber ? observed : blockNumber;
+    if (finalized !== null && upTo <= finalized) return;
+    const blockHash = upTo === blockNumber ? hash : null;
+    const { time } = ledger.record(group, { kind: "l1Finalized", chainId, blockNumber: upTo, blockHash });
+    if (blockHash !== null) putCheckpoint(group, chainId, upTo, blockHash);
+    await pruneCheckpoints(ledger, group, chainId, upTo);
+    ledger.putPortal(group, { ...portal, finalized: upTo });
+    const batches: BatchRecord[] = [];
+    for (const batch of newestCommitted(ledger, chainId, ({ status }) => status === "settled")) {
+      if (batch.l1BlockNumber === null || batch.l1BlockNumber > upTo) continue;
+      const changed: BatchRecord = { ...batch, status: "finalized", finalizedAt: time };
+      batches.push(await putBatch(ledger, group, changed, "batchFinalized", time));
+    }
+    const from = l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
+    for await (const [, stored] of ledger.store.entries({ gte: from, lt: l1EventsFrom(chainId, upTo + 1n) })) {
+      for (const withdrawalId of decodeRecord(l1EventRecord, stored, "An L1 event").withdrawalIds) {
+        const known = await latestWithdrawal(ledger, group, withdrawalId);
+        if (known.status !== "settled") continue;
+        const final: WithdrawalRecord = { ...known, status: "finalized", finalizedAt: time, updatedAt: time };
+        putWithdrawal(ledger, group, final, known, "withdrawal.finalized");
+      }
+    }
+    // These write journal entries of their own, so they run after this one.
+    for (const batch of batches) await failLeftOut(ledger, group, batch);
+  }, signal);
+}
+
+/**
+ * The committed batches of each mode from the newest down to the first that is not `isWanted`. A batch's block is never
+ * before its predecessor's, so older ones need no read. Batches are committed on the settlement contract's chain only.
+ */
+function newestCommitted(ledger: Ledger, chainId: bigint, isWanted: (batch: BatchRecord) => boolean): BatchRecord[] {
+  if (chainId !== ledger.settlement.chainId) return [];
+  return MODES.flatMap((mode) => {
+    const wanted: BatchRecord[] = [];
+    for (let at = committedCount(ledger, mode) - 1; at >= 0; at--) {
+      const batch = ledger.batches[mode].get(at);
+      if (batch === undefined || !isWanted(batch)) break;
+      wanted.push(batch);
+    }
+    return wanted.reverse();
+  });
+}
+
+/** Whether a reorganisation may take back blocks that counted as final. */
+export type Reach = "above final" | "below final";
+
+/**
+ * Takes back what a chain's blocks from this one on had settled. Throws `l1_failed` for final blocks beyond its reach.
+ */
+export async function recordReorg(
+  ledger: Ledger,
+  chainId: bigint,
+  blockNumber: bigint,
+  reach: Reach,
+  signal?: AbortSignal,
+): Promise<void> {
+  requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
+  await ledger.writer.alone(async (group) => {
+    const portal = latestPortal(ledger, chainId);
+    const { observed, finalized } = portal;
+    const isDeep = finalized !== null && blockNumber <= finalized;
+    if (isDeep && reach === "above final") {
+      throw new MintmarkError("l1_failed", `Block ${blockNumber} is final; a chain without it is another chain.`);
+    }
+    const { time } = ledger.record(group, { kind: "l1Reorganised", chainId, blockNumber });
+    group.onDurable(() => ledger.reorganisations++);
+    if (observed !== null && observed >= blockNumber) {
+      const before = blockNumber > 0n ? blockNumber - 1n : null;
+      ledger.putPortal(group, { ...portal, observed: before, finalized: isDeep ? before : finalized });
+    }
+    const isGone = ({ l1BlockNumber }: BatchRecord) => l1BlockNumber !== null && l1BlockNumber >= blockNumber;
+    for (const batch of newestCommitted(ledger, chainId, isGone)) {
+      const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
+      await putBatch(ledger, group, { ...batch, ...gone, status: "submitted" }, "batchReverted", time);
+    }
+    await dropCheckpoints(ledger, group, chainId, blockNumber);
+    await revertEvents(ledger, group, chainId, blockNumber, time);
+  }, signal);
+}
+
+/** Newest first, so that each step undoes the last one. */
+async function revertEvents(
+  ledger: Ledger,
+  group: Group,
+  chainId: bigint,
+  blockNumber: bigint,
+  time: number,
+): Promise<void> {
+  const range = { gte: l1EventsFrom(chainId, blockNumber), lt: endOf(l1EventsOf(chainId)), reverse: true };
+  for await (const [key, stored] of ledger.store.entries(range)) {
+    const event = decodeRecord(l1EventRecord, stored, "An L1 event");
+    const { vaultId, withdrawalIds, imported } = event;
+    group.remove(key);
+    await revertPower(ledger, group, event);
+    if (imported !== null) group.remove(importKey(chainId, imported.mode, imported.batchNumber));
+    if (vaultId !== null) {
+      const place = placeOfL1Event(key);
+      group.remove(vaultEventKey(vaultId, place.blockNumber, place.logIndex));
+      const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
+      const { userIndex } = await readVault(ledger, placeOf(vaultId));
+      const activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn, updatedAt: time };
+      putActivity(ledger, group, { vaultId, userIndex }, activity);
+    }
+    for (const withdrawalId of withdrawalIds) {
+      const known = await latestWithdrawal(ledger, group, withdrawalId);
+      setPending(group, known);
+      putWithdrawal(ledger, group, undecided(known, time), known, "withdrawal.reverted");
+      putActivity(ledger, group, known, reserve(await readActivity(ledger, group, known.vaultId), known, time));
+    }
+    if (vaultId !== null) await judgeSpender(ledger, group, vaultId, time);
+  }
+}
+
+function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
+  const status = known.submittedAt === null ? "accepted" : "submitted";
+  const undone = { l1BlockNumber: null, failure: null, updatedAt: time };
+  const notYet = { settledAt: null, finalizedAt: null, failedAt: null };
+  return { ...known, ...undone, ...notYet, status };
+}
+
+/** The withdrawn amount of a vault before a block. */
+async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: bigint): Promise<bigint> {
+  const range = { gte: vaultEventsOf(vaultId), lt: vaultEventKey(vaultId, blockNumber, 0), reverse: true, limit: 1 };
+  for await (const [, stored] of ledger.store.entries(range)) return decodeRecord(bigRecord, stored, "A vault's event");
+  return 0n;
+}

@@ -1,0 +1,266 @@
+import { recoverAddress } from "viem";
+import { backoffDelay, pause } from "../../backoff.ts";
+import type { LeftOut } from "../../batches/left-out.ts";
+import type { IssuerClient, IssuerConsent } from "../../guards/issuer/index.ts";
+import { type Address, batchIdOf, type Hash, MODES, type Mode } from "../../model.ts";
+import type { SettlementPort } from "../../operator.ts";
+import type { Consent, ConsentAsset, IssuerReader, L1Reader, SealedBatch } from "../../ports.ts";
+import { countOf } from "../../protocol/commitment.ts";
+import { assetsHash, consentDigest } from "../../protocol/consent.ts";
+
+/** An issuer's answer about a batch that L1 lacks. */
+export interface ConsentStanding {
+  readonly issuer: Address;
+  readonly batchId: string;
+  readonly assets: readonly ConsentAsset[];
+  /** `refused` also when only some of the assets have a consent. */
+  readonly state: "asked" | "given" | "refused";
+  /** Why there is no consent yet. */
+  readonly failure: string | null;
+}
+
+/** The consents to a batch, and the assets without one. */
+export interface Gathered {
+  /** By issuer, ascending. */
+  readonly consents: readonly Consent[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+export interface ConsentsOptions {
+  readonly engine: SettlementPort;
+  readonly l1: Pick<L1Reader, "settlement"> & IssuerReader;
+  readonly issuers: readonly IssuerClient[];
+  /**
+   * Milliseconds after which a batch is committed without an issuer's assets; default 30 000. Silence and refusal cost
+   * the same.
+   */
+  readonly waitMs?: number;
+  /** Called when an issuer gives a new reason. */
+  readonly onRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
+}
+
+const WAIT_MS = 30_000;
+/** Least wait of a batch for a consent that a new content or epoch requires late. */
+const LATE_MS = 5_000;
+/**
+ * Wait for an issuer that let an earlier batch's wait end without an answer. It lasts until the issuer consents again.
+ */
+const TARDY_MS = 1_000;
+/** Time limit of a client's single request: enough for a large batch on a slow line. */
+const QUESTION_MS = 60_000;
+/** An issuer takes no batch further ahead of L1 than this. */
+const MAX_AHEAD = 16;
+/** Most characters of a reason that an application reads. */
+const MAX_FAILURE = 1_000;
+const BACKOFF = { firstMs: 500, maxMs: 10_000 };
+
+/** A batch that waits for its issuers. */
+interface Waiting {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  /** The content whose issuers were last looked up. */
+  readonly content: Hash;
+  /** End of the wait by `performance.now()`, in ms; null while nobody was asked. */
+  readonly end: number | null;
+}
+
+interface Asking {
+  standing: ConsentStanding;
+  /** The newest consent; null before the first one. It may lack assets. */
+  given: Consent | null;
+  /** Reasons for assets that it lacks, by asset type. */
+  reasons: ReadonlyMap<Hash, string>;
+  /** Ends with the first consent, or when nobody asks any more. */
+  readonly done: Promise<void>;
+  /** Why nobody asks; null when the issuer is asked. */
+  readonly fault: string | null;
+  readonly stop: AbortController;
+}
+
+/**
+ * Asks the issuers of the sealed batches' assets for their consents: all batches and issuers at once, each again and
+ * again until L1 has the batch. So a silent issuer delays a batch by the wait at most, and the waits of batches
+ * overlap.
+ */
+export class Consents {
+  readonly #options: ConsentsOptions;
+  readonly #clients: ReadonlyMap<Address, IssuerClient>;
+  /** By the digest of a consent to all of the assets, which covers batch, content, assets and epochs. */
+  readonly #asked = new Map<Hash, Asking>();
+  /** By batch id: batches whose issuers were looked up. */
+  readonly #batches = new Map<string, Waiting>();
+  /** Issuers that a batch waited for without an answer. Later batches wait for them less. */
+  readonly #tardy = new Set<Address>();
+
+  constructor(options: ConsentsOptions) {
+    this.#options = options;
+    this.#clients = new Map(options.issuers.map((client) => [client.address.toLowerCase() as Address, client]));
+  }
+
+  /** Starts asking for every sealed batch that L1 lacks, without waiting for an issuer. Returns their number. */
+  async gather(signal?: AbortSignal): Promise<number> {
+    const { engine } = this.#options;
+    const committed = await engine.batches.committedState();
+    this.#forget(({ mode, batchNumber }) => batchNumber < countOf(mode, committed));
+    let begun = 0;
+    for (const mode of MODES) {
+      const first = countOf(mode, committed);
+      const end = Math.min(countOf(mode, engine.batches.state()), first + MAX_AHEAD);
+      for (let batchNumber = first; batchNumber < end; batchNumber++) {
+        signal?.throwIfAborted();
+        const { content } = await engine.batches.get(mode, batchNumber);
+        if (this.#batches.get(batchIdOf(mode, batchNumber))?.content === content) continue;
+        await this.#ask(await engine.batches.getSealed(mode, batchNumber));
+        begun++;
+      }
+    }
+    return begun;
+  }
+
+  /**
+   * The answers of a batch's issuers: as soon as all have consented, or when the batch's wait ends. The issuers are
+   * those in force now. Nobody waits for an asset that an issuer left out of its consent: anyone can register a token
+   * that names it.
+   */
+  async of(batch: SealedBatch, signal?: AbortSignal): Promise<Gathered> {
+    const asked = await this.#ask(batch);
+    const end = this.#batches.get(batchIdOf(batch.mode, batch.batchNumber))?.end ?? 0;
+    const over = new AbortController();
+    const limit = signal ? AbortSignal.any([signal, over.signal]) : over.signal;
+    const late = pause(Math.max(0, end - performance.now()), limit).catch(() => {});
+    await Promise.race([Promise.all(asked.map(({ done }) => done)), late]);
+    over.abort();
+    signal?.throwIfAborted();
+    const consents: Consent[] = [];
+    const leftOut: LeftOut[] = [];
+    for (const { given, standing, reasons, fault } of asked) {
+      if (given !== null) consents.push(given);
+      const without = standing.assets.filter((asset) => !given?.assets.includes(asset));
+      if (given === null && fault === null) this.#tardy.add(standing.issuer);
+      leftOut.push(
+        ...without.map((asset) => ({ ...asset, failure: failureOf(standing, reasons.get(asset.assetType)) })),
+      );
+    }
+    return { consents: consents.toSorted((a, b) => (a.issuer < b.issuer ? -1 : 1)), leftOut };
+  }
+
+  /** The issuers' answers about batches that L1 lacks. */
+  standings(): readonly ConsentStanding[] {
+    return [...this.#asked.values()].map(({ standing }) => standing);
+  }
+
+  /** Stops all asking. */
+  stop(): void {
+    this.#forget(() => true);
+  }
+
+  /** Asks each issuer of the batch's assets that was not asked for this content yet. Returns all asked issuers. */
+  async #ask(batch: SealedBatch): Promise<readonly Asking[]> {
+    const { l1 } = this.#options;
+    const { mode, batchNumber, content, assets } = batch;
+    const batchId = batchIdOf(mode, batchNumber);
+    const here = assets.filter(({ chainId }) => chainId === l1.settlement.chainId);
+    const issuers = here.length === 0 ? [] : await l1.issuers(here);
+    // A suspended token must not cost the issuer's other tokens their consent.
+    const groups = new Map<string, { issuer: Address; suspended: boolean; own: ConsentAsset[] }>();
+    for (const [i, asset] of here.entries()) {
+      const named = issuers[i] ?? null;
+      if (named === null) continue;
+      const { suspended } = named;
+      const issuer = named.issuer.toLowerCase() as Address;
+      const group = groups.get(`${issuer} ${suspended}`) ?? { issuer, suspended, own: [] };
+      group.own.push({ ...asset, issuerEpoch: named.epoch });
+      groups.set(`${issuer} ${suspended}`, group);
+    }
+    let end = this.#batches.get(batchId)?.end ?? null;
+    const asked = [...groups.values()].map(({ issuer, suspended, own }) => {
+      const message = { mode, batchNumber, content, assetsHash: assetsHash(own) };
+      const digest = consentDigest(l1.settlement, message);
+      const known = this.#asked.get(digest);
+      if (known !== undefined) return known;
+      const { waitMs = WAIT_MS } = this.#options;
+      const patience = this.#tardy.has(issuer) ? TARDY_MS : end === null ? waitMs : LATE_MS;
+      end = Math.max(end ?? 0, performance.now() + Math.min(waitMs, patience));
+      const asking = this.#begin(batch, issuer, own, suspended);
+      this.#asked.set(digest, asking);
+      return asking;
+    });
+    this.#batches.set(batchId, { mode, batchNumber, content, end });
+    return asked;
+  }
+
+  #begin(batch: SealedBatch, issuer: Address, assets: readonly ConsentAsset[], suspended: boolean): Asking {
+    const { onRefusal = () => {} } = this.#options;
+    const batchId = batchIdOf(batch.mode, batch.batchNumber);
+    const client = this.#clients.get(issuer);
+    const unasked = client === undefined ? "no address of its service is configured" : null;
+    const fault = suspended ? "the token's administrator has suspended it" : unasked;
+    const stop = new AbortController();
+    const standing: ConsentStanding = { issuer, batchId, assets, state: "asked", failure: null };
+    const refused = (error: unknown) => {
+      const failure = error instanceof Error ? error.message : String(error);
+      if (asking.standing.failure !== failure) onRefusal(issuer, batchId, error);
+      asking.standing = { ...standing, state: "refused", failure };
+    };
+    const ask = async (consented: () => void): Promise<void> => {
+      if (client === undefined || fault !== null) return refused(fault);
+      for (let attempt = 1; !stop.signal.aborted; attempt++) {
+        try {
+          const limit = AbortSignal.any([stop.signal, AbortSignal.timeout(QUESTION_MS)]);
+          const answer = await client.consent(batch, limit);
+          asking.given = await this.#checked(batch, issuer, assets, answer);
+          this.#tardy.delete(issuer);
+          consented();
+          const reasons = answer.refused.map(({ assetType, reason }) => [assetType, reason] as const);
+          asking.reasons = new Map(reasons);
+          if (asking.given.assets.length < assets.length) {
+            throw new Error(reasons[0]?.[1] ?? "it consents to some of its assets only");
+          }
+          asking.standing = { ...standing, state: "given" };
+          return;
+        } catch (error) {
+          if (stop.signal.aborted) break;
+          refused(error);
+          await pause(backoffDelay(BACKOFF, attempt), stop.signal).catch(() => {});
+        }
+      }
+    };
+    // It starts when `asking` exists.
+    const started = Promise.resolve();
+    const done = new Promise<void>((consented) => started.then(() => ask(consented)).then(consented));
+    const asking: Asking = { standing, given: null, reasons: new Map(), done, fault, stop };
+    return asking;
+  }
+
+  /** The consent in an issuer's answer. Throws unless L1 takes its signature. */
+  async #checked(
+    { mode, batchNumber, content }: SealedBatch,
+    issuer: Address,
+    named: readonly ConsentAsset[],
+    { assets: types, signature }: IssuerConsent,
+  ): Promise<Consent> {
+    const { l1 } = this.#options;
+    const assets = named.filter(({ assetType }) => types.includes(assetType));
+    if (assets.length === 0) throw new Error("it consents to none of its assets");
+    const hash = consentDigest(l1.settlement, { mode, batchNumber, content, assetsHash: assetsHash(assets) });
+    const signer = await recoverAddress({ hash, signature }).catch(() => null);
+    const byWallet = signer?.toLowerCase() !== issuer;
+    if (byWallet && !(await l1.walletTakes(issuer, hash, signature))) {
+      throw new Error("the signature is not the issuer's");
+    }
+    return { issuer, assets, signature, byWallet };
+  }
+
+  #forget(isOver: (batch: Waiting) => boolean): void {
+    for (const [batchId, batch] of this.#batches) if (isOver(batch)) this.#batches.delete(batchId);
+    for (const [digest, { stop, standing }] of this.#asked) {
+      if (this.#batches.has(standing.batchId)) continue;
+      stop.abort();
+      this.#asked.delete(digest);
+    }
+  }
+}
+
+function failureOf({ issuer, failure }: ConsentStanding, reason = failure): string {
+  return `its issuer ${issuer} did not consent: ${reason ?? "no answer"}`.slice(0, MAX_FAILURE);
+}

@@ -1,0 +1,153 @@
+import { orAborted } from "../../abort.ts";
+import { MintmarkError } from "../../errors.ts";
+import { stepOf } from "../../guards/mirror/contract.ts";
+import {
+  type AttesterCommittee,
+  advanceMirror,
+  importBatch,
+  type MirrorContract,
+  type SourceHistory,
+} from "../../guards/mirror/index.ts";
+import type { SettlementPort } from "../../operator.ts";
+import type { L1Tokens, SealedBatch } from "../../ports.ts";
+import { countOf } from "../../protocol/commitment.ts";
+import type { VaultPlace } from "../../protocol/vault.ts";
+import type { VoidSlots } from "../../sealing/void-runs.ts";
+import type { BatchLook } from "./commit.ts";
+import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
+import { Preflight } from "./preflight.ts";
+import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
+
+/** Longest delay of a commit by the examination of its batch, in ms. */
+const LOOK_MS = 5_000;
+
+/** A mirror with its chain's tokens. */
+export type SettledMirror = MirrorContract & L1Tokens;
+
+/** An engine and the mirror that pays its withdrawals on another chain. */
+export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
+  readonly engine: SettlementPort;
+  /** Connects to the mirror. Called again after a failure, so the chain may be down at the start. */
+  readonly connect: () => Promise<SettledMirror>;
+  /** The state's own chain, with its finality. */
+  readonly source: SourceHistory;
+  /** Signs the state for the mirror. */
+  readonly committee: AttesterCommittee;
+}
+
+/** Results of one round. */
+export interface MirrorRound {
+  /** Batches that withdrawals waited for and that the mirror knows now. */
+  readonly imported: number;
+  readonly withdrawn: number;
+}
+
+interface Joined {
+  readonly mirror: SettledMirror;
+  readonly exits: Exits;
+  readonly preflight: Preflight;
+}
+
+/** Kinds of work of a mirror's settler, each in its own loop. */
+export type MirrorWork = "follow" | "assets" | "withdraw";
+
+/**
+ * Brings withdrawals of another chain's tokens to the mirror there, and that chain's events to the engine. The mirror
+ * learns of a batch when a withdrawal waits for it and its commit is final. The engine knows the mirror once it was
+ * reached. Runs beside {@link import("./settler.ts").Settler} and never delays it. One per engine and mirror.
+ *
+ * @example
+ * await new MirrorSettler({ engine, source, committee, fromBlock, connect: () => connectMirror(far) }).run(signal);
+ */
+export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements BatchLook {
+  readonly #options: MirrorSettlerOptions;
+  #joined: Joined | null = null;
+
+  /** Only `follow` connects to the mirror. Until then there is nothing else to do. */
+  protected readonly passes = {
+    follow: async (signal?: AbortSignal) => {
+      this.#joined ??= await this.#join();
+      await this.#joined.exits.follow(signal);
+    },
+    assets: async (signal?: AbortSignal) => {
+      const preflight = this.#joined?.preflight;
+      return preflight ? (await preflight.lookAtAssets(signal)) + (await preflight.lookAtFinal(signal)) : 0;
+    },
+    withdraw: async (signal?: AbortSignal) => {
+      const done = { imported: 0, withdrawn: 0 };
+      if (this.#joined === null) return done;
+      const { mirror, exits } = this.#joined;
+      const attempts = new Attempts(signal);
+      done.imported = await attempts.of(() => this.#importAwaited(mirror, exits, signal));
+      if (done.imported > 0) await exits.follow(signal);
+      done.withdrawn = await attempts.of(() => exits.send(signal));
+      attempts.end();
+      return done;
+    },
+  };
+
+  constructor(options: MirrorSettlerOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  /**
+   * Follows, examines the tokens there, brings the state there, withdraws, follows. Throws the errors of steps at the
+   * end.
+   */
+  async round(signal?: AbortSignal): Promise<MirrorRound> {
+    await this.passes.follow(signal);
+    const attempts = new Attempts(signal);
+    await attempts.of(() => this.passes.assets(signal));
+    const done = await this.passes.withdraw(signal);
+    attempts.end();
+    return done;
+  }
+
+  /**
+   * Examines the batch's tokens of this chain. Does nothing while the chain cannot be asked. Never rejects, never takes
+   * long.
+   */
+  async lookAtBatch(batch: SealedBatch): Promise<readonly VoidSlots[]> {
+    if (this.#joined === null || this.lastError !== null) return [];
+    try {
+      return await orAborted(this.#joined.preflight.lookAtBatch(batch), AbortSignal.timeout(LOOK_MS));
+    } catch (error) {
+      this.#options.onError?.(error);
+      return [];
+    }
+  }
+
+  async #join(): Promise<Joined> {
+    const { engine, source, connect } = this.#options;
+    const mirror = await connect();
+    const { chainId, contract } = mirror.settlement;
+    const { settlement } = source;
+    if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract) {
+      throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
+    }
+    // Only now, because a store keeps its mirror for ever.
+    await engine.operator.addMirror(mirror.settlement);
+    engine.operator.placeInBlobs(chainId, await mirror.opensBlobs());
+    const preflight = new Preflight(engine, mirror, steadyClock(this.#options));
+    return { mirror, exits: new Exits(engine, mirror, this.#options), preflight };
+  }
+
+  /** Makes batches known that withdrawals wait for and whose commits are final. Returns how many. */
+  async #importAwaited(mirror: SettledMirror, exits: Exits, signal?: AbortSignal): Promise<number> {
+    const { source, committee } = this.#options;
+    const awaited = await exits.awaitedBatches();
+    if (awaited.length === 0) return 0;
+    await source.follow();
+    const final = awaited.filter(({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest));
+    const unaccepted: VaultPlace[] = [];
+    for (const place of final) {
+      if ((await stepOf(mirror, place.mode, place.batchNumber)) === null) unaccepted.push(place);
+      else await importBatch({ source, mirror }, place.mode, place.batchNumber, signal);
+    }
+    // Each step costs gas and the committee's signatures, so it waits for a withdrawal.
+    if (unaccepted.length > 0) await advanceMirror({ source, mirror, committee, ...(signal && { signal }) });
+    for (const { mode, batchNumber } of unaccepted) await importBatch({ source, mirror }, mode, batchNumber, signal);
+    return final.length;
+  }
+}

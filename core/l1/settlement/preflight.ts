@@ -1,0 +1,369 @@
+import { type Asset, MODES, type Mode, type Uuid } from "../../model.ts";
+import type { SettlementPort } from "../../operator.ts";
+import type { Clock, L1Reader, L1Registration, L1Tokens, SealedBatch, TokenMint } from "../../ports.ts";
+import type { VaultEntry } from "../../protocol/batch-data.ts";
+import { MAX_FOREIGN_IDS, tokenIdOf } from "../../protocol/blob.ts";
+import { trustedSlots } from "../../protocol/blob-batch.ts";
+import { isTransferData } from "../../protocol/transfer-data.ts";
+import { packVaultId } from "../../protocol/vault.ts";
+import type { VoidSlots } from "../../sealing/void-runs.ts";
+import { MAX_REFUSAL } from "../progress/refusals.ts";
+import { Attempts } from "./rounds.ts";
+
+/** Prefix of every fault that this class sets, so that it clears no other. */
+const FAULT = "L1 would refuse its mints: ";
+/** Pause between two examinations of an asset in ms: of a mintable one, and of one that is not. */
+const LOOK_AGAIN_MS = 600_000;
+const FAULTY_AGAIN_MS = 60_000;
+/** Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner. */
+const MOST_TRIALS = 256;
+/** Assets per question to L1: thousands one by one would take minutes. */
+const AT_ONCE = 16;
+/** Bound of a token's reason, which can hold all of its arguments. */
+const MOST_TEXT = 1_000;
+
+/** The chain of the tokens, with the contract that mints them there. */
+export type TokenChain = Pick<
+  L1Reader,
+  "settlement" | "blockNumber" | "finalizedBlockNumber" | "registrations" | "supplyCap" | "withdrawn"
+> &
+  /** Mirrors have no transfers. */
+  Partial<Pick<L1Reader, "isTransferable">> &
+  L1Tokens;
+
+interface Placed extends VaultEntry {
+  readonly slot: number;
+}
+
+/** Slots of a final batch that their tokens refuse. */
+interface Unpayable {
+  readonly mode: Mode;
+  readonly batchNumber: number;
+  readonly slots: ReadonlySet<number>;
+  readonly due: number;
+}
+
+/** Number of tried mints, and those that the token refused. */
+interface Tried {
+  readonly length: number;
+  readonly refused: readonly { readonly entry: Placed; readonly reason: string }[];
+}
+
+/**
+ * Finds mints that could never be withdrawn soon after they are made, and not at the exit. Runs between two rounds of
+ * settling, so no caller waits. An asset is examined when it becomes available and regularly after: its minter role,
+ * its registration, and a mint of it. A batch is examined once, before anybody signs or commits it: the L1 owners of
+ * its ERC-721 ids, the total of each ERC-20 in it and over all mints (its cap), a mint of each ERC-1155 id, and mints
+ * of ERC-721 tokens.
+ *
+ * A fault of the asset as a whole can be mended at the token, so it blocks further mints and goes when L1 takes a mint.
+ * A token that L1 refuses by itself in final state never comes: its slot becomes void, and its mint fails with the
+ * reason.
+ */
+export class Preflight {
+  readonly #engine: SettlementPort;
+  readonly #chain: TokenChain;
+  readonly #clock: Clock;
+  /**
+   * The first unexamined batch of each mode. An earlier process may have signed or sent the batches sealed before this
+   * began, so they stay.
+   */
+  readonly #next: Record<Mode, number>;
+  /** The first batch of each mode that was not examined after it became final; empty before the first examination. */
+  readonly #final = new Map<Mode, number>();
+  /** Batches with refused vaults, and the time of their next examination. */
+  readonly #unpayable = new Map<string, Unpayable>();
+  /** By asset: the time of its next examination. */
+  readonly #due = new Map<Uuid, number>();
+  /** By asset: a refused mint, which decides whether the asset can be minted again. */
+  readonly #refused = new Map<Uuid, TokenMint>();
+  /** Assets for which L1 has said whether they are transferable. */
+  readonly #transferable = new Set<Uuid>();
+
+  constructor(engine: SettlementPort, chain: TokenChain, clock: Clock) {
+    this.#engine = engine;
+    this.#chain = chain;
+    this.#clock = clock;
+    const { countValidium, countRollup } = engine.batches.state();
+    this.#next = { validium: countValidium, "zk-rollup": countRollup };
+  }
+
+  /**
+   * Examines the assets that are due. Returns how many. An asset that cannot be asked delays neither the others nor the
+   * next round.
+   */
+  async lookAtAssets(signal?: AbortSignal): Promise<number> {
+    const due: Asset[] = [];
+    for await (const asset of this.#engine.operator.assets()) {
+      if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;
+      if ((this.#due.get(asset.assetId) ?? 0) > this.#clock()) continue;
+      this.#due.set(asset.assetId, this.#clock() + FAULTY_AGAIN_MS);
+      due.push(asset);
+    }
+    if (due.length === 0) return 0;
+    const [newest, final] = await Promise.all([this.#chain.blockNumber(), this.#chain.finalizedBlockNumber()]);
+    // Only vaults of batches after the registration count, and a registration that is not final may move.
+    const registrations = await this.#chain.registrations(due, final);
+    const attempts = new Attempts(signal);
+    const looks = await severalAtOnce(due, (asset, index) => {
+      signal?.throwIfAborted();
+      return attempts.of(async () => {
+        if (registrations[index] != null) await this.#recordTransferable(asset, final);
+        await this.#judge(asset, await this.#obstacle(asset, registrations[index] ?? null, newest));
+        return 1;
+      });
+    });
+    attempts.end();
+    return looks.reduce((sum, looked) => sum + looked, 0);
+  }
+
+  /**
+   * Examines batches that became final since this process began, and again those with refused vaults, because a token
+   * can change after the commit. Records refused vaults with the reason. Returns how many batches it examined.
+   */
+  async lookAtFinal(signal?: AbortSignal): Promise<number> {
+    let looked = 0;
+    for (const mode of MODES) {
+      let next = this.#final.get(mode) ?? (await this.#firstNotFinal(mode));
+      this.#final.set(mode, next);
+      while (next < this.#sealedCount(mode) && (await this.#isFinal(mode, next))) {
+        signal?.throwIfAborted();
+        await this.#lookAgain(mode, next, null);
+        this.#final.set(mode, ++next);
+        looked++;
+      }
+    }
+    for (const { mode, batchNumber, slots, due } of [...this.#unpayable.values()]) {
+      if (due > this.#clock()) continue;
+      await this.#lookAgain(mode, batchNumber, slots);
+      looked++;
+    }
+    return looked;
+  }
+
+  async #firstNotFinal(mode: Mode): Promise<number> {
+    let first = this.#sealedCount(mode);
+    while (first > 0 && !(await this.#isFinal(mode, first - 1))) first--;
+    return first;
+  }
+
+  #sealedCount(mode: Mode): number {
+    const { countValidium, countRollup } = this.#engine.batches.state();
+    return mode === "validium" ? countValidium : countRollup;
+  }
+
+  async #isFinal(mode: Mode, batchNumber: number): Promise<boolean> {
+    return (await this.#engine.batches.get(mode, batchNumber)).status === "finalized";
+  }
+
+  /** @param slots - the earlier refused slots; null to examine the whole batch */
+  async #lookAgain(mode: Mode, batchNumber: number, slots: ReadonlySet<number> | null): Promise<void> {
+    const { data } = await this.#engine.batches.getSealed(mode, batchNumber);
+    // Its vaults pay what the mints promised.
+    if (isTransferData(mode, data)) return;
+    const byType = this.#entriesByAsset(data);
+    if (byType.size === 0) return;
+    const final = await this.#chain.finalizedBlockNumber();
+    const refusals = new Map<number, string | null>([...(slots ?? [])].map((slot) => [slot, null]));
+    for await (const asset of this.#engine.operator.assets()) {
+      const entries = (byType.get(asset.assetType) ?? []).filter(({ slot }) => slots === null || slots.has(slot));
+      if (entries.length === 0 || asset.standard === "erc20" || !this.#isHere(asset)) continue;
+      const { refused } = await (asset.standard === "erc1155"
+        ? this.#tryItems(asset, entries, final)
+        : this.#try(asset, entries.slice(0, MAX_FOREIGN_IDS), final));
+      await severalAtOnce(refused, async ({ entry: { slot, amount }, reason }) => {
+        const paid = await this.#chain.withdrawn(packVaultId({ mode, batchNumber, slot }), asset.standard);
+        if (paid < amount) refusals.set(slot, reason.slice(0, MAX_REFUSAL));
+      });
+    }
+    const name = `${mode} ${batchNumber}`;
+    this.#unpayable.delete(name);
+    if (refusals.size === 0) return;
+    const said = [...refusals].map(([slot, refusal]) => ({ slot, refusal }));
+    await this.#engine.operator.recordRefusals(mode, batchNumber, said);
+    const left = new Set(said.flatMap(({ slot, refusal }) => (refusal === null ? [] : [slot])));
+    if (left.size === 0) return;
+    this.#unpayable.set(name, { mode, batchNumber, slots: left, due: this.#clock() + LOOK_AGAIN_MS });
+  }
+
+  /** Examines a batch that was sealed since this process began. Returns the slots to make void. */
+  async lookAtBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
+    if (batchNumber < this.#next[mode]) return [];
+    this.#next[mode] = batchNumber + 1;
+    const byType = this.#entriesByAsset(data);
+    if (byType.size === 0) return [];
+    const final = await this.#chain.finalizedBlockNumber();
+    const voids: VoidSlots[] = [];
+    for await (const asset of this.#engine.operator.assets()) {
+      const entries = byType.get(asset.assetType) ?? [];
+      if (entries.length === 0 || !this.#isHere(asset)) continue;
+      if (await this.#isUnknownToMirror(asset, final)) {
+        voids.push(
+          ...entries.map((entry) => voidOf(entry, "the mirror that pays it has no final registration of its token")),
+        );
+        continue;
+      }
+      if (asset.standard === "erc20") await this.#lookAtTotal(asset, entries);
+      else voids.push(...(await this.#lookAtTokens(asset, entries, final)));
+    }
+    return voids;
+  }
+
+  #isHere({ chainId }: Pick<Asset, "chainId">): boolean {
+    return chainId === this.#chain.settlement.chainId;
+  }
+
+  /** What the registry says never changes. */
+  async #recordTransferable(asset: Asset, final: bigint): Promise<void> {
+    const { assetId, chainId, minterLocked } = asset;
+    if (chainId !== this.#engine.settlement.chainId || this.#transferable.has(assetId)) return;
+    const transferable = await this.#chain.isTransferable?.(asset, final);
+    if (transferable === undefined) return;
+    await this.#engine.operator.recordRegistered(assetId, { minterLocked, transferable });
+    this.#transferable.add(assetId);
+  }
+
+  /**
+   * Whether a mirror would never pay the asset's vaults of a batch that is committed now. On the state's own chain, L1
+   * and the committee prevent that.
+   */
+  async #isUnknownToMirror(asset: Asset, final: bigint): Promise<boolean> {
+    if (asset.chainId === this.#engine.settlement.chainId) return false;
+    const [registration] = await this.#chain.registrations([asset], final);
+    return registration === null;
+  }
+
+  /** By asset type; tokens of this chain. */
+  #entriesByAsset(data: Uint8Array): ReadonlyMap<string, readonly Placed[]> {
+    const byType = new Map<string, Placed[]>();
+    for (const [slot, entry] of trustedSlots(data).entries()) {
+      if (entry === null || !this.#isHere(entry)) continue;
+      const entries = byType.get(entry.assetType) ?? [];
+      entries.push({ ...entry, slot });
+      byType.set(entry.assetType, entries);
+    }
+    return byType;
+  }
+
+  /** A batch's whole ERC-20 amount at once: the rest of the cap must be enough for all of it. */
+  async #lookAtTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
+    const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
+    const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
+    const reason = await this.#chain.tryMint(asset.contractAddress, total, await this.#chain.blockNumber());
+    if (reason !== null) this.#refused.set(asset.assetId, total);
+    const obstacle = reason ?? (await this.#beyondCap(asset));
+    if (obstacle !== null) await this.#judge(asset, obstacle);
+  }
+
+  /**
+   * Why a token's cap is too low for all mints of it here, the open batch included, withdrawn or not, because withdrawn
+   * amounts are part of its supply. The committee's members refuse to sign by the same rule.
+   */
+  async #beyondCap({ contractAddress, minted, quantum }: Asset): Promise<string | null> {
+    const cap = await this.#chain.supplyCap(contractAddress);
+    const units = minted * quantum;
+    if (cap === null || units <= cap) return null;
+    return `${units} base units have been minted in all batches, more than its cap of ${cap}`;
+  }
+
+  /** The slots to make void. */
+  async #lookAtTokens(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
+    const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
+    const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
+    const left = entries.filter(({ slot }) => !gone.has(slot));
+    const { length: tried, refused } = await (asset.standard === "erc1155"
+      ? this.#tryItems(asset, left, final)
+      : this.#try(asset, left.slice(0, MOST_TRIALS), final));
+    const [one] = refused;
+    if (one === undefined) return owned;
+    if (refused.length < tried || (await this.#chain.isMinter(asset.contractAddress)) === true) {
+      const voids = refused.map(({ entry, reason }) => voidOf(entry, `L1 would refuse it: ${reason}`));
+      return [...owned, ...voids];
+    }
+    this.#refused.set(asset.assetId, { quantity: one.entry.amount, blob: one.entry.blob });
+    await this.#judge(asset, one.reason);
+    return owned;
+  }
+
+  /** Each id once, and all entries of a refused id: a token may refuse an amount alone. */
+  async #tryItems(asset: Asset, entries: readonly Placed[], final: bigint): Promise<Tried> {
+    const byId = new Map<bigint | null, Placed[]>();
+    for (const entry of entries) {
+      const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
+      const same = byId.get(id);
+      if (same === undefined) byId.set(id, [entry]);
+      else same.push(entry);
+    }
+    const firsts = [...byId.values()].map(([first]) => first as Placed).slice(0, MAX_FOREIGN_IDS);
+    const { length, refused } = await this.#try(asset, firsts, final);
+    if (refused.length === 0) return { length, refused };
+    const others = refused.flatMap(({ entry }) => {
+      const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
+      return byId.get(id)?.slice(1) ?? [];
+    });
+    const more = await this.#try(asset, others, final);
+    return { length: length + more.length, refused: [...refused, ...more.refused] };
+  }
+
+  async #try({ contractAddress }: Asset, entries: readonly Placed[], final: bigint): Promise<Tried> {
+    const mints = entries.map(({ amount, blob }) => ({ quantity: amount, blob }));
+    const reasons = await this.#chain.tryMints(contractAddress, mints, final);
+    const refused = entries.flatMap((entry, i) => {
+      const reason = reasons[i] ?? null;
+      return reason === null ? [] : [{ entry, reason }];
+    });
+    return { length: entries.length, refused };
+  }
+
+  async #owned(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
+    const ids = entries.map(({ blob }) => tokenIdOf(asset.standard, asset.blobScheme, blob) ?? 0n);
+    const owners = await this.#chain.tokenOwners(asset.contractAddress, ids, final);
+    return entries.flatMap((entry, index) => {
+      const owner = owners[index] ?? null;
+      return owner === null ? [] : [voidOf(entry, `token ${ids[index]} exists on L1 already, and belongs to ${owner}`)];
+    });
+  }
+
+  /** Why nothing of the asset could be minted on L1 now; null when no reason is known. */
+  async #obstacle(asset: Asset, registration: L1Registration | null, newest: bigint): Promise<string | null> {
+    const { assetId, contractAddress, standard, quantum } = asset;
+    const { contract } = this.#chain.settlement;
+    if ((await this.#chain.isMinter(contractAddress)) === false) {
+      return `${contract}, which pays its withdrawals, does not hold the minter role of ${contractAddress}`;
+    }
+    if (registration === null)
+      return `${contract}, which pays its withdrawals, has no final registration of it; anyone may register it`;
+    if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme) {
+      return `${contract}, which pays its withdrawals, reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
+    }
+    const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
+    const mint = this.#refused.get(assetId) ?? unit;
+    if (mint === undefined) return null;
+    const reason = await this.#chain.tryMint(contractAddress, mint, newest);
+    return reason ?? (standard === "erc20" ? this.#beyondCap(asset) : null);
+  }
+
+  async #judge({ assetId, unavailableReason }: Asset, obstacle: string | null): Promise<void> {
+    this.#due.set(assetId, this.#clock() + (obstacle === null ? LOOK_AGAIN_MS : FAULTY_AGAIN_MS));
+    if (obstacle !== null) {
+      await this.#engine.operator.recordMintingFault(assetId, `${FAULT}${obstacle}`.slice(0, MOST_TEXT));
+      return;
+    }
+    this.#refused.delete(assetId);
+    if (unavailableReason?.startsWith(FAULT)) await this.#engine.operator.recordMintingFault(assetId, null);
+  }
+}
+
+/** Runs a task for each item, some at a time. Returns the results in order. */
+async function severalAtOnce<T, R>(all: readonly T[], work: (each: T, index: number) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let first = 0; first < all.length; first += AT_ONCE) {
+    const some = all.slice(first, first + AT_ONCE).map((each, i) => work(each, first + i));
+    results.push(...(await Promise.all(some)));
+  }
+  return results;
+}
+
+function voidOf({ slot }: Placed, failure: string): VoidSlots {
+  return { firstSlot: slot, count: 1, failure: failure.slice(0, MOST_TEXT) };
+}

@@ -1,0 +1,230 @@
+import { MintmarkError } from "../../errors.ts";
+import type { Hash, Standard } from "../../model.ts";
+import type { SettlementPort } from "../../operator.ts";
+import type { L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
+import { readColumns } from "../../protocol/batch-columns.ts";
+import type { VaultEntry } from "../../protocol/batch-data.ts";
+import { encodeBatchData } from "../../protocol/batch-encoder.ts";
+import { isBlobBatchData, trustedSlots } from "../../protocol/blob-batch.ts";
+import { contentGas, contentOf } from "../../protocol/commit-gas.ts";
+import { isTransferData } from "../../protocol/transfer-data.ts";
+import type { VoidSlots } from "../../sealing/void-runs.ts";
+
+/** A transaction gets a twentieth more gas than its estimate. */
+const GAS_MARGIN = 1.05;
+
+/** Milliseconds that rollup batches wait for members to sign transfers before them. */
+const SIGNING_MS = 600_000;
+
+/** Slots that L1 refuses now, and the assets that it does not know. */
+interface Refused {
+  readonly slots: readonly VoidSlots[];
+  readonly unregistered: readonly Pick<VaultEntry, "chainId" | "assetType">[];
+}
+
+/**
+ * Makes slots void that L1 or the committee refuses, or takes refused transfers back, so that a refused batch does not
+ * block those behind it. A void slot stays void. So two things come first: the refusal must still stand in a block after the first one is final; and
+ * no earlier transaction may still commit the old batch, so the account uses up its nonces, and the block that did so
+ * must be final. The same holds for a batch without a recorded transaction, because a process can end, or an answer be
+ * lost, before the record. One per engine.
+ */
+export class RefusedSlots {
+  readonly #engine: SettlementPort;
+  readonly #l1: L1Reader & L1Committer;
+  /** By batch and last transaction: the block that must be final. Lost with the process; the wait then starts anew. */
+  readonly #waiting = new Map<string, bigint>();
+  /** An earlier process may have sent the rollup batches before this one without a record of it. */
+  readonly #firstUnsent: number;
+
+  /** The batch of transfers that members do not sign, and since when on the clock. */
+  #unsigned: { readonly root: Hash; readonly since: number } | null = null;
+  readonly #clock: () => number;
+  readonly #signingMs: number;
+
+  /**
+   * @param signingMs - how long rollup batches wait for members to sign transfers before them; default 600 000
+   */
+  constructor(engine: SettlementPort, l1: L1Reader & L1Committer, clock: () => number, signingMs = SIGNING_MS) {
+    this.#engine = engine;
+    this.#l1 = l1;
+    this.#clock = clock;
+    this.#signingMs = signingMs;
+    this.#firstUnsent = engine.batches.state().countRollup;
+  }
+
+  /** Handles a batch that could not be committed. Returns whether slots became void, so that a retry makes sense. */
+  async voidOf(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
+    const { mode, batchNumber } = batch;
+    if (isTransferData(mode, batch.data)) {
+      const fault = await this.#transferFault(batchNumber);
+      const failure = fault ?? this.#unsignedFor(batch.batchRoot);
+      if (failure === null || !(await this.#isGone(batch, signal))) return false;
+      await this.#engine.operator.takeBackTransfers(batchNumber, failure, { givesUp: fault === null });
+      return true;
+    }
+    const { slots, unregistered } = await this.#refused(batch);
+    if (slots.length === 0 || !(await this.#isUnusable(batch, signal))) return false;
+    for await (const { assetId, chainId, assetType } of this.#engine.operator.assets()) {
+      if (unregistered.some((asset) => asset.chainId === chainId && asset.assetType === assetType)) {
+        await this.#engine.operator.recordMintingFault(assetId, "the asset is no longer registered on L1");
+      }
+    }
+    await this.#engine.operator.voidSlots(mode, batchNumber, slots);
+    return true;
+  }
+
+  /**
+   * Takes a batch of transfers back whose records would not all count. Throws `l1_failed` for one that may have been sent:
+   * {@link voidOf} handles it.
+   */
+  async lookAtTransfers(batchNumber: number): Promise<void> {
+    const fault = await this.#transferFault(batchNumber);
+    if (fault === null) return;
+    if (await this.#mayBeSent(batchNumber))
+      throw new MintmarkError(
+        "l1_failed",
+        `The batch of transfers is taken back when it can no longer be mined: ${fault}`,
+      );
+    await this.#engine.operator.takeBackTransfers(batchNumber, fault);
+  }
+
+  /** Remembers that members do not sign a batch of transfers. Mints in rollup batches need no member, so they go on. */
+  notSigned({ batchRoot: root }: SealedBatch): void {
+    if (this.#unsigned?.root !== root) this.#unsigned = { root, since: this.#clock() };
+  }
+
+  /** Why the members have not signed a batch in time; null when they may still do so. */
+  #unsignedFor(root: Hash): string | null {
+    if (this.#unsigned?.root !== root || this.#clock() - this.#unsigned.since < this.#signingMs) return null;
+    return "The committee has not signed the transfers in time. Submit the same signed transfers again later.";
+  }
+
+  async #mayBeSent(batchNumber: number): Promise<boolean> {
+    const { l1TxHash } = await this.#engine.batches.get("zk-rollup", batchNumber);
+    return l1TxHash !== null || batchNumber < this.#firstUnsent;
+  }
+
+  /** Whether no transaction can commit the transfers: none was sent, or none can be mined any more. */
+  async #isGone(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
+    return !(await this.#mayBeSent(batch.batchNumber)) || this.#isUnusable(batch, signal);
+  }
+
+  async #transferFault(batchNumber: number): Promise<string | null> {
+    const newest = await this.#l1.block("latest");
+    if (newest === null) throw new MintmarkError("l1_failed", "The node has no newest block.");
+    return this.#engine.operator.transferFault(batchNumber, newest.timestamp);
+  }
+
+  /** Whether no earlier transaction can commit the batch any more. Begins to make it so. */
+  async #isUnusable(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
+    const { l1TxHash } = await this.#engine.batches.get(batch.mode, batch.batchNumber);
+    const name = `${batch.batchRoot} ${l1TxHash}`;
+    const since = this.#waiting.get(name);
+    if (since === undefined) {
+      const { blockNumber } = await this.#l1.useUpNonces(signal && { signal });
+      this.#waiting.set(name, blockNumber);
+      return false;
+    }
+    if ((await this.#l1.finalizedBlockNumber()) < since) return false;
+    this.#waiting.delete(name);
+    return true;
+  }
+
+  /**
+   * Checks the rules of docs/protocol.md 4 and of the committee that depend on L1. The engine has checked the others.
+   */
+  async #refused(batch: SealedBatch): Promise<Refused> {
+    const { mode, data } = batch;
+    const standards = new Map<string, Standard | null>();
+    const unregistered = new Map<string, Pick<VaultEntry, "chainId" | "assetType">>();
+    const entries = trustedSlots(data);
+    const slots = mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, VoidSlots>();
+    for (const [firstSlot, entry] of entries.entries()) {
+      if (entry === null) continue;
+      const asset = `${entry.chainId} ${entry.assetType}`;
+      if (!standards.has(asset)) standards.set(asset, await this.#standard(entry.chainId, entry.assetType));
+      const standard = standards.get(asset) ?? null;
+      if (standard === null) unregistered.set(asset, entry);
+      const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
+      if (failure !== null) slots.set(firstSlot, { firstSlot, count: 1, failure });
+    }
+    // A commit by blobs takes the same gas for any vaults.
+    if (mode === "zk-rollup" && !isBlobBatchData(data) && slots.size === 0) {
+      for (const slot of await this.#beyondGas(batch, entries)) slots.set(slot.firstSlot, slot);
+    }
+    const inOrder = [...slots.values()].sort((a, b) => a.firstSlot - b.firstSlot);
+    return { slots: inOrder, unregistered: [...unregistered.values()] };
+  }
+
+  /**
+   * The last slots of each ERC-20 whose mints exceed its cap, as many as exceed it: members sign no batch with them. A
+   * token can lower its cap at any time, and must not stop the others.
+   */
+  async #beyondCaps(entries: readonly (VaultEntry | null)[]): Promise<Map<number, VoidSlots>> {
+    const slots = new Map<number, VoidSlots>();
+    const types = new Set(entries.map((entry) => entry?.assetType));
+    for await (const {
+      standard,
+      chainId,
+      assetType,
+      contractAddress,
+      quantum,
+      minted,
+    } of this.#engine.operator.assets()) {
+      if (standard !== "erc20" || chainId !== this.#l1.settlement.chainId || !types.has(assetType)) continue;
+      const cap = await this.#l1.supplyCap(contractAddress);
+      if (cap === null) continue;
+      let excess = minted - cap / quantum;
+      for (let slot = entries.length - 1; slot >= 0 && excess > 0n; slot--) {
+        const entry = entries[slot] ?? null;
+        if (entry === null || entry.assetType !== assetType || entry.chainId !== chainId) continue;
+        slots.set(slot, {
+          firstSlot: slot,
+          count: 1,
+          failure: `more was minted than the token's cap of ${cap} lets out`,
+        });
+        excess -= entry.amount;
+      }
+    }
+    return slots;
+  }
+
+  /**
+   * The last slots of a batch whose commit takes more gas than a transaction may have. L1 takes the batch without them.
+   * A batch whose bound fits was refused for another reason.
+   */
+  async #beyondGas(batch: SealedBatch, entries: readonly (VaultEntry | null)[]): Promise<VoidSlots[]> {
+    const limit = await this.#l1.transactionGas();
+    const kept = slotsWithin(entries, Number(limit) / GAS_MARGIN);
+    if (kept === 0 || kept === entries.length) return [];
+    const slots = entries.map((entry, slot) => (slot < kept ? entry : null));
+    const without = { data: encodeBatchData(slots, "gas") };
+    if ((await this.#l1.checkRollup(without)) !== null || (await this.#l1.checkRollup(batch)) === null) return [];
+    const failure = `the batch takes more gas than the ${limit} that a transaction can have`;
+    return [{ firstSlot: kept, count: entries.length - kept, failure }];
+  }
+
+  async #standard(chainId: bigint, assetType: Hash): Promise<Standard | null> {
+    return (await this.#l1.registration(chainId, assetType))?.standard ?? null;
+  }
+}
+
+/** The most slots of a batch, from the first one, whose commit is bounded by that much gas. */
+function slotsWithin(entries: readonly (VaultEntry | null)[], gas: number): number {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if (contentGas(contentOf(readColumns(entries.slice(0, middle)))) <= gas) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Why a vault does not fit the standard under which L1 has the asset. */
+function unlike(standard: Standard, { amount, blob }: VaultEntry): string | null {
+  const isEmpty = blob === "0x";
+  if (isEmpty !== (standard === "erc20"))
+    return `L1 has the asset registered as ${standard}, which this blob does not fit`;
+  return standard === "erc721" && amount !== 1n ? "L1 has the asset registered as erc721, whose amount is 1" : null;
+}

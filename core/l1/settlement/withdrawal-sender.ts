@@ -1,0 +1,221 @@
+import { type Backoff, backoffDelay } from "../../backoff.ts";
+import type { Hash, Uuid } from "../../model.ts";
+import type { SettlementPort } from "../../operator.ts";
+import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
+import { isTransferred, tipOwnerOf } from "../../protocol/transfer-proof.ts";
+import type { PendingWithdrawal } from "../withdrawals/pending.ts";
+import type { Moment, PendingQueue } from "./pending-queue.ts";
+
+/** Transactions of one pass, after which the chain is read again. */
+const PER_PASS = 10;
+/** Transactions under way at once. The account has room for as many commits beside them. */
+const UNDER_WAY = 3;
+/** Retry of a withdrawal that L1 would refuse. */
+const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
+/** Retry of a withdrawal that L1 refused in a transaction. That costs gas, so no token may live on it. */
+const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
+
+/** With everything that the contract needs. */
+type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
+
+/** Most characters of a node's message. */
+const MOST_TEXT = 1_000;
+
+interface Refused {
+  readonly times: number;
+  /** By the clock. */
+  readonly notBefore: number;
+}
+
+const NEVER: Refused = { times: 0, notBefore: 0 };
+
+/**
+ * Sends owners' withdrawals of one chain's tokens to the contract that pays there, ready ones together. One per engine
+ * and chain.
+ */
+export class WithdrawalSender {
+  readonly #engine: SettlementPort;
+  readonly #portal: Portal;
+  readonly #queue: PendingQueue;
+  readonly #clock: Clock;
+  /**
+   * Withdrawals that the contract refused last time. Lost with the process; each is then tried at once, which is
+   * harmless.
+   */
+  readonly #refused = new Map<Uuid, Refused>();
+  /**
+   * By owner and asset: withdrawals that the contract refused in transactions. Owner or token caused it, so a newly
+   * signed withdrawal of both waits too.
+   */
+  readonly #refusedSent = new Map<string, Refused>();
+
+  constructor(engine: SettlementPort, portal: Portal, queue: PendingQueue, clock: Clock) {
+    this.#engine = engine;
+    this.#portal = portal;
+    this.#queue = queue;
+    this.#clock = clock;
+  }
+
+  /**
+   * Sends pending withdrawals that would succeed now, in a few transactions, and returns how many. Simulates each one
+   * first. One that would fail is left out with its reason on record, and tried again after growing pauses, so a token
+   * that always refuses costs nobody else anything. Immature ERC-721 vaults wait.
+   */
+  async sendReady(signal?: AbortSignal): Promise<number> {
+    const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
+    const isHeld = (withdrawalId: Uuid) => this.#refusalsOf(withdrawalId).notBefore > this.#clock();
+    const ready: PendingWithdrawal[] = [];
+    for await (const pending of this.#queue.ready(moment, isHeld)) {
+      signal?.throwIfAborted();
+      if (!(await this.#isGivenUp(pending, moment))) ready.push(pending);
+      if (ready.length === PER_PASS * most) break;
+    }
+    const groups = groupsOf(ready, most);
+    let sent = 0;
+    const sending = Array.from({ length: UNDER_WAY }, async () => {
+      for (const group of groups) {
+        signal?.throwIfAborted();
+        const count = await this.#send(group, signal);
+        sent += count;
+      }
+    });
+    await Promise.allSettled(sending);
+    await Promise.all(sending);
+    return sent;
+  }
+
+  async #now(): Promise<Moment> {
+    const [maturity, newest, final] = await Promise.all([
+      this.#portal.maturity(),
+      this.#portal.block("latest"),
+      this.#portal.finalizedBlockNumber().then((number) => this.#portal.block(number)),
+    ]);
+    return { maturity, time: newest?.timestamp ?? 0n, finalTime: final?.timestamp ?? 0n };
+  }
+
+  /** Frees the reserve when the authorization can never be used again: its deadline is before a final block. */
+  async #isGivenUp({ withdrawal }: PendingWithdrawal, { finalTime }: Moment): Promise<boolean> {
+    if (finalTime <= withdrawal.deadline) return false;
+    const reason = withdrawal.failure ?? "The authorization expired before L1 could take it.";
+    await this.#engine.operator.recordWithdrawalFailed(withdrawal.withdrawalId, reason, finalTime);
+    this.#refused.delete(withdrawal.withdrawalId);
+    return true;
+  }
+
+  async #send(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {
+    const sendable: Sendable[] = [];
+    for (const pending of group) {
+      const call = await this.#callOf(pending);
+      if (call === null) continue;
+      const { notBefore } = this.#refusedSent.get(causeOf(call)) ?? NEVER;
+      if (notBefore > this.#clock()) this.#hold(pending, notBefore);
+      else sendable.push({ ...pending, call });
+    }
+    const refusals = await Promise.all(sendable.map((pending) => this.#refusalOf(pending)));
+    const ready: Sendable[] = [];
+    for (const [index, pending] of sendable.entries()) {
+      const reason = refusals[index] ?? null;
+      if (reason === null) ready.push(pending);
+      else await this.#refuse(pending, reason);
+    }
+    // A transaction takes one vault with transfers.
+    const together = ready.filter(({ call }) => !isTransferred(call));
+    let sent = together.length === 0 ? 0 : await this.#relay(together, signal);
+    for (const pending of ready) if (isTransferred(pending.call)) sent += await this.#relay([pending], signal);
+    return sent;
+  }
+
+  /**
+   * Sends a group in one transaction. When L1 reverts the whole, it sends each half by itself, and so on. So a
+   * withdrawal that causes a revert costs the others a few transactions, and then waits alone. Returns how many were
+   * sent.
+   */
+  async #relay(ready: readonly Sendable[], signal?: AbortSignal): Promise<number> {
+    const { refusals, txHash } = await this.#portal.withdraw(
+      ready.map(({ call }) => call),
+      {
+        ...(signal && { signal }),
+        onSent: async (txHash) => {
+          for (const { withdrawal } of ready) {
+            await this.#engine.operator.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
+          }
+        },
+      },
+    );
+    if (refusals === null && ready.length > 1) {
+      const half = Math.ceil(ready.length / 2);
+      return (await this.#relay(ready.slice(0, half), signal)) + (await this.#relay(ready.slice(half), signal));
+    }
+    for (const [index, pending] of ready.entries()) {
+      const refusal = refusals === null ? `transaction ${txHash} reverted` : refusals[index];
+      if (refusal == null) this.#refused.delete(pending.withdrawal.withdrawalId);
+      else await this.#refuseSent(pending, refusal);
+    }
+    return ready.length;
+  }
+
+  /** null when the contract no longer knows the batch. */
+  async #callOf({ withdrawal, authorization }: PendingWithdrawal): Promise<WithdrawalCall | null> {
+    const { vaultId, quantity, recipient } = withdrawal;
+    const { header, ...proof } = await this.#engine.proofs.exit(vaultId);
+    return header && { ...proof, header, quantity, recipient, authorization };
+  }
+
+  /** Why L1 would refuse it now; null when it would not. Rejects only when L1 cannot be asked anything. */
+  async #refusalOf({ call }: Sendable): Promise<string | null> {
+    try {
+      return await this.#portal.checkWithdrawal(call);
+    } catch (error) {
+      // A node that answers otherwise but cannot try this one concerns this owner only.
+      await this.#portal.blockNumber();
+      return `It could not be tried: ${error instanceof Error ? error.message : String(error)}`.slice(0, MOST_TEXT);
+    }
+  }
+
+  async #refuse({ withdrawal: { withdrawalId } }: PendingWithdrawal, reason: string): Promise<void> {
+    const times = this.#refusalsOf(withdrawalId).times + 1;
+    this.#refused.set(withdrawalId, { times, notBefore: this.#clock() + backoffDelay(RETRY, times) });
+    await this.#engine.operator.recordWithdrawalAttempt(withdrawalId, reason);
+  }
+
+  /** A token or a recipient can behave differently in a simulation and on L1. */
+  async #refuseSent(pending: Sendable, refusal: string): Promise<void> {
+    const cause = causeOf(pending.call);
+    const times = (this.#refusedSent.get(cause)?.times ?? 0) + 1;
+    const notBefore = this.#clock() + backoffDelay(RESEND, times);
+    this.#refusedSent.set(cause, { times, notBefore });
+    this.#hold(pending, notBefore);
+    const failure = `L1 took the transaction but refused this withdrawal in it: ${refusal}`;
+    await this.#engine.operator.recordWithdrawalAttempt(pending.withdrawal.withdrawalId, failure.slice(0, MOST_TEXT));
+  }
+
+  #hold({ withdrawal: { withdrawalId } }: PendingWithdrawal, notBefore: number): void {
+    this.#refused.set(withdrawalId, { ...this.#refusalsOf(withdrawalId), notBefore });
+  }
+
+  #refusalsOf(withdrawalId: Uuid): Refused {
+    return this.#refused.get(withdrawalId) ?? NEVER;
+  }
+}
+
+/** The possible causes of a refusal: the owner's wallet, or the token. */
+function causeOf(call: WithdrawalCall): string {
+  return `${tipOwnerOf(call)} ${call.vault.assetType}`.toLowerCase();
+}
+
+/** Groups of one transaction each. A signed list counts as one more withdrawal. */
+function* groupsOf(ready: readonly PendingWithdrawal[], most: number): Generator<readonly PendingWithdrawal[]> {
+  let group: PendingWithdrawal[] = [];
+  let lists = new Set<Hash>();
+  for (const pending of ready) {
+    const isListed = pending.authorization.list !== undefined;
+    if (group.length + lists.size + (isListed && !lists.has(pending.digest) ? 2 : 1) > most) {
+      yield group;
+      group = [];
+      lists = new Set();
+    }
+    group.push(pending);
+    if (isListed) lists.add(pending.digest);
+  }
+  if (group.length > 0) yield group;
+}

@@ -1,0 +1,131 @@
+import { v7 as uuidv7 } from "uuid";
+import { orAborted } from "../../abort.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { markRequest } from "../../ledger/marks.ts";
+import { type Address, type Hash, type Hex, MODES, type VaultId } from "../../model.ts";
+import { isSignedBy } from "../../protocol/signature.ts";
+import { requireNotLeftOut } from "../../sealing/left-out.ts";
+import { requireNotVoid } from "../../sealing/void-runs.ts";
+import type { StoredVault } from "../../store/columns/vault-columns.ts";
+import type { Group } from "../../store/group.ts";
+import type { ActivityRecord, WithdrawalRecord } from "../../store/records.ts";
+import {
+  applicationWithdrawalKey,
+  journalKey,
+  requestByKey,
+  transactionKey,
+  userTransactionKey,
+  withdrawalsOfAsset,
+  withdrawalsOfUser,
+  withdrawalsOfVault,
+} from "../../store/store-keys.ts";
+import { putActivity, putWithdrawal, reserve, setPending } from "../../vaults/activity.ts";
+import { batchAt, placeOf } from "../../vaults/vaults.ts";
+
+/** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
+const MIN_VALIDITY = 60n;
+/** Seconds until the engine gives up a withdrawal that L1 keeps refusing, and frees its reserve: 30 days. */
+const MAX_VALIDITY = 2_592_000n;
+/** Bound for the signatures of wallet contracts, which have forms of their own. */
+const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
+
+/** The signature of a request, of a form that a wallet gives. */
+export function signatureOf(request: { readonly signature: Hex }): Hex {
+  const signature = String(request.signature).toLowerCase() as Hex;
+  if (!SIGNATURE.test(signature)) throw new MintmarkError("validation_failed", "signature must be 0x hex");
+  return signature;
+}
+
+export function requireDeadline(ledger: Ledger, deadline: bigint): void {
+  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
+  if (deadline < now + MIN_VALIDITY || deadline > now + MAX_VALIDITY) throw new MintmarkError("deadline_invalid");
+}
+
+/** Throws unless the vault is sealed and can still be paid. */
+export function requireReady(ledger: Ledger, vaultId: VaultId, vault: StoredVault): void {
+  const place = placeOf(vaultId);
+  // A redemption's slot holds nothing, nor does that of a transfer that does not count.
+  if (vault.amount === 0n) throw new MintmarkError("vault_not_found");
+  if (batchAt(ledger, place).status === "open") {
+    throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
+  }
+  requireNotVoid(ledger.voids, place);
+  requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
+}
+
+/** Checks ECDSA here, and anything else with the wallet contract on the token's chain, if the engine can reach it. */
+export async function requireSignature(
+  ledger: Ledger,
+  chainId: bigint,
+  owner: Address,
+  digest: Hash,
+  signature: Hex,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (await isSignedBy(owner, digest, signature)) return;
+  const verified = ledger.verifySignature?.(chainId, owner, digest, signature);
+  if (verified !== undefined && (await orAborted(verified, signal))) return;
+  throw new MintmarkError("signature_invalid");
+}
+
+export function requireBalance(
+  vault: StoredVault,
+  activity: ActivityRecord,
+  withdrawnBefore: bigint,
+  quantity: bigint,
+): void {
+  if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
+  if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
+  // The signature covers the withdrawn total before it. If that total has changed, the signature is for another
+  // message.
+  if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
+  if (vault.amount - activity.withdrawn < quantity) throw new MintmarkError("insufficient_balance");
+}
+
+type Accepted = Pick<
+  WithdrawalRecord,
+  "chainId" | "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest" | "signature"
+>;
+
+/** Journals a withdrawal that was checked, and reserves its quantity. */
+export function acceptWithdrawal(
+  ledger: Ledger,
+  group: Group,
+  vault: StoredVault,
+  activity: ActivityRecord,
+  accepted: Accepted,
+): WithdrawalRecord {
+  const { applicationIndex, userIndex } = vault;
+  const application = ledger.applications.latest(applicationIndex);
+  if (application === undefined) throw new Error("a vault's application is missing");
+  const sequence = application.nextSequence;
+  const { chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, digest, signature } = accepted;
+  const facts = {
+    ...{ withdrawalId: uuidv7(), applicationIndex, userIndex, sequence, chainId, vaultId, quantity, recipient },
+    ...{ withdrawnBefore, deadline, digest, signature },
+  };
+  const recorded = ledger.record(group, { kind: "withdrawalRequested", ...facts });
+  ledger.putApplication(group, { ...application, nextSequence: sequence + 1 });
+  const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
+  const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
+  const times = { ...notYet, createdAt: recorded.time, updatedAt: recorded.time };
+  const journalSequence = recorded.sequence;
+  const record: WithdrawalRecord = { ...facts, journalSequence, status: "accepted", ...untouched, ...times };
+  const reference = journalKey(journalSequence).subarray(1);
+  group.put(transactionKey(applicationIndex, sequence), reference);
+  group.put(userTransactionKey(applicationIndex, userIndex, sequence), reference);
+  group.put(applicationWithdrawalKey(applicationIndex, sequence), reference);
+  for (const of of [
+    withdrawalsOfUser(applicationIndex, userIndex),
+    withdrawalsOfAsset(applicationIndex, vault.assetIndex),
+    withdrawalsOfVault(applicationIndex, vaultId),
+  ])
+    group.put(requestByKey(of, sequence), reference);
+  const { mode } = placeOf(vaultId);
+  markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], 1 << MODES.indexOf(mode));
+  setPending(group, record);
+  putWithdrawal(ledger, group, record, null, "withdrawal.accepted");
+  putActivity(ledger, group, record, reserve(activity, record, recorded.time));
+  return record;
+}

@@ -1,0 +1,270 @@
+import { MintmarkError } from "../../errors.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { Address, Hex, Principal, Uuid, VaultId, Withdrawal } from "../../model.ts";
+import type { ListedVault } from "../../ports.ts";
+import { MAX_LISTED_VAULTS, withdrawalListDigest } from "../../protocol/typed-data.ts";
+import { requireNotVoid } from "../../sealing/void-runs.ts";
+import type { StoredVault } from "../../store/columns/vault-columns.ts";
+import { decodeRecord, encodeRecord } from "../../store/layout.ts";
+import {
+  type ActivityRecord,
+  type WithdrawalListRecord,
+  withdrawalListRecord,
+  withdrawalRecord,
+} from "../../store/records.ts";
+import { activityKey, withdrawalKey, withdrawalListKey } from "../../store/store-keys.ts";
+import { requireKey } from "../../tenants/api-keys.ts";
+import { requireAddress } from "../../validate.ts";
+import { withdrawalView } from "../../vaults/activity.ts";
+import { batchAt, decodeActivity, placeOf, readVaults } from "../../vaults/vaults.ts";
+import { portalOf } from "../progress/portals.ts";
+import {
+  acceptWithdrawal,
+  requireBalance,
+  requireDeadline,
+  requireReady,
+  requireSignature,
+  signatureOf,
+} from "./acceptance.ts";
+
+/** What an owner has signed once for many vaults. */
+export interface WithdrawalListRequest {
+  /** 1 to 256, each vault once, in the order that was signed. All have one owner, and tokens of one chain. */
+  readonly vaults: readonly ListedVault[];
+  /** Default: the owner. */
+  readonly recipient?: Address;
+  /** Seconds since 1970, as signed. */
+  readonly deadline: bigint;
+  /** The owner's EIP-712 `WithdrawalList` message, of the same domain as a single withdrawal's. */
+  readonly signature: Hex;
+}
+
+/** Asks for withdrawals: an application from its vaults, or an owner from its own of any application. */
+export type WithdrawalCaller = Principal | { readonly owner: Address };
+
+/** One vault of a list: its withdrawal as it is now, or why it was not accepted. */
+export type ListedWithdrawal =
+  | {
+      readonly vaultId: VaultId;
+      readonly withdrawal: Withdrawal;
+      /** Whether an earlier request with the same list was accepted for this vault. */
+      readonly repeated: boolean;
+      readonly error: null;
+    }
+  | { readonly vaultId: VaultId; readonly withdrawal: null; readonly error: MintmarkError };
+
+type Outcome = { readonly withdrawalId: Uuid; readonly repeated: boolean } | MintmarkError;
+
+/**
+ * Takes an owner's list and reserves what it can of each vault. The same signed list again answers the same
+ * withdrawals, and tries the vaults again that were not accepted before.
+ */
+export async function requestWithdrawalList(
+  ledger: Ledger,
+  caller: WithdrawalCaller,
+  request: WithdrawalListRequest,
+  signal?: AbortSignal,
+): Promise<ListedWithdrawal[]> {
+  const signature = signatureOf(request);
+  const { vaults: listed, deadline } = request;
+  requireEachOnce(listed);
+  const found = await ownVaults(ledger, caller, listed);
+  const { owner, chainId } = commonTo(ledger, found);
+  const recipient = request.recipient === undefined ? owner : requireAddress("recipient", request.recipient);
+  const portal = portalOf(ledger, chainId);
+  const digest = withdrawalListDigest(portal, { vaults: listed, recipient, deadline });
+  const key = withdrawalListKey(digest);
+  const earlier = decodeList(await ledger.store.get(key));
+  if (earlier?.signature !== signature) {
+    await requireSignature(ledger, chainId, owner, digest, signature, signal);
+  }
+  const outcomes = await ledger.writer.run<Outcome[]>(
+    {
+      weight: listed.length,
+      keys: () => [key, ...listed.map(({ vaultId }) => activityKey(vaultId))],
+      apply(group, [stored, ...activities]) {
+        if (!("owner" in caller)) requireKey(ledger, caller);
+        const known = decodeList(group.resolve(key, stored));
+        const list = known ?? { signature, vaults: listed.map((vault) => ({ ...vault, withdrawalId: null })) };
+        // What is wrong with the list as a whole is said of it, unless some of it was accepted before.
+        const fault = faultOf(() => {
+          ledger.requirePromising();
+          requireDeadline(ledger, deadline);
+        });
+        if (fault !== null && known === undefined) throw fault;
+        const checked = listed.map((each, i) => {
+          const [vault, earlierId] = [found[i] ?? null, list.vaults[i]?.withdrawalId ?? null];
+          if (vault === null) return new MintmarkError("vault_not_found");
+          if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
+          const activity = decodeActivity(group.resolve(activityKey(each.vaultId), activities[i]));
+          return (
+            fault ??
+            faultOf(() => {
+              requireListable(ledger, each.vaultId);
+              requireAcceptable(ledger, caller, each, vault, activity);
+            }) ?? { vault, activity }
+          );
+        });
+        if (checked.every(isOutcome)) return checked;
+        const signed = list.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
+          vaultId,
+          withdrawnBefore,
+          quantity,
+        }));
+        if (known === undefined) {
+          ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: signed });
+        }
+        const common = { chainId, recipient, deadline, digest, signature: "0x" } as const;
+        const accepted = checked.map((one, i) => {
+          if (isOutcome(one)) return one;
+          const facts = { ...(signed[i] as ListedVault), ...common };
+          const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, one.activity, facts);
+          return { withdrawalId, repeated: false };
+        });
+        // Vaults of another application keep the withdrawals that it asked for.
+        const vaults = list.vaults.map((vault, i) => {
+          const outcome = accepted[i];
+          return outcome && "withdrawalId" in outcome ? { ...vault, withdrawalId: outcome.withdrawalId } : vault;
+        });
+        group.stage(key, encodeRecord(withdrawalListRecord, { signature: list.signature, vaults }));
+        return accepted;
+      },
+    },
+    signal,
+  );
+  return viewsOf(ledger, listed, outcomes);
+}
+
+function isOutcome(checked: Outcome | object): checked is Outcome {
+  return "withdrawalId" in checked || checked instanceof MintmarkError;
+}
+
+/** Throws unless the vault can be withdrawn as listed. Each withdrawal costs gas, so an owner takes whole vaults. */
+export function requireAcceptable(
+  ledger: Ledger,
+  caller: WithdrawalCaller,
+  listed: ListedVault,
+  vault: StoredVault,
+  activity: ActivityRecord,
+): void {
+  requireReady(ledger, listed.vaultId, vault);
+  // A concurrent change may have made it unacceptable since the first check.
+  requireNotVoid(ledger.voids, placeOf(listed.vaultId), "latest");
+  requireBalance(vault, activity, listed.withdrawnBefore, listed.quantity);
+  requireWhole(caller, vault.amount - activity.withdrawn, listed.quantity);
+}
+
+/** Throws when an owner takes less than what is left of its vault. */
+export function requireWhole(caller: WithdrawalCaller, left: bigint, quantity: bigint): void {
+  if ("owner" in caller && quantity < left) {
+    throw new MintmarkError("amount_out_of_range", "An owner withdraws all that is left of a vault.");
+  }
+}
+
+/** Whether a transfer made the vault: L1 takes no list for it. */
+function isTransferred(ledger: Ledger, vaultId: VaultId): boolean {
+  return batchAt(ledger, placeOf(vaultId)).transfers;
+}
+
+/** Whether it is one vault, which a transfer made, so that its owner signs a single `Withdrawal`. */
+export function isAlone(ledger: Ledger, vaults: readonly Pick<ListedVault, "vaultId">[]): boolean {
+  const first = Array.isArray(vaults) && vaults.length === 1 ? vaults[0] : undefined;
+  return first !== undefined && isTransferred(ledger, first.vaultId);
+}
+
+/** Throws for a vault that is in no list. */
+export function requireListable(ledger: Ledger, vaultId: VaultId): void {
+  if (!isTransferred(ledger, vaultId)) return;
+  const detail = "A transfer made this vault. Ask for it alone and sign one withdrawal, or use its exit kit.";
+  throw new MintmarkError("validation_failed", detail);
+}
+
+export function faultOf(check: () => unknown): MintmarkError | null {
+  try {
+    check();
+    return null;
+  } catch (error) {
+    if (error instanceof MintmarkError) return error;
+    throw error;
+  }
+}
+
+export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[]): void {
+  if (!Array.isArray(listed) || listed.length < 1 || listed.length > MAX_LISTED_VAULTS) {
+    throw new MintmarkError("validation_failed", `A list has 1 to ${MAX_LISTED_VAULTS} vaults.`);
+  }
+  if (new Set(listed.map(({ vaultId }) => vaultId)).size !== listed.length) {
+    throw new MintmarkError("validation_failed", "A list names each vault once.");
+  }
+}
+
+/** Of each vault its content; null when it is none of the caller's. */
+export async function ownVaults(
+  ledger: Ledger,
+  caller: WithdrawalCaller,
+  listed: readonly Pick<ListedVault, "vaultId">[],
+): Promise<(StoredVault | null)[]> {
+  const isOwn = ownedBy(ledger, caller);
+  const places = listed.map(({ vaultId }) => {
+    const place = placeOf(vaultId);
+    return faultOf(() => batchAt(ledger, place)) === null ? place : null;
+  });
+  const vaults = await readVaults(
+    ledger,
+    places.flatMap((place) => place ?? []),
+  );
+  return places.map((place) => {
+    const vault = place === null ? undefined : vaults.shift()?.vault;
+    return vault !== undefined && isOwn(vault) ? vault : null;
+  });
+}
+
+export function ownedBy(ledger: Ledger, caller: WithdrawalCaller): (vault: StoredVault) => boolean {
+  if ("owner" in caller) {
+    const owner = requireAddress("owner", caller.owner);
+    return (vault) => vault.owner === owner;
+  }
+  const { applicationIndex } = ledger.application(caller.applicationId);
+  return (vault) => vault.applicationIndex === applicationIndex;
+}
+
+/** Whose vaults they are, and where they are paid: one signature is one owner's, for the contract of one chain. */
+export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[]) {
+  const vaults = found.filter((vault) => vault !== null);
+  const [first] = vaults;
+  if (first === undefined) throw new MintmarkError("vault_not_found");
+  const { chainId } = ledger.assetAt(first.assetIndex);
+  if (vaults.some(({ owner }) => owner !== first.owner)) {
+    throw new MintmarkError("validation_failed", "The vaults of a list have one owner. Sign one list for each owner.");
+  }
+  if (vaults.some(({ assetIndex }) => ledger.assetAt(assetIndex).chainId !== chainId)) {
+    const detail = "The tokens of a list live on one chain. Sign one list for each chain.";
+    throw new MintmarkError("validation_failed", detail);
+  }
+  return { owner: first.owner, chainId };
+}
+
+function decodeList(stored: Buffer | undefined): WithdrawalListRecord | undefined {
+  return stored && decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
+}
+
+async function viewsOf(
+  ledger: Ledger,
+  listed: readonly ListedVault[],
+  outcomes: readonly Outcome[],
+): Promise<ListedWithdrawal[]> {
+  const ids = outcomes.flatMap((outcome) => ("withdrawalId" in outcome ? outcome.withdrawalId : []));
+  const stored = await ledger.store.getMany(ids.map(withdrawalKey));
+  const records = new Map(ids.map((id, i) => [id, stored[i]]));
+  return Promise.all(
+    listed.map(async ({ vaultId }, i): Promise<ListedWithdrawal> => {
+      const outcome = outcomes[i] as Outcome;
+      if (outcome instanceof MintmarkError) return { vaultId, withdrawal: null, error: outcome };
+      const { withdrawalId, repeated } = outcome;
+      const record = records.get(withdrawalId);
+      if (record === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+      const known = decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
+      return { vaultId, withdrawal: await withdrawalView(ledger, known), repeated, error: null };
+    }),
+  );
+}

@@ -1,0 +1,228 @@
+import { createHash } from "node:crypto";
+import { MintmarkError } from "../../errors.ts";
+import { LevelStore } from "../../store/level-store.ts";
+import type { KeyRange, Store, StoreOperation, StoreReader } from "../../store/ports.ts";
+import { HEAD_KEY, POSITION_KEY } from "../../store/store-keys.ts";
+import type { SharedJournal } from "./ports.ts";
+import { decodeWrites, encodeWrites } from "./write-set.ts";
+
+/** Number of the journal's entries in this store, and the SHA-256 of the last one. */
+interface Position {
+  readonly length: number;
+  readonly digest: Buffer;
+}
+
+const NOTHING: Position = { length: 0, digest: Buffer.alloc(32) };
+
+/**
+ * One server's store in a cluster. A leader's write goes to the shared journal first, then here. A standby takes its
+ * writes from the journal. So the store is never ahead of the journal. A power cut may take its newest writes, because
+ * the journal has them.
+ */
+export class ClusterStore implements Store {
+  readonly #local: LevelStore;
+  readonly #journal: SharedJournal;
+  readonly #folder: string;
+  #position: Position;
+
+  private constructor(folder: string, local: LevelStore, journal: SharedJournal, position: Position) {
+    this.#folder = folder;
+    this.#local = local;
+    this.#journal = journal;
+    this.#position = position;
+  }
+
+  /**
+   * Opens a server's folder and compares it with the journal.
+   *
+   * @throws MintmarkError `store_mismatch` for the store of another journal, or one whose next entry was pruned;
+   * `store_locked`, `store_corrupt`, `store_failed`
+   */
+  static async open(folder: string, journal: SharedJournal): Promise<ClusterStore> {
+    const local = await LevelStore.open(folder, true, "process");
+    try {
+      let position = await readPosition(local);
+      if (position.length === 0 && (await journal.status()).pruned > 0) position = await fill(local, journal);
+      await requireSameJournal(folder, journal, position);
+      return new ClusterStore(folder, local, journal, position);
+    } catch (error) {
+      await local.close();
+      throw error;
+    }
+  }
+
+  /** Number of the journal's entries in this store. */
+  get length(): number {
+    return this.#position.length;
+  }
+
+  /** Whether this is a store: not while `beginJournal` is under way. */
+  async isWhole(): Promise<boolean> {
+    return (await this.#local.get(HEAD_KEY)) !== undefined;
+  }
+
+  get(key: Buffer): Promise<Buffer | undefined> {
+    return this.#local.get(key);
+  }
+
+  getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]> {
+    return this.#local.getMany(keys);
+  }
+
+  entries(range: KeyRange): AsyncIterable<[Buffer, Buffer]> {
+    return this.#local.entries(range);
+  }
+
+  frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
+    return this.#local.frozen(body);
+  }
+
+  /** The leader's write. Rejects with `not_leader`, and changes nothing, when another server leads. */
+  async write(operations: readonly StoreOperation[]): Promise<void> {
+    const entry = encodeWrites(operations);
+    await this.#journal.append(this.#position.length, [entry]);
+    await this.#put(operations, entry);
+  }
+
+  /**
+   * Applies the journal's next entries in order, up to a length. Calls `applied` after each one.
+   *
+   * @throws MintmarkError `store_mismatch` when the journal no longer holds this store's last entry
+   */
+  async follow(
+    to: number,
+    applied: (operations: readonly StoreOperation[]) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { length, digest } = this.#position;
+    if (to <= length) return;
+    let position = Math.max(0, length - 1);
+    for await (const entry of this.#journal.read(position)) {
+      signal?.throwIfAborted();
+      // Reads this store's last entry again. A database that took over may lack it and hold another one in its place.
+      if (position < length && !digestOf(entry).equals(digest)) throw otherJournal(this.#folder);
+      if (position >= length) {
+        const operations = decodeWrites(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength));
+        await this.#put(operations, entry);
+        applied(operations);
+      }
+      position++;
+      if (position >= to) return;
+    }
+  }
+
+  /** Throws `store_mismatch` unless the journal ends with this store's last entry. A leader appends after it. */
+  async requireEnd(length: number): Promise<void> {
+    if (length !== this.#position.length) throw otherJournal(this.#folder);
+    await this.requireHeld();
+  }
+
+  /** Throws `store_mismatch` unless the journal holds this store's last entry. */
+  async requireHeld(): Promise<void> {
+    await requireSameJournal(this.#folder, this.#journal, this.#position);
+  }
+
+  /** Writes a snapshot of this store to the journal, so that the journal can be pruned. Writes go on meanwhile. */
+  async keepSnapshot(): Promise<void> {
+    await this.#local.frozen(async (frozen) => {
+      const { length } = await readPosition(frozen);
+      await this.#journal.keepSnapshot(length, partsOf(frozen, [HEAD_KEY, POSITION_KEY]));
+    });
+  }
+
+  /** Does not close the folder: the server keeps it when its role changes. See {@link release}. */
+  async close(): Promise<void> {}
+
+  /** Closes the folder. */
+  async release(): Promise<void> {
+    await this.#local.close();
+  }
+
+  async #put(operations: readonly StoreOperation[], entry: Uint8Array): Promise<void> {
+    const position = { length: this.#position.length + 1, digest: digestOf(entry) };
+    await this.#local.write([...operations, { type: "put", key: POSITION_KEY, value: positionBytes(position) }]);
+    this.#position = position;
+  }
+}
+
+/** Approximate bytes of one part of a snapshot. */
+const PART_BYTES = 1 << 20;
+
+/**
+ * A store as writes.
+ *
+ * @param last - the records that make a folder a store, which come last
+ */
+export async function* partsOf(store: StoreReader, last: readonly Buffer[]): AsyncGenerator<Uint8Array, void, void> {
+  let operations: StoreOperation[] = [];
+  let bytes = 0;
+  for await (const [key, value] of store.entries({})) {
+    if ([HEAD_KEY, POSITION_KEY].some((each) => each.equals(key))) continue;
+    operations.push({ type: "put", key, value });
+    bytes += key.length + value.length;
+    if (bytes < PART_BYTES) continue;
+    yield encodeWrites(operations);
+    operations = [];
+    bytes = 0;
+  }
+  for (const key of last) {
+    const value = await store.get(key);
+    if (value !== undefined) operations.push({ type: "put", key, value });
+  }
+  yield encodeWrites(operations);
+}
+
+/** Fills an empty store from the journal's snapshot. */
+async function fill(store: LevelStore, journal: SharedJournal): Promise<Position> {
+  const parts = await journal.snapshot();
+  if (parts === null) throw new MintmarkError("store_mismatch", "The journal was pruned, and it has no snapshot.");
+  // Left by an interrupted filling.
+  let left: StoreOperation[] = [];
+  for await (const [key] of store.entries({})) {
+    if (left.push({ type: "del", key }) < 4_096) continue;
+    await store.write(left);
+    left = [];
+  }
+  await store.write(left);
+  for await (const part of parts) await store.write(decodeWrites(Buffer.from(part)));
+  return readPosition(store);
+}
+
+async function readPosition(store: StoreReader): Promise<Position> {
+  const bytes = await store.get(POSITION_KEY);
+  if (bytes?.length === 40) return { length: Number(bytes.readBigUInt64BE(0)), digest: bytes.subarray(8) };
+  if (bytes !== undefined) throw new MintmarkError("store_corrupt", "The store's position in the journal is damaged.");
+  if ((await store.get(HEAD_KEY)) === undefined) return NOTHING;
+  const detail = "This store did not come from the cluster's journal. Give each server of a cluster an empty folder.";
+  throw new MintmarkError("store_mismatch", detail);
+}
+
+/** Checks that the journal holds this store's last entry. */
+async function requireSameJournal(folder: string, journal: SharedJournal, { length, digest }: Position): Promise<void> {
+  if (length === 0) return;
+  const last = await journal.entry(length - 1);
+  if (last !== null && digestOf(last).equals(digest)) return;
+  const { pruned } = await journal.status();
+  if (last !== null || length > pruned) throw otherJournal(folder);
+  const detail = `The store in ${folder} ends at entry ${length}, and the journal begins at entry ${pruned}.`;
+  throw new MintmarkError("store_mismatch", `${detail} Set the folder aside, and start with an empty one.`);
+}
+
+function otherJournal(folder: string): MintmarkError {
+  const detail =
+    `The store in ${folder} holds entries that the cluster's journal lacks. If PostgreSQL promoted a standby that lacks ` +
+    "them, bring the former primary back. If that is impossible, keep this folder, because only it holds those mints, " +
+    "and start with an empty one. If PostgreSQL changed nothing, MINTMARK_JOURNAL names another cluster's journal.";
+  return new MintmarkError("store_mismatch", detail);
+}
+
+function digestOf(entry: Uint8Array): Buffer {
+  return createHash("sha256").update(entry).digest();
+}
+
+function positionBytes({ length, digest }: Position): Buffer {
+  const bytes = Buffer.alloc(40);
+  bytes.writeBigUInt64BE(BigInt(length), 0);
+  digest.copy(bytes, 8);
+  return bytes;
+}

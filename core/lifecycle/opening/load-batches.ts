@@ -1,0 +1,162 @@
+import { MintmarkError } from "../../errors.ts";
+import { chunkRecords, readBatchVaults, recordsAgain, requireCount, tokenHashOf } from "../../ledger/batch-vaults.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { OpenBatch } from "../../ledger/open-batch.ts";
+import { MAX_ROLLUP_VAULTS } from "../../ledger/options.ts";
+import type { Hash, Mode } from "../../model.ts";
+import { batchIdOf } from "../../model.ts";
+import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
+import { StateHistory } from "../../protocol/state-tree.ts";
+import { pointsIn, stateLeafOf } from "../../sealing/contents.ts";
+import { type DerivedBatch, type DerivedRecords, deriveGiven, withCommitments } from "../../sealing/derive-batch.ts";
+import { deriveTransfers } from "../../sealing/derive-transfers.ts";
+import { leftOutPlaces } from "../../sealing/left-out.ts";
+import type { VaultColumns } from "../../store/columns/vault-columns.ts";
+import type { BatchRecord } from "../../store/records.ts";
+import { batchDataKey, batchTokensKey, pageRootsKey } from "../../store/store-keys.ts";
+import { decodeIntoColumns } from "../../store/vault-chunk.ts";
+import { listsOfBatch } from "../../vaults/transfer-lists.ts";
+
+/** Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns those to be sealed. */
+export async function loadBatches(ledger: Ledger, mode: Mode): Promise<readonly OpenBatch[]> {
+  const batches = ledger.batches[mode];
+  const history = new StateHistory();
+  let newest: BatchRecord | null = null;
+  const unsealed: BatchRecord[] = [];
+  for (let number = 0; number < batches.latestCount; number++) {
+    const batch = batches.get(number);
+    if (batch === undefined || (unsealed.length > 0 && batch.status !== "open"))
+      throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+    if (batch.status === "open") unsealed.push(batch);
+    else {
+      history.append(stateLeafOf(batch));
+      newest = batch;
+    }
+  }
+  ledger.histories.load(mode, history);
+  if (newest !== null) await recheckBatch(ledger, newest);
+  return loadUnsealed(ledger, mode, unsealed);
+}
+
+/**
+ * The newest batch without a seal takes mints, and the one before it if that is of the other kind. Earlier ones were
+ * closed, and are returned. The last two of different kinds may have been closed one after the other; then the first
+ * takes mints again, which changes nothing that was recorded.
+ */
+async function loadUnsealed(
+  ledger: Ledger,
+  mode: Mode,
+  unsealed: readonly BatchRecord[],
+): Promise<readonly OpenBatch[]> {
+  const sealed = ledger.histories.latest(mode).count;
+  let before = vaultsBefore(ledger, mode, sealed);
+  if (unsealed.length === 0) {
+    ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
+  }
+  const closed: OpenBatch[] = [];
+  // Transfers close all batches before them.
+  const mints = unsealed.slice(unsealed.findLastIndex(({ transfers }) => transfers) + 1);
+  const [beforeNewest, newest] = [mints.at(-2), mints.at(-1)];
+  const areTwo = beforeNewest !== undefined && beforeNewest.inBlobs !== newest?.inBlobs;
+  for (const record of unsealed) {
+    const isBeside = areTwo && record === newest;
+    const batch = await loadUnsealedBatch(ledger, record, before, isBeside);
+    ledger.refs.set(mode, record.batchNumber, batch.firstOrdinal, before);
+    before += batch.vaultCount;
+    if (record !== newest && !(areTwo && record === beforeNewest)) closed.push(batch);
+  }
+  if (unsealed.length > 0 && newest === undefined) {
+    const next = sealed + unsealed.length;
+    ledger.setOpen(new OpenBatch(mode, next, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
+  }
+  return closed;
+}
+
+/** An unsealed batch with its vaults, which takes mints until another is loaded. */
+async function loadUnsealedBatch(
+  ledger: Ledger,
+  record: BatchRecord,
+  before: number,
+  isBeside: boolean,
+): Promise<OpenBatch> {
+  const { mode, batchNumber, openedAt, inBlobs } = record;
+  const { limits, isForeign, refs } = ledger;
+  const firstOrdinal = isBeside ? refs.firstOrdinalOf(mode, batchNumber - 1) + MAX_ROLLUP_VAULTS : before;
+  const open = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
+  open.inBlobs = inBlobs;
+  ledger.setOpen(open, before);
+  if (record.transfers) open.transfers = await listsOfBatch(ledger, record);
+  for await (const chunk of chunkRecords(ledger, record)) {
+    const first = open.vaultCount;
+    if (record.transfers) {
+      // A transfer makes no token.
+      decodeIntoColumns(chunk, open.vaults, () => 0);
+      continue;
+    }
+    open.load(chunk, ledger.standards, (vault) => tokenHashOf(ledger, vault));
+    for (let slot = first; slot < open.vaultCount; slot++) {
+      if (ledger.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
+      ledger.tokens.insert(open.vaults.tokenHash[slot] as number, ledger.refs.refOf(open, slot));
+    }
+  }
+  requireCount(record, open.vaultCount);
+  open.mintCount = record.mintCount;
+  return open;
+}
+
+function vaultsBefore(ledger: Ledger, mode: Mode, batchNumber: number): number {
+  let vaults = 0;
+  for (let number = 0; number < batchNumber; number++) vaults += ledger.batches[mode].get(number)?.vaultCount ?? 0;
+  return vaults;
+}
+
+/** The root of a batch with this content, without the assets that L1 leaves out. */
+function rootOf(batch: BatchRecord, { assets, content }: DerivedBatch): Hash {
+  const { mode, inBlobs, transfers } = batch;
+  return batchRoot(kindOf(mode, inBlobs, transfers), manifestRoot(assets, leftOutPlaces(batch)), content);
+}
+
+/** The records of a sealed batch; of one in blobs, without the commitments. */
+async function recordsOf(
+  ledger: Ledger,
+  batch: BatchRecord,
+  vaults: VaultColumns,
+  data: Uint8Array | undefined,
+): Promise<DerivedBatch | DerivedRecords> {
+  const { mode, batchNumber, assets, given, transfers } = batch;
+  const assetAt = (index: number) => ledger.assetAt(index);
+  const voids = ledger.voids[mode].latest(batchNumber) ?? [];
+  if (transfers) return deriveTransfers(batchNumber, await listsOfBatch(ledger, batch), vaults, assetAt);
+  if (!given || data === undefined) return recordsAgain(ledger, batch, vaults, voids);
+  return deriveGiven(batch, { data, assets: assets ?? [] }, vaults, assetAt, voids);
+}
+
+/**
+ * Derives a sealed batch from its vaults and compares all its records. Throws `store_corrupt`, which names the
+ * difference.
+ */
+async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
+  const { mode, batchNumber } = batch;
+  const vaults = await readBatchVaults(ledger, batch);
+  const [data, pageRoots, tokens] = await ledger.store.getMany([
+    batchDataKey(mode, batchNumber),
+    pageRootsKey(mode, batchNumber),
+    batchTokensKey(mode, batchNumber),
+  ]);
+  const records = await recordsOf(ledger, batch, vaults, data);
+  // The commitments of blobs are taken as stored, because the store must open where no KZG runs. They lead to the content.
+  const derived = "content" in records ? records : withCommitments(records, pointsIn(pageRoots ?? new Uint8Array()));
+  const wrong = [
+    (rootOf(batch, derived) !== batch.batchRoot || derived.content !== batch.content) && "root",
+    derived.dataHash !== batch.dataHash && "data hash",
+    (data === undefined || !data.equals(derived.data)) && "data",
+    (pageRoots === undefined || !pageRoots.equals(derived.pageRoots)) && "page roots",
+    (tokens === undefined || !tokens.equals(derived.tokens)) && "tokens",
+  ].filter((name) => name !== false);
+  if (wrong.length > 0) {
+    throw new MintmarkError(
+      "store_corrupt",
+      `${batchIdOf(mode, batchNumber)}: ${wrong.join(", ")} do not follow from its vaults.`,
+    );
+  }
+}

@@ -1,0 +1,88 @@
+import { enablementId, type Ledger } from "../../ledger/ledger.ts";
+import { decodeRecord, type Field } from "../../store/layout.ts";
+import {
+  applicationRecord,
+  assetRecord,
+  auditCountRecord,
+  batchRecord,
+  collectionRecord,
+  divergenceRecord,
+  keyRecord,
+  lostRecord,
+  memberRecord,
+  portalRecord,
+  voidsRecord,
+  webhookRecord,
+} from "../../store/records.ts";
+import { PREFIX } from "../../store/store-keys.ts";
+
+type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
+
+/** By prefix: takes a stored record into memory. In the order of loading. */
+const LOADERS: ReadonlyMap<number, Load> = new Map([
+  [
+    PREFIX.divergence,
+    of(divergenceRecord, (ledger, record) => {
+      ledger.divergence = record;
+    }),
+  ],
+  [
+    PREFIX.application,
+    of(applicationRecord, (ledger, record) => {
+      ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
+      ledger.applications.load(record.applicationIndex, record);
+    }),
+  ],
+  [
+    PREFIX.key,
+    of(keyRecord, (ledger, record) => {
+      ledger.keyIndices.set(record.keyId, record.keyIndex);
+      ledger.keys.load(record.keyIndex, record);
+    }),
+  ],
+  [
+    PREFIX.asset,
+    of(assetRecord, (ledger, record) => {
+      ledger.indexAsset(record);
+      ledger.assets.load(record.assetIndex, record);
+    }),
+  ],
+  [PREFIX.collection, of(collectionRecord, (ledger, record) => ledger.collections.load(record.assetId, record))],
+  [PREFIX.member, of(memberRecord, (ledger, record) => ledger.loadMember(record))],
+  [PREFIX.auditCount, of(auditCountRecord, (ledger, record) => ledger.auditCounts.load(record.log, record))],
+  [
+    PREFIX.webhook,
+    of(webhookRecord, (ledger, record) => {
+      ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
+      ledger.webhooks.load(record.webhookIndex, record);
+    }),
+  ],
+  [PREFIX.portal, of(portalRecord, (ledger, record) => ledger.portals.load(record.chainId, record))],
+  [PREFIX.enablement, (ledger: Ledger, key: Buffer) => ledger.enablements.load(enablementOf(key), true)],
+  [PREFIX.batch, of(batchRecord, (ledger, record) => ledger.batches[record.mode].load(record.batchNumber, record))],
+  [PREFIX.voids, of(voidsRecord, (ledger, { mode, batchNumber, runs }) => ledger.voids[mode].load(batchNumber, runs))],
+  [
+    PREFIX.lost,
+    of(lostRecord, (ledger, record) => {
+      const { mode, batchNumber } = record;
+      ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
+    }),
+  ],
+]);
+
+/** The prefixes of records that are held in memory, in the order of loading. */
+export const LOADED_PREFIXES: readonly number[] = [...LOADERS.keys()];
+
+/** Takes a stored record into memory. Skips records that are read on demand. Throws `store_corrupt`. */
+export function loadRecord(ledger: Ledger, key: Buffer, value: Buffer): void {
+  LOADERS.get(key[0] as number)?.(ledger, key, value);
+}
+
+/** The enablement that a key names. */
+export function enablementOf(key: Buffer): string {
+  return enablementId(key.readUInt32BE(1), key.readUInt32BE(5));
+}
+
+function of<T>(field: Field<T>, load: (ledger: Ledger, record: T) => void): Load {
+  return (ledger, key, value) => load(ledger, decodeRecord(field, value, `Record ${key.toString("hex")}`));
+}

@@ -1,0 +1,122 @@
+import { sealLater } from "../../batches/seal.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import type { OpenBatch } from "../../ledger/open-batch.ts";
+import { batchIdOf, MODES, type Mode } from "../../model.ts";
+import { type BatchTokens, decodeBatchTokens, SHARDS } from "../../store/batch-tokens.ts";
+import { readEntry } from "../../store/journal.ts";
+import { decodeRecord } from "../../store/layout.ts";
+import { type BatchRecord, headRecord } from "../../store/records.ts";
+import { batchTokensKey, endOf, HEAD_KEY, journalKey } from "../../store/store-keys.ts";
+import { TokenIndex } from "../../store/tokens/token-index.ts";
+import { loadBatches } from "./load-batches.ts";
+import { LOADED_PREFIXES, loadRecord } from "./load-record.ts";
+
+/**
+ * Reads the state into memory. Throws `store_corrupt` for contradictions.
+ *
+ * @param seals - whether closed batches are sealed now; a standby leaves that to the leader
+ */
+export async function load(ledger: Ledger, seals: boolean): Promise<void> {
+  const stored = await ledger.store.get(HEAD_KEY);
+  if (stored === undefined) throw new MintmarkError("store_corrupt", "The store's head is missing.");
+  ledger.head = decodeRecord(headRecord, stored, "The store's head");
+  ledger.startClock();
+  await requireJournalEnd(ledger);
+  ledger.durableHead = ledger.head;
+  for (const prefix of LOADED_PREFIXES) {
+    const start = Buffer.from([prefix]);
+    for await (const [key, value] of ledger.store.entries({ gte: start, lt: endOf(start) })) {
+      loadRecord(ledger, key, value);
+    }
+  }
+  await loadTokens(ledger);
+  const closed: OpenBatch[] = [];
+  for (const mode of MODES) closed.push(...(await loadBatches(ledger, mode)));
+  // A seal writes the open batches of every mode, so all must be loaded.
+  if (seals) for (const batch of closed) void sealLater(ledger, batch);
+}
+
+/** The tokens of a sealed batch, and the ref of its first vault. */
+interface LoadedTokens extends BatchTokens {
+  readonly firstRef: number;
+}
+
+/** Token records per read. */
+const RECORDS_AT_ONCE = 16;
+/** Reads under way during the decoding of earlier ones. */
+const READS_AHEAD = 2;
+
+/** Builds the token index from the records of sealed batches, shard by shard over all batches. */
+async function loadTokens(ledger: Ledger): Promise<void> {
+  const loaded = await readTokens(
+    ledger,
+    MODES.flatMap((mode) => sealedBatches(ledger, mode)),
+  );
+  ledger.tokens = new TokenIndex(loaded.reduce((sum, { hashes }) => sum + hashes.length, 0));
+  const ends = new Uint32Array(loaded.length);
+  for (let shard = 0; shard < SHARDS; shard++) {
+    for (const [i, { hashes, slots, firstRef }] of loaded.entries()) {
+      const start = ends[i] as number;
+      let end = start;
+      while (end < hashes.length && ((hashes[end] as number) & (SHARDS - 1)) === shard) end++;
+      ledger.tokens.insertAll(shard, hashes.subarray(start, end), slots.subarray(start, end), firstRef);
+      ends[i] = end;
+    }
+  }
+}
+
+/** A mode's sealed batches, with the number of vaults before each. */
+function sealedBatches(ledger: Ledger, mode: Mode): BatchRecord[] {
+  const sealed: BatchRecord[] = [];
+  let firstOrdinal = 0;
+  for (const batch of ledger.batches[mode].values()) {
+    ledger.refs.set(mode, batch.batchNumber, firstOrdinal, firstOrdinal);
+    if (batch.status === "open") break;
+    sealed.push(batch);
+    firstOrdinal += batch.vaultCount;
+  }
+  return sealed;
+}
+
+async function readTokens(ledger: Ledger, batches: readonly BatchRecord[]): Promise<LoadedTokens[]> {
+  const loaded: LoadedTokens[] = [];
+  const reads: Promise<(Buffer | undefined)[]>[] = [];
+  for (let from = 0; from < batches.length; from += RECORDS_AT_ONCE) {
+    for (let next = from + reads.length * RECORDS_AT_ONCE; reads.length <= READS_AHEAD; next += RECORDS_AT_ONCE) {
+      reads.push(readRecords(ledger, batches.slice(next, next + RECORDS_AT_ONCE)));
+    }
+    for (const [i, record] of ((await reads.shift()) ?? []).entries()) {
+      loaded.push(tokensOf(ledger, batches[from + i] as BatchRecord, record));
+    }
+  }
+  return loaded;
+}
+
+function readRecords(ledger: Ledger, batches: readonly BatchRecord[]): Promise<(Buffer | undefined)[]> {
+  const records = ledger.store.getMany(batches.map(({ mode, batchNumber }) => batchTokensKey(mode, batchNumber)));
+  // The failure surfaces at the await, unless an earlier record is damaged.
+  records.catch(() => {});
+  return records;
+}
+
+function tokensOf(
+  ledger: Ledger,
+  { mode, batchNumber, vaultCount }: BatchRecord,
+  record: Buffer | undefined,
+): LoadedTokens {
+  const name = batchIdOf(mode, batchNumber);
+  if (record === undefined) throw new MintmarkError("store_corrupt", `The tokens of ${name} are missing.`);
+  const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
+  // The last vault is within bounds, so all are.
+  ledger.refs.refOf(place, vaultCount - 1);
+  return { ...decodeBatchTokens(record, name), firstRef: ledger.refs.refOf(place, 0) };
+}
+
+/** Head and journal are written together, so a difference is damage. */
+async function requireJournalEnd({ store, head }: Ledger): Promise<void> {
+  await readEntry(store, head.journalLength - 1);
+  if ((await store.get(journalKey(head.journalLength))) !== undefined) {
+    throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
+  }
+}

@@ -1,0 +1,166 @@
+import { tokenHashOf } from "../../ledger/batch-vaults.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { OpenBatch } from "../../ledger/open-batch.ts";
+import { MAX_ROLLUP_VAULTS } from "../../ledger/options.ts";
+import { MODES, type Mode } from "../../model.ts";
+import { StateHistory } from "../../protocol/state-tree.ts";
+import { stateLeafOf } from "../../sealing/contents.ts";
+import { VaultColumns } from "../../store/columns/vault-columns.ts";
+import { decodeRecord } from "../../store/layout.ts";
+import type { StoreOperation } from "../../store/ports.ts";
+import { type BatchRecord, batchRecord, headRecord } from "../../store/records.ts";
+import { PREFIX } from "../../store/store-keys.ts";
+import { CHUNK_VAULTS, decodeIntoColumns } from "../../store/vault-chunk.ts";
+import { enablementOf, loadRecord } from "./load-record.ts";
+
+type Put = Extract<StoreOperation, { readonly type: "put" }>;
+
+/**
+ * A standby's state in memory. It follows the leader's writes after they are in the standby's store, and holds what
+ * reads need. A standby that takes the lead loads its store anew.
+ */
+export class Replica {
+  readonly #ledger: Ledger;
+  /** By `mode:number`: vaults of each unsealed batch that the token index has. */
+  readonly #indexed = new Map<string, number>();
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+    for (const mode of MODES) {
+      for (const batch of ledger.batches[mode].values()) {
+        if (batch.status === "open") this.#indexed.set(`${mode}:${batch.batchNumber}`, batch.vaultCount);
+      }
+    }
+  }
+
+  /** Applies one write. Returns false for a write that takes batches back: the store must be loaded anew. */
+  apply(operations: readonly StoreOperation[]): boolean {
+    const chunks: Put[] = [];
+    const woken: number[] = [];
+    for (const one of operations) {
+      if (one.type === "del") {
+        if (!this.#remove(one.key)) return false;
+      } else if (one.key[0] === PREFIX.chunk) chunks.push(one);
+      else {
+        const application = this.#put(one);
+        if (application !== null) woken.push(application);
+      }
+    }
+    // A batch's first vault is placed by the batches before it, which may come in the same write.
+    for (const chunk of chunks) this.#index(chunk);
+    for (const application of woken) this.#ledger.followers.wake(application);
+    return true;
+  }
+
+  /** Returns the changed application, whose followers wait; null for other records. */
+  #put({ key, value }: Put): number | null {
+    const ledger = this.#ledger;
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    switch (key[0]) {
+      case PREFIX.head:
+        ledger.head = decodeRecord(headRecord, bytes, "The store's head");
+        ledger.durableHead = ledger.head;
+        return null;
+      case PREFIX.batch:
+        this.#batch(decodeRecord(batchRecord, bytes, `Record ${key.toString("hex")}`));
+        return null;
+      case PREFIX.voids:
+      case PREFIX.activity:
+        ledger.tokenSums.forgetAll();
+    }
+    loadRecord(ledger, key, bytes);
+    return key[0] === PREFIX.application ? key.readUInt32BE(1) : null;
+  }
+
+  #remove(key: Buffer): boolean {
+    const ledger = this.#ledger;
+    switch (key[0]) {
+      case PREFIX.divergence:
+        ledger.divergence = null;
+        return true;
+      case PREFIX.enablement:
+        ledger.enablements.unload(enablementOf(key));
+        return true;
+      default:
+        return key[0] !== PREFIX.batch && key[0] !== PREFIX.voids && key[0] !== PREFIX.asset;
+    }
+  }
+
+  #batch(record: BatchRecord): void {
+    const ledger = this.#ledger;
+    const { mode, batchNumber } = record;
+    const before = ledger.batches[mode].get(batchNumber);
+    ledger.batches[mode].load(batchNumber, record);
+    ledger.commits.changed(before, record);
+    if (before === undefined) this.#begin(record);
+    if (record.status === "open") return;
+    this.#indexed.delete(`${mode}:${batchNumber}`);
+    ledger.unsealed.release(record);
+    const history = ledger.histories.latest(mode);
+    if (history.count === batchNumber) {
+      history.append(stateLeafOf(record));
+      ledger.histories.load(mode, history);
+    } else if (before?.batchRoot !== record.batchRoot) ledger.histories.load(mode, this.#historyOf(mode));
+  }
+
+  /**
+   * Places a batch that mints have just opened behind the one before it, or beside it: of another kind, and the one
+   * before it takes mints. A standby need not know whether it still does.
+   */
+  #begin({ mode, batchNumber, openedAt, inBlobs, transfers }: BatchRecord): void {
+    const { refs, batches, limits, unsealed, isForeign } = this.#ledger;
+    const open = unsealed.open(mode);
+    if (open.batchNumber === batchNumber) {
+      open.inBlobs = inBlobs;
+      open.transfers = transfers ? [] : null;
+      return;
+    }
+    // Nothing goes beside transfers, nor they beside anything.
+    const canBeBeside = open.inBlobs !== inBlobs && open.transfers === null && !transfers;
+    // Those before it have all their vaults now, unless this one is beside the last of them.
+    for (let number = open.batchNumber; number < batchNumber; number++) {
+      const first = refs.firstOrdinalOf(mode, number);
+      const before = refs.vaultsBefore(mode, number);
+      const vaults = batches[mode].get(number)?.vaultCount ?? 0;
+      const isBeside = number + 1 === batchNumber && number === open.batchNumber && canBeBeside;
+      const known = number + 1 < batchNumber ? refs.firstOrdinalOf(mode, number + 1) : 0;
+      refs.set(mode, number + 1, known || first + (isBeside ? MAX_ROLLUP_VAULTS : vaults), before + vaults);
+    }
+    const isBeside = batchNumber === open.batchNumber + 1 && canBeBeside;
+    const firstOrdinal = refs.firstOrdinalOf(mode, batchNumber);
+    const begun = new OpenBatch(mode, batchNumber, openedAt, firstOrdinal, limits, isForeign, isBeside);
+    begun.inBlobs = inBlobs;
+    begun.transfers = transfers ? [] : null;
+    this.#ledger.setOpen(begun, refs.vaultsBefore(mode, batchNumber));
+  }
+
+  /** The state tree over all sealed batches, for when slots of one became void. */
+  #historyOf(mode: Mode): StateHistory {
+    const history = new StateHistory();
+    for (let number = 0; ; number++) {
+      const batch = this.#ledger.batches[mode].get(number);
+      if (batch === undefined || batch.status === "open") return history;
+      history.append(stateLeafOf(batch));
+    }
+  }
+
+  /** Adds the ERC-721 tokens of a chunk's new vaults to the index. */
+  #index({ key, value }: Put): void {
+    const ledger = this.#ledger;
+    const mode = MODES[key[1] as number] as Mode;
+    const batchNumber = key.readUInt32BE(2);
+    const first = key.readUInt16BE(6) * CHUNK_VAULTS;
+    // A transfer makes no token.
+    if (ledger.batches[mode].get(batchNumber)?.transfers) return;
+    const batch = `${mode}:${batchNumber}`;
+    const known = this.#indexed.get(batch) ?? 0;
+    const vaults = new VaultColumns();
+    decodeIntoColumns(value, vaults, (vault) => tokenHashOf(ledger, vault));
+    const place = { mode, firstOrdinal: ledger.refs.firstOrdinalOf(mode, batchNumber) };
+    for (let i = Math.max(0, known - first); i < vaults.count; i++) {
+      if (ledger.standards[vaults.assetIndex[i] as number] !== "erc721") continue;
+      ledger.tokens.insert(vaults.tokenHash[i] as number, ledger.refs.refOf(place, first + i));
+    }
+    this.#indexed.set(batch, Math.max(known, first + vaults.count));
+  }
+}

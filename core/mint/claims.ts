@@ -1,0 +1,398 @@
+import type { WaitOptions } from "../abort.ts";
+import { type Issue, MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { type List, listOf, type PageOptions, type PageStart } from "../ledger/list.ts";
+import type { Address, Asset, Hex, Principal, Uuid } from "../model.ts";
+import { canonicalBlob, tokenIdOf } from "../protocol/blob.ts";
+import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
+import { decimalAmount } from "../protocol/quantized.ts";
+import { isSignedBy } from "../protocol/signature.ts";
+import { claimDigest } from "../protocol/typed-data.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord, encodeRecord, MAX_TIME } from "../store/layout.ts";
+import { type ClaimRecord, claimNumber, claimRecord } from "../store/records.ts";
+import { applicationClaimKey, claimKey, claimsOfApplication, endOf } from "../store/store-keys.ts";
+import { requireKey, requireScope } from "../tenants/api-keys.ts";
+import { requireAddress } from "../validate.ts";
+import type { Decision } from "./mint.ts";
+import { type MintResult, replayedResult } from "./mint-results.ts";
+import { checkMint, mintOnce } from "./mints.ts";
+
+/** Most links of one call. */
+export const MAX_NEW_CLAIMS = 1_000;
+/** Most characters of a link's entry as JSON: the longest metadata, and all other fields. */
+const MAX_MINT = 12_288;
+
+const recordOf = (stored: Buffer): ClaimRecord => decodeRecord(claimRecord, stored, "A claim link");
+
+interface AskedClaim {
+  readonly link: Address;
+  readonly mint: string;
+  readonly expiresAt: number | null;
+}
+
+/** Creates links, all or none. Those that exist with the same terms stay as they are. */
+async function createAll(
+  ledger: Ledger,
+  principal: Principal,
+  claims: readonly NewClaim[],
+  signal?: AbortSignal,
+): Promise<Claim[]> {
+  requireScope(principal, "mint");
+  // A link mints to an owner who may be new.
+  requireScope(principal, "users");
+  const asked = askedClaims(ledger, claims);
+  const keys = asked.map(({ link }) => claimKey(link));
+  const stored = await ledger.store.getMany(keys);
+  const fresh = [...asked.keys()].filter((i) => stored[i] === undefined);
+  await checkEntries(ledger, principal, claims, fresh, signal);
+  const records = await ledger.writer.run<ClaimRecord[]>(
+    {
+      weight: asked.length,
+      keys: () => keys,
+      apply(group, onDisk) {
+        const { applicationIndex, keyIndex } = requireKey(ledger, principal);
+        const known = keys.map((key, i) => {
+          const record = group.resolve(key, onDisk[i]);
+          return record === undefined ? null : recordOf(record);
+        });
+        refuse(
+          asked.flatMap(({ mint, expiresAt }, i): Issue[] => {
+            const same = known[i];
+            const isOther =
+              !!same &&
+              (same.applicationIndex !== applicationIndex || same.mint !== mint || same.expiresAt !== expiresAt);
+            const detail = "a link of this address exists with other terms";
+            return isOther ? [{ pointer: `/claims/${i}/linkAddress`, code: "claim_exists", detail }] : [];
+          }),
+        );
+        const created = asked.filter((_, i) => known[i] === null);
+        if (created.length === 0) return known as ClaimRecord[];
+        const entry = { kind: "claimsCreated", applicationIndex, keyIndex, claims: created } as const;
+        const { sequence, time: createdAt } = ledger.record(group, entry);
+        return asked.map(({ link, mint, expiresAt }, i) => {
+          const same = known[i];
+          if (same) return same;
+          const number = claimNumber(
+            sequence,
+            created.findIndex((each) => each.link === link),
+          );
+          const record: ClaimRecord = {
+            ...{ applicationIndex, keyIndex, number, mint, expiresAt, status: "open", createdAt },
+            ...{ ownerAddress: null, signature: null, mintId: null, mintSequence: null, decidedAt: null },
+          };
+          group.stage(claimKey(link), encodeRecord(claimRecord, record));
+          group.put(applicationClaimKey(applicationIndex, number), hexToBytes(link));
+          return record;
+        });
+      },
+    },
+    signal,
+  );
+  return records.map((record, i) => claimView(ledger, (asked[i] as AskedClaim).link, record));
+}
+
+function askedClaims(ledger: Ledger, claims: readonly NewClaim[]): AskedClaim[] {
+  if (!Array.isArray(claims) || claims.length === 0 || claims.length > MAX_NEW_CLAIMS) {
+    throw new MintmarkError("validation_failed", `claims must be a list of 1 to ${MAX_NEW_CLAIMS} links`);
+  }
+  const now = ledger.journalClock.now();
+  const asked = claims.map(({ linkAddress, mint, expiresAt = null }): AskedClaim => {
+    const text = jsonOf(mint);
+    if (expiresAt !== null && (!Number.isInteger(expiresAt) || expiresAt > MAX_TIME)) {
+      throw new MintmarkError("validation_failed", "expiresAt must be milliseconds since 1970, or null");
+    }
+    return { link: requireAddress("linkAddress", linkAddress), mint: text, expiresAt };
+  });
+  if (new Set(asked.map(({ link }) => link)).size < asked.length) {
+    throw new MintmarkError("validation_failed", "two links have the same address; make a new key for each");
+  }
+  refuse(
+    asked.flatMap(({ expiresAt }, i): Issue[] => {
+      const isPast = expiresAt !== null && expiresAt <= now;
+      return isPast ? [{ pointer: `/claims/${i}/expiresAt`, code: "claim_expired", detail: "has passed" }] : [];
+    }),
+  );
+  return asked;
+}
+
+function jsonOf(mint: unknown): string {
+  const problem = `mint must be an entry of a mint, at most ${MAX_MINT} characters as JSON`;
+  try {
+    const text: unknown = JSON.stringify(mint);
+    if (typeof text === "string" && text.length <= MAX_MINT) return text;
+  } catch (cause) {
+    throw new MintmarkError("validation_failed", problem, { cause });
+  }
+  throw new MintmarkError("validation_failed", problem);
+}
+
+function refuse(issues: readonly Issue[]): void {
+  const [first] = issues;
+  if (first !== undefined) throw new MintmarkError(first.code, `${first.pointer}: ${first.detail}`, { issues });
+}
+
+/** Runs every check of a mint on the entries of new links, as if one owner claimed all of them now. */
+async function checkEntries(
+  ledger: Ledger,
+  principal: Principal,
+  claims: readonly NewClaim[],
+  fresh: readonly number[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const [first] = fresh;
+  if (first === undefined) return;
+  const mints = fresh.map((i) => claims[i]?.mint);
+  try {
+    await checkMint(ledger, principal, { users: [{ ownerAddress: claims[first]?.linkAddress, mints }] }, signal);
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || error.issues.length === 0) throw error;
+    const issues = error.issues.map((issue): Issue => {
+      const [, entry, rest = ""] = /^\/users\/0\/mints\/(\d+)(.*)$/.exec(issue.pointer) ?? [];
+      if (entry === undefined) return issue;
+      return { ...issue, pointer: `/claims/${fresh[Number(entry)]}/mint${rest}` };
+    });
+    const { code, moreIssues } = error;
+    throw new MintmarkError(code, `${issues[0]?.pointer}: ${issues[0]?.detail}`, { issues, moreIssues });
+  }
+}
+
+/** Mints what a link promises to the owner that its key has signed, once. */
+async function take(
+  ledger: Ledger,
+  link: Address,
+  owner: Address,
+  given: Hex,
+  signal?: AbortSignal,
+): Promise<MintResult> {
+  const record = await storedClaim(ledger, link);
+  const signature = String(given).toLowerCase() as Hex;
+  if (!(await isSignedBy(link, claimDigest(ledger.settlement, { link, owner }), signature))) {
+    throw new MintmarkError("signature_invalid", "The signature is not by the link's key over this owner.");
+  }
+  const earlier = earlierTaking(ledger, record, owner);
+  if (earlier !== null) return replayedResult(ledger, earlier);
+  const decision: Decision = {
+    key: claimKey(link),
+    earlier: (stored) => earlierTaking(ledger, stored === undefined ? record : recordOf(stored), owner),
+    decide(group, { sequence: mintSequence, mintId }) {
+      const taken = { ownerAddress: owner, signature, mintId, mintSequence };
+      const { time: decidedAt } = ledger.record(group, { kind: "claimTaken", link, ...taken });
+      putClaim(group, link, { ...record, status: "claimed", ...taken, decidedAt });
+    },
+  };
+  const request = { users: [{ ownerAddress: owner, mints: [JSON.parse(record.mint) as unknown] }] };
+  try {
+    return await mintOnce(ledger, principalOf(ledger, record), request, decision, signal);
+  } catch (error) {
+    if (!(error instanceof MintmarkError) || !BY_KEY.has(error.code)) throw error;
+    throw new MintmarkError("claim_cancelled", "The issuer's key for this link is no longer valid. Ask for another.");
+  }
+}
+
+/** What a mint says when the key that created a link is revoked or has expired, or its application is suspended. */
+const BY_KEY: ReadonlySet<string> = new Set(["credentials_invalid", "credentials_expired", "application_suspended"]);
+
+/** The journal sequence of the mint that has taken a link; null while it is open. Throws for another owner's. */
+function earlierTaking(
+  ledger: Ledger,
+  { status, ownerAddress, mintSequence, expiresAt }: ClaimRecord,
+  owner: Address,
+): number | null {
+  if (status === "claimed" && ownerAddress === owner) return mintSequence;
+  if (status === "claimed") throw new MintmarkError("claim_taken");
+  if (status === "cancelled") throw new MintmarkError("claim_cancelled");
+  if (expiresAt !== null && expiresAt <= ledger.now()) throw new MintmarkError("claim_expired");
+  return null;
+}
+
+/** The caller that a link mints for: the key that created it. */
+function principalOf(ledger: Ledger, { applicationIndex, keyIndex }: ClaimRecord): Principal {
+  const application = ledger.applications.latest(applicationIndex);
+  const key = ledger.keys.latest(keyIndex);
+  if (application === undefined || key === undefined) throw new MintmarkError("store_corrupt");
+  return { applicationId: application.applicationId, keyId: key.keyId, scopes: key.scopes };
+}
+
+function putClaim(group: Group, link: Address, record: ClaimRecord): void {
+  group.stage(claimKey(link), encodeRecord(claimRecord, record));
+}
+
+async function storedClaim(ledger: Ledger, link: Address): Promise<ClaimRecord> {
+  const stored = await ledger.store.get(claimKey(link));
+  if (stored === undefined) throw new MintmarkError("claim_not_found");
+  return recordOf(stored);
+}
+
+async function cancel(ledger: Ledger, applicationId: Uuid, link: Address, signal?: AbortSignal): Promise<Claim> {
+  const key = claimKey(link);
+  const record = await ledger.writer.run<ClaimRecord>(
+    {
+      weight: 1,
+      keys: () => [key],
+      apply(group, [stored]) {
+        const { applicationIndex } = ledger.latestApplication(applicationId);
+        const known = group.resolve(key, stored);
+        const claim = known === undefined ? null : recordOf(known);
+        if (claim?.applicationIndex !== applicationIndex) throw new MintmarkError("claim_not_found");
+        if (claim.status === "cancelled") return claim;
+        if (claim.status === "claimed") throw new MintmarkError("claim_taken", "The link has been used already.");
+        const { time: decidedAt } = ledger.record(group, { kind: "claimCancelled", link });
+        const cancelled: ClaimRecord = { ...claim, status: "cancelled", decidedAt };
+        putClaim(group, link, cancelled);
+        return cancelled;
+      },
+    },
+    signal,
+  );
+  return claimView(ledger, link, record);
+}
+
+async function claimPage(ledger: Ledger, applicationIndex: number, { after, limit }: PageStart) {
+  const prefix = claimsOfApplication(applicationIndex);
+  const start = after === null ? { gte: prefix } : { gt: applicationClaimKey(applicationIndex, after) };
+  const links: Address[] = [];
+  for await (const [, link] of ledger.store.entries({ ...start, lt: endOf(prefix), limit: limit + 1 }))
+    links.push(bytesToHex(link));
+  const page = links.slice(0, limit);
+  const stored = await ledger.store.getMany(page.map(claimKey));
+  const records = stored.map((record) => {
+    if (record === undefined) throw new MintmarkError("store_corrupt", "A claim link that an index names is missing.");
+    return recordOf(record);
+  });
+  const data = records.map((record, i) => claimView(ledger, page[i] as Address, record));
+  return { data, next: links.length > limit ? (records.at(-1)?.number ?? null) : null };
+}
+
+function claimView(ledger: Ledger, linkAddress: Address, record: ClaimRecord): Claim {
+  const { mint, expiresAt, ownerAddress, signature, mintId, createdAt, decidedAt } = record;
+  const hasExpired = record.status === "open" && expiresAt !== null && expiresAt <= ledger.journalClock.now();
+  const status = hasExpired ? "expired" : record.status;
+  const entry = JSON.parse(mint) as Claim["mint"];
+  return { linkAddress, status, mint: entry, expiresAt, ownerAddress, signature, mintId, createdAt, decidedAt };
+}
+
+/** A link without what is its issuer's alone. */
+function foundClaim(ledger: Ledger, { linkAddress, status, mint, expiresAt, ownerAddress }: Claim): FoundClaim {
+  const { tokenId, mintingBlob = "", amount = 1, amountDecimal, quantity = 1 } = mint;
+  const index = ledger.assetIndices.get(String(mint.assetId).toLowerCase());
+  const asset = index === undefined ? undefined : ledger.assets.get(index);
+  if (asset === undefined) throw new MintmarkError("asset_not_found");
+  const { assetId, standard, name, symbol, blobScheme, nextTokenId } = asset;
+  const blob = canonicalBlob(String(mintingBlob));
+  const named = tokenId === undefined ? null : BigInt(String(tokenId));
+  return {
+    ...{ linkAddress, status, expiresAt, ownerAddress, asset: { assetId, standard, name, symbol } },
+    tokenId: named ?? (blob === "0x" ? null : tokenIdOf(standard, blobScheme, blob)),
+    amount: standard === "erc721" ? null : String(amountDecimal ?? decimalAmount(BigInt(String(amount)), asset)),
+    quantity: nextTokenId === null ? null : Number(quantity),
+  };
+}
+
+export function claimsOf(context: EngineContext): Claims {
+  const linkOf = (address: Address) => requireAddress("linkAddress", address);
+  return {
+    createAll: async (principal, claims, wait) => createAll(context.ledger, principal, claims, wait?.signal),
+    async get(applicationId, address) {
+      const { ledger } = context;
+      const link = linkOf(address);
+      const record = await storedClaim(ledger, link);
+      if (record.applicationIndex !== ledger.application(applicationId).applicationIndex)
+        throw new MintmarkError("claim_not_found");
+      return claimView(ledger, link, record);
+    },
+    list: (applicationId, page = {}) =>
+      listOf(context, "claims", applicationId, page, (start) => {
+        const { ledger } = context;
+        return claimPage(ledger, ledger.application(applicationId).applicationIndex, start);
+      }),
+    cancel: async (applicationId, address, wait) =>
+      cancel(context.ledger, applicationId, linkOf(address), wait?.signal),
+    async find(address) {
+      const { ledger } = context;
+      const link = linkOf(address);
+      return foundClaim(ledger, claimView(ledger, link, await storedClaim(ledger, link)));
+    },
+    take: async (address, { ownerAddress, signature }, wait) =>
+      take(context.ledger, linkOf(address), requireAddress("ownerAddress", ownerAddress), signature, wait?.signal),
+  };
+}
+
+/** A new claim link. */
+export interface NewClaim {
+  /** The address of the link's key. Whoever holds the key can claim; this engine never sees it. */
+  readonly linkAddress: Address;
+  /** What the link mints: an entry of {@link Engine.mint}, untrusted. */
+  readonly mint: unknown;
+  /** Milliseconds since 1970; null, the default: never. */
+  readonly expiresAt?: number | null | undefined;
+}
+
+/** A claim link and what became of it. */
+export interface Claim {
+  readonly linkAddress: Address;
+  readonly status: "open" | "claimed" | "cancelled" | "expired";
+  readonly mint: Readonly<Record<string, unknown>>;
+  /** Milliseconds since 1970; null for never. */
+  readonly expiresAt: number | null;
+  /** Who has claimed it, and the signature of the link's key that names this owner; null until then. */
+  readonly ownerAddress: Address | null;
+  readonly signature: Hex | null;
+  readonly mintId: Uuid | null;
+  readonly createdAt: number;
+  /** When it was claimed or cancelled. */
+  readonly decidedAt: number | null;
+}
+
+/** A claim link for whoever holds it. */
+export interface FoundClaim extends Pick<Claim, "linkAddress" | "status" | "expiresAt" | "ownerAddress"> {
+  readonly asset: Pick<Asset, "assetId" | "standard" | "name" | "symbol">;
+  /** null where the engine gives the id, and for ERC-20. */
+  readonly tokenId: bigint | null;
+  /** Of an ERC-20 or ERC-1155: decimal text in whole tokens. */
+  readonly amount: string | null;
+  /** Tokens with ids that the engine gives. */
+  readonly quantity: number | null;
+}
+
+/** What the holder of a link sends. */
+export interface TakenClaim {
+  readonly ownerAddress: Address;
+  /** By the link's key, over `claimTypedData` of the link and the owner. */
+  readonly signature: Hex;
+}
+
+/**
+ * Claim links. The issuer makes a key for each and gives it to somebody, who can then have one mint, to any owner. The
+ * key signs the owner, so nobody who sees a claim can lead it elsewhere. A link mints with the API key that created it,
+ * and ends with that key.
+ *
+ * @example
+ * const link = privateKeyToAccount(generatePrivateKey());
+ * await engine.claims.createAll(principal, [{ linkAddress: link.address, mint: { assetId, tokenId: "7" } }]);
+ * const signature = await link.signTypedData(claimTypedData(engine.settlement, { link: link.address, owner }));
+ * const { vaults } = await engine.claims.take(link.address, { ownerAddress: owner, signature });
+ */
+export interface Claims {
+  /**
+   * Creates at most 1,000 links, all or none, after every check that `mint` would make. The same links with the same
+   * terms again change nothing. A link does not keep its token from being minted in another way. Needs the scopes
+   * `mint` and `users`. Rejects with `claim_exists`, `claim_expired`, or as `mint` does.
+   */
+  createAll(principal: Principal, claims: readonly NewClaim[], wait?: WaitOptions): Promise<Claim[]>;
+  /** Rejects with `claim_not_found`. */
+  get(applicationId: Uuid, linkAddress: Address): Promise<Claim>;
+  /** Oldest first. */
+  list(applicationId: Uuid, page?: PageOptions): List<Claim>;
+  /** Ends an open link; repeats change nothing. Rejects with `claim_taken`, `claim_not_found`. */
+  cancel(applicationId: Uuid, linkAddress: Address, wait?: WaitOptions): Promise<Claim>;
+  /** The link for whoever knows its address. Rejects with `claim_not_found`. */
+  find(linkAddress: Address): Promise<FoundClaim>;
+  /**
+   * Mints to the owner that the link's key has signed, in one write with the link's end. The same owner again gets the
+   * same mint. Rejects with `claim_taken` for another owner, `claim_expired`, `claim_cancelled`, `signature_invalid`,
+   * `claim_not_found`, or as `mint` does.
+   */
+  take(linkAddress: Address, claim: TakenClaim, wait?: WaitOptions): Promise<MintResult>;
+}

@@ -1,0 +1,116 @@
+import { MAX_REFERENCE, MODES } from "../model.ts";
+import { MAX_BLOB_BYTES } from "../protocol/blob.ts";
+import { NOT_HIDDEN } from "../protocol/text.ts";
+
+/** A field of a request: what its reader takes, what it says about anything else, and what the API documents. */
+export interface FieldForm {
+  /** The texts that it takes; absent when it takes none. */
+  readonly text?: RegExp;
+  /** The least number that it takes, of all integers up to 2^53 - 1; absent when it takes none. */
+  readonly least?: 0 | 1;
+  /** A form that other requests have too; then there is neither `text` nor `least`. */
+  readonly kind?: "uuid" | "reference" | "metadata" | "mode";
+  readonly fault: string;
+  readonly about?: string;
+}
+
+/** The fields of a mint's entry. Only `assetId` is needed in each. */
+export const MINT_FORM = {
+  assetId: { kind: "uuid", fault: "must be a UUID" },
+  tokenId: {
+    ...{ text: /^(?:0|[1-9]\d{0,77})$/, least: 0 },
+    fault: "must be a whole number below 2^256, as an integer up to 2^53 - 1 or as decimal text",
+    about:
+      "ERC-721 and ERC-1155: the token's id, below 2^256, as a decimal string, or an integer up to 2^53 - 1. Absent for ERC-20.",
+  },
+  quantity: {
+    least: 1,
+    fault: "must be an integer from 1",
+    about:
+      "Only for an ERC-721 asset with `nextTokenId`, instead of `tokenId`: mints this many tokens with the next ids, each counted as an entry; default 1. The response has their ids.",
+  },
+  mintingBlob: {
+    text: new RegExp(`^(?:0[xX])?(?:[0-9a-fA-F]{2}){0,${MAX_BLOB_BYTES}}$`),
+    fault: `must be hex of at most ${MAX_BLOB_BYTES} whole bytes, empty for ERC-20`,
+    about:
+      'Names the token instead of `tokenId`: hex of the identifier text, with or without 0x, 1 to 255 bytes; `""` for ERC-20. Bytes that are not text need an asset with `rawBlobs`.',
+  },
+  amount: {
+    ...{ text: /^[1-9]\d{0,18}$/, least: 1 },
+    fault: "must be a whole number of units: an integer up to 2^53 - 1, or decimal text up to 2^63 - 1",
+    about:
+      "Units of `quantum` base units each, 1 to 2^63 - 1, as an integer or a decimal string. From 2^53 on it must be a string: a number that would be rounded is refused. Absent or 1 for ERC-721.",
+  },
+  amountDecimal: {
+    text: /^\d+(\.\d+)?$/,
+    fault: 'must be decimal text such as "12.5"',
+    about:
+      'ERC-20, instead of `amount`: the token\'s decimal amount, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
+  },
+  reference: {
+    kind: "reference",
+    fault: `must be text of 1 to ${MAX_REFERENCE} characters ${NOT_HIDDEN}`,
+    about: "Your own name for the mint, such as an order number; need not be unique.",
+  },
+  metadata: { kind: "metadata", fault: "must be a JSON object" },
+  dataAvailabilityMode: {
+    kind: "mode",
+    fault: `must be one of ${MODES.join(", ")}`,
+    about: "Optional when the asset or the application has a default.",
+  },
+} as const satisfies Readonly<Record<string, FieldForm>>;
+
+/** The fields of a user of a request: one of the first two, and the list of entries. */
+export const USER_FORM = {
+  userId: { kind: "uuid", fault: "must be a UUID; or give ownerAddress", about: "A user of the application." },
+  ownerAddress: {
+    text: /^0x[0-9a-fA-F]{40}$/,
+    fault: "must be an address: 0x and 40 hex digits",
+    about:
+      "Instead of `userId`: the L1 address to mint to. Mints for the address's first user, who is created with the mint if there is none; that needs the scope `users`.",
+  },
+} as const satisfies Readonly<Record<string, FieldForm>>;
+
+/** Compared one by one: a look-up for each field would slow a bulk mint by a few percent. */
+export const isMintField = (field: string): field is keyof typeof MINT_FORM =>
+  field === "assetId" ||
+  field === "tokenId" ||
+  field === "amount" ||
+  field === "dataAvailabilityMode" ||
+  field === "mintingBlob" ||
+  field === "quantity" ||
+  field === "amountDecimal" ||
+  field === "reference" ||
+  field === "metadata";
+export const isUserField = (field: string): boolean => field === "mints" || Object.hasOwn(USER_FORM, field);
+
+/** Whether an entry has a field that no entry has. */
+export function hasOtherFields(mint: object): boolean {
+  for (const field in mint) if (!isMintField(field)) return true;
+  return false;
+}
+
+/** Whether a value is a number, or a text, that a field takes. */
+export function fits({ text, least }: FieldForm, value: unknown): value is string | number {
+  if (typeof value === "string") return text?.test(value) ?? false;
+  return least !== undefined && Number.isSafeInteger(value) && (value as number) >= least;
+}
+
+/** More tokens in one request are always refused. */
+const MOST_TOKENS = 1 << 20;
+
+/** The tokens that a well-formed request asks for; 1 for anything else. */
+export function countMints(request: unknown): number {
+  const users = (request as { users?: unknown } | null)?.users;
+  if (!Array.isArray(users)) return 1;
+  let count = 0;
+  for (const user of users as readonly ({ mints?: unknown } | null)[]) {
+    if (!Array.isArray(user?.mints)) continue;
+    count += user.mints.length;
+    for (const mint of user.mints as readonly ({ quantity?: unknown } | null)[]) {
+      const quantity = mint?.quantity;
+      if (typeof quantity === "number" && quantity > 1) count += Math.min(quantity, MOST_TOKENS) - 1;
+    }
+  }
+  return count;
+}

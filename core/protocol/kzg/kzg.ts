@@ -1,0 +1,215 @@
+import type { Worker } from "node:worker_threads";
+import { MintmarkError } from "../../errors.ts";
+import type { Hex } from "../../model.ts";
+import { startThread } from "../../thread.ts";
+import { BLOB_BYTES } from "../blob-batch.ts";
+import { ELEMENT_BYTES } from "../elements.ts";
+import { bytesToHex, hexToBytes } from "../hex.ts";
+import { type Opening, POINT_BYTES } from "../kzg.ts";
+
+/**
+ * Proofs of a blob for a transaction: 128 cell proofs (EIP-7594), which networks want since Fusaka, or one proof of the
+ * whole blob (EIP-4844).
+ */
+export type ProofForm = "cells" | "blob";
+
+/** Computes commitments and proofs of blobs. Each blob has 131,072 bytes. */
+export interface Kzg {
+  /** Whether the native code loads on this machine. Takes milliseconds, since it computes nothing. */
+  isAvailable(): Promise<boolean>;
+  /** The blob's KZG commitment, 48 bytes. Rejects with `validation_failed` for an element that is not in the field. */
+  commitment(blob: Uint8Array): Promise<Hex>;
+  /** The blob's proofs for a transaction, 48 bytes each. */
+  proofs(blob: Uint8Array, commitment: Hex, form: ProofForm): Promise<readonly Hex[]>;
+  /** Elements of a blob with their proofs, in the order of `indexes`. */
+  openings(blob: Uint8Array, commitment: Hex, indexes: readonly number[]): Promise<readonly Opening[]>;
+}
+
+/** What the thread is asked. */
+export type KzgJob = { readonly id: number } & (
+  | { readonly type: "commitment" | "cells"; readonly blob: Uint8Array }
+  | { readonly type: "blob"; readonly blob: Uint8Array; readonly commitment: Uint8Array }
+  | { readonly type: "openings"; readonly blob: Uint8Array; readonly indexes: readonly number[] }
+);
+
+/** A job before it has its id. */
+type Question = KzgJob extends infer J ? (J extends unknown ? Omit<J, "id"> : never) : never;
+
+/** Points of G1, or the library's words about a bad job. */
+export interface KzgAnswer {
+  readonly id: number;
+  readonly points: readonly Uint8Array[] | string;
+}
+
+interface Waiting {
+  readonly resolve: (points: readonly Uint8Array[]) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Beside the source file, or beside its compiled form. */
+const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
+
+/** The thread has ended under a job. */
+class ThreadDied extends MintmarkError {}
+
+/**
+ * A {@link Kzg} over native code, so that the event loop goes on. Its thread starts with the first job, for which it
+ * computes a second or two. It works on one job after the other, and never keeps the process alive when idle.
+ *
+ * Whoever proves many blobs by cells makes tables that pay: 100 MB, kept until it closes.
+ *
+ * It checks its trusted setup with a blob whose commitment is known. A job rejects with `kzg_unavailable` when the
+ * library has no native code for this platform, or another setup, or when its thread dies under the job twice. The next
+ * job starts a new thread.
+ *
+ * @example
+ * // One thread for the engine and the chain. Whoever opens it closes it, after both.
+ * const kzg = new KzgThread();
+ * const engine = await openEngine({ ...options, kzg });
+ * const l1 = await connectL1({ rpc, contract, account, finality, kzg });
+ */
+export class KzgThread implements Kzg {
+  #started: Promise<Worker> | null = null;
+  #exited: Promise<unknown> = Promise.resolve();
+  /** By the job's id. */
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  #isClosed = false;
+  readonly #script: URL;
+
+  /** @param script - the thread's code; default this library's own */
+  constructor(script: URL = WORKER) {
+    this.#script = script;
+  }
+
+  isAvailable(): Promise<boolean> {
+    return import("@crate-crypto/node-eth-kzg").then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async commitment(blob: Uint8Array): Promise<Hex> {
+    const [point] = await this.#ask({ type: "commitment", blob: checked(blob) });
+    return bytesToHex(point as Uint8Array);
+  }
+
+  async proofs(blob: Uint8Array, commitment: Hex, form: ProofForm): Promise<readonly Hex[]> {
+    checked(blob);
+    const job =
+      form === "cells" ? { type: form, blob } : { type: form, blob, commitment: hexToBytes(commitment, POINT_BYTES) };
+    return (await this.#ask(job)).map(bytesToHex);
+  }
+
+  async openings(blob: Uint8Array, commitment: Hex, indexes: readonly number[]): Promise<readonly Opening[]> {
+    const proofs = await this.#ask({ type: "openings", blob: checked(blob), indexes });
+    return proofs.map((proof, i) => {
+      const index = indexes[i] as number;
+      const element = bytesToHex(blob.subarray(index * ELEMENT_BYTES, (index + 1) * ELEMENT_BYTES));
+      return { index, element, commitment, proof: bytesToHex(proof) };
+    });
+  }
+
+  /** Ends the thread once the native code is done with its present job. All jobs reject with `engine_closed` at once. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#rejectAll(new MintmarkError("engine_closed"));
+    const worker = await this.#started?.catch(() => null);
+    await worker?.terminate();
+    await this.#exited;
+  }
+
+  async #ask(question: Question): Promise<readonly Uint8Array[]> {
+    return this.#askOnce(question).catch((error: unknown) => {
+      // Perhaps another job ended the thread, or the memory was short for a moment.
+      if (error instanceof ThreadDied) return this.#askOnce(question);
+      throw error;
+    });
+  }
+
+  async #askOnce(question: Question): Promise<readonly Uint8Array[]> {
+    if (this.#isClosed) throw new MintmarkError("engine_closed");
+    this.#started ??= this.#start();
+    const worker = await this.#started;
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) return reject(new MintmarkError("engine_closed"));
+      const id = ++this.#lastId;
+      this.#waiting.set(id, { resolve, reject });
+      worker.ref();
+      worker.postMessage({ ...question, id } satisfies KzgJob);
+    });
+  }
+
+  async #start(): Promise<Worker> {
+    try {
+      return await this.#begun();
+    } catch (error) {
+      this.#started = null;
+      throw this.#isClosed ? new MintmarkError("engine_closed") : unavailable(error);
+    }
+  }
+
+  /** A thread that takes jobs. Rejects with its error, or undefined, when it ends before. */
+  #begun(): Promise<Worker> {
+    return new Promise((resolve, reject) => {
+      const worker = startThread(this.#script, "mintmark-kzg");
+      let ended = reject;
+      worker.once("message", () => {
+        worker.on("message", (answer: KzgAnswer) => this.#answered(worker, answer));
+        if (this.#waiting.size === 0) worker.unref();
+        ended = (cause) => {
+          this.#started = null;
+          this.#rejectAll(new ThreadDied("kzg_unavailable", "The thread of the native KZG code has ended.", { cause }));
+        };
+        resolve(worker);
+      });
+      const end = (cause?: unknown) => {
+        ended(cause);
+        ended = () => {};
+      };
+      worker.on("error", end);
+      this.#exited = new Promise<void>((exited) => {
+        worker.on("exit", () => {
+          end();
+          exited();
+        });
+      });
+    });
+  }
+
+  #answered(worker: Worker, { id, points }: KzgAnswer): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    if (typeof points === "string") waiting?.reject(new MintmarkError("validation_failed", points));
+    else waiting?.resolve(points);
+    if (this.#waiting.size === 0) worker.unref();
+  }
+
+  #rejectAll(reason: MintmarkError): void {
+    for (const { reject } of this.#waiting.values()) reject(reason);
+    this.#waiting.clear();
+  }
+}
+
+/** Runs the work with the given {@link Kzg}, or with a thread of its own, which is closed afterwards. */
+export async function withKzg<T>(given: Kzg | undefined, work: (kzg: Kzg) => Promise<T>): Promise<T> {
+  if (given !== undefined) return work(given);
+  const own = new KzgThread();
+  try {
+    return await work(own);
+  } finally {
+    await own.close();
+  }
+}
+
+function checked(blob: Uint8Array): Uint8Array {
+  if (blob.length !== BLOB_BYTES) {
+    throw new MintmarkError("validation_failed", `a blob has ${BLOB_BYTES} bytes, not ${blob.length}`);
+  }
+  return blob;
+}
+
+function unavailable(cause?: unknown): MintmarkError {
+  const why = cause instanceof Error ? ` (${cause.message.split("\n", 1)[0]})` : "";
+  return new MintmarkError("kzg_unavailable", `The thread of the native KZG code does not start${why}.`, { cause });
+}

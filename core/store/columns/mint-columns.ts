@@ -1,0 +1,205 @@
+import { createHash } from "node:crypto";
+import { type Address, type Hex, MODES, type Uuid } from "../../model.ts";
+import { bytesOf, float64s, noBytes, noUint32s, uint32s } from "./arrays.ts";
+import { hexOf } from "./vault-columns.ts";
+
+/** Bytes of blobs reserved for an entry. */
+const USUAL_BLOB_BYTES = 24;
+/** The asset of an entry that names none. */
+export const NO_ASSET = 0xffff_ffff;
+/** The entry names its token by `tokenId`. */
+export const BY_TOKEN_ID = 1;
+/** The entry gives its amount by `amountDecimal`. */
+export const BY_DECIMAL = 2;
+/** The entry leaves its mode to the default. */
+export const BY_DEFAULT = 4;
+/** The entry has a fault, so no further check can look at it. */
+const FAULTY = 8;
+
+/**
+ * The entries of a mint request in order, of all users: one typed array a property, because an object for each entry
+ * would dominate the cost of a mint.
+ */
+export class MintColumns {
+  readonly count: number;
+  /** Users by id, or by the address of their owner; null for one that names neither. */
+  readonly recipients: (Uuid | Address | null)[] = [];
+  /** Entries of each user. */
+  readonly userCounts: number[] = [];
+  readonly assetIndex: Uint32Array;
+  /** Position in `MODES`. */
+  mode: Uint8Array;
+  amountHigh: Uint32Array;
+  readonly amountLow: Uint32Array;
+  /** The token's id, if the blob is its decimal of at most 15 digits in this project's own scheme; else -1. */
+  readonly shortId: Float64Array;
+  /** The end of each blob in `blobs`. A blob begins at the end of the one before. */
+  readonly blobEnd: Uint32Array;
+  blobs: Uint8Array;
+  /** Whether `mode` and `amountHigh` are of this request alone: nearly all amounts are small, most modes are the first. */
+  #hasModes = false;
+  #hasHighs = false;
+  /** {@link BY_TOKEN_ID}, {@link BY_DECIMAL}, {@link BY_DEFAULT} and {@link FAULTY} of each entry; null while all are 0. */
+  #marks: Uint8Array | null = null;
+  /** Tokens of each entry; null while every entry has one. */
+  #quantities: Uint32Array | null = null;
+  /** By entry; null while there is none. */
+  #references: (string | null)[] | null = null;
+  /** By entry, as JSON; null while there is none. */
+  #metadata: (string | null)[] | null = null;
+  /** Tokens of all entries. */
+  minted: number;
+
+  constructor(count: number) {
+    this.count = count;
+    this.minted = count;
+    this.assetIndex = uint32s(count);
+    this.mode = noBytes(count);
+    this.amountHigh = noUint32s(count);
+    this.amountLow = uint32s(count);
+    this.shortId = float64s(count);
+    this.blobEnd = uint32s(count);
+    this.blobs = bytesOf(count * USUAL_BLOB_BYTES);
+  }
+
+  setMode(entry: number, mode: number): void {
+    if (mode === 0) return;
+    if (!this.#hasModes) this.mode = bytesOf(this.count);
+    this.#hasModes = true;
+    this.mode[entry] = mode;
+  }
+
+  setAmount(entry: number, high: number, low: number): void {
+    this.amountLow[entry] = low;
+    if (high === 0) return;
+    if (!this.#hasHighs) this.amountHigh = uint32s(this.count);
+    this.#hasHighs = true;
+    this.amountHigh[entry] = high;
+  }
+
+  /** Records that an entry gives its token, its amount or its mode in another way than usual. */
+  mark(entry: number, mark: typeof BY_TOKEN_ID | typeof BY_DECIMAL | typeof BY_DEFAULT | typeof FAULTY): void {
+    this.#marks ??= new Uint8Array(this.count);
+    this.#marks[entry] = (this.#marks[entry] as number) | mark;
+  }
+
+  isMarked(entry: number, mark: number): boolean {
+    return this.#marks !== null && ((this.#marks[entry] as number) & mark) !== 0;
+  }
+
+  /** Keeps an entry from further checks. */
+  exclude(entry: number): void {
+    this.mark(entry, FAULTY);
+  }
+
+  isExcluded(entry: number): boolean {
+    return this.isMarked(entry, FAULTY);
+  }
+
+  /** Makes room for an entry's blob behind that of the entry before. Returns its start. */
+  takeBlob(entry: number, bytes: number): number {
+    const start = this.blobStart(entry);
+    const end = start + bytes;
+    if (end > this.blobs.length) {
+      const larger = new Uint8Array(Math.max(end, 2 * this.blobs.length));
+      larger.set(this.blobs);
+      this.blobs = larger;
+    }
+    this.blobEnd[entry] = end;
+    return start;
+  }
+
+  /** Records that the engine gives an entry `quantity` ids. */
+  setQuantity(entry: number, quantity: number): void {
+    this.#quantities ??= new Uint32Array(this.count).fill(1);
+    this.#quantities[entry] = quantity;
+    this.minted += quantity - 1;
+  }
+
+  setReference(entry: number, reference: string): void {
+    this.#references ??= Array<string | null>(this.count).fill(null);
+    this.#references[entry] = reference;
+  }
+
+  referenceAt(entry: number): string | null {
+    return this.#references === null ? null : (this.#references[entry] ?? null);
+  }
+
+  /** Each reference once. */
+  referenceNames(): Iterable<string> {
+    return this.#references === null ? [] : new Set(this.#references.filter((name) => name !== null));
+  }
+
+  /** The references and their entries, in order. */
+  references(): (readonly [entry: number, reference: string])[] {
+    if (this.#references === null) return [];
+    return this.#references.flatMap((reference, entry) => (reference === null ? [] : [[entry, reference] as const]));
+  }
+
+  setMetadata(entry: number, metadata: string): void {
+    this.#metadata ??= Array<string | null>(this.count).fill(null);
+    this.#metadata[entry] = metadata;
+  }
+
+  metadataAt(entry: number): string | null {
+    return this.#metadata === null ? null : (this.#metadata[entry] ?? null);
+  }
+
+  get hasMetadata(): boolean {
+    return this.#metadata !== null;
+  }
+
+  /** The entries with metadata, in order. */
+  entriesWithMetadata(): number[] {
+    return this.#metadata === null ? [] : this.#metadata.flatMap((json, entry) => (json === null ? [] : [entry]));
+  }
+
+  quantityAt(entry: number): number {
+    return this.#quantities === null ? 1 : (this.#quantities[entry] as number);
+  }
+
+  /** A digest of the request, to compare requests with the same idempotency key. */
+  digest(): Hex {
+    const digest = createHash("sha256");
+    digest.update(`${this.recipients.join()} ${this.userCounts.join()}`);
+    for (const column of [this.assetIndex, this.#modesGiven(), this.amountHigh, this.amountLow, this.blobEnd])
+      digest.update(column.subarray(0, this.count));
+    digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
+    if (this.#quantities !== null) digest.update(this.#quantities);
+    if (this.#references !== null) digest.update(JSON.stringify(this.#references));
+    if (this.#metadata !== null) digest.update(`metadata ${JSON.stringify(this.#metadata)}`);
+    return `0x${digest.digest("hex")}`;
+  }
+
+  /** The modes as given in the request: the default may change before a repetition. */
+  #modesGiven(): Uint8Array {
+    if (this.#marks === null) return this.mode;
+    return this.mode
+      .subarray(0, this.count)
+      .map((mode, entry) => (this.isMarked(entry, BY_DEFAULT) ? MODES.length : mode));
+  }
+
+  blobAt(entry: number): Hex {
+    return hexOf(this.blobs, this.blobStart(entry), this.blobEnd[entry] as number);
+  }
+
+  /** A view of an entry's blob. */
+  blobBytes(entry: number): Uint8Array {
+    return this.blobs.subarray(this.blobStart(entry), this.blobEnd[entry]);
+  }
+
+  /** The field that names an entry's token, for an error. */
+  tokenField(entry: number): string {
+    if (this.blobStart(entry) === this.blobEnd[entry]) return "/quantity";
+    return this.isMarked(entry, BY_TOKEN_ID) ? "/tokenId" : "/mintingBlob";
+  }
+
+  /** The field that gives an entry's amount. */
+  amountField(entry: number): string {
+    return this.isMarked(entry, BY_DECIMAL) ? "/amountDecimal" : "/amount";
+  }
+
+  blobStart(entry: number): number {
+    return entry === 0 ? 0 : (this.blobEnd[entry - 1] as number);
+  }
+}

@@ -1,0 +1,194 @@
+import type { Address, Hex } from "../../model.ts";
+import { amountOf } from "./amount-words.ts";
+
+/** The holder of a vault: the values that all vaults of a user share. */
+export interface Holder {
+  readonly applicationIndex: number;
+  readonly userIndex: number;
+  /** 20 bytes. */
+  readonly owner: Uint8Array;
+}
+
+/** The content of a vault without its holder. */
+export interface NewVault {
+  readonly assetIndex: number;
+  readonly amountHigh: number;
+  readonly amountLow: number;
+  /** Holds the blob from `start` to `end`. */
+  readonly blobs: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The columns that sealing reads, with their holders: a closed batch on its way to another thread. */
+export interface VaultParts {
+  readonly count: number;
+  readonly columns: readonly Uint32Array<ArrayBuffer>[];
+  readonly blobs: Uint8Array<ArrayBuffer>;
+  readonly holders: readonly Holder[];
+}
+
+const FIRST_CAPACITY = 64;
+const USUAL_BLOB_BYTES = 16;
+const SEALED_COLUMNS = ["userIndex", "assetIndex", "amountHigh", "amountLow", "tokenHash", "blobEnd"] as const;
+
+/** The vaults of a batch in slot order, one typed array a property: {@link StoredVault}s without an object each. */
+export class VaultColumns {
+  count = 0;
+  userIndex: Uint32Array<ArrayBuffer>;
+  assetIndex: Uint32Array<ArrayBuffer>;
+  amountHigh: Uint32Array<ArrayBuffer>;
+  amountLow: Uint32Array<ArrayBuffer>;
+  createdAt: Float64Array<ArrayBuffer>;
+  updatedAt: Float64Array<ArrayBuffer>;
+  /** Hash of the token; 0 unless ERC-721. */
+  tokenHash: Uint32Array<ArrayBuffer>;
+  /** The end of each blob in `blobs`. A blob begins at the end of the one before. */
+  blobEnd: Uint32Array<ArrayBuffer>;
+  blobs: Uint8Array<ArrayBuffer>;
+  readonly #holders = new Map<number, Holder>();
+  #lastHolder: Holder | null = null;
+
+  /** @param capacity - number of vaults to reserve space for */
+  constructor(capacity = FIRST_CAPACITY) {
+    this.userIndex = new Uint32Array(capacity);
+    this.assetIndex = new Uint32Array(capacity);
+    this.amountHigh = new Uint32Array(capacity);
+    this.amountLow = new Uint32Array(capacity);
+    this.createdAt = new Float64Array(capacity);
+    this.updatedAt = new Float64Array(capacity);
+    this.tokenHash = new Uint32Array(capacity);
+    this.blobEnd = new Uint32Array(capacity);
+    this.blobs = new Uint8Array(capacity * USUAL_BLOB_BYTES);
+  }
+
+  /** Puts a vault into the next slot and returns the slot. */
+  push(holder: Holder, vault: NewVault, createdAt: number, updatedAt: number, tokenHash: number): number {
+    const slot = this.count;
+    if (slot === this.userIndex.length) this.#grow();
+    if (this.#lastHolder?.userIndex !== holder.userIndex) {
+      this.#lastHolder = holder;
+      this.#holders.set(holder.userIndex, holder);
+    }
+    this.userIndex[slot] = holder.userIndex;
+    this.assetIndex[slot] = vault.assetIndex;
+    this.amountHigh[slot] = vault.amountHigh;
+    this.amountLow[slot] = vault.amountLow;
+    this.createdAt[slot] = createdAt;
+    this.updatedAt[slot] = updatedAt;
+    this.tokenHash[slot] = tokenHash;
+    this.blobEnd[slot] = this.#pushBlob(vault.blobs, vault.start, vault.end, this.blobStart(slot));
+    this.count = slot + 1;
+    return slot;
+  }
+
+  /** Adds to a vault's amount. The caller has checked the sum. */
+  grow(slot: number, high: number, low: number, updatedAt: number): void {
+    const sum = (this.amountLow[slot] as number) + low;
+    this.amountLow[slot] = sum;
+    this.amountHigh[slot] = (this.amountHigh[slot] as number) + high + (sum >= 2 ** 32 ? 1 : 0);
+    this.updatedAt[slot] = updatedAt;
+  }
+
+  blobStart(slot: number): number {
+    return slot === 0 ? 0 : (this.blobEnd[slot - 1] as number);
+  }
+
+  /** The holder of each user index that occurs. */
+  get holders(): ReadonlyMap<number, Holder> {
+    return this.#holders;
+  }
+
+  holderOf(slot: number): Holder {
+    const holder = this.#holders.get(this.userIndex[slot] as number);
+    if (holder === undefined) throw new Error(`the holder of slot ${slot} is unknown`);
+    return holder;
+  }
+
+  /** The assets that occur. */
+  assetIndices(): number[] {
+    const found = new Set<number>();
+    for (let slot = 0; slot < this.count; slot++) {
+      if (slot === 0 || this.assetIndex[slot] !== this.assetIndex[slot - 1]) found.add(this.assetIndex[slot] as number);
+    }
+    return [...found];
+  }
+
+  /** Copies for {@link of}. */
+  parts(): VaultParts {
+    const { count } = this;
+    const columns = SEALED_COLUMNS.map((name) => this[name].slice(0, count));
+    return { count, columns, blobs: this.blobs.slice(0, this.blobStart(count)), holders: [...this.#holders.values()] };
+  }
+
+  /** The same vaults, without their times. */
+  static of({ count, columns, blobs, holders }: VaultParts): VaultColumns {
+    const vaults = new VaultColumns();
+    vaults.count = count;
+    for (const [i, name] of SEALED_COLUMNS.entries()) vaults[name] = columns[i] as Uint32Array<ArrayBuffer>;
+    vaults.blobs = blobs;
+    for (const holder of holders) vaults.#holders.set(holder.userIndex, holder);
+    return vaults;
+  }
+
+  at(slot: number): StoredVault {
+    const { applicationIndex, userIndex, owner } = this.holderOf(slot);
+    return {
+      applicationIndex,
+      userIndex,
+      owner: hexOf(owner, 0, owner.length),
+      assetIndex: this.assetIndex[slot] as number,
+      amount: amountOf(this.amountHigh[slot] as number, this.amountLow[slot] as number),
+      blob: this.blobAt(slot),
+      createdAt: this.createdAt[slot] as number,
+      updatedAt: this.updatedAt[slot] as number,
+    };
+  }
+
+  blobAt(slot: number): Hex {
+    return hexOf(this.blobs, this.blobStart(slot), this.blobEnd[slot] as number);
+  }
+
+  #pushBlob(from: Uint8Array, start: number, end: number, at: number): number {
+    const behind = at + end - start;
+    if (behind > this.blobs.length) this.blobs = larger(this.blobs, Math.max(2 * this.blobs.length, behind));
+    const to = this.blobs;
+    for (let i = start, j = at; i < end; i++, j++) to[j] = from[i] as number;
+    return behind;
+  }
+
+  #grow(): void {
+    const capacity = 2 * this.userIndex.length;
+    this.userIndex = larger(this.userIndex, capacity);
+    this.assetIndex = larger(this.assetIndex, capacity);
+    this.amountHigh = larger(this.amountHigh, capacity);
+    this.amountLow = larger(this.amountLow, capacity);
+    this.createdAt = larger(this.createdAt, capacity);
+    this.updatedAt = larger(this.updatedAt, capacity);
+    this.tokenHash = larger(this.tokenHash, capacity);
+    this.blobEnd = larger(this.blobEnd, capacity);
+  }
+}
+
+function larger<T extends Uint8Array | Uint32Array | Float64Array>(column: T, length: number): T {
+  const copy = new (column.constructor as new (length: number) => T)(length);
+  copy.set(column);
+  return copy;
+}
+
+/** `0x` hex of a range of bytes. */
+export function hexOf(bytes: Uint8Array, start: number, end: number): Hex {
+  return `0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex", start, end)}`;
+}
+
+/** The engine's record of one slot. In an open batch, `amount` and `updatedAt` can change. */
+export interface StoredVault {
+  readonly applicationIndex: number;
+  readonly userIndex: number;
+  readonly owner: Address;
+  readonly assetIndex: number;
+  amount: bigint;
+  readonly blob: Hex;
+  readonly createdAt: number;
+  updatedAt: number;
+}

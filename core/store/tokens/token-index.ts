@@ -1,0 +1,185 @@
+import { SHARDS } from "../batch-tokens.ts";
+
+/**
+ * The place of every ERC-721 token, in memory: a table from a token's 32-bit hash to its vault, 8 bytes a place, 10.7
+ * to 16 bytes a token. Tokens can share a hash, so a result is a candidate that the caller must check in the vault. A
+ * hash without result proves that the token does not exist; that is the usual answer to a mint, and it reads nothing.
+ *
+ * The low byte of the hash selects one of 256 shards. They grow one by one, so no growth takes long. In a shard a
+ * token's place is proportional to the rest of its hash, or the next free one after it; so growing walks through memory
+ * in order.
+ *
+ * ```
+ *   shard  [ hash ref | 0 0 | hash ref | hash ref | 0 0 | … ]      ref 0: free
+ * ```
+ */
+export class TokenIndex {
+  readonly #shards: Uint32Array[] = [];
+  readonly #counts = new Uint32Array(SHARDS);
+  #size = 0;
+  /** Unused, but it keeps the compiler from removing the reads. */
+  #atHome = new Uint32Array(64);
+  readonly #prefetched = new Uint32Array(1);
+
+  /** @param expected - number of tokens to reserve space for */
+  constructor(expected = 0) {
+    const capacity = Math.max(MIN_CAPACITY, Math.ceil((expected / SHARDS) * (1 / START_LOAD)));
+    for (let i = 0; i < SHARDS; i++) this.#shards.push(new Uint32Array(2 * capacity));
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get bytes(): number {
+    return this.#shards.reduce((sum, shard) => sum + shard.byteLength, 0);
+  }
+
+  /** The refs of all tokens with this hash; null when there are none. */
+  candidates(hash: number): number[] | null {
+    const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
+    let found: number[] | null = null;
+    for (let at = home(hash, shard); shard[at + 1] !== 0; at = next(at, shard)) {
+      if (shard[at] !== hash) continue;
+      found ??= [];
+      found.push(shard[at + 1] as number);
+    }
+    return found;
+  }
+
+  /**
+   * The ref in each hash's own place; 0 when the place is free, which proves that no token has the hash. The table
+   * exceeds the processor's caches. In this loop the look-ups do not wait for each other's memory. The result is valid
+   * until the next call.
+   */
+  refsAtHome(hashes: Uint32Array): Uint32Array {
+    if (hashes.length > this.#atHome.length) this.#atHome = new Uint32Array(2 * hashes.length);
+    const refs = this.#atHome;
+    for (let i = 0; i < hashes.length; i++) {
+      const hash = hashes[i] as number;
+      const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
+      refs[i] = shard[home(hash, shard) + 1] as number;
+    }
+    return refs;
+  }
+
+  /** Reads the hashes' places, to bring them into the caches for the next look-ups. */
+  prefetch(hashes: Uint32Array): void {
+    let read = 0;
+    for (let i = 0; i < hashes.length; i++) {
+      const hash = hashes[i] as number;
+      const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
+      read ^= shard[home(hash, shard) + 1] as number;
+    }
+    this.#prefetched[0] = read;
+  }
+
+  /** @param ref - 1 to 2^32 - 1 */
+  insert(hash: number, ref: number): void {
+    const shard = this.#withRoom(hash & (SHARDS - 1));
+    let at = home(hash, shard);
+    while (shard[at + 1] !== 0) at = next(at, shard);
+    this.#put(shard, at, hash, ref);
+  }
+
+  /** {@link insert} unless a token has this hash. Returns whether it did. One walk instead of two. */
+  insertNew(hash: number, ref: number): boolean {
+    const shard = this.#withRoom(hash & (SHARDS - 1));
+    let at = home(hash, shard);
+    for (; shard[at + 1] !== 0; at = next(at, shard)) if (shard[at] === hash) return false;
+    this.#put(shard, at, hash, ref);
+    return true;
+  }
+
+  /**
+   * {@link insert} for tokens of one shard, in one loop.
+   *
+   * @param refs - `firstRef` and twice the slot is a token's ref
+   */
+  insertAll(number: number, hashes: Uint32Array, slots: Uint32Array, firstRef: number): void {
+    const shard = this.#withRoom(number, hashes.length);
+    for (let i = 0; i < hashes.length; i++) place(shard, hashes[i] as number, firstRef + 2 * (slots[i] as number));
+    this.#counts[number] = (this.#counts[number] as number) + hashes.length;
+    this.#size += hashes.length;
+  }
+
+  /** The shard, grown if `more` tokens would overfill it. */
+  #withRoom(number: number, more = 1): Uint32Array {
+    let shard = this.#shards[number] as Uint32Array;
+    while ((this.#counts[number] as number) + more > (shard.length >>> 1) * MAX_LOAD) shard = grown(shard);
+    this.#shards[number] = shard;
+    return shard;
+  }
+
+  #put(shard: Uint32Array, at: number, hash: number, ref: number): void {
+    shard[at] = hash;
+    shard[at + 1] = ref;
+    const number = hash & (SHARDS - 1);
+    this.#counts[number] = (this.#counts[number] as number) + 1;
+    this.#size++;
+  }
+
+  /** Gives an existing token another ref. */
+  move(hash: number, from: number, to: number): void {
+    const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
+    shard[find(shard, hash, from) + 1] = to;
+  }
+
+  /** Removes an existing token. */
+  remove(hash: number, ref: number): void {
+    const number = hash & (SHARDS - 1);
+    const shard = this.#shards[number] as Uint32Array;
+    let free = find(shard, hash, ref);
+    this.#counts[number] = (this.#counts[number] as number) - 1;
+    this.#size--;
+    // Later tokens move up, unless that would put them before their own place.
+    for (let at = next(free, shard); shard[at + 1] !== 0; at = next(at, shard)) {
+      const own = home(shard[at] as number, shard);
+      const between = free < at ? own > free && own <= at : own > free || own <= at;
+      if (between) continue;
+      shard[free] = shard[at] as number;
+      shard[free + 1] = shard[at + 1] as number;
+      free = at;
+    }
+    shard[free] = 0;
+    shard[free + 1] = 0;
+  }
+}
+
+const MIN_CAPACITY = 4;
+const MAX_LOAD = 0.75;
+/** The load of a table at its expected size: it can grow by a quarter. */
+const START_LOAD = 0.6;
+const GROWTH = 1.5;
+
+function home(hash: number, shard: Uint32Array): number {
+  return 2 * Math.floor(((hash >>> 8) * (shard.length >>> 1)) / 2 ** 24);
+}
+
+function next(at: number, shard: Uint32Array): number {
+  return at + 2 === shard.length ? 0 : at + 2;
+}
+
+function place(shard: Uint32Array, hash: number, ref: number): void {
+  let at = home(hash, shard);
+  while (shard[at + 1] !== 0) at = next(at, shard);
+  shard[at] = hash;
+  shard[at + 1] = ref;
+}
+
+function find(shard: Uint32Array, hash: number, ref: number): number {
+  let at = home(hash, shard);
+  while (shard[at] !== hash || shard[at + 1] !== ref) {
+    if (shard[at + 1] === 0) throw new Error("a token is not where the index put it");
+    at = next(at, shard);
+  }
+  return at;
+}
+
+function grown(shard: Uint32Array): Uint32Array {
+  const larger = new Uint32Array(2 * Math.ceil((shard.length >>> 1) * GROWTH));
+  for (let at = 0; at < shard.length; at += 2) {
+    if (shard[at + 1] !== 0) place(larger, shard[at] as number, shard[at + 1] as number);
+  }
+  return larger;
+}

@@ -1,0 +1,209 @@
+import { MintmarkError } from "../../errors.ts";
+import type { EngineContext } from "../../ledger/context.ts";
+import type { EngineEvents, EventHub } from "../../ledger/event-hub.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { readUsers } from "../../ledger/users.ts";
+import type { ApplicationEvent, Uuid } from "../../model.ts";
+import { batchIdOf } from "../../model.ts";
+import type { VaultColumns } from "../../store/columns/vault-columns.ts";
+import {
+  type BatchEventType,
+  decodeEvent,
+  encodeEvent,
+  type StoredEvent,
+  type WithdrawalEventType,
+} from "../../store/event-record.ts";
+import type { Group } from "../../store/group.ts";
+import { decodeRecord, encodeRecord } from "../../store/layout.ts";
+import { type BatchRecord, batchApplicationsRecord, type WithdrawalRecord } from "../../store/records.ts";
+import { applicationEventKey, batchApplicationsKey } from "../../store/store-keys.ts";
+
+/** Events read from disk at once: the memory held for a reader that stops reading. */
+const PAGE = 128;
+
+/** Adds an event for an application, in the same write as its cause. */
+export function tell(ledger: Ledger, group: Group, applicationIndex: number, time: number, event: StoredEvent): void {
+  const application = ledger.applications.change(group, applicationIndex);
+  application.eventCount += 1;
+  group.put(applicationEventKey(applicationIndex, application.eventCount), encodeEvent(time, event));
+}
+
+/** Records which applications have vaults in a sealed batch, and adds an event for each. */
+export function tellSealed(
+  ledger: Ledger,
+  group: Group,
+  batch: BatchRecord,
+  { holders }: VaultColumns,
+  time: number,
+): void {
+  const applications = [...new Set([...holders.values()].map(({ applicationIndex }) => applicationIndex))];
+  applications.sort((a, b) => a - b);
+  const record = encodeRecord(batchApplicationsRecord, applications);
+  group.put(batchApplicationsKey(batch.mode, batch.batchNumber), record);
+  for (const index of applications) tell(ledger, group, index, time, batchEvent("batch.sealed", batch));
+}
+
+/** Adds an event about a sealed batch for each of its applications. */
+export async function tellBatch(
+  ledger: Ledger,
+  group: Group,
+  type: BatchEventType,
+  batch: BatchRecord,
+  time: number,
+): Promise<void> {
+  const name = `The applications of ${batchIdOf(batch.mode, batch.batchNumber)}`;
+  const record = await ledger.store.get(batchApplicationsKey(batch.mode, batch.batchNumber));
+  if (record === undefined) throw new MintmarkError("store_corrupt", `${name} are missing.`);
+  for (const index of decodeRecord(batchApplicationsRecord, record, name)) {
+    tell(ledger, group, index, time, batchEvent(type, batch));
+  }
+}
+
+function batchEvent(type: BatchEventType, batch: BatchRecord): StoredEvent {
+  const { mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber } = batch;
+  if (batchRoot === null) throw new Error("an event of a batch that is not sealed");
+  return { type, mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber };
+}
+
+export function withdrawalEvent(type: WithdrawalEventType, withdrawal: WithdrawalRecord): StoredEvent {
+  const { withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure } =
+    withdrawal;
+  return { type, withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
+}
+
+/**
+ * An application's durable events in order. They are read one page at a time, so a slow reader holds no more. Throws
+ * `application_not_found`, and `validation_failed` for an `after` without event. The iteration rejects with
+ * `engine_closed`, `store_failed`, `store_corrupt` or the signal's reason.
+ */
+function applicationEvents(
+  ledger: Ledger,
+  applicationId: Uuid,
+  { after = 0, follow = false, signal }: EventOptions,
+): AsyncGenerator<ApplicationEvent, void, void> {
+  const { applicationIndex, eventCount } = ledger.application(applicationId);
+  if (!Number.isSafeInteger(after) || after < 0 || after > eventCount) {
+    const detail = `after must be the sequence of an event: the newest is ${eventCount}. 0 starts with the first.`;
+    throw new MintmarkError("validation_failed", detail);
+  }
+  const { ended } = ledger.writer;
+  return events(
+    ledger,
+    applicationIndex,
+    after,
+    follow,
+    signal === undefined ? ended : AbortSignal.any([signal, ended]),
+  );
+}
+
+async function* events(
+  ledger: Ledger,
+  applicationIndex: number,
+  after: number,
+  follow: boolean,
+  end: AbortSignal,
+): AsyncGenerator<ApplicationEvent, void, void> {
+  for (let known = after; ; ) {
+    end.throwIfAborted();
+    const newest = ledger.applications.get(applicationIndex)?.eventCount ?? 0;
+    if (known < newest) {
+      for (const event of await sharedEvents(ledger, applicationIndex, known + 1, Math.min(newest, known + PAGE))) {
+        end.throwIfAborted();
+        yield event;
+        known = event.sequence;
+      }
+    } else if (follow) await ledger.followers.next(applicationIndex, end);
+    else return;
+  }
+}
+
+/** Reads in progress, by application and sequences, for each ledger. */
+const reading = new WeakMap<Ledger, Map<string, Promise<readonly ApplicationEvent[]>>>();
+
+/** The events from `first` to `last`, both included. Concurrent readers share one read. */
+function sharedEvents(
+  ledger: Ledger,
+  application: number,
+  first: number,
+  last: number,
+): Promise<readonly ApplicationEvent[]> {
+  const reads = reading.get(ledger) ?? new Map<string, Promise<readonly ApplicationEvent[]>>();
+  reading.set(ledger, reads);
+  const name = `${application} ${first} ${last}`;
+  const known = reads.get(name);
+  if (known !== undefined) return known;
+  const read = readEvents(ledger, application, first, last).finally(() => reads.delete(name));
+  reads.set(name, read);
+  return read;
+}
+
+async function readEvents(
+  ledger: Ledger,
+  application: number,
+  first: number,
+  last: number,
+): Promise<ApplicationEvent[]> {
+  const keys = Array.from({ length: last - first + 1 }, (_, i) => applicationEventKey(application, first + i));
+  const records = await ledger.store.getMany(keys);
+  const stored = records.map((record, i) => {
+    const name = `Event ${first + i} of application ${application}`;
+    if (record === undefined) throw new MintmarkError("store_corrupt", `${name} is missing.`);
+    return { sequence: first + i, ...decodeEvent(record, name) };
+  });
+  const users = [...new Set(stored.flatMap(({ event }) => ("userIndex" in event ? [event.userIndex] : [])))];
+  const found = await readUsers(ledger, application, users);
+  const userIds = new Map(users.map((index, i) => [index, found[i]?.userId ?? ""]));
+  return stored.map(({ sequence, time: createdAt, event }) => {
+    return { sequence, type: event.type, createdAt, data: dataOf(event, userIds) } as ApplicationEvent;
+  });
+}
+
+/** The event's data in the API's terms. */
+function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): ApplicationEvent["data"] {
+  if ("userIndex" in event) {
+    const { type: _, userIndex, ...data } = event;
+    return { ...data, userId: userIds.get(userIndex) ?? "" };
+  }
+  if ("batchNumber" in event) {
+    const { type: _, mode, batchNumber, ...data } = event;
+    return { batchId: batchIdOf(mode, batchNumber), dataAvailabilityMode: mode, ...data };
+  }
+  const { type: _, ...data } = event;
+  return data;
+}
+
+/** Options of {@link Events.stream}. */
+export interface EventOptions {
+  /** The sequence of the last known event; default 0, which starts with the first event. */
+  readonly after?: number;
+  /** Waits for future events instead of ending after the newest. Default false. */
+  readonly follow?: boolean;
+  /** Ends the iteration, which rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export function eventsOf(context: EngineContext, hub: EventHub): Events {
+  return {
+    stream: (applicationId, options = {}) => applicationEvents(context.ledger, applicationId, options),
+    on: (type, listener) => hub.on(type, listener),
+  };
+}
+
+/**
+ * The events of applications and of the process.
+ *
+ * @example
+ * for await (const event of engine.events.stream(applicationId, { after: 41, follow: true })) handle(event);
+ */
+export interface Events {
+  /**
+   * An application's events, in order, without gap or duplicate, also across restarts. Throws `application_not_found`,
+   * and `validation_failed` for an `after` beyond the newest event. Only `signal` or closing ends a waiting `follow`.
+   */
+  stream(applicationId: Uuid, options?: EventOptions): AsyncGenerator<ApplicationEvent, void, void>;
+  /**
+   * Calls `listener` after each durable event of the type; returns the unsubscribe function. An error of a listener
+   * does not reach the engine. It becomes an unhandled rejection, which ends the Node process by default.
+   */
+  on<K extends keyof EngineEvents>(type: K, listener: (event: EngineEvents[K]) => void): () => void;
+}

@@ -1,0 +1,383 @@
+import { hkdfSync } from "node:crypto";
+import { v7 as uuidv7 } from "uuid";
+import type { WaitOptions } from "../../abort.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { EngineContext } from "../../ledger/context.ts";
+import type { Ledger } from "../../ledger/ledger.ts";
+import { type List, listOf, type PageOptions, tablePage } from "../../ledger/list.ts";
+import type { Environment, EventType, Uuid } from "../../model.ts";
+import { EVENT_TYPES } from "../../store/event-record.ts";
+import type { Group } from "../../store/group.ts";
+import { decodeRecord, encodeRecord } from "../../store/layout.ts";
+import { rotationRecord, type WebhookRecord } from "../../store/records.ts";
+import { rotationKey } from "../../store/store-keys.ts";
+import { requireText, requireUuid } from "../../validate.ts";
+import { tell } from "./event-log.ts";
+
+/** Most webhooks of an application. */
+const PER_APPLICATION = 10;
+/** Most characters of a delivery's failure. */
+const MAX_FAILURE = 2_000;
+/** Time for which the previous secret still signs after a rotation: a day. */
+const OLD_SECRET_MS = 86_400_000;
+const SUPERSEDED = "A later rotation has replaced the secret of this one. Rotate again with another key.";
+
+/** The registrations of webhooks. The journal holds the progress of their deliveries, so a restart resumes. */
+export class LedgerWebhooks implements Webhooks, Deliveries {
+  readonly #ledger: Ledger;
+  readonly #context: EngineContext;
+  readonly #storeSecret: Uint8Array;
+
+  /** @param storeSecret - derives the secrets of webhooks, so none is stored */
+  constructor(ledger: Ledger, context: EngineContext, storeSecret: Uint8Array) {
+    this.#ledger = ledger;
+    this.#context = context;
+    this.#storeSecret = storeSecret;
+  }
+
+  async create(
+    applicationId: Uuid,
+    { url, types = [], webhookId: asked }: NewWebhook,
+    { signal }: WaitOptions = {},
+  ): Promise<IssuedWebhook> {
+    const ledger = this.#usable;
+    const address = requireUrl(ledger.environment, url);
+    const wanted = requireTypes(types);
+    const webhookId = asked === undefined ? uuidv7() : requireUuid("webhookId", asked);
+    return ledger.writer.alone(async (group) => {
+      const { applicationIndex, eventCount: delivered } = ledger.latestApplication(applicationId);
+      const known = ledger.webhooks.latest(this.#indexOf(webhookId));
+      if (known !== undefined) {
+        return this.#issued(requireSame(known, applicationIndex, address, wanted), { replayed: true });
+      }
+      const present = [...ledger.webhooks.latestValues()].filter(
+        (known) => known.applicationIndex === applicationIndex,
+      );
+      if (present.filter(({ status }) => status !== "deleted").length >= PER_APPLICATION) {
+        throw new MintmarkError("too_many_webhooks");
+      }
+      const webhookIndex = ledger.webhooks.latestCount;
+      const facts = { webhookIndex, webhookId, applicationIndex, url: address, types: wanted, delivered };
+      const { time } = ledger.record(group, { kind: "webhookCreated", ...facts });
+      const fresh = { status: "active", rotations: 0, rotatedAt: null, failingSince: null, failure: null } as const;
+      return this.#issued(this.#put(group, { ...facts, ...fresh, createdAt: time }));
+    }, signal);
+  }
+
+  list(applicationId: Uuid, page: PageOptions = {}): List<Webhook> {
+    return listOf(this.#context, "webhooks", applicationId, page, (start) => {
+      const { applicationIndex } = this.#usable.application(applicationId);
+      return tablePage(this.#ledger.webhooks, start, (record) =>
+        record.applicationIndex === applicationIndex && record.status !== "deleted" ? this.#view(record) : null,
+      );
+    });
+  }
+
+  async get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook> {
+    const { applicationIndex } = this.#usable.application(applicationId);
+    const record = this.#ledger.webhooks.get(this.#indexOf(webhookId));
+    return this.#view(requireOwn(record, applicationIndex));
+  }
+
+  async delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void> {
+    await this.#change(applicationId, webhookId, "webhookDeleted", { status: "deleted" }, wait);
+  }
+
+  async rotateSecret(
+    applicationId: Uuid,
+    webhookId: Uuid,
+    { rotationId: asked, signal }: RotateOptions = {},
+  ): Promise<IssuedWebhook> {
+    const ledger = this.#usable;
+    const rotationId = asked === undefined ? null : requireUuid("rotationId", asked);
+    return ledger.writer.alone(async (group) => {
+      const { applicationIndex } = ledger.latestApplication(applicationId);
+      const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
+      const { webhookIndex } = record;
+      const rotations = record.rotations + 1;
+      if (rotationId !== null) {
+        const key = rotationKey(applicationIndex, rotationId);
+        const stored = await group.read(ledger.store, key);
+        if (stored !== undefined) {
+          const known = decodeRecord(rotationRecord, stored, `Rotation ${rotationId}`);
+          if (known.webhookIndex !== webhookIndex) throw new MintmarkError("idempotency_key_reused");
+          // An older secret signs no longer, or not for long.
+          if (known.rotations !== record.rotations) throw new MintmarkError("idempotency_key_reused", SUPERSEDED);
+          return this.#issued(record, { replayed: true });
+        }
+        group.stage(key, encodeRecord(rotationRecord, { webhookIndex, rotations }));
+      }
+      const entry =
+        rotationId === null
+          ? ({ kind: "webhookSecretRotated", webhookIndex } as const)
+          : ({ kind: "webhookSecretRotatedOnce", webhookIndex, rotationId } as const);
+      const { time } = ledger.record(group, entry);
+      return this.#issued(this.#put(group, { ...record, rotations, rotatedAt: time }));
+    }, signal);
+  }
+
+  async enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook> {
+    const known = await this.get(applicationId, webhookId);
+    if (known.status === "active") {
+      // A delivery may be waiting for hours after a failure. This starts it at once.
+      this.#ledger.emit("webhook", { webhookId });
+      return known;
+    }
+    const fresh = { status: "active", failingSince: null, failure: null } as const;
+    return this.#view(await this.#change(applicationId, webhookId, "webhookEnabled", fresh, wait));
+  }
+
+  deliverable(): readonly Webhook[] {
+    const { webhooks, applications } = this.#usable;
+    const active = [...webhooks.values()].filter(({ status }) => status === "active");
+    return active
+      .filter(({ applicationIndex }) => applications.get(applicationIndex)?.suspended === false)
+      .map((record) => this.#view(record));
+  }
+
+  secrets(webhookId: Uuid): readonly string[] {
+    const record = this.#usable.webhooks.get(this.#indexOf(webhookId));
+    if (record === undefined) throw new MintmarkError("webhook_not_found");
+    const { rotations, rotatedAt } = record;
+    const current = this.#secret(webhookId, rotations);
+    const old = rotatedAt !== null && this.#ledger.journalClock.present() < rotatedAt + OLD_SECRET_MS;
+    return old ? [current, this.#secret(webhookId, rotations - 1)] : [current];
+  }
+
+  async recordDelivered(webhookId: Uuid, sequence: number, { signal }: WaitOptions = {}): Promise<void> {
+    const ledger = this.#usable;
+    // Joins the write in progress, so deliveries do not delay mints.
+    await ledger.writer.run(
+      {
+        weight: 1,
+        keys: () => [],
+        apply: (group) => {
+          const record = this.#latestActive(webhookId);
+          if (record === null || sequence <= record.delivered) return;
+          const { webhookIndex } = record;
+          ledger.record(group, { kind: "webhookDelivered", webhookIndex, sequence });
+          this.#put(group, { ...record, delivered: sequence, failingSince: null, failure: null }, "quiet");
+        },
+      },
+      signal,
+    );
+  }
+
+  async recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
+    await this.#fail(webhookId, "webhookFailing", failure, wait);
+  }
+
+  async recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void> {
+    await this.#fail(webhookId, "webhookDisabled", failure, wait);
+  }
+
+  async #fail(
+    webhookId: Uuid,
+    kind: "webhookFailing" | "webhookDisabled",
+    reason: string,
+    { signal }: WaitOptions = {},
+  ): Promise<void> {
+    const failure = requireText("failure", reason, MAX_FAILURE);
+    await this.#usable.writer.alone(async (group) => {
+      const record = this.#latestActive(webhookId);
+      if (record === null) return;
+      const { webhookIndex, applicationIndex } = record;
+      const { time } = this.#ledger.record(group, { kind, webhookIndex, failure });
+      const failing = { ...record, failingSince: record.failingSince ?? time, failure };
+      if (kind === "webhookFailing") {
+        this.#put(group, failing, "quiet");
+        return;
+      }
+      tell(this.#ledger, group, applicationIndex, time, { type: "webhook.disabled", webhookId, failure });
+      this.#put(group, { ...failing, status: "disabled" });
+    }, signal);
+  }
+
+  /** null once deleted or disabled: a delivery in progress then no longer counts. */
+  #latestActive(webhookId: Uuid): WebhookRecord | null {
+    const record = this.#ledger.webhooks.latest(this.#indexOf(webhookId));
+    return record?.status === "active" ? record : null;
+  }
+
+  async #change(
+    applicationId: Uuid,
+    webhookId: Uuid,
+    kind: "webhookDeleted" | "webhookEnabled",
+    change: Partial<WebhookRecord>,
+    { signal }: WaitOptions = {},
+  ): Promise<WebhookRecord> {
+    const ledger = this.#usable;
+    return ledger.writer.alone(async (group) => {
+      const { applicationIndex } = ledger.latestApplication(applicationId);
+      const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
+      ledger.record(group, { kind, webhookIndex: record.webhookIndex });
+      return this.#put(group, { ...record, ...change });
+    }, signal);
+  }
+
+  /** Writes a registration. Notifies listeners unless only the progress of deliveries changed. */
+  #put(group: Group, record: WebhookRecord, told: "told" | "quiet" = "told"): WebhookRecord {
+    this.#ledger.putWebhook(group, record);
+    const { webhookId } = record;
+    if (told === "told") group.onDurable(() => this.#ledger.emit("webhook", { webhookId }));
+    return record;
+  }
+
+  /** -1 when unknown. */
+  #indexOf(webhookId: Uuid): number {
+    return this.#ledger.webhookIndices.get(String(webhookId).toLowerCase()) ?? -1;
+  }
+
+  #issued(record: WebhookRecord, { replayed } = { replayed: false }): IssuedWebhook {
+    return { webhook: this.#view(record), secret: this.#secret(record.webhookId, record.rotations), replayed };
+  }
+
+  #view(record: WebhookRecord): Webhook {
+    const { webhookId, applicationIndex, url, types, status, delivered, failingSince, failure, createdAt } = record;
+    const application = this.#ledger.applications.latest(applicationIndex);
+    if (application === undefined || status === "deleted") throw new MintmarkError("webhook_not_found");
+    const { applicationId } = application;
+    const wanted = types as readonly EventType[];
+    return { webhookId, applicationId, url, types: wanted, status, delivered, failingSince, failure, createdAt };
+  }
+
+  /** HKDF of the store's own secret (RFC 5869). The store's files are enough to sign; the journal alone is not. */
+  #secret(webhookId: Uuid, rotations: number): string {
+    const purpose = `mintmark webhook ${webhookId} ${rotations}`;
+    return `whsec_${Buffer.from(hkdfSync("sha256", this.#storeSecret, "", purpose, 32)).toString("base64")}`;
+  }
+
+  get #usable(): Ledger {
+    return this.#context.ledger;
+  }
+}
+
+/** Throws unless the request repeats the registration under the same id. */
+function requireSame(
+  record: WebhookRecord,
+  applicationIndex: number,
+  url: string,
+  types: readonly string[],
+): WebhookRecord {
+  const isSame =
+    record.applicationIndex === applicationIndex &&
+    record.status !== "deleted" &&
+    record.url === url &&
+    record.types.length === types.length &&
+    record.types.every((type, i) => type === types[i]);
+  if (!isSame) throw new MintmarkError("idempotency_key_reused");
+  return record;
+}
+
+function requireOwn(record: WebhookRecord | undefined, applicationIndex: number): WebhookRecord {
+  if (record?.applicationIndex !== applicationIndex || record.status === "deleted") {
+    throw new MintmarkError("webhook_not_found");
+  }
+  return record;
+}
+
+/** An address for an application's events. Each event is delivered at least once, in order. */
+export interface Webhook {
+  readonly webhookId: Uuid;
+  readonly applicationId: Uuid;
+  readonly url: string;
+  /** Only events of these types are delivered. Empty: all types, future ones included. */
+  readonly types: readonly EventType[];
+  /** `disabled`: deliveries have failed for so long that they stopped until it is enabled again. */
+  readonly status: "active" | "disabled";
+  /** The sequence of the last event that was delivered, or skipped for its type. */
+  readonly delivered: number;
+  /** Time of the first failure in a row, milliseconds since 1970; null when the last delivery succeeded. */
+  readonly failingSince: number | null;
+  /** The reason of the last failure; null when the last delivery succeeded. */
+  readonly failure: string | null;
+  readonly createdAt: number;
+}
+
+/** Input of {@link Webhooks.create}. */
+export interface NewWebhook {
+  /** Default: a new one. Repeating a registration with its id returns the same one. */
+  readonly webhookId?: Uuid;
+  /** `https:`; in the sandbox also `http:`. No credentials or fragment, at most 2,000 characters. */
+  readonly url: string;
+  /** Default: all. */
+  readonly types?: readonly EventType[];
+}
+
+/** Options of {@link Webhooks.rotateSecret}. */
+interface RotateOptions extends WaitOptions {
+  /** Default: a new one. A call repeated with its id rotates once. */
+  readonly rotationId?: Uuid;
+}
+
+/** A webhook with the secret that signs its deliveries. */
+export interface IssuedWebhook {
+  readonly webhook: Webhook;
+  /** `whsec_` and 32 bytes in base64, as in Standard Webhooks. Shown once. */
+  readonly secret: string;
+  /** Whether an earlier call with the same id made it. */
+  readonly replayed: boolean;
+}
+
+/**
+ * The webhooks of applications.
+ *
+ * @example
+ * const { secret } = await engine.webhooks.create(applicationId, { url: "https://game.example/minted" });
+ */
+export interface Webhooks {
+  /** Delivers all events from now on. Throws `validation_failed`, `too_many_webhooks`, `idempotency_key_reused`. */
+  create(applicationId: Uuid, webhook: NewWebhook, wait?: WaitOptions): Promise<IssuedWebhook>;
+  /** Oldest first. */
+  list(applicationId: Uuid, page?: PageOptions): List<Webhook>;
+  /** Throws `webhook_not_found`, as do all methods below. */
+  get(applicationId: Uuid, webhookId: Uuid): Promise<Webhook>;
+  /** Ends its deliveries. */
+  delete(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<void>;
+  /**
+   * Creates a new secret. For another day, deliveries also carry a signature by the previous one. A repeated
+   * `rotationId` returns the same secret. Throws `idempotency_key_reused` for the id of another webhook's rotation, or
+   * of one that a later rotation replaced.
+   */
+  rotateSecret(applicationId: Uuid, webhookId: Uuid, options?: RotateOptions): Promise<IssuedWebhook>;
+  /** Resumes deliveries where they stopped, at once. */
+  enable(applicationId: Uuid, webhookId: Uuid, wait?: WaitOptions): Promise<Webhook>;
+}
+
+/** The deliveries to the webhooks of all applications. */
+export interface Deliveries {
+  /** Webhooks that receive deliveries now: active, of applications that are not suspended. */
+  deliverable(): readonly Webhook[];
+  /** The secrets that sign deliveries now: the current one, and the previous one for a day after a rotation. */
+  secrets(webhookId: Uuid): readonly string[];
+  /** Records that events up to `sequence` need no further delivery. */
+  recordDelivered(webhookId: Uuid, sequence: number, wait?: WaitOptions): Promise<void>;
+  /** Records a failure. The first after a success sets `failingSince`. */
+  recordFailing(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
+  /** Disables the webhook, and sends the application the event `webhook.disabled`. */
+  recordDisabled(webhookId: Uuid, failure: string, wait?: WaitOptions): Promise<void>;
+}
+
+const MAX_URL = 2_000;
+
+/** The canonical form of the address. Its target is checked on connecting. */
+function requireUrl(environment: Environment, url: string): string {
+  const parsed = typeof url === "string" && url.length <= MAX_URL && URL.canParse(url) ? new URL(url) : null;
+  const allowed = environment === "live" ? ["https:"] : ["https:", "http:"];
+  if (!parsed || !allowed.includes(parsed.protocol) || parsed.username || parsed.password || parsed.hash) {
+    const schemes = allowed.map((scheme) => `${scheme}//`).join(" or ");
+    throw invalid("/url", `Give an address with ${schemes}, without credentials or fragment.`);
+  }
+  return parsed.href;
+}
+
+/** The types without repetitions. */
+function requireTypes(types: readonly string[]): string[] {
+  const unknown = types.findIndex((type) => !EVENT_TYPES.has(type));
+  if (unknown >= 0) throw invalid(`/types/${unknown}`, "No such event type; docs/api.md lists them.");
+  return [...new Set(types)];
+}
+
+function invalid(pointer: string, detail: string): MintmarkError {
+  return new MintmarkError("validation_failed", detail, { issues: [{ pointer, code: "validation_failed", detail }] });
+}

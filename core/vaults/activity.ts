@@ -1,0 +1,150 @@
+import { MintmarkError } from "../errors.ts";
+import type { Ledger } from "../ledger/ledger.ts";
+import { readUsers } from "../ledger/users.ts";
+import type { Uuid, VaultId, Withdrawal } from "../model.ts";
+import type { WithdrawalEventType } from "../store/event-record.ts";
+import type { Group } from "../store/group.ts";
+import { decodeRecord, encodeRecord } from "../store/layout.ts";
+import type { ActivityRecord, WithdrawalRecord } from "../store/records.ts";
+import { activityRecord, WITHDRAWAL_STATUSES, withdrawalIdRecord, withdrawalRecord } from "../store/records.ts";
+import {
+  activityKey,
+  journalKey,
+  pendingWithdrawalKey,
+  requestByKey,
+  withdrawalKey,
+  withdrawalsOfStatus,
+} from "../store/store-keys.ts";
+import { tell, withdrawalEvent } from "../tenants/events/event-log.ts";
+import { requireUuid } from "../validate.ts";
+import { decodeActivity } from "./vaults.ts";
+export function reserve(
+  activity: ActivityRecord,
+  { withdrawalId, quantity }: WithdrawalRecord,
+  now: number,
+): ActivityRecord {
+  const pending = [...activity.pending, withdrawalId];
+  return { ...activity, reserved: activity.reserved + quantity, pending, updatedAt: now };
+}
+
+export function release(
+  activity: ActivityRecord,
+  { withdrawalId, quantity }: WithdrawalRecord,
+  now: number,
+): ActivityRecord {
+  const pending = activity.pending.filter((id) => id !== withdrawalId);
+  return { ...activity, reserved: activity.reserved - quantity, pending, updatedAt: now };
+}
+
+/** Writes the withdrawn and reserved amounts of a user's vault. */
+export function putActivity(
+  ledger: Ledger,
+  group: Group,
+  { vaultId, userIndex }: Pick<WithdrawalRecord, "vaultId" | "userIndex">,
+  activity: ActivityRecord,
+): void {
+  group.stage(activityKey(vaultId), encodeRecord(activityRecord, activity));
+  group.onDurable(() => ledger.tokenSums.forget(userIndex));
+}
+
+export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint): Promise<ActivityRecord> {
+  return decodeActivity(await group.read(ledger.store, activityKey(vaultId)));
+}
+
+/** The same of many vaults, in order. */
+export async function readActivities(
+  ledger: Ledger,
+  group: Group,
+  vaultIds: readonly VaultId[],
+): Promise<ActivityRecord[]> {
+  const keys = vaultIds.map(activityKey);
+  const records = await ledger.store.getMany(keys);
+  return keys.map((key, i) => decodeActivity(group.resolve(key, records[i])));
+}
+
+/**
+ * Writes a withdrawal, and tells its application and the listeners.
+ *
+ * @param before - the earlier record; null for a new withdrawal
+ */
+export function putWithdrawal(
+  ledger: Ledger,
+  group: Group,
+  record: WithdrawalRecord,
+  before: WithdrawalRecord | null,
+  type: WithdrawalEventType,
+): void {
+  if (before?.status !== record.status) {
+    if (before !== null) group.remove(statusKey(before));
+    group.put(statusKey(record), journalKey(record.journalSequence).subarray(1));
+  }
+  tell(ledger, group, record.applicationIndex, record.updatedAt, withdrawalEvent(type, record));
+  group.stage(withdrawalKey(record.withdrawalId), encodeRecord(withdrawalRecord, record));
+  group.onDurable(() => {
+    const application = ledger.applications.get(record.applicationIndex);
+    if (application === undefined) return;
+    const { applicationId } = application;
+    // The record lacks the user's id, so listeners get it one read later.
+    ledger.emit("withdrawal", async () => ({ applicationId, type, withdrawal: await withdrawalView(ledger, record) }));
+  });
+}
+
+function statusKey({ applicationIndex, status, sequence }: WithdrawalRecord): Buffer {
+  return requestByKey(withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)), sequence);
+}
+
+export function setPending(group: Group, record: WithdrawalRecord): void {
+  group.put(
+    pendingWithdrawalKey(record.chainId, record.journalSequence),
+    encodeRecord(withdrawalIdRecord, record.withdrawalId),
+  );
+}
+
+export function clearPending(group: Group, record: WithdrawalRecord): void {
+  group.remove(pendingWithdrawalKey(record.chainId, record.journalSequence));
+}
+
+/** A withdrawal in the writer's view. Throws `withdrawal_not_found`. */
+export async function latestWithdrawal(ledger: Ledger, group: Group, withdrawalId: Uuid): Promise<WithdrawalRecord> {
+  const record = await group.read(ledger.store, withdrawalKey(requireUuid("withdrawalId", withdrawalId)));
+  if (record === undefined) throw new MintmarkError("withdrawal_not_found");
+  return decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
+}
+
+/** A withdrawal as its application sees it. */
+export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise<Withdrawal> {
+  const [user] = await readUsers(ledger, record.applicationIndex, [record.userIndex]);
+  const { withdrawalId, chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } = record;
+  const { l1TxHash, l1BlockNumber, failure, createdAt, updatedAt } = record;
+  const message = {
+    withdrawalId,
+    userId: user?.userId ?? "",
+    chainId,
+    vaultId,
+    quantity,
+    recipient,
+    withdrawnBefore,
+    deadline,
+  };
+  return { ...message, status, l1TxHash, l1BlockNumber, failure, createdAt, updatedAt };
+}
+
+/** Ends a pending withdrawal and frees its reserve. */
+export function putFailed(
+  ledger: Ledger,
+  group: Group,
+  known: WithdrawalRecord,
+  activity: ActivityRecord,
+  failure: string,
+  time: number,
+): WithdrawalRecord {
+  const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
+  clearPending(group, known);
+  putWithdrawal(ledger, group, failed, known, "withdrawal.failed");
+  putActivity(ledger, group, known, release(activity, known, time));
+  return failed;
+}
+
+export function isPending({ status }: WithdrawalRecord): boolean {
+  return status === "accepted" || status === "submitted";
+}

@@ -1,0 +1,227 @@
+/**
+ * `npm run build:contracts`: compiles the contracts that are deployed into contracts/compiled/, and writes
+ * core/l1/abi.ts. Both are tracked, so that only those who change a contract compile it.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { posix } from "node:path";
+import { type Abi, keccak256, size } from "viem";
+import { answerHelp } from "../command.ts";
+import { type Artifact, type ContractName, readArtifact } from "../deploy/artifact.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const require = createRequire(import.meta.url);
+const COMPILED = new URL("contracts/compiled/", ROOT);
+
+/** What is deployed, a run of the compiler each. More runs of the code make it cheaper to run, and larger. */
+export const JOBS: readonly { readonly sources: Partial<Record<ContractName, string>>; readonly runs: number }[] = [
+  {
+    // The contract's constructor creates its administration, so both have the same settings.
+    sources: {
+      StateCommitment: "contracts/StateCommitment.sol",
+      Administration: "contracts/state/Administration.sol",
+    },
+    runs: 1_800,
+  },
+  { sources: { Transfers: "contracts/state/Transfers.sol" }, runs: 1_000_000 },
+  { sources: { StateMirror: "contracts/StateMirror.sol" }, runs: 200 },
+  { sources: { AdminTimeLock: "contracts/AdminTimeLock.sol" }, runs: 200 },
+  { sources: { MintableERC20: "contracts/tokens/MintableERC20.sol" }, runs: 200 },
+  { sources: { MintableERC721: "contracts/tokens/MintableERC721.sol" }, runs: 200 },
+  { sources: { MintableERC1155: "contracts/tokens/MintableERC1155.sol" }, runs: 200 },
+];
+type Job = (typeof JOBS)[number];
+
+/** The compiler's settings for what is deployed. */
+export function settingsFor(runs: number) {
+  return { viaIR: true, optimizer: { enabled: true, runs }, evmVersion: "osaka" };
+}
+
+type Sources = Readonly<Record<string, string>>;
+
+interface Output {
+  readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[];
+  readonly sources: Readonly<Record<string, { readonly ast: unknown }>>;
+  readonly contracts: Readonly<Record<string, Readonly<Record<string, CompiledContract>>>>;
+}
+
+interface CompiledContract {
+  readonly abi: Abi;
+  readonly evm: {
+    readonly bytecode: { readonly object: string };
+    readonly deployedBytecode: {
+      readonly object: string;
+      readonly immutableReferences?: Artifact["immutableReferences"];
+    };
+  };
+}
+
+/** The interface of a contract whose fallback runs other code too, as its callers see it. */
+export function wholeInterface(own: Abi, lent: readonly Abi[]): Abi {
+  const items = new Map(own.map((item) => [JSON.stringify(item), item]));
+  for (const item of lent.flat()) if (item.type !== "constructor") items.set(JSON.stringify(item), item);
+  return [...items.values()];
+}
+
+/** The names of the contracts whose tracked code is not that of the present sources and settings. */
+export function staleContracts(): ContractName[] {
+  return JOBS.filter((job) => !isCurrent(job)).flatMap(namesOf);
+}
+
+function isCurrent(job: Job): boolean {
+  const hash = hashOf(job, sourcesOf(job));
+  return namesOf(job).every((name) => existsSync(fileOf(name)) && readArtifact(name).hash === hash);
+}
+
+/** What the compiler makes of one job's contracts. Takes up to half a minute. */
+export function compile(job: Job): Artifact[] {
+  const sources = sourcesOf(job);
+  const outputSelection = {
+    "*": {
+      "": ["ast"],
+      "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object", "evm.deployedBytecode.immutableReferences"],
+    },
+  };
+  const input = standardInput(sources, job.runs);
+  const { compile: solc } = require("solc") as { compile(input: string): string };
+  const text = JSON.stringify({ ...input, settings: { ...input.settings, outputSelection } });
+  const output = JSON.parse(solc(text)) as Output;
+  const own = output.errors?.filter(
+    ({ severity, formattedMessage }) => severity === "error" || !formattedMessage.includes("--> @"),
+  );
+  for (const { formattedMessage } of own ?? []) process.stderr.write(`${formattedMessage}\n`);
+  if (own?.some(({ severity }) => severity === "error")) throw new Error("the contracts do not compile");
+  const hash = hashOf(job, sources);
+  return namesOf(job).map((contractName) => {
+    const sourceName = job.sources[contractName] ?? "";
+    const { abi, evm } = contractIn(output, sourceName, contractName);
+    const { immutableReferences = {}, object } = evm.deployedBytecode;
+    const lent =
+      contractName === "StateCommitment"
+        ? [
+            contractIn(output, "contracts/state/Administration.sol", "Administration").abi,
+            contractIn(output, "contracts/interfaces/ITransfers.sol", "ITransfers").abi,
+          ]
+        : [];
+    return {
+      contractName,
+      sourceName,
+      compiler: require("solc/package.json").version,
+      settings: input.settings,
+      sources: Object.keys(sources),
+      hash,
+      abi: wholeInterface(abi, lent),
+      bytecode: `0x${evm.bytecode.object}`,
+      deployedBytecode: `0x${object}`,
+      immutableReferences: named(immutableReferences, output),
+    };
+  });
+}
+
+const namesOf = ({ sources }: Job) => Object.keys(sources) as ContractName[];
+const fileOf = (name: string) => new URL(`${name}.json`, COMPILED);
+
+/** The compiler's input for some sources: what explorers of chains take to verify a contract. */
+function standardInput(sources: Sources, runs: number) {
+  const content = Object.entries(sources).map(([name, content]) => [name, { content }]);
+  return { language: "Solidity", sources: Object.fromEntries(content), settings: settingsFor(runs) };
+}
+
+function hashOf({ runs }: Job, sources: Sources): string {
+  const input = { compiler: require("solc/package.json").version, ...standardInput(sources, runs) };
+  return createHash("sha256").update(JSON.stringify(input)).digest("hex");
+}
+
+/** A job's sources and all that they import, by name. */
+function sourcesOf(job: Job): Sources {
+  const found = new Map<string, string>();
+  const visit = (name: string) => {
+    if (found.has(name)) return;
+    const path = name.startsWith("@") ? new URL(`node_modules/${name}`, ROOT) : new URL(name, ROOT);
+    const content = readFileSync(path, "utf8");
+    found.set(name, content);
+    for (const [, imported = ""] of content.matchAll(/^import\s[^"']*["']([^"']+)["']/gm)) {
+      visit(imported.startsWith(".") ? posix.join(posix.dirname(name), imported) : imported);
+    }
+  };
+  for (const source of Object.values(job.sources)) visit(source);
+  return Object.fromEntries([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function contractIn({ contracts }: Output, source: string, name: string): CompiledContract {
+  const found = contracts[source]?.[name];
+  if (found === undefined) throw new Error(`${source} has no contract ${name}`);
+  return found;
+}
+
+/** The compiler refers to immutable values by numbers of its own. */
+function named(references: Artifact["immutableReferences"], { sources }: Output): Artifact["immutableReferences"] {
+  const names = new Map<string, string>();
+  const visit = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    const { mutability, id, name } = node as { mutability?: string; id?: number; name?: string };
+    if (mutability === "immutable") names.set(String(id), String(name));
+    for (const child of Object.values(node)) visit(child);
+  };
+  visit(sources);
+  return Object.fromEntries(Object.entries(references).map(([id, places]) => [names.get(id) ?? id, places]));
+}
+
+/** The text of core/l1/abi.ts for the tracked code. */
+export function generatedAbi(): string {
+  const abis = Object.entries({ stateCommitmentAbi: "StateCommitment", stateMirrorAbi: "StateMirror" } as const).map(
+    ([constant, name]) => {
+      const items = readArtifact(name).abi.map((item) => `  ${JSON.stringify(item)},`);
+      return `/** The interface of \`${name}\`, as viem and ethers take it. */\nexport const ${constant} = [\n${items.join("\n")}\n] as const;\n`;
+    },
+  );
+  const hashes = (["Administration", "Transfers"] as const).map((name) => {
+    const hash = keccak256(readArtifact(name).deployedBytecode);
+    return `/** Hash of the code of \`${name}\`, which each deployment of it has: it has no immutable value. */\nexport const ${name.toLowerCase()}CodeHash = "${hash}";\n`;
+  });
+  const { deployedBytecode, immutableReferences } = readArtifact("StateCommitment");
+  const places = Object.entries(immutableReferences).map(([name, all]) => [name, all.map(({ start }) => start)]);
+  const code = {
+    bytes: size(deployedBytecode),
+    hash: keccak256(deployedBytecode),
+    immutables: Object.fromEntries(places),
+  };
+  hashes.push(
+    `/** The code of \`StateCommitment\`: its hash with zeros for immutable values, and where each has its 32 bytes. */\nexport const stateCommitmentCode = ${JSON.stringify(code)} as const;\n`,
+  );
+  return `// Generated by \`npm run build:contracts\`; a test holds it current. Do not edit.
+// biome-ignore-all format: one entry of the interface a line
+// biome-ignore-all lint: generated
+
+${[...abis, ...hashes].join("\n")}`;
+}
+
+function write(artifacts: readonly Artifact[]): void {
+  for (const artifact of artifacts) {
+    writeFileSync(fileOf(artifact.contractName), `${JSON.stringify(artifact, null, 1)}\n`);
+  }
+}
+
+if (import.meta.main) {
+  answerHelp(
+    "Usage: npm run build:contracts [-- --input NAME]\n\nCompiles the changed contracts of those that are deployed; with --input prints a contract's standard input.\n",
+  );
+  const [option, name] = process.argv.slice(2);
+  const job = JOBS.find(({ sources }) => name !== undefined && name in sources);
+  if (option === "--input" && job !== undefined) {
+    process.stdout.write(`${JSON.stringify(standardInput(sourcesOf(job), job.runs))}\n`);
+    process.exit(0);
+  }
+  if (option !== undefined) throw new Error("usage: npm run build:contracts [-- --input NAME]");
+  const changed = JOBS.filter((one) => !isCurrent(one));
+  for (const [index, one] of changed.entries()) {
+    process.stderr.write(`compiling ${namesOf(one).join(" and ")} (${index + 1} of ${changed.length})\n`);
+    write(compile(one));
+  }
+  writeFileSync(
+    new URL("sources.json", COMPILED),
+    `${JSON.stringify(Object.assign({}, ...JOBS.map(sourcesOf)), null, 1)}\n`,
+  );
+  writeFileSync(new URL("core/l1/abi.ts", ROOT), generatedAbi());
+}

@@ -1,0 +1,56 @@
+/** `npm run lint:contracts` and `npm run lint:openapi`: linters with a separate install. Warnings fail too. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import packageJson from "../../../package.json" with { type: "json" };
+import { openApiDocument } from "../../../server/http/openapi.ts";
+import { ENDPOINTS } from "../../../server/routes/index.ts";
+import { installTools } from "../tools.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const HERE = join(ROOT, "scripts/build/lint");
+const USAGE = `Usage: npm run lint:contracts
+       npm run lint:openapi
+
+Holds the contracts against solhint, the OpenAPI document against Redocly's linter and Spectral.
+`;
+
+/** Runs one linter; returns whether it found nothing. */
+function passes(name: string, args: readonly string[]): boolean {
+  const { status, stdout, stderr } = spawnSync(join(HERE, "node_modules/.bin", name), args, {
+    cwd: ROOT,
+    encoding: "utf8",
+    env: { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" },
+  });
+  process.stdout.write(status === 0 ? `${name}: valid\n` : `${name}:\n${stdout}${stderr}`);
+  return status === 0;
+}
+
+function lintContracts(): boolean {
+  const config = ["--config", join(HERE, "solhint.json")];
+  return passes("solhint", ["--disc", "--noPoster", "--max-warnings", "0", ...config, "contracts/**/*.sol"]);
+}
+
+function lintOpenApi(): boolean {
+  const folder = mkdtempSync(join(tmpdir(), "mintmark-openapi-"));
+  try {
+    const file = join(folder, "openapi.json");
+    writeFileSync(file, JSON.stringify(openApiDocument(ENDPOINTS, packageJson.version, {}), null, 2));
+    return [
+      passes("redocly", ["lint", file, "--config", join(HERE, "redocly.yaml"), "--max-problems", "50"]),
+      passes("spectral", ["lint", file, "--ruleset", join(HERE, "spectral.yaml"), "--fail-severity", "warn"]),
+    ].every(Boolean);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const [what, ...others] = process.argv.slice(2);
+if (others.length > 0 || (what !== "contracts" && what !== "openapi")) {
+  process.stdout.write(USAGE);
+  process.exit(others.includes("--help") ? 0 : 2);
+}
+installTools("lint");
+if (!(what === "contracts" ? lintContracts() : lintOpenApi())) process.exitCode = 1;

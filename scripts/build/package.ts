@@ -1,0 +1,70 @@
+/** `npm run package`: compiles to dist/, packs dist/ as a tarball for other projects, and prints its path. */
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { bundleOptions, SCRIPTS } from "../../server/pages/bundle.ts";
+import { answerHelp } from "../command.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const DIST = `${ROOT}dist`;
+
+answerHelp("Usage: npm run package\n\nBuilds the package that other projects install, and prints its path.\n");
+rmSync(DIST, { recursive: true, force: true });
+execFileSync(process.execPath, [`${ROOT}scripts/build/generate-client.ts`], { stdio: ["ignore", 2, 2] });
+// `npm run typecheck` is what finds wrong types in these sources.
+const compile = [`${ROOT}node_modules/typescript/bin/tsc`, "-p", `${ROOT}tsconfig.build.json`, "--noCheck"];
+execFileSync(process.execPath, compile, { stdio: ["ignore", 2, 2] });
+for (const page of SCRIPTS) {
+  for (const { contents } of (await build(bundleOptions(page))).outputFiles) {
+    mkdirSync(`${DIST}/server/pages/${page}`, { recursive: true });
+    writeFileSync(`${DIST}/server/pages/${page}/bundle.js`, contents);
+  }
+}
+// Pages have other files beside their scripts.
+cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, {
+  recursive: true,
+  filter: (path) => !/\.tsx?$/.test(path),
+});
+// Solidity for projects that import it, and its compiled code for `mintmark deploy`. Test contracts are not included.
+cpSync(`${ROOT}contracts`, `${DIST}/contracts`, {
+  recursive: true,
+  filter: (path) => !path.startsWith(`${ROOT}contracts/test`),
+});
+execFileSync("npm", ["run", "--silent", "docs"], { cwd: ROOT, stdio: ["ignore", 2, 2] });
+// The server serves the built guide. What builds it stays in the repository.
+const isShipped = (path: string) => !/docs\/\.vitepress\/(?!dist)/.test(path);
+for (const folder of ["docs", "examples"]) {
+  cpSync(`${ROOT}${folder}`, `${DIST}/${folder}`, { recursive: true, filter: isShipped });
+}
+const source = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Record<
+  "name" | "version" | "description" | "license" | "type",
+  string
+> &
+  Record<"exports" | "dependencies" | "devDependencies", Record<string, string>>;
+const { name, version, description, license, type, dependencies, devDependencies } = source;
+// The same subpaths as in the repository, compiled.
+const modules = Object.fromEntries(
+  Object.entries(source.exports).map(([path, file]) => [
+    path,
+    { types: file.replace(/ts$/, "d.ts"), default: file.replace(/ts$/, "js") },
+  ]),
+);
+const exports = { ...modules, "./contracts/*": "./contracts/*" };
+// Imported by the shipped contracts.
+const solidity = "@openzeppelin/contracts";
+// Without packages that only the repository needs, such as the Node binary with which Node 20 runs its scripts.
+const engines = { node: ">=24" };
+const bin = { mintmark: "scripts/mintmark.js" };
+const needed = { ...dependencies, [solidity]: devDependencies[solidity] };
+const manifest = { name, version, description, license, type, engines, bin, exports, dependencies: needed };
+writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
+for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]) {
+  cpSync(`${ROOT}${file}`, `${DIST}/${file}`);
+}
+const packed = execFileSync("npm", ["pack", "./dist", "--json", "--pack-destination", DIST], {
+  cwd: ROOT,
+  encoding: "utf8",
+});
+const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
+process.stdout.write(`${DIST}/${filename}\n`);

@@ -1,0 +1,135 @@
+import { readFile } from "node:fs/promises";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeJwt,
+  errors,
+  type JSONWebKeySet,
+  type JWTVerifyGetKey,
+  jwtVerify,
+  SignJWT,
+} from "jose";
+import { type ApiKey, type Engine, MintmarkError, type Principal, SCOPES, type Scope } from "../../../core/index.ts";
+import { ServerError } from "../errors.ts";
+
+/** Lifetime of an access token. */
+export const TOKEN_SECONDS = 15 * 60;
+
+const ALGORITHM = "HS256";
+const TYPE = "at+jwt";
+/** The `iss` of this server's own tokens. No other issuer may use this name. */
+export const ISSUER = "mintmark";
+
+/** Signature algorithms of other issuers: public keys only, so a verifier cannot issue tokens. */
+const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];
+
+/** An issuer other than this server, such as the operator's identity provider. */
+export interface TrustedIssuer {
+  readonly keys: JWTVerifyGetKey;
+  /** The required `iss`. */
+  readonly issuer: string;
+  /** The required `aud`. */
+  readonly audience: string;
+}
+
+/** A JSON Web Key Set from an https address, fetched at first use and refreshed, or from a file. */
+export async function readJwks(place: string): Promise<JWTVerifyGetKey> {
+  if (/^https:\/\//.test(place)) return remoteKeys(createRemoteJWKSet(new URL(place)));
+  return createLocalJWKSet(JSON.parse(await readFile(place, "utf8")) as JSONWebKeySet);
+}
+
+/** A bad token is its bearer's fault; unreachable keys are `issuer_unreachable`. */
+export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
+  return async (header, token) => {
+    try {
+      return await keys(header, token);
+    } catch (cause) {
+      if (OF_THE_TOKEN.some((type) => cause instanceof type)) throw cause;
+      throw new ServerError("issuer_unreachable", undefined, { cause });
+    }
+  };
+}
+
+/** The set lacks the token's key, or cannot hold keys of its algorithm. */
+const OF_THE_TOKEN = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
+
+/**
+ * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of a trusted issuer have
+ * the same claims: `sub` is the application, `client_id` one of its keys, and `scope`.
+ */
+export class AccessTokens {
+  readonly #engine: Engine;
+  readonly #secret: Uint8Array;
+  readonly #trusted: TrustedIssuer | undefined;
+  /** Tokens of another environment or settlement contract fail even with the same secret. */
+  readonly #audience: string;
+
+  /** `secret` has at least 32 bytes. Servers behind one address share it. */
+  constructor(engine: Engine, secret: Uint8Array, trusted?: TrustedIssuer) {
+    if (secret.length < 32) throw new TypeError("The token secret must have at least 32 bytes.");
+    if (trusted?.issuer === ISSUER)
+      throw new TypeError(`The trusted issuer must not be "${ISSUER}", the name of this server.`);
+    const { chainId, contract } = engine.settlement;
+    this.#engine = engine;
+    this.#secret = secret;
+    this.#trusted = trusted;
+    this.#audience = `mintmark:${engine.environment}:${chainId}:${contract}`;
+  }
+
+  /** A token for all of the principal's scopes, or for `scopes`. */
+  issue(principal: Principal, scopes: readonly Scope[] = principal.scopes): Promise<string> {
+    return new SignJWT({ client_id: principal.keyId, scope: scopes.join(" ") })
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
+      .setSubject(principal.applicationId)
+      .setIssuer(ISSUER)
+      .setAudience(this.#audience)
+      .setIssuedAt()
+      .setExpirationTime(`${TOKEN_SECONDS}s`)
+      .sign(this.#secret);
+  }
+
+  /**
+   * The principal of a token. Reads its key each time, so revoking the key or suspending its application ends it.
+   * Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended` or `issuer_unreachable`.
+   */
+  async verify(token: string): Promise<Principal> {
+    const { applicationId, keyId, scopes } = await this.#claims(token);
+    const key = await this.#key(applicationId, keyId);
+    if (key === undefined || key.revokedAt !== null) throw new MintmarkError("credentials_invalid");
+    if (key.expiresAt !== null && key.expiresAt <= Date.now()) throw new MintmarkError("credentials_expired");
+    const { suspended } = await this.#engine.applications.get(applicationId);
+    if (suspended) throw new MintmarkError("application_suspended");
+    return { applicationId, keyId, scopes: scopes.filter((scope) => key.scopes.includes(scope)) };
+  }
+
+  async #claims(token: string): Promise<Principal> {
+    try {
+      const trusted = decodeJwt(token).iss === this.#trusted?.issuer ? this.#trusted : undefined;
+      const requiredClaims = ["sub", "exp", "iat", "client_id", "scope"];
+      const own = { algorithms: [ALGORITHM], typ: TYPE, issuer: ISSUER, audience: this.#audience, requiredClaims };
+      const { payload } =
+        trusted === undefined
+          ? await jwtVerify(token, this.#secret, own)
+          : await jwtVerify(token, trusted.keys, { ...own, ...trusted, algorithms: PUBLIC_KEY_ALGORITHMS });
+      const granted = String(payload.scope).split(" ");
+      return {
+        applicationId: String(payload.sub),
+        keyId: String(payload.client_id),
+        scopes: SCOPES.filter((scope) => granted.includes(scope)),
+      };
+    } catch (cause) {
+      if (cause instanceof ServerError) throw cause;
+      throw new MintmarkError(cause instanceof errors.JWTExpired ? "credentials_expired" : "credentials_invalid");
+    }
+  }
+
+  /** The key; undefined for an unknown key or application. */
+  async #key(applicationId: string, keyId: string): Promise<ApiKey | undefined> {
+    try {
+      for await (const key of this.#engine.keys.list(applicationId)) if (key.keyId === keyId) return key;
+    } catch (error) {
+      if (!(error instanceof MintmarkError) || error.code !== "application_not_found") throw error;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,191 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { errors, jwtVerify, SignJWT } from "jose";
+import { type Hex, hashMessage, recoverMessageAddress } from "viem";
+import { createSiweMessage, parseSiweMessage } from "viem/siwe";
+import { type Address, type Engine, type L1Reader, MintmarkError } from "../../../core/index.ts";
+
+/** Time for an owner to sign, in seconds. */
+const CHALLENGE_SECONDS = 5 * 60;
+/** Lifetime of an owner's session. */
+const SESSION_SECONDS = 15 * 60;
+/** Hex digits of a nonce's random part, which the server's authentication code follows. */
+const RANDOM_DIGITS = 16;
+
+const ALGORITHM = "HS256";
+const TYPE = "owner+jwt";
+const ISSUER = "mintmark";
+const OWNERS = "Sign in to see your vaults and their withdrawals. This sends no transaction and costs nothing.";
+
+/** The origin's host for EIP-4361. viem accepts no IPv6 address there, so loopback uses its name. */
+function domainOf({ host }: URL): string {
+  return host.replace(/^\[::1\]/, "localhost");
+}
+
+/** A challenge that this process wrote. */
+interface Written extends Challenge {
+  readonly address: Address;
+  readonly nonce: string;
+}
+
+interface Challenge {
+  /** EIP-4361 text, to be signed unchanged (`personal_sign`). */
+  readonly message: string;
+  readonly expiresAt: number;
+}
+
+export interface Session {
+  readonly token: string;
+  readonly address: Address;
+  readonly expiresAt: number;
+}
+
+/**
+ * Sign-In with Ethereum (EIP-4361): the holder of a wallet proves its address. The server writes each challenge; it
+ * names this server's origin and chain, says what the sign-in is for, and counts once. Its nonce shows that this process
+ * wrote it, so the server keeps only the nonces of accepted signatures. A restart ends open challenges.
+ */
+class WalletSignIn {
+  readonly #engine: Engine;
+  readonly #statement: string;
+  readonly #verifySignature: L1Reader["verifySignature"] | undefined;
+  readonly #secret = randomBytes(32);
+  /** Nonces of accepted signatures, with the time until which they are kept. */
+  readonly #used = new Map<string, number>();
+
+  /** `verifySignature` lets wallet contracts (ERC-1271) sign in. Without it only plain accounts can. */
+  constructor(engine: Engine, statement: string, verifySignature?: L1Reader["verifySignature"]) {
+    this.#engine = engine;
+    this.#statement = statement;
+    this.#verifySignature = verifySignature;
+  }
+
+  /** The message for the holder of `address` to sign. `origin` is this server's address in the browser. */
+  challenge(address: Address, origin: URL): Challenge {
+    return this.#write(address, origin, new Date(), randomBytes(RANDOM_DIGITS / 2).toString("hex"));
+  }
+
+  #write(address: Address, origin: URL, issuedAt: Date, random: string): Challenge {
+    const expirationTime = new Date(issuedAt.getTime() + CHALLENGE_SECONDS * 1000);
+    const withNonce = (nonce: string) =>
+      createSiweMessage({
+        address,
+        chainId: Number(this.#engine.settlement.chainId),
+        domain: domainOf(origin),
+        expirationTime,
+        issuedAt,
+        nonce,
+        statement: this.#statement,
+        uri: origin.origin,
+        version: "1",
+      });
+    const code = createHmac("sha256", this.#secret).update(withNonce(random)).digest("hex");
+    return { message: withNonce(random + code), expiresAt: expirationTime.getTime() };
+  }
+
+  /** The challenge with these words; undefined for a message that this process did not write for this origin. */
+  #read(message: string, origin: URL): Written | undefined {
+    const { address, issuedAt, nonce = "" } = parseSiweMessage(message);
+    try {
+      const known = { address: address as Address, nonce: nonce.slice(0, RANDOM_DIGITS) };
+      const challenge = this.#write(known.address, origin, issuedAt as Date, known.nonce);
+      return challenge.message === message ? { ...challenge, ...known } : undefined;
+    } catch {
+      return undefined; // It lacks a field.
+    }
+  }
+
+  /**
+   * The signer of a challenge, in lower case. Rejects with `credentials_invalid` for a message that is not an open
+   * challenge of this server and origin, `credentials_expired` for a late signature, or `signature_invalid`.
+   */
+  async prove(message: string, signature: Hex, origin: URL): Promise<Address> {
+    const challenge = this.#read(message, origin);
+    if (challenge === undefined || this.#used.has(challenge.nonce)) {
+      throw new MintmarkError("credentials_invalid", "This challenge is not open at this server. Ask for a new one.");
+    }
+    const { address, nonce, expiresAt } = challenge;
+    if (expiresAt <= Date.now()) {
+      throw new MintmarkError("credentials_expired", "This challenge has expired. Ask for a new one.");
+    }
+    const owner = address.toLowerCase() as Address;
+    if (!(await this.#signed(owner, message, signature))) {
+      throw new MintmarkError("signature_invalid", `The signature is not by ${owner} over this message.`);
+    }
+    this.#use(nonce, expiresAt);
+    return owner;
+  }
+
+  /** Throws `credentials_invalid` at the second use, also when both were checked at the same time. */
+  #use(nonce: string, expiresAt: number): void {
+    if (this.#used.has(nonce)) {
+      throw new MintmarkError("credentials_invalid", "This challenge has been used. Ask for a new one.");
+    }
+    this.#used.set(nonce, expiresAt);
+    for (const [oldest, until] of this.#used) {
+      if (until > Date.now()) break;
+      this.#used.delete(oldest);
+    }
+  }
+
+  async #signed(owner: Address, message: string, signature: Hex): Promise<boolean> {
+    const signer = await recoverMessageAddress({ message, signature }).catch(() => undefined);
+    if (signer?.toLowerCase() === owner) return true;
+    return (await this.#verifySignature?.(owner, hashMessage(message), signature)) ?? false;
+  }
+}
+
+/** Members of teams sign in to the console; the engine keeps their sessions. */
+export class MemberSignIn extends WalletSignIn {
+  constructor(engine: Engine, verifySignature?: L1Reader["verifySignature"]) {
+    super(engine, "Sign in to the console. This sends no transaction and costs nothing.", verifySignature);
+  }
+}
+
+/** Owners of vaults sign in, and get a short session for their address. */
+export class OwnerSignIn extends WalletSignIn {
+  readonly #secret: Uint8Array;
+  readonly #audience: string;
+
+  constructor(engine: Engine, secret: Uint8Array, verifySignature?: L1Reader["verifySignature"]) {
+    super(engine, OWNERS, verifySignature);
+    const { chainId, contract } = engine.settlement;
+    this.#secret = secret;
+    this.#audience = `mintmark:owner:${engine.environment}:${chainId}:${contract}`;
+  }
+
+  /** A session for the signer of a challenge. Rejects as {@link prove} does. */
+  async open(message: string, signature: Hex, origin: URL): Promise<Session> {
+    return this.#session(await this.prove(message, signature, origin));
+  }
+
+  /** The owner of a session token. Rejects with `credentials_invalid` or `credentials_expired`. */
+  async owner(token: string): Promise<Address> {
+    try {
+      const { payload } = await jwtVerify(token, this.#secret, {
+        algorithms: [ALGORITHM],
+        typ: TYPE,
+        issuer: ISSUER,
+        audience: this.#audience,
+        requiredClaims: ["sub", "exp", "iat"],
+      });
+      return payload.sub as Address;
+    } catch (cause) {
+      throw cause instanceof errors.JWTExpired
+        ? new MintmarkError("credentials_expired", "The session has expired. Sign in again with the owner's wallet.")
+        : new MintmarkError("credentials_invalid", "This is no session. Sign in with the owner's wallet.");
+    }
+  }
+
+  async #session(address: Address): Promise<Session> {
+    const expiresAt = Math.floor(Date.now() / 1000) + SESSION_SECONDS;
+    const token = await new SignJWT()
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
+      .setSubject(address)
+      .setIssuer(ISSUER)
+      .setAudience(this.#audience)
+      .setIssuedAt()
+      .setExpirationTime(expiresAt)
+      .sign(this.#secret);
+    return { token, address, expiresAt: expiresAt * 1000 };
+  }
+}

@@ -1,0 +1,168 @@
+import type { IncomingMessage } from "node:http";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { type Engine, MintmarkError } from "../../../core/index.ts";
+import { PUBLIC } from "../access/held-bytes.ts";
+import { FORM } from "../endpoint.ts";
+import { ServerError } from "../errors.ts";
+import type { Turns } from "../turns.ts";
+import type { BufferPool } from "./buffer-pool.ts";
+import { parseJson } from "./json.ts";
+
+/** Bodies up to this length are parsed at once; larger ones wait for their turn. */
+const MOST_AT_ONCE = 64 * 1024;
+/** Shorter bodies are parsed without a check of their structure: it takes a few milliseconds at most. */
+const LEAST_COUNTED = 256 * 1024;
+
+/** Accepts JSON bodies only. */
+export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: JsonService): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", (request: FastifyRequest, payload: IncomingMessage, done) => {
+    refuseEncodings(request);
+    receive(request, payload, (error, chunks) => {
+      if (error !== null) return done(error);
+      const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+      const read = () => {
+        try {
+          request.account?.received(length);
+          if (length > LEAST_COUNTED) requireSparse(chunks, length, engine.limits);
+          done(
+            null,
+            joined(chunks, buffers, (body) => (body.length === 0 ? undefined : parseJson(body))),
+          );
+        } catch (refusal) {
+          done(refusal as Error);
+        }
+      };
+      if (length <= MOST_AT_ONCE) read();
+      else void turns.turn(request.account?.caller.tenant ?? PUBLIC).then(read);
+    });
+  });
+}
+
+interface JsonService {
+  readonly buffers: BufferPool;
+  readonly turns: Turns;
+  readonly engine: Pick<Engine, "limits">;
+}
+
+/** Bytes that each field, list entry, object and list has once, and the start of an escape, which no body needs. */
+const STRUCTURE = [...":,{[\\"].map((text) => text.charCodeAt(0));
+
+/** Least average bytes of a field in a mint request: the four fields of an entry have some 110. */
+const FIELD_BYTES = 20;
+
+/**
+ * Refuses a body with more fields or values than a mint request of its length, or than the largest one, before parsing:
+ * hundreds of thousands of keys would block the process for seconds. Throws `batch_too_large`.
+ */
+function requireSparse(
+  chunks: readonly Buffer[],
+  length: number,
+  { mintsPerRequest, usersPerRequest }: Engine["limits"],
+): void {
+  // An entry has four fields and a user two; the rest is slack.
+  const most = Math.min(6 * mintsPerRequest + 4 * usersPerRequest, length / FIELD_BYTES) + 256;
+  for (const byte of STRUCTURE) {
+    let found = 0;
+    for (const chunk of chunks) {
+      for (let at = chunk.indexOf(byte); at !== -1; at = chunk.indexOf(byte, at + 1)) {
+        if (++found > most) throw new MintmarkError("batch_too_large", TOO_DENSE);
+      }
+    }
+  }
+}
+
+const TOO_DENSE =
+  "The body has more fields and values than a mint request of its length, or than the largest; see GET /api/v1/limits.";
+
+/** Pieces of a body held separately. A body sent byte by byte would otherwise take five hundred times its length. */
+const MOST_PIECES = 1_024;
+
+/**
+ * Collects a body's chunks within the route's limit. Fastify's own way copies them again, into a new buffer each time.
+ */
+function receive(
+  { headers, routeOptions: { bodyLimit }, account }: FastifyRequest,
+  payload: IncomingMessage,
+  done: (error: Error | null, chunks: readonly Buffer[]) => void,
+): void {
+  if (Number(headers["content-length"]) > bodyLimit) {
+    done(new ServerError("body_too_large"), []);
+    return;
+  }
+  const blocks: Buffer[] = [];
+  let pieces: Buffer[] = [];
+  let length = 0;
+  let over = false;
+  const end = (error: Error | null) => {
+    if (over) return;
+    over = true;
+    done(error, blocks.length === 0 ? pieces : [...blocks, ...pieces]);
+    pieces = [];
+  };
+  payload.on("data", (chunk: Buffer) => {
+    if (over) return;
+    length += chunk.length;
+    try {
+      account?.receive(chunk.length);
+    } catch (refusal) {
+      return end(refusal as Error);
+    }
+    if (length > bodyLimit) end(new ServerError("body_too_large"));
+    else if (pieces.push(chunk) === MOST_PIECES) blocks.push(Buffer.concat(pieces.splice(0)));
+  });
+  payload.on("end", () => end(null));
+  // The connection broke, so nobody reads this response.
+  payload.on("error", () => end(new ServerError("malformed_request", "The body ended early.")));
+}
+
+/** The result of `read` on the joined chunks, which it must not keep. */
+function joined<T>(chunks: readonly Buffer[], buffers: BufferPool, read: (body: Buffer) => T): T {
+  const [first] = chunks;
+  if (first !== undefined && chunks.length === 1) return read(first);
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  const buffer = buffers.take(length);
+  try {
+    let at = 0;
+    for (const chunk of chunks) at += chunk.copy(buffer, at);
+    return read(buffer.subarray(0, length));
+  } finally {
+    buffers.give(buffer);
+  }
+}
+
+/** Accepts OAuth's forms, each name at most once (RFC 6749), and the same fields as a JSON object. */
+export function acceptForm(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
+    refuseEncodings(request);
+    return parseJson(body);
+  });
+  app.addContentTypeParser(FORM, { parseAs: "string" }, async (request: FastifyRequest, body: string) => {
+    refuseEncodings(request);
+    // RFC 6749, 3.2: a field without a value counts as absent.
+    const fields = [...new URLSearchParams(body)].filter(([, value]) => value !== "");
+    const form = Object.fromEntries(fields);
+    if (Object.keys(form).length !== fields.length) throw new ServerError("malformed_request", "A field occurs twice.");
+    return form;
+  });
+}
+
+/** Accepts bodies of these media types as streams. */
+export function acceptStreams(app: FastifyInstance, types: readonly string[]): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser([...types], (request: FastifyRequest, payload: IncomingMessage, done) => {
+    refuseEncodings(request);
+    done(null, payload);
+  });
+}
+
+/** Compressed bodies could grow without limit, and JSON is UTF-8. */
+function refuseEncodings({ headers }: FastifyRequest): void {
+  if (headers["content-type"] === "application/json" && headers["content-encoding"] === undefined) return;
+  const encoding = headers["content-encoding"] ?? "identity";
+  const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(headers["content-type"] ?? "")?.[1] ?? "utf-8";
+  if (encoding.toLowerCase() !== "identity" || !/^utf-?8$/i.test(charset)) {
+    throw new ServerError("unsupported_media_type");
+  }
+}

@@ -1,0 +1,162 @@
+import { isUtf8 } from "node:buffer";
+import { MAX_ISSUES } from "../../../core/index.ts";
+import { ServerError, type WireIssue } from "../errors.ts";
+import { shortestLength } from "./json-length.ts";
+
+/** Deepest nesting of arrays and objects in a body; the API's own bodies have five levels. */
+export const MAX_DEPTH = 32;
+
+/** A number that JSON.parse may change: with a fraction or an exponent, even inside a string. */
+const FRACTION_OR_EXPONENT = /(?:^|[:,[\s])-?\d+[.eE]/;
+const COLON = 0x3a;
+/** Longer number literals are refused unread: no amount needs them, and comparing them is expensive. */
+const MAX_LITERAL = 64;
+
+/**
+ * Parses a JSON body without changing its meaning. Beyond RFC 8259 it refuses, with `malformed_json`: bytes that are
+ * not UTF-8, a repeated key in one object, the key `__proto__`, a key with an escape, a number that JavaScript would
+ * round, and nesting past `MAX_DEPTH`.
+ *
+ * A body without white space goes through JSON.parse and a length check. Others get a cheap check that can only err
+ * towards suspicion; a slow, exact scanner reads suspects again and names each bad place.
+ */
+export function parseJson(body: Uint8Array): unknown {
+  if (!isUtf8(body)) throw new ServerError("malformed_json", "The body is not UTF-8.");
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
+  const value = parse(text);
+  const escaped = text.includes("\\");
+  if (!escaped && shortestLength(value, MAX_DEPTH) === text.length) return value;
+  const census: Census = { keys: 0, suspicious: escaped || FRACTION_OR_EXPONENT.test(text) };
+  count(value, 1, census);
+  // Each key has one colon. Equal numbers of keys and colons mean that no repeated key was dropped.
+  if (census.suspicious || census.keys !== colons(body)) {
+    const issues = inspect(text);
+    if (issues.length > 0) throw new ServerError("malformed_json", undefined, { issues });
+  }
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // V8 quotes the surrounding text, which could be secret. The position is enough.
+    const position = /position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
+    throw new ServerError("malformed_json", `The body is not JSON${position ? ` (at character ${position})` : ""}.`);
+  }
+}
+
+interface Census {
+  keys: number;
+  suspicious: boolean;
+}
+
+/** Counts the keys of a parsed value. `MAX_DEPTH` bounds the recursion. */
+function count(value: unknown, depth: number, census: Census): void {
+  if (typeof value === "number") {
+    if (!Number.isSafeInteger(value)) census.suspicious = true;
+    return;
+  }
+  if (typeof value !== "object" || value === null) return;
+  if (depth > MAX_DEPTH) throw new ServerError("malformed_json", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  if (Array.isArray(value)) {
+    for (const item of value) count(item, depth + 1, census);
+    return;
+  }
+  for (const key in value) {
+    census.keys += 1;
+    if (key === "__proto__") census.suspicious = true;
+    count((value as Record<string, unknown>)[key], depth + 1, census);
+  }
+}
+
+function colons(body: Uint8Array): number {
+  let found = 0;
+  for (let at = body.indexOf(COLON); at !== -1; at = body.indexOf(COLON, at + 1)) found += 1;
+  return found;
+}
+
+/** One token of valid JSON; of a string, the opening quote, because a long match would exhaust the stack. */
+const TOKEN = /["{}[\],:]|-?\d[\d.eE+-]*|true|false|null/g;
+
+function* tokens(text: string): Generator<string> {
+  const pattern = new RegExp(TOKEN);
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    if (match[0] !== '"') {
+      yield match[0];
+      continue;
+    }
+    pattern.lastIndex = endOfString(text, match.index);
+    yield text.slice(match.index, pattern.lastIndex);
+  }
+}
+
+/** Position after the string that opens at `start`: an even number of backslashes precedes its closing quote. */
+function endOfString(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); ; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (text[quote - 1 - backslashes] === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return quote + 1;
+  }
+}
+
+type Frame = { readonly keys: Set<string>; key: string } | { index: number };
+
+/**
+ * Reads text that JSON.parse has accepted, and lists each key and number that parsing changed or lost, by JSON pointer.
+ */
+function inspect(text: string): WireIssue[] {
+  const issues: WireIssue[] = [];
+  const frames: Frame[] = [];
+  let expectKey = false;
+  const report = (detail: string) => issues.push({ pointer: pointerOf(frames), code: "malformed_json", detail });
+  for (const token of tokens(text)) {
+    // One more than a response lists, so it can say that there are more.
+    if (issues.length > MAX_ISSUES) break;
+    const frame = frames.at(-1);
+    if (token === "{") frames.push({ keys: new Set(), key: "" });
+    else if (token === "[") frames.push({ index: 0 });
+    else if (token === "}" || token === "]") frames.pop();
+    else if (token === "," && frame !== undefined && "index" in frame) frame.index += 1;
+    else if (expectKey && token.startsWith('"') && frame !== undefined && "keys" in frame) {
+      frame.key = token.slice(1, -1);
+      // V8 of Node 24 can confuse such a key with another that starts alike, and no field needs an escape.
+      if (token.includes("\\")) report("The key is written with an escape.");
+      else if (frame.keys.has(frame.key)) report("The key occurs twice in one object.");
+      if (frame.key === "__proto__") report("The key __proto__ is not allowed.");
+      frame.keys.add(frame.key);
+    } else if (isLossy(token))
+      report(`${shorten(token)} cannot be read exactly as a JSON number. Send it as a string.`);
+    expectKey = token === "{" || (token === "," && frame !== undefined && "keys" in frame);
+  }
+  return issues;
+}
+
+function pointerOf(frames: readonly Frame[]): string {
+  const part = (frame: Frame) => ("index" in frame ? String(frame.index) : frame.key);
+  return frames.map((frame) => `/${part(frame).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+/** Whether a number does not fit a double, or is past 2^53, where a sender may have rounded it already. */
+function isLossy(token: string): boolean {
+  if (!/^-?\d/.test(token)) return false;
+  if (token.length > MAX_LITERAL) return true;
+  const value = Number(token);
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) return true;
+  // A double always holds fifteen digits.
+  if (token.length <= 15 && !/[eE][+-]?\d{3}/.test(token)) return false;
+  return !Number.isFinite(value) || decimal(token) !== decimal(String(value));
+}
+
+/** One spelling of a number literal's digits and power of ten: `1.50e1` and `15` are both `15e0`. */
+function decimal(literal: string): string {
+  const [, whole = "", fraction = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
+  const digits = `${whole}${fraction}`.replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  if (significant === "") return "0";
+  return `${significant}e${BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length)}`;
+}
+
+function shorten(token: string): string {
+  return token.length <= 40 ? token : `${token.slice(0, 40)}…`;
+}

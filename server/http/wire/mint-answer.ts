@@ -1,0 +1,190 @@
+import { type AcceptedColumns, MAX_BATCH_VAULTS, type MintResult, MODES } from "../../../core/index.ts";
+import { AsciiWriter } from "./ascii-writer.ts";
+import type { BufferPool } from "./buffer-pool.ts";
+import { decimal, mintedToWire, receiptToWire, vaultToWire } from "./wire.ts";
+import { time } from "./writer.ts";
+
+/** Usual and most bytes of a vault and a transaction: blobs have up to 255 bytes, token ids 78 digits. */
+const USUAL_VAULT_BYTES = 640;
+const USUAL_TRANSACTION_BYTES = 160;
+const MOST_VAULT_BYTES = 2048;
+const MOST_TRANSACTION_BYTES = 256;
+/** Top bit of the vault ids of rollup batches. */
+const ROLLUP_BIT = 1n << 63n;
+
+/** The answer to fewer entries is sent as text, which Node sends together with its header. */
+const FEW = 16;
+/** Objects that are written as JSON in one turn: a few milliseconds. */
+const OBJECTS_AT_ONCE = 500;
+/** Entries that are written from columns in one turn: some ten milliseconds with the longest blobs. */
+const COLUMNS_AT_ONCE = 2_000;
+
+interface MintAnswer {
+  readonly body: string | Buffer;
+  /** Called when the body is no longer in use; null if not needed. */
+  readonly sent: (() => void) | null;
+}
+
+/**
+ * The bytes of `JSON.stringify(await mintToWire(result))`. A long one is made in pieces, each in its turn. The answer to
+ * a mint is written from columns in a fraction of the time: it is the most expensive part of a large mint. Nothing in
+ * that needs an escape: UUIDs, hex, decimals, times, our own names.
+ */
+export async function mintAnswer(
+  result: MintResult,
+  buffers: BufferPool,
+  turn: () => Promise<void>,
+): Promise<MintAnswer> {
+  const { mintId, columns } = result;
+  const receipt = await result.receipt();
+  const length = columns === null ? result.transactions.length : columns.assetIndex.length;
+  const answer = new AsciiWriter(buffers, 512 + length * (USUAL_VAULT_BYTES + USUAL_TRANSACTION_BYTES));
+  answer.text(`{"mintId":"${mintId}","vaults":[`);
+  if (columns === null) await addObjects(answer, result.vaults, vaultToWire, turn);
+  else await addVaults(answer, columns, turn);
+  answer.reserve(TRANSACTIONS.length);
+  answer.bytes(TRANSACTIONS);
+  if (length >= COLUMNS_AT_ONCE) await turn();
+  if (columns === null) await addObjects(answer, result.transactions, mintedToWire, turn);
+  else addTransactions(answer, mintId, columns);
+  const end = `],"receipt":${receipt === null ? null : JSON.stringify(receiptToWire(receipt))}}`;
+  answer.reserve(end.length);
+  answer.text(end);
+  if (length >= FEW) return { body: answer.written(), sent: () => answer.release() };
+  const body = answer.written().toString("utf8");
+  answer.release();
+  return { body, sent: null };
+}
+
+async function addObjects<T>(
+  answer: AsciiWriter,
+  objects: readonly T[],
+  toWire: (object: T) => unknown,
+  turn: () => Promise<void>,
+): Promise<void> {
+  for (let at = 0; at < objects.length; at += OBJECTS_AT_ONCE) {
+    if (at > 0) await turn();
+    const text = JSON.stringify(objects.slice(at, at + OBJECTS_AT_ONCE).map(toWire));
+    answer.utf8(`${at > 0 ? "," : ""}${text.slice(1, -1)}`);
+  }
+}
+
+const TRANSACTIONS = ascii('],"transactions":[');
+const COMMA = ascii(",");
+const VAULT = ascii('{"vaultId":"');
+const TOKEN = ascii('","tokenId":"');
+const NO_TOKEN = ascii('","tokenId":null');
+const QUOTE = ascii('"');
+const AMOUNT = MODES.map((mode) => ascii(`,"dataAvailabilityMode":"${mode}","amount":"`));
+const AVAILABLE = ascii('","availableBalance":"');
+
+/** Neighbours mostly share holder, asset, batch and times: these parts are formatted once. */
+async function addVaults(answer: AsciiWriter, columns: AcceptedColumns, turn: () => Promise<void>): Promise<void> {
+  const { users, assetIndex, mode, batchNumber, age, blobs, blobEnd } = columns;
+  const owned = new Map<number, Buffer>();
+  let states = new Map<number, Buffer>();
+  let user = 0;
+  let usersEnd = users[0]?.entries ?? 0;
+  let batch = -1;
+  let batchMode = -1;
+  for (const [i, entry] of columns.lastEntries().entries()) {
+    while (entry >= usersEnd) {
+      usersEnd += users[++user]?.entries ?? Number.POSITIVE_INFINITY;
+      owned.clear();
+    }
+    if (batchNumber[entry] !== batch || mode[entry] !== batchMode) {
+      batch = batchNumber[entry] as number;
+      batchMode = mode[entry] as number;
+      states = new Map();
+    }
+    if (i > 0 && i % COLUMNS_AT_ONCE === 0) await turn();
+    answer.reserve(MOST_VAULT_BYTES);
+    if (i > 0) answer.bytes(COMMA);
+    answer.bytes(VAULT);
+    addVaultId(answer, columns, entry);
+    const asset = assetIndex[entry] as number;
+    answer.bytes(owned.get(asset) ?? keep(owned, asset, ownership(columns, user, entry)));
+    const blobStart = entry === 0 ? 0 : (blobEnd[entry - 1] as number);
+    answer.hex(blobs, blobStart, blobEnd[entry] as number);
+    addTokenId(answer, columns, entry, blobStart);
+    answer.bytes(AMOUNT[batchMode] as Buffer);
+    const amount = columns.amountAfter(entry);
+    addAmount(answer, amount);
+    answer.bytes(AVAILABLE);
+    addAmount(answer, amount);
+    const since = age[entry] as number;
+    answer.bytes(states.get(since) ?? keep(states, since, state(columns, entry)));
+  }
+}
+
+function keep(pieces: Map<number, Buffer>, key: number, text: string): Buffer {
+  const piece = ascii(text);
+  pieces.set(key, piece);
+  return piece;
+}
+
+function ownership(columns: AcceptedColumns, user: number, entry: number): string {
+  const { userId, ownerAddress } = columns.users[user] ?? {};
+  const { assetId, assetType, quantum, decimals } = columns.asset(entry);
+  const asset = `"assetId":"${assetId}","assetType":"${assetType}","quantum":"${quantum}","decimals":${decimals}`;
+  return `","userId":"${userId}","ownerAddress":"${ownerAddress}",${asset},"mintingBlob":"0x`;
+}
+
+function state({ mode, batchNumber, age, time: at }: AcceptedColumns, entry: number): string {
+  const batchId = `${MODES[mode[entry] as number]}-${batchNumber[entry]}`;
+  const createdAt = time(at - (age[entry] as number));
+  return `","withdrawnBalance":"0","transferredBalance":"0","batchId":"${batchId}","status":"accepted","createdAt":"${createdAt}","updatedAt":"${time(at)}"}`;
+}
+
+function addTokenId(answer: AsciiWriter, columns: AcceptedColumns, entry: number, blobStart: number): void {
+  const spelt = columns.spellsTokenId(entry);
+  const tokenId = spelt ? null : columns.tokenId(entry);
+  if (!spelt && tokenId === null) {
+    answer.bytes(NO_TOKEN);
+    return;
+  }
+  answer.bytes(TOKEN);
+  if (tokenId === null) answer.slice(columns.blobs, blobStart, columns.blobEnd[entry] as number);
+  else answer.text(decimal(tokenId));
+  answer.bytes(QUOTE);
+}
+
+function addAmount(answer: AsciiWriter, amount: bigint): void {
+  if (amount <= Number.MAX_SAFE_INTEGER) answer.decimal(Number(amount));
+  else answer.text(decimal(amount));
+}
+
+function addVaultId(answer: AsciiWriter, { mode, batchNumber, slot }: AcceptedColumns, entry: number): void {
+  const within = (batchNumber[entry] as number) * MAX_BATCH_VAULTS + (slot[entry] as number);
+  if (mode[entry] === 0) answer.decimal(within);
+  else answer.text(decimal(ROLLUP_BIT | BigInt(within)));
+}
+
+const USER_INDEX = ascii('","userIndex":');
+const MINT_INDEX = ascii(',"mintIndex":');
+const OF_VAULT = ascii(',"vaultId":"');
+const ACCEPTED = ascii('","status":"accepted"}');
+
+function addTransactions(answer: AsciiWriter, mintId: string, columns: AcceptedColumns): void {
+  const start = ascii(`{"transactionId":"${mintId}.`);
+  let entry = 0;
+  for (const [userIndex, { entries }] of columns.users.entries()) {
+    for (let mintIndex = 0; mintIndex < entries; mintIndex++, entry++) {
+      answer.reserve(MOST_TRANSACTION_BYTES);
+      if (entry > 0) answer.bytes(COMMA);
+      answer.bytes(start);
+      answer.decimal(entry);
+      answer.bytes(USER_INDEX);
+      answer.decimal(userIndex);
+      answer.bytes(MINT_INDEX);
+      answer.decimal(mintIndex);
+      answer.bytes(OF_VAULT);
+      addVaultId(answer, columns, entry);
+      answer.bytes(ACCEPTED);
+    }
+  }
+}
+
+function ascii(text: string): Buffer {
+  return Buffer.from(text, "latin1");
+}

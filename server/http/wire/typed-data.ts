@@ -1,0 +1,67 @@
+import { getTypesForEIP712Domain } from "viem";
+import type { PreparedTransfers, PreparedWithdrawals, Settlement } from "../../../core/index.ts";
+import { transfersTypedData, withdrawalListTypedData, withdrawalTypedData } from "../../../core/protocol/index.ts";
+import { decimal } from "./wire.ts";
+
+/**
+ * A preparation as plain JSON: typed data that every wallet takes for `eth_signTypedData_v4`, with the domain's type and
+ * with decimal strings, and the request to send afterwards.
+ *
+ * @param paths - the routes that take a single withdrawal, if there is one, and a list
+ */
+export function preparationToWire(
+  { owner, portal, vaults, recipient, deadline, isAlone, refused }: PreparedWithdrawals,
+  paths: { readonly one: string | null; readonly list: string },
+  nextCursor: string | null = null,
+) {
+  const [first] = vaults;
+  const isSingle = (isAlone || paths.one !== null) && vaults.length === 1 && first !== undefined;
+  const typed = isSingle
+    ? withdrawalTypedData(portal, { ...first, recipient, deadline })
+    : withdrawalListTypedData(portal, { vaults, recipient, deadline });
+  const typedData = typedDataToWire(typed);
+  const { message } = typedData;
+  const { withdrawnBefore, ...single } = message;
+  const { vaultId, quantity, ...rest } = single;
+  const list = isSingle ? { vaults: [{ vaultId, withdrawnBefore, quantity }], ...rest } : message;
+  return {
+    ownerAddress: owner,
+    typedData,
+    submit: isSingle && paths.one !== null ? { path: paths.one, body: single } : { path: paths.list, body: list },
+    refused: refused.map(({ vaultId, error: { code, message: detail } }) => ({
+      vaultId: decimal(vaultId),
+      error: { code, detail },
+    })),
+    nextCursor,
+  };
+}
+
+/** What an owner signs to transfer, with the route that takes it. */
+export function transferPreparationToWire(
+  settlement: Pick<Settlement, "chainId" | "contract">,
+  { owner, transfers, deadline, digest }: PreparedTransfers,
+  path: string,
+) {
+  const typedData = typedDataToWire(transfersTypedData(settlement, { transfers, deadline }));
+  return { ownerAddress: owner, digest, typedData, submit: { path, body: typedData.message } };
+}
+
+/** Typed data as plain JSON, with the domain's type and decimal strings. */
+export function typedDataToWire<T extends string>(typed: {
+  readonly domain: ReturnType<typeof withdrawalTypedData>["domain"];
+  readonly types: Readonly<Record<string, readonly { readonly name: string; readonly type: string }[]>>;
+  readonly primaryType: T;
+  readonly message: unknown;
+}) {
+  const domain = { ...typed.domain, chainId: Number(typed.domain.chainId) };
+  return {
+    domain,
+    types: { EIP712Domain: getTypesForEIP712Domain({ domain }), ...typed.types },
+    primaryType: typed.primaryType,
+    message: plain(typed.message) as Record<string, unknown>,
+  };
+}
+
+function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value, (_, each) => (typeof each === "bigint" ? decimal(each) : each)));
+}

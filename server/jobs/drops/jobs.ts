@@ -1,0 +1,373 @@
+import { randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { type Engine, MintmarkError, type Principal } from "../../../core/index.ts";
+import type { TokenBuckets } from "../../http/access/rate-limit.ts";
+import { ServerError } from "../../http/errors.ts";
+import { uuidOf } from "../../http/idempotency.ts";
+import type { Turns } from "../../http/turns.ts";
+import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "./drop.ts";
+import { EngineEnded, engineMinting } from "./engine-minting.ts";
+import type { Counts } from "./progress.ts";
+import { type DropFormat, sentenceOf } from "./rows.ts";
+import { type Survey, surveyOf } from "./survey.ts";
+import type { DropDefaults } from "./windows.ts";
+
+/** Longest file of rows, in bytes. */
+const MAX_DROP_BYTES = 256 * 1024 * 1024;
+/** Most unfinished drops of one application, and most uploads at once. */
+const MAX_UNFINISHED = 10;
+/** Most finished drops kept of one application; the oldest is deleted first. */
+const MAX_KEPT = 20;
+
+/** A drop that the server mints. */
+export interface DropJob extends Counts {
+  readonly dropId: string;
+  readonly applicationId: string;
+  readonly status: "queued" | "running" | "done" | "failed" | "stopped";
+  readonly dryRun: boolean;
+  readonly rows: number;
+  /** The reason of a failure. */
+  readonly failure: { readonly code: string; readonly detail: string } | null;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly finishedAt: number | null;
+}
+
+/** The facts that the server needs to resume a drop. */
+interface Job extends DropJob {
+  /** Determines its idempotency keys. */
+  readonly id: string;
+  readonly keyId: string;
+  readonly scopes: Principal["scopes"];
+  readonly format: DropFormat;
+  readonly defaults: DropDefaults;
+}
+
+/** The caller's input with the rows. */
+export interface Upload {
+  readonly format: DropFormat;
+  readonly defaults: DropDefaults;
+  readonly dryRun: boolean;
+  readonly unsure?: DropTask["unsure"];
+  /** For an upload with an Idempotency-Key: the drop of that key. */
+  readonly dropId?: string;
+  /** Called with the bytes received so far; may throw. */
+  onBytes(total: number): void;
+}
+
+interface Uploaded {
+  readonly job: DropJob;
+  /** Whether an earlier upload created it. */
+  readonly replayed: boolean;
+}
+
+interface DropsOptions {
+  /** The folder of drops; without it the server refuses them. */
+  readonly folder: string | undefined;
+  readonly engine: Engine;
+  readonly turns: Turns;
+  /** The rate limit of each API key. */
+  readonly rate: TokenBuckets;
+  /** Called with an error of this server. */
+  readonly onError: (error: unknown) => void;
+}
+
+/**
+ * Uploaded drops, each in its own folder: its description, its rows until it ends, its result and its progress. An
+ * application's drops run one after another. A restarted server resumes them.
+ */
+export class Drops implements AsyncDisposable {
+  readonly #options: DropsOptions;
+  readonly #jobs = new Map<string, Job>();
+  /** Running and waiting drops, by id. */
+  readonly #runs = new Map<string, { readonly stop: AbortController; readonly end: Promise<void> }>();
+  /** Uploads in progress, by application. */
+  readonly #uploading = new Map<string, number>();
+  /** By application, the end of its last drop. */
+  readonly #ends = new Map<string, Promise<void>>();
+  readonly #closing = new AbortController();
+  #loaded: Promise<void> | undefined;
+
+  constructor(options: DropsOptions) {
+    this.#options = options;
+  }
+
+  /** Resumes the unfinished drops of an earlier process. */
+  async start(): Promise<void> {
+    if (this.#options.folder === undefined) return;
+    await this.#load();
+    // A request can upload a drop before this: it has its run already.
+    const unfinished = [...this.#jobs.values()].filter((job) => isUnfinished(job) && !this.#runs.has(job.dropId));
+    for (const job of unfinished.sort((a, b) => a.createdAt - b.createdAt)) this.#run(job);
+  }
+
+  /** Ends after the requests in progress. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#ends.values());
+  }
+
+  /**
+   * Accepts rows, and then mints them. The same rows again are the same drop; a failed or stopped one resumes. Throws
+   * `drop_invalid`, `too_many_drops`, `body_too_large`, `idempotency_key_reused`.
+   */
+  async upload(principal: Principal, upload: Upload, source: AsyncIterable<Uint8Array>): Promise<Uploaded> {
+    const folder = this.#folder();
+    await this.#load();
+    const { applicationId } = principal;
+    const uploading = this.#uploading.get(applicationId) ?? 0;
+    if (uploading >= MAX_UNFINISHED) throw new ServerError("too_many_drops");
+    this.#uploading.set(applicationId, uploading + 1);
+    const draft = join(folder, `${randomUUID()}${DRAFT}`);
+    try {
+      await mkdir(draft, { recursive: true });
+      const survey = await this.#receive(join(draft, ROWS), upload, source);
+      // One after another, so the same rows twice at once are one drop.
+      return await this.#alone(applicationId, () => this.#take(principal, upload, survey, draft));
+    } finally {
+      this.#uploading.set(applicationId, (this.#uploading.get(applicationId) ?? 1) - 1);
+      await rm(draft, { recursive: true, force: true });
+    }
+  }
+
+  /** Turns a draft into a queued drop, unless one with these rows is queued, running or done. */
+  async #take(principal: Principal, upload: Upload, { digest, rows }: Survey, draft: string): Promise<Uploaded> {
+    const { applicationId, keyId, scopes } = principal;
+    const { format, defaults, dryRun, unsure } = upload;
+    const id = dropId(digest, defaults, `${applicationId} ${upload.dropId ?? ""}${dryRun ? " dry run" : ""}`);
+    const earlier = this.#jobs.get(upload.dropId ?? uuidOf(id));
+    if (earlier !== undefined && earlier.id !== id) throw new MintmarkError("idempotency_key_reused");
+    if (earlier !== undefined && (isUnfinished(earlier) || earlier.status === "done"))
+      return { job: earlier, replayed: true };
+    if (this.list(applicationId).filter(isUnfinished).length >= MAX_UNFINISHED) throw new ServerError("too_many_drops");
+    const fresh = { ...NO_ROWS, dropId: upload.dropId ?? uuidOf(id), createdAt: Date.now() };
+    const job: Job = {
+      ...(earlier ?? fresh),
+      ...{ id, applicationId, keyId, scopes, format, defaults, dryRun, rows },
+      ...{ status: "queued", failure: null, finishedAt: null },
+    };
+    await writeJob(draft, job);
+    const place = this.#place(job);
+    if (earlier === undefined) await rename(draft, place);
+    // The rows first, because a running drop needs them.
+    else for (const file of [ROWS, JOB]) await rename(join(draft, file), join(place, file));
+    this.#jobs.set(job.dropId, job);
+    this.#run(job, unsure);
+    await this.#forget(applicationId);
+    return { job, replayed: false };
+  }
+
+  /** Newest first. */
+  list(applicationId: string): readonly DropJob[] {
+    const own = [...this.#jobs.values()].filter((job) => job.applicationId === applicationId);
+    return own.sort((a, b) => b.createdAt - a.createdAt);
+  }
+
+  /** Like `list`, also right after the start. */
+  async all(applicationId: string): Promise<readonly DropJob[]> {
+    if (this.#options.folder !== undefined) await this.#load();
+    return this.list(applicationId);
+  }
+
+  /** Throws `drop_not_found`. */
+  async get(applicationId: string, dropId: string): Promise<DropJob> {
+    return this.#find(applicationId, dropId);
+  }
+
+  /** The lines of all finished rows, and their length. Throws `drop_not_found`. */
+  async result(applicationId: string, dropId: string): Promise<{ readonly bytes: number; readonly lines: Readable }> {
+    const job = await this.#find(applicationId, dropId);
+    const path = join(this.#place(job), RESULT);
+    const { bytes } = job;
+    return { bytes, lines: bytes === 0 ? Readable.from([]) : createReadStream(path, { end: bytes - 1 }) };
+  }
+
+  /** Stops a queued drop at once, a running one between two requests. Its mints stay. Throws `drop_not_found`. */
+  stop(applicationId: string, dropId: string): Promise<DropJob> {
+    return this.#alone(applicationId, async () => {
+      const job = await this.#find(applicationId, dropId);
+      const run = this.#runs.get(job.dropId);
+      run?.stop.abort(new Error("the drop was stopped"));
+      if (job.status === "queued") {
+        // Its turn comes only after the drops before it, which can take hours.
+        this.#runs.delete(job.dropId);
+        await this.#finish(job, "stopped", null);
+      } else await run?.end;
+      return this.#find(applicationId, dropId);
+    });
+  }
+
+  /** Changes of an application's drops by requests, one after another. */
+  #alone<T>(applicationId: string, change: () => Promise<T>): Promise<T> {
+    return this.#options.turns.alone(`drops of ${applicationId}`, change);
+  }
+
+  #folder(): string {
+    const { folder } = this.#options;
+    if (folder === undefined) throw new ServerError("drops_unavailable");
+    return folder;
+  }
+
+  #place({ dropId }: Pick<Job, "dropId">): string {
+    return join(this.#folder(), dropId);
+  }
+
+  async #find(applicationId: string, dropId: string): Promise<Job> {
+    if (this.#options.folder !== undefined) await this.#load();
+    const job = this.#jobs.get(dropId.toLowerCase());
+    if (job?.applicationId !== applicationId) throw new ServerError("drop_not_found");
+    return job;
+  }
+
+  #load(): Promise<void> {
+    this.#loaded ??= this.#read();
+    return this.#loaded;
+  }
+
+  async #read(): Promise<void> {
+    const folder = this.#folder();
+    await mkdir(folder, { recursive: true });
+    for (const name of await readdir(folder)) {
+      const place = join(folder, name);
+      if (name.endsWith(DRAFT)) await rm(place, { recursive: true, force: true });
+      else await this.#readJob(place).catch(this.#options.onError);
+    }
+  }
+
+  async #readJob(place: string): Promise<void> {
+    const job = { ...NO_ROWS, ...(JSON.parse(await readFile(join(place, JOB), "utf8")) as Job) };
+    this.#jobs.set(job.dropId, isUnfinished(job) ? { ...job, status: "queued" } : job);
+    if (!isUnfinished(job)) await rm(join(place, ROWS), { force: true });
+  }
+
+  /** Writes the rows to a file and checks their form. */
+  async #receive(
+    path: string,
+    { format, defaults, onBytes }: Upload,
+    source: AsyncIterable<Uint8Array>,
+  ): Promise<Survey> {
+    await using file = await open(path, "wx");
+    let total = 0;
+    const { limits } = this.#options.engine;
+    const survey = await surveyOf(source, format, defaults, limits, async (piece) => {
+      total += piece.length;
+      if (total > MAX_DROP_BYTES) throw new ServerError("body_too_large");
+      onBytes(total);
+      await file.appendFile(piece);
+    });
+    requireForm(survey);
+    await file.datasync();
+    return survey;
+  }
+
+  /** @param unsure - kept in memory only: after a restart, it could answer a question about other rows */
+  #run(job: Job, unsure?: DropTask["unsure"]): void {
+    const stop = new AbortController();
+    const before = this.#ends.get(job.applicationId) ?? Promise.resolve();
+    const end = before
+      .then(() => this.#mint(job, AbortSignal.any([this.#closing.signal, stop.signal]), unsure))
+      .catch((error: unknown) => this.#options.onError(error))
+      .finally(() => {
+        // A drop that was stopped in the queue may have been queued again.
+        if (this.#runs.get(job.dropId)?.stop === stop) this.#runs.delete(job.dropId);
+      });
+    this.#runs.set(job.dropId, { stop, end });
+    this.#ends.set(job.applicationId, end);
+  }
+
+  async #mint(job: Job, signal: AbortSignal, unsure: DropTask["unsure"]): Promise<void> {
+    if (signal.aborted) return;
+    const { applicationId, keyId, scopes, id, format, defaults } = job;
+    const place = this.#place(job);
+    this.#change(job, { status: "running" });
+    try {
+      await runDrop({
+        ...{ id, format, defaults, unsure, signal },
+        source: piecesOf(join(place, ROWS)),
+        minting: engineMinting(this.#options, { applicationId, keyId, scopes }, job.dryRun, signal),
+        result: join(place, RESULT),
+        progress: join(place, PROGRESS),
+        onProgress: ({ minted, mintable, refused, unknown, bytes }) =>
+          this.#change(job, { minted, mintable, refused, unknown, bytes }),
+      });
+      await this.#finish(job, "done", null);
+    } catch (error) {
+      // The next start resumes it.
+      if (this.#closing.signal.aborted || error instanceof EngineEnded) return;
+      if (signal.aborted) await this.#finish(job, "stopped", null);
+      else await this.#finish(job, "failed", this.#failureOf(error));
+    }
+  }
+
+  #failureOf(error: unknown): { code: string; detail: string } {
+    if (error instanceof RequestRefused) return { code: error.code, detail: error.message };
+    if (error instanceof UnsureOutcome) return { code: "drop_unsure", detail: `${error.message} ${ASK_UNSURE}` };
+    this.#options.onError(error);
+    return { code: "internal", detail: "The server failed. Upload the same rows again to go on." };
+  }
+
+  #change(job: Job, change: Partial<Job>): void {
+    this.#jobs.set(job.dropId, { ...(this.#jobs.get(job.dropId) ?? job), ...change });
+  }
+
+  async #finish(job: Job, status: Job["status"], failure: Job["failure"]): Promise<void> {
+    const place = this.#place(job);
+    const ended = { status, failure, finishedAt: Date.now() };
+    await writeJob(place, { ...(this.#jobs.get(job.dropId) ?? job), ...ended });
+    await rm(join(place, ROWS), { force: true });
+    this.#change(job, ended);
+  }
+
+  /** Removes the oldest finished drops. */
+  async #forget(applicationId: string): Promise<void> {
+    const over = this.list(applicationId).filter((job) => !isUnfinished(job));
+    for (const job of over.slice(MAX_KEPT)) {
+      this.#jobs.delete(job.dropId);
+      await rm(this.#place(job), { recursive: true, force: true });
+    }
+  }
+}
+
+const NO_ROWS = { minted: 0, mintable: 0, refused: 0, unknown: 0, bytes: 0 };
+const ASK_UNSURE = "Then upload the same rows again with ?unsure=minted or ?unsure=lost.";
+
+function isUnfinished({ status }: DropJob): boolean {
+  return status === "queued" || status === "running";
+}
+
+/** The suffix of an incomplete upload. */
+const DRAFT = ".upload";
+const ROWS = "rows";
+const JOB = "drop.json";
+const RESULT = "result.ndjson";
+const PROGRESS = "progress.ndjson";
+
+/** Opens the file when it is read: an error of a stream that nobody reads would end the process. */
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path);
+}
+
+/** Atomic. */
+async function writeJob(place: string, job: Job): Promise<void> {
+  const draft = join(place, `${JOB}.new`);
+  await using file = await open(draft, "w");
+  await file.writeFile(JSON.stringify(job));
+  await file.datasync();
+  await rename(draft, join(place, JOB));
+}
+
+function requireForm({ errors, moreErrors }: Survey): void {
+  if (errors.length === 0) return;
+  const issues = errors.map(({ row, field, ...error }) => ({
+    pointer: row === 0 ? "" : `/rows/${row}${field === "" ? "" : `/${field}`}`,
+    code: "validation_failed" as const,
+    detail: sentenceOf({ field, ...error }),
+  }));
+  const [first] = errors;
+  const ofRow = first === undefined || first.row === 0 ? "" : `Row ${first.row}: `;
+  const detail = first && `${ofRow}${sentenceOf(first)}`;
+  throw new ServerError("drop_invalid", detail, { issues, moreIssues: moreErrors });
+}

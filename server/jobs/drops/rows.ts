@@ -1,0 +1,239 @@
+import { pipeline } from "node:stream/promises";
+import { ServerError } from "../../http/errors.ts";
+import { parseJson } from "../../http/wire/json.ts";
+
+/** The formats of a drop's rows. */
+export const DROP_FORMATS = ["csv", "ndjson"] as const;
+export type DropFormat = (typeof DROP_FORMATS)[number];
+
+/** Fields of a row: of a mint's entry and its recipient. */
+const ROW_FIELDS = [
+  "ownerAddress",
+  "userId",
+  "assetId",
+  "tokenId",
+  "quantity",
+  "amount",
+  "amountDecimal",
+  "dataAvailabilityMode",
+  "reference",
+  "mintingBlob",
+  "metadata",
+] as const;
+
+/** Columns of a CSV file that are fields of a row's metadata; `attribute:Colour` is one of its attributes. */
+const METADATA_COLUMNS: readonly string[] = ["name", "description", "image", "external_url", "animation_url"];
+const ATTRIBUTE = "attribute:";
+
+/** One row of the file. */
+export interface Row {
+  /** Its line in the file, from 1. A CSV file's header is line 1. */
+  readonly row: number;
+  /** Approximate bytes in a request. */
+  readonly bytes: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A place in a drop that cannot be minted. */
+export interface RowError {
+  /** Its line; 0 for the whole drop. */
+  readonly row: number;
+  /** Empty for the whole row. */
+  readonly field: string;
+  readonly code: string;
+  readonly detail: string;
+}
+
+/** The fault of a field, in a sentence that names it. */
+export function sentenceOf({ field, detail }: Pick<RowError, "field" | "detail">): string {
+  return field === "" || detail.startsWith(field) ? detail : `${field} ${detail}`;
+}
+
+/** The rows are unreadable from here on. */
+export class UnreadableRow extends Error {
+  override readonly name = "UnreadableRow";
+  readonly row: number;
+
+  constructor(row: number, detail: string) {
+    super(detail);
+    this.row = row;
+  }
+}
+
+/** Longest line, in bytes. The longest blob takes a hundredth of it. */
+const MAX_ROW_BYTES = 64 * 1024;
+const TOO_LONG = `the row has more than ${MAX_ROW_BYTES} bytes`;
+/** Stands for bytes that are no text. */
+const UNREADABLE = "\ufffd";
+const NOT_UTF8 = "has bytes that are not UTF-8; save the file as CSV in UTF-8";
+
+/** The rows of a file, in order. Throws `UnreadableRow`. */
+export function rowsOf(source: AsyncIterable<Uint8Array>, format: DropFormat): AsyncGenerator<Row> {
+  return format === "csv" ? csvRows(source) : ndjsonRows(source);
+}
+
+async function* csvRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
+  // Loaded only for a CSV file, so other commands start without it.
+  const { parse, CsvError } = await import("csv-parse");
+  const parser = parse({
+    bom: true,
+    columns: (names: string[]) => columnsOf(names),
+    info: true,
+    max_record_size: MAX_ROW_BYTES,
+    record_delimiter: ["\r\n", "\n"],
+    skip_empty_lines: true,
+    trim: true,
+  });
+  const cut: { at?: UnreadableRow } = {};
+  const short = shortLines(source, (row) => {
+    cut.at = new UnreadableRow(row, TOO_LONG);
+  });
+  // The parser also reports a failure of the file, where its records are read.
+  const feeding = pipeline(short, parser).catch(() => {});
+  try {
+    for await (const { record, info } of parser as AsyncIterable<CsvRecord>) yield csvRow(record, info.lines);
+  } catch (error) {
+    const fault = error instanceof CsvError ? new UnreadableRow(lineOf(error), meaningOf(error)) : error;
+    // What the parser says of a row that was cut is no fault of the file.
+    if (cut.at === undefined || !(fault instanceof UnreadableRow) || fault.row < cut.at.row) throw fault;
+  } finally {
+    parser.destroy();
+    await feeding;
+  }
+  if (cut.at !== undefined) throw cut.at;
+}
+
+/**
+ * Passes pieces on, up to a long line. The parser's own limit counts no empty fields: a line of commas would fill the
+ * memory. It ends there, instead of failing, so that the parser still tells of the rows before.
+ */
+async function* shortLines(
+  source: AsyncIterable<Uint8Array>,
+  onLong: (line: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let line = 1;
+  let length = 0;
+  for await (const piece of source) {
+    for (let start = 0; start < piece.length; ) {
+      const found = piece.indexOf(NEWLINE, start);
+      const end = found === -1 ? piece.length : found;
+      length += end - start;
+      if (length > MAX_ROW_BYTES) {
+        onLong(line);
+        yield piece.subarray(0, start);
+        return;
+      }
+      if (found !== -1) {
+        line++;
+        length = 0;
+      }
+      start = end + 1;
+    }
+    yield piece;
+  }
+}
+
+interface CsvRecord {
+  readonly record: Readonly<Record<string, string>>;
+  readonly info: { readonly lines: number };
+}
+
+function columnsOf(names: readonly string[]): string[] {
+  const known: readonly string[] = [...ROW_FIELDS, ...METADATA_COLUMNS];
+  if (names.some((name) => name.includes(UNREADABLE))) throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
+  const unknown = names.find((name) => !known.includes(name) && !name.startsWith(ATTRIBUTE));
+  if (unknown !== undefined) {
+    const columns = [...known, `${ATTRIBUTE}…`].join(", ");
+    const detail = `the header names ${JSON.stringify(unknown.slice(0, 64))}; the columns are ${columns}`;
+    throw new UnreadableRow(1, detail);
+  }
+  if (new Set(names).size < names.length) throw new UnreadableRow(1, "the header names a column twice");
+  return [...names];
+}
+
+function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
+  const fields: Record<string, unknown> = {};
+  const metadata: Record<string, unknown> = {};
+  const attributes: object[] = [];
+  let bytes = 0;
+  for (const [name, text] of Object.entries(record)) {
+    if (text === "") continue;
+    if (text.includes(UNREADABLE)) throw new UnreadableRow(row, `${name} ${NOT_UTF8}`);
+    bytes += name.length + text.length + 6;
+    if (name === "metadata") fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
+    else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
+    else if (name.startsWith(ATTRIBUTE)) attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
+    else fields[name] = name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
+  }
+  const named = { ...metadata, ...(attributes.length > 0 && { attributes }) };
+  if (Object.keys(named).length > 0) fields.metadata = { ...(fields.metadata as object | undefined), ...named };
+  return { row, bytes, fields };
+}
+
+function lineOf(error: object): number {
+  return "lines" in error && typeof error.lines === "number" ? error.lines : 1;
+}
+
+/** The parser's codes in words for the file's author. */
+function meaningOf({ code, message }: Error & { readonly code?: string }): string {
+  switch (code) {
+    case "CSV_RECORD_INCONSISTENT_COLUMNS":
+      return "the row has more or fewer fields than the header";
+    case "CSV_MAX_RECORD_SIZE":
+      return TOO_LONG;
+    case "CSV_QUOTE_NOT_CLOSED":
+      return "a quoted field does not end";
+    case "CSV_INVALID_CLOSING_QUOTE":
+    case "INVALID_OPENING_QUOTE":
+      return "a quote stands within a field; double it, and quote the whole field";
+    default:
+      return message;
+  }
+}
+
+async function* ndjsonRows(source: AsyncIterable<Uint8Array>): AsyncGenerator<Row> {
+  let rest: Uint8Array = new Uint8Array();
+  let row = 0;
+  for await (const chunk of source) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end !== -1; end = bytes.indexOf(NEWLINE, start)) {
+      row++;
+      const read = ndjsonRow(bytes.subarray(start, end), row);
+      if (read !== null) yield read;
+      start = end + 1;
+    }
+    rest = bytes.subarray(start);
+    if (rest.length > MAX_ROW_BYTES) throw new UnreadableRow(row + 1, TOO_LONG);
+  }
+  const last = ndjsonRow(rest, row + 1);
+  if (last !== null) yield last;
+}
+
+const NEWLINE = 0x0a;
+
+/** null for an empty line. */
+function ndjsonRow(line: Uint8Array, row: number): Row | null {
+  if (line.length > MAX_ROW_BYTES) throw new UnreadableRow(row, TOO_LONG);
+  if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return null;
+  const fields = readObject(line, row, "the line is not a JSON object");
+  const unknown = Object.keys(fields).find((name) => !ROW_FIELDS.some((field) => field === name));
+  if (unknown !== undefined) {
+    const detail = `the field ${JSON.stringify(unknown.slice(0, 64))} is unknown; the fields are ${ROW_FIELDS.join(", ")}`;
+    throw new UnreadableRow(row, detail);
+  }
+  return { row, bytes: line.length, fields };
+}
+
+/** @param otherwise - the fault of text that is no JSON object */
+function readObject(text: Uint8Array, row: number, otherwise: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = parseJson(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  } catch (error) {
+    if (!(error instanceof ServerError)) throw error;
+    const [first] = error.issues;
+    throw new UnreadableRow(row, first === undefined ? otherwise : `${first.pointer.slice(1)}: ${first.detail}`);
+  }
+  throw new UnreadableRow(row, otherwise);
+}

@@ -1,0 +1,103 @@
+import type { FastifyBaseLogger } from "fastify";
+import type { Batch, Engine, EngineEvents, Hash } from "../../../core/index.ts";
+import { within } from "./deadline.ts";
+
+/** Gas of a mined transaction. */
+export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint>;
+/** Called once for each mined transaction with known gas. */
+type OnGas = (chainId: bigint, work: "commit" | "withdrawal", gas: bigint) => void;
+
+type Line = readonly [level: "info" | "warn", fields: Readonly<Record<string, unknown>>, message: string];
+
+/** Timeout for a transaction's gas. Then the line has none. */
+const GAS_MS = 5_000;
+
+/** One log line for each step of a batch and of a withdrawal, once durable. */
+export class ProgressLog implements AsyncDisposable {
+  readonly #engine: Engine;
+  readonly #gasOf: GasOf | null;
+  readonly #onGas: OnGas;
+  readonly #unsubscribe: readonly (() => void)[];
+  /** The first steps can precede the server's log. */
+  #log = Promise.withResolvers<FastifyBaseLogger | null>();
+  #last: Promise<void> = Promise.resolve();
+  /** Withdrawals share transactions. */
+  #gas: { readonly txHash: Hash; readonly gas: Promise<bigint | undefined> } | null = null;
+
+  constructor(engine: Engine, gasOf: GasOf | null, onGas: OnGas = () => {}) {
+    this.#engine = engine;
+    this.#gasOf = gasOf;
+    this.#onGas = onGas;
+    const info = (message: string) => (batch: Batch) => this.#put(["info", fieldsOf(batch), message]);
+    this.#unsubscribe = [
+      engine.events.on("batchSealed", info("batch sealed")),
+      engine.events.on("batchCommitted", (batch) => this.#committed(batch)),
+      engine.events.on("batchFinalized", info("batch final")),
+      engine.events.on("batchReverted", (batch) =>
+        this.#put(["warn", fieldsOf(batch), "batch taken back by a reorganisation of L1; it is committed again"]),
+      ),
+      engine.events.on("slotsVoided", ({ batch, slots }) => {
+        for (const { count, failure } of slots) {
+          this.#put(["warn", { ...fieldsOf(batch), vaults: count, reason: failure }, "mints refused by L1"]);
+        }
+      }),
+      engine.events.on("withdrawal", (event) => this.#withdrawal(event)),
+    ];
+  }
+
+  /** Writes the steps so far, and each later step. */
+  writeTo(log: FastifyBaseLogger): void {
+    this.#log.resolve(log);
+  }
+
+  /** Resolves when all steps are written. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const stop of this.#unsubscribe) stop();
+    this.#log.resolve(null);
+    await this.#last;
+  }
+
+  #committed(batch: Batch): void {
+    const { chainId } = this.#engine.settlement;
+    const fields = { ...fieldsOf(batch), txHash: batch.l1TxHash, block: batch.l1BlockNumber?.toString() };
+    this.#put(["info", fields, "batch committed"], this.#gasUsed("commit", chainId, batch.l1TxHash));
+  }
+
+  #withdrawal({ type, withdrawal }: EngineEvents["withdrawal"]): void {
+    const { withdrawalId, chainId, vaultId, quantity, l1TxHash: txHash, failure: reason } = withdrawal;
+    const fields = { withdrawalId, chainId: `${chainId}`, vaultId: `${vaultId}`, quantity: `${quantity}` };
+    if (type === "withdrawal.settled") {
+      this.#put(["info", { ...fields, txHash }, "withdrawal paid"], this.#gasUsed("withdrawal", chainId, txHash));
+    } else if (type === "withdrawal.attempt_refused") {
+      this.#put(["warn", { ...fields, reason }, "withdrawal refused by L1; trying again"]);
+    } else if (type === "withdrawal.failed") {
+      this.#put(["warn", { ...fields, reason }, "withdrawal given up"]);
+    } else if (type === "withdrawal.reverted") {
+      this.#put(["warn", fields, "withdrawal taken back by a reorganisation of L1; it is paid again"]);
+    }
+  }
+
+  /** Keeps the order of the steps, even if a line waits for its gas. */
+  #put([level, fields, message]: Line, gas?: Promise<bigint | undefined>): void {
+    const written = this.#last.then(async () => {
+      const log = await this.#log.promise;
+      const used = await gas;
+      log?.[level]({ ...fields, ...(used !== undefined && { gas: `${used}` }) }, message);
+    });
+    this.#last = written;
+  }
+
+  #gasUsed(work: "commit" | "withdrawal", chainId: bigint, txHash: Hash | null): Promise<bigint | undefined> {
+    if (this.#gasOf === null || txHash === null) return Promise.resolve(undefined);
+    if (this.#gas?.txHash !== txHash) {
+      const asked = within(GAS_MS, this.#gasOf(chainId, txHash), () => new Error("no answer"));
+      this.#gas = { txHash, gas: asked.catch(() => undefined) };
+      void this.#gas.gas.then((gas) => gas !== undefined && this.#onGas(chainId, work, gas));
+    }
+    return this.#gas.gas;
+  }
+}
+
+function fieldsOf({ mode, batchNumber, vaultCount }: Batch) {
+  return { mode, batchNumber, vaults: vaultCount };
+}

@@ -1,0 +1,129 @@
+import { BaseError, ContractFunctionRevertedError } from "viem";
+import { type Engine, ERROR_CODES, MintmarkError, MODES, type Mode } from "../../../core/index.ts";
+import type { HeldBytes } from "../../http/access/held-bytes.ts";
+import { within } from "./deadline.ts";
+
+/** One check that the server needs to be ready: resolves with a finding, rejects with the fault. */
+export type ReadinessCheck = () => Promise<string>;
+
+/** A fault, in words that anyone may read. */
+export class NotReady extends Error {
+  override readonly name = "NotReady";
+}
+
+/** The result of one check. */
+export interface Finding {
+  readonly name: string;
+  /** Safe to show to anyone. */
+  readonly detail: string;
+  /** The error for the log; undefined after success. */
+  readonly error?: unknown;
+}
+
+/** Timeout of a check. A load balancer does not wait longer. */
+const CHECK_MS = 5_000;
+const MIB = 1024 * 1024;
+/** Anyone may ask, and calls to a chain's node may cost money, so results are reused for this time. */
+const HOLDS_MS = 1_000;
+
+/** Runs all checks at once, and reuses recent results. */
+export class Readiness {
+  readonly #checks: () => Readonly<Record<string, ReadinessCheck>>;
+  readonly #now: () => number;
+  readonly #checkMs: number;
+  #last: { readonly at: number; readonly found: Promise<readonly Finding[]> } | null = null;
+
+  /** `now` returns milliseconds. */
+  constructor(checks: () => Readonly<Record<string, ReadinessCheck>>, now: () => number, checkMs: number = CHECK_MS) {
+    this.#checks = checks;
+    this.#now = now;
+    this.#checkMs = checkMs;
+  }
+
+  /** The result of each check, at most a second old. Never rejects. */
+  look(): Promise<readonly Finding[]> {
+    const at = this.#now();
+    if (this.#last === null || at - this.#last.at >= HOLDS_MS) this.#last = { at, found: this.#lookAnew() };
+    return this.#last.found;
+  }
+
+  #lookAnew(): Promise<readonly Finding[]> {
+    return Promise.all(
+      Object.entries(this.#checks()).map(async ([name, check]) => {
+        try {
+          const tooLate = () => new NotReady(`no answer within ${this.#checkMs / 1000} s`);
+          return { name, detail: await within(this.#checkMs, check(), tooLate) };
+        } catch (error) {
+          return { name, detail: shown(error), error };
+        }
+      }),
+    );
+  }
+}
+
+/**
+ * The public part of an error: the product's own words. For a failure at L1, only the attempted action: nodes, members
+ * and contracts write the rest, and a node's address may contain its key.
+ */
+export function shown(error: unknown): string {
+  if (error instanceof NotReady) return error.message;
+  if (error instanceof AggregateError) return [...new Set(error.errors.map(shown))].join("; ");
+  if (!(error instanceof MintmarkError)) return "failed; the log has the reason";
+  if (error.code === "kzg_unavailable")
+    return `the KZG thread does not run${codeOf(error.cause)}: batches in blobs wait; the log has more`;
+  if (error.code !== "l1_failed") return ERROR_CODES[error.code];
+  const [tried = ""] = error.message.split(/: |[;(]/, 1);
+  if (tried.includes("://")) return ERROR_CODES.l1_failed;
+  return `${tried.trim()}${whyOnL1(error.cause)}; the log has more`;
+}
+
+/** Node's own code of an error: safe to show, unlike its text. */
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && "code" in cause ? ` (${cause.code})` : "";
+}
+
+/** The name of the contract's own error, or that the chain was unreachable. */
+function whyOnL1(cause: unknown): string {
+  if (!(cause instanceof BaseError)) return "";
+  const revert = cause.walk((inner) => inner instanceof ContractFunctionRevertedError);
+  const name = revert instanceof ContractFunctionRevertedError ? revert.data?.errorName : undefined;
+  return name === undefined ? ": L1 refused or did not answer" : `: the contract refused with ${name}`;
+}
+
+/** The checks of every server: store, clock, KZG code, memory, and how long mints have waited for a seal. */
+export function engineChecks(engine: Engine, memory: HeldBytes): Readonly<Record<string, ReadinessCheck>> {
+  return {
+    memory: async () => {
+      const held = `requests and responses hold ${Math.ceil(memory.total / MIB)} of ${memory.limit / MIB} MiB`;
+      if (memory.isFull) throw new NotReady(held);
+      return held;
+    },
+    store: async () => {
+      const { countValidium, countRollup } = await engine.batches.committedState();
+      const count = countValidium + countRollup;
+      return count === 1 ? "1 batch committed" : `${count} batches committed`;
+    },
+    clock: async () => {
+      const fault = engine.operator.clockFault();
+      if (fault !== null) throw new NotReady(fault);
+      return "fits the journal";
+    },
+    kzg: async () => {
+      const fault = engine.operator.kzgFault();
+      if (fault !== null) throw fault;
+      return "no batch waits for it";
+    },
+    threads: async () => {
+      const fault = engine.operator.threadFault();
+      if (fault !== null) throw new NotReady(`${fault.message}${codeOf(fault.cause)}`, { cause: fault });
+      return "run when needed";
+    },
+    openBatches: async () => MODES.map((mode) => describeOpenBatch(engine, mode)).join(", "),
+  };
+}
+
+function describeOpenBatch(engine: Engine, mode: Mode): string {
+  const { vaultCount, timestamps } = engine.batches.getOpen(mode);
+  if (vaultCount === 0 || timestamps.open === undefined) return `${mode}: empty`;
+  return `${mode}: ${vaultCount} ${vaultCount === 1 ? "vault" : "vaults"} since ${new Date(timestamps.open).toISOString()}`;
+}

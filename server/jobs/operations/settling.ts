@@ -1,0 +1,200 @@
+import type { LocalAccount } from "viem";
+import { collectAttestations, type MemberClient, RemoteMember } from "../../../core/guards/committee/index.ts";
+import { type IssuerClient, RemoteIssuer } from "../../../core/guards/issuer/index.ts";
+import { SourceHistory } from "../../../core/guards/mirror/index.ts";
+import { type Address, type Engine, MintmarkError, type Mode } from "../../../core/index.ts";
+import type { connectL1 } from "../../../core/l1/index.ts";
+import {
+  type ConsentStanding,
+  MirrorSettler,
+  type RollupData,
+  Settler,
+  type SettlerOptions,
+  type SettlerWork,
+} from "../../../core/l1/settlement/index.ts";
+import { ConfigError } from "../../process/settings/config.ts";
+import { within } from "./deadline.ts";
+import type { MirrorChain } from "./mirror-chain.ts";
+import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
+import { missingRole, settlementChecks } from "./settlement-checks.ts";
+
+interface SettlingOptions {
+  readonly engine: Engine;
+  readonly l1: Awaited<ReturnType<typeof connectL1>>;
+  /** Holds the contract's operator role. */
+  readonly operator: Address;
+  readonly members: readonly MemberClient[];
+  readonly threshold: number;
+  readonly issuers?: readonly IssuerClient[];
+  /** Milliseconds that a batch waits for its issuers. */
+  readonly consentMs?: number;
+  /** Where the data of rollup batches go; default `auto`. */
+  readonly rollupData?: RollupData;
+  /** Deployment block of the settlement contract. */
+  readonly fromBlock: bigint;
+  /** Milliseconds from the first mint of an open batch to its seal. */
+  readonly sealAfterMs: Readonly<Record<Mode, number>>;
+  readonly intervalMs: number;
+  /** Blocks behind L1 above which the server is not ready. */
+  readonly mostLag: bigint;
+  /** The operator's wei below which the server is not ready. */
+  readonly leastBalance: bigint;
+  readonly onError: (error: unknown) => void;
+  /** The contracts that pay withdrawals of other chains' tokens. */
+  readonly mirrors?: readonly MirrorChain[];
+  /** Called with an error at a mirror. */
+  readonly onMirrorError?: (chainId: bigint, error: unknown) => void;
+  /** Called when a member of the committee has not signed, with the reason. */
+  readonly onMemberFailure?: (member: Address, error: unknown) => void;
+  /** Told why an issuer has not consented to a batch. */
+  readonly onIssuerRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
+}
+
+/** Members of a committee that run as separate services. */
+export function remoteMembers(
+  members: readonly { readonly address: Address; readonly url: string }[],
+  operator: LocalAccount,
+  { settlement }: Engine,
+): RemoteMember[] {
+  return members.map((member) => new RemoteMember({ ...member, operator, settlement }));
+}
+
+/** Issuers that run as services of their own. */
+export function remoteIssuers(
+  issuers: readonly { readonly address: Address; readonly url: string }[],
+  operator: LocalAccount,
+  { settlement }: Engine,
+): RemoteIssuer[] {
+  return issuers.map((issuer) => new RemoteIssuer({ ...issuer, operator, settlement }));
+}
+
+/** A settler whose validium batches need the signatures of any `threshold` members. */
+export function settlerOver(
+  {
+    members,
+    threshold,
+    onMemberFailure: onFailure,
+  }: Pick<SettlingOptions, "members" | "threshold" | "onMemberFailure">,
+  options: Omit<SettlerOptions, "committee">,
+) {
+  const { engine, l1 } = options;
+  const earlierBatch = (batchNumber: number) => engine.batches.getSealed("validium", batchNumber);
+  const committee = collectAttestations({ members, threshold, l1, earlierBatch, ...(onFailure && { onFailure }) });
+  return { committee, settler: new Settler({ ...options, committee }) };
+}
+
+/** The engine's connection to L1, and to mirrors: seals, commits, follows and withdraws until disposed. */
+export interface Settling extends AsyncDisposable {
+  /** For `/readyz`: the errors in each kind of work, and causes that would keep batches from L1. */
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+}
+
+/**
+ * The caller has claimed the settling of the engine. Rejects with `validation_failed` when another committee is in
+ * force, and with a `ConfigError` when the key does not have the operator role.
+ */
+export async function startSettling(options: SettlingOptions): Promise<Settling> {
+  const { engine, l1, operator, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
+  await using stack = new AsyncDisposableStack();
+  const missing = await missingRole(l1, operator);
+  if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
+  const far: MirrorSettler[] = [];
+  const source = new SourceHistory(l1, fromBlock);
+  for (const mirror of mirrors) {
+    const { chainId } = mirror.settlement;
+    requireSameMirror(engine, mirror);
+    const parts = { engine, source, committee: mirror.committee };
+    const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
+    far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
+  }
+  const { issuers = [], consentMs, onIssuerRefusal, rollupData = "auto" } = options;
+  const consents = {
+    issuers,
+    rollupData,
+    ...(consentMs && { consentMs }),
+    ...(onIssuerRefusal && { onIssuerRefusal }),
+  };
+  const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError, ...consents };
+  const { committee, settler } = settlerOver(options, { engine, l1, fromBlock, mirrors: far, ...paced });
+  await committee.requireInForce();
+  await settler.chooseRollupData();
+  const stopping = new AbortController();
+  const settling = [settler, ...far].map((each) => each.run(stopping.signal));
+  stack.defer(async () => {
+    stopping.abort();
+    await Promise.all(settling);
+  });
+  const served = new Set(
+    [engine.settlement, ...mirrors.map(({ settlement }) => settlement)].map(({ chainId }) => chainId),
+  );
+  const unserved = engine.operator.portals().filter(({ chainId }) => !served.has(chainId));
+  const running = stack.move();
+  return {
+    checks: {
+      settlement: async () => {
+        engine.operator.requirePromising();
+        return "up to date with L1";
+      },
+      ...Object.fromEntries(
+        Object.keys(settler.lastErrors).map((work) => [work, async () => describeWork(settler, work as SettlerWork)]),
+      ),
+      ...settlementChecks({ ...options, committee }),
+      issuers: async () => describeConsents(settler.consents.standings()),
+      ...Object.fromEntries(
+        mirrors.map((mirror, i) => {
+          const check = async () => describeMirror(engine, mirror, far[i]?.lastError ?? null, options);
+          return [`mirror-${mirror.settlement.chainId}`, check] as const;
+        }),
+      ),
+      ...Object.fromEntries(unserved.map(({ chainId }) => [`mirror-${chainId}`, async () => UNSERVED])),
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** Throws the error of the last pass of one kind of work. */
+function describeWork({ lastErrors }: Settler, work: SettlerWork): string {
+  if (lastErrors[work] !== null) throw lastErrors[work];
+  return "goes well";
+}
+
+/** The issuers' answers about the batches that wait. Never rejects: an issuer keeps nobody else's batches from L1. */
+export function describeConsents(standings: readonly ConsentStanding[]): string {
+  const told = standings.map(({ issuer, batchId, state, failure }) => {
+    if (state === "refused") return `${issuer} does not consent to ${batchId}: ${failure}`;
+    return `${issuer} ${state === "given" ? "has consented" : "is asked to consent"} to ${batchId}`;
+  });
+  return told.length === 0 ? "no batch waits for a consent" : told.join("; ");
+}
+
+/** A store keeps the first mirror of a chain. */
+function requireSameMirror(engine: Engine, { settlement: { chainId, contract } }: MirrorChain): void {
+  const known = engine.operator.portals().find((portal) => portal.chainId === chainId);
+  if (known === undefined || known.contract === contract) return;
+  const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;
+  throw new MintmarkError("store_mismatch", detail);
+}
+
+const UNSERVED = "not followed: missing in MINTMARK_MIRRORS, so withdrawals there wait";
+
+/** Shorter than a check's timeout, so this one is never late. */
+const MIRROR_MS = 3_000;
+
+/** A mirror's status. Never rejects: a fault at one chain does not affect the others, so the server stays ready. */
+async function describeMirror(
+  engine: Engine,
+  mirror: MirrorChain,
+  lastError: unknown,
+  { leastBalance, mostLag }: Pick<SettlingOptions, "leastBalance" | "mostLag">,
+): Promise<string> {
+  try {
+    if (lastError !== null) throw lastError;
+    const asked = Promise.all([mirror.blockNumber(), mirror.operatorBalance()]);
+    const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
+    const lag = newest - (engine.operator.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
+    const state = lag > mostLag ? "not up to date" : "in step";
+    return `${state}: ${lag} blocks behind, ${balance} wei${balance < leastBalance ? ": send it more" : ""}`;
+  } catch (error) {
+    return `not up to date: ${shown(error)}`;
+  }
+}

@@ -1,0 +1,109 @@
+import { once } from "node:events";
+import http, { type ClientRequest, type IncomingMessage } from "node:http";
+import https from "node:https";
+import { retryAfterMs } from "../../../core/internal.ts";
+import { guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
+import { failureOf } from "./failure.ts";
+
+/** The outcome of a delivery. `gone`: the receiver wants no more, by status 410. `status` is null without an answer. */
+export type Outcome =
+  | { readonly kind: "delivered"; readonly status: number }
+  | {
+      readonly kind: "failed";
+      readonly status: number | null;
+      readonly failure: string;
+      readonly retryAfterMs?: number | undefined;
+    }
+  | { readonly kind: "gone"; readonly status: number; readonly failure: string };
+
+/** Most bytes to read of an answer. Only its status matters. */
+const ANSWER_BYTES = 16 * 1024;
+
+/** Posts events to receivers, at allowed addresses only. Does not follow redirects. */
+export class Deliverer implements Disposable {
+  readonly #reach: Reach;
+  readonly #timeoutMs: number;
+  readonly #lookup: ReturnType<typeof guardedLookup>;
+  readonly #agents: { readonly "http:": http.Agent; readonly "https:": https.Agent };
+
+  constructor(reach: Reach, timeoutMs: number) {
+    this.#reach = reach;
+    this.#timeoutMs = timeoutMs;
+    this.#lookup = guardedLookup(reach);
+    const options = { keepAlive: true };
+    this.#agents = { "http:": new http.Agent(options), "https:": new https.Agent(options) };
+  }
+
+  [Symbol.dispose](): void {
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+
+  /** Rejects only with the signal's reason. */
+  async post(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const timeout = AbortSignal.timeout(this.#timeoutMs);
+    try {
+      const answer = await this.#send(new URL(url), headers, body, AbortSignal.any([signal, timeout]));
+      const { statusCode: status = 0 } = answer;
+      if (status >= 200 && status < 300) return { kind: "delivered", status };
+      const failure = `The receiver answered ${status}.`;
+      if (status === 410) return { kind: "gone", status, failure };
+      const busy = status === 429 || status === 503;
+      const wait = busy && { retryAfterMs: retryAfterMs(answer.headers["retry-after"]) };
+      return { kind: "failed", status, failure, ...wait };
+    } catch (error) {
+      signal.throwIfAborted();
+      const failure = timeout.aborted
+        ? `No answer within ${this.#timeoutMs / 1000} s.`
+        : failureOf(error, new URL(url));
+      return { kind: "failed", status: null, failure };
+    }
+  }
+
+  async #send(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    requireReachable(this.#reach, url);
+    const secure = url.protocol === "https:";
+    const { request } = secure ? https : http;
+    const send = (agent: http.Agent | false) => {
+      const options = { method: "POST", headers, signal, agent, lookup: this.#lookup as never };
+      // A failure after the answer does not matter.
+      return request(url, options)
+        .on("error", () => {})
+        .end(body);
+    };
+    const first = send(this.#agents[secure ? "https:" : "http:"]);
+    const answer = await answerTo(first).catch((error: NodeJS.ErrnoException) => {
+      // The receiver may have closed an idle connection at the moment of its next use. That is not its failure.
+      if (!first.reusedSocket || !CLOSED.has(error.code ?? "")) throw error;
+      return answerTo(send(false));
+    });
+    // Only the status matters, so the rest may fail.
+    await discard(answer).catch(() => {});
+    return answer;
+  }
+}
+
+const CLOSED = new Set(["ECONNRESET", "EPIPE"]);
+
+async function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
+  const [answer] = (await once(sent, "response")) as [IncomingMessage];
+  return answer;
+}
+
+/** Reads an answer to its end, so its connection can be used again. Closes the connection of a long answer. */
+async function discard(answer: IncomingMessage): Promise<void> {
+  let bytes = 0;
+  for await (const chunk of answer) {
+    bytes += (chunk as Buffer).length;
+    if (bytes > ANSWER_BYTES) break;
+  }
+}

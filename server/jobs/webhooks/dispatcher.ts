@@ -1,0 +1,299 @@
+import { createHmac, randomUUID } from "node:crypto";
+import type { ApplicationEvent, Engine, Webhook } from "../../../core/index.ts";
+import { type Backoff, backoffDelay, pause } from "../../../core/internal.ts";
+import { ServerError } from "../../http/errors.ts";
+import { eventToWire } from "../../http/wire/event-wire.ts";
+import type { Reach } from "./address-policy.ts";
+import { type Attempt, Attempts } from "./attempts.ts";
+import { Deliverer, type Outcome } from "./delivery.ts";
+
+export interface DispatcherOptions {
+  /** Waits between attempts. Default: 5 s, doubling up to 6 hours. */
+  readonly backoff?: Backoff;
+  /** A webhook that has failed for this long is disabled. Default: 3 days. */
+  readonly giveUpAfterMs?: number;
+  /** Longest time for one attempt. Default: 15 s. */
+  readonly timeoutMs?: number;
+  /** Longest time until a delivery is recorded. A crash repeats deliveries without record. Default: 250 ms. */
+  readonly recordEveryMs?: number;
+  /** Allowed addresses; `public-and-loopback` is for a sandbox on one's own machine. Default: public ones only. */
+  readonly reach?: Reach;
+  /** Called with errors of this server. Failures of receivers are recorded with their webhooks. Default: no call. */
+  readonly onError?: (error: unknown) => void;
+  /** Called after each attempt. Default: no call. */
+  readonly onAttempt?: (attempt: Attempt) => void;
+}
+
+const DEFAULTS: Required<DispatcherOptions> = {
+  backoff: { firstMs: 5_000, maxMs: 6 * 3_600_000 },
+  giveUpAfterMs: 3 * 86_400_000,
+  timeoutMs: 15_000,
+  recordEveryMs: 250,
+  reach: "public",
+  onError: () => {},
+  onAttempt: () => {},
+};
+
+/** The type of test deliveries. No event of an application has it. */
+const TEST_TYPE = "webhook.test";
+
+/**
+ * Least attempts since the start before a webhook is disabled: about ten minutes with the default waits. Otherwise a
+ * webhook that failed before the server went down would be disabled at the first failure.
+ */
+const LEAST_TRIES = 8;
+
+/** Milliseconds until the next attempt: at least the backoff, longer if the receiver asks, up to the longest wait. */
+export function waitBefore(backoff: Backoff, attempt: number, retryAfterMs = 0): number {
+  return Math.max(backoffDelay(backoff, attempt), Math.min(retryAfterMs, backoff.maxMs));
+}
+
+interface Running {
+  readonly stop: AbortController;
+  readonly done: Promise<void>;
+  /** Aborts the wait after a failure. */
+  wake: AbortController;
+}
+
+/** A message to a receiver: its `webhook-id` and its signed body. */
+interface Message {
+  readonly id: string;
+  readonly body: string;
+  readonly about: Pick<Attempt, "kind" | "sequence">;
+}
+
+/**
+ * Delivers events to webhooks. Each webhook gets its events in order, one at a time, each at least once. Webhooks run
+ * side by side. One dispatcher serves an engine. The engine records progress a little later than the deliveries, so
+ * after a crash the last deliveries are repeated under the same `webhook-id`.
+ */
+export class WebhookDispatcher {
+  readonly #engine: Engine;
+  readonly #options: Required<DispatcherOptions>;
+  readonly #deliverer: Deliverer;
+  readonly #running = new Map<string, Running>();
+  readonly #attempts = new Attempts();
+  /** Webhooks with a test or a redelivery in progress. */
+  readonly #asked = new Set<string>();
+  readonly #stopping = new AbortController();
+  #unsubscribe: (() => void)[] = [];
+
+  constructor(engine: Engine, options: DispatcherOptions = {}) {
+    this.#engine = engine;
+    this.#options = { ...DEFAULTS, ...options };
+    this.#deliverer = new Deliverer(this.#options.reach, this.#options.timeoutMs);
+  }
+
+  start(): void {
+    const adjust = (): void => this.#adjust();
+    const changed = ({ webhookId }: { readonly webhookId: string }): void => {
+      this.#adjust();
+      this.#running.get(webhookId)?.wake.abort();
+    };
+    this.#unsubscribe = [this.#engine.events.on("webhook", changed), this.#engine.events.on("access", adjust)];
+    this.#adjust();
+  }
+
+  /** Ends all deliveries. Resolves when their progress is recorded. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new ServerError("shutting_down"));
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    for (const { stop } of this.#running.values()) stop.abort();
+    await Promise.all([...this.#running.values()].map(({ done }) => done));
+    this.#deliverer[Symbol.dispose]();
+  }
+
+  /** The attempts at a webhook since the process started, newest first. */
+  attempts(webhookId: string): readonly Attempt[] {
+    return this.#attempts.of(webhookId);
+  }
+
+  /** Posts a test event now, also to a disabled webhook. Does not change the webhook. The message's id has `testId`. */
+  test(webhook: Webhook, testId: string = randomUUID()): Promise<Attempt> {
+    const { webhookId } = webhook;
+    const createdAt = new Date().toISOString();
+    const body = JSON.stringify({ sequence: 0, type: TEST_TYPE, createdAt, data: { webhookId } });
+    return this.#ask(webhook, { id: `test_${testId}`, body, about: { kind: "test", sequence: null } });
+  }
+
+  /** Posts an event again, under the same `webhook-id`. */
+  redeliver(webhook: Webhook, event: ApplicationEvent): Promise<Attempt> {
+    return this.#ask(webhook, messageOf(webhook, event, "redelivery"));
+  }
+
+  /** Posts one message at a time to each webhook, so nobody floods a receiver through this server. */
+  async #ask(webhook: Webhook, message: Message): Promise<Attempt> {
+    const { webhookId } = webhook;
+    if (this.#asked.has(webhookId)) {
+      const detail = "A test or redelivery to this webhook is in progress; repeat the request when it has ended.";
+      throw new ServerError("rate_limited", detail, { headers: { "retry-after": "1" } });
+    }
+    this.#asked.add(webhookId);
+    try {
+      return (await this.#post(webhook, message, this.#stopping.signal)).attempt;
+    } finally {
+      this.#asked.delete(webhookId);
+    }
+  }
+
+  /** Starts the deliveries of new webhooks, and stops those of removed or disabled ones. */
+  #adjust(): void {
+    const wanted = new Map(this.#engine.operator.webhooks.deliverable().map((webhook) => [webhook.webhookId, webhook]));
+    for (const [webhookId, { stop }] of this.#running) if (!wanted.has(webhookId)) stop.abort();
+    for (const [webhookId, webhook] of wanted) if (!this.#running.has(webhookId)) this.#run(webhook);
+  }
+
+  #run(webhook: Webhook): void {
+    const stop = new AbortController();
+    const done = this.#deliverAll(webhook, stop.signal).catch((error) => {
+      if (!stop.signal.aborted) this.#options.onError(error);
+    });
+    this.#running.set(webhook.webhookId, { stop, done, wake: new AbortController() });
+    void done.then(() => {
+      this.#running.delete(webhook.webhookId);
+      // It may be wanted again by now.
+      if (this.#unsubscribe.length > 0 && stop.signal.aborted) this.#adjust();
+    });
+  }
+
+  async #deliverAll(webhook: Webhook, signal: AbortSignal): Promise<void> {
+    const { webhookId, applicationId, types, delivered: after } = webhook;
+    const progress = new Progress(this.#engine, webhookId, this.#options.recordEveryMs, this.#options.onError);
+    let { failingSince } = webhook;
+    try {
+      for await (const event of this.#engine.events.stream(applicationId, { after, follow: true, signal })) {
+        if (types.length === 0 || types.includes(event.type)) {
+          if (!(await this.#deliver(webhook, event, failingSince, progress, signal))) return;
+          failingSince = null;
+        }
+        progress.reached(event.sequence);
+      }
+    } finally {
+      await progress.end();
+    }
+  }
+
+  /** Attempts until the receiver accepts the event; false when the webhook was disabled instead. */
+  async #deliver(
+    webhook: Webhook,
+    event: ApplicationEvent,
+    since: number | null,
+    progress: Progress,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { backoff, giveUpAfterMs } = this.#options;
+    let failingSince = since;
+    let recorded = webhook.failingSince === since ? webhook.failure : null;
+    for (let attempt = 1; ; attempt++) {
+      const { outcome } = await this.#post(webhook, messageOf(webhook, event, "delivery"), signal);
+      if (outcome.kind === "delivered") return true;
+      const { webhooks } = this.#engine.operator;
+      await progress.flush();
+      const tooLong = failingSince !== null && Date.now() - failingSince >= giveUpAfterMs;
+      if (outcome.kind === "gone" || (tooLong && attempt >= LEAST_TRIES)) {
+        await webhooks.recordDisabled(webhook.webhookId, outcome.failure);
+        return false;
+      }
+      // Each record is an entry in the journal, so an unchanged failure is not recorded again.
+      if (outcome.failure !== recorded) await webhooks.recordFailing(webhook.webhookId, outcome.failure);
+      recorded = outcome.failure;
+      failingSince ??= Date.now();
+      await this.#pause(webhook.webhookId, waitBefore(backoff, attempt, outcome.retryAfterMs), signal);
+    }
+  }
+
+  /** Waits. Ends early when somebody enables the webhook again. */
+  async #pause(webhookId: string, ms: number, signal: AbortSignal): Promise<void> {
+    const running = this.#running.get(webhookId);
+    const wake = new AbortController();
+    if (running !== undefined) running.wake = wake;
+    await pause(ms, AbortSignal.any([signal, wake.signal])).catch(() => signal.throwIfAborted());
+  }
+
+  async #post({ webhookId, url }: Webhook, { id, body, about }: Message, signal: AbortSignal) {
+    const time = Date.now();
+    const signed = signatureHeaders(
+      id,
+      Math.floor(time / 1000),
+      body,
+      this.#engine.operator.webhooks.secrets(webhookId),
+    );
+    const headers = {
+      "content-type": "application/json",
+      "content-length": String(Buffer.byteLength(body)),
+      "user-agent": "mintmark",
+      ...signed,
+    };
+    const started = performance.now();
+    const outcome: Outcome = await this.#deliverer.post(url, headers, body, signal);
+    const durationMs = Math.round(performance.now() - started);
+    const failure = outcome.kind === "delivered" ? null : outcome.failure;
+    const attempt: Attempt = { ...about, time, durationMs, status: outcome.status, failure };
+    this.#attempts.add(webhookId, attempt);
+    this.#options.onAttempt(attempt);
+    return { outcome, attempt };
+  }
+}
+
+function messageOf({ applicationId }: Webhook, event: ApplicationEvent, kind: Attempt["kind"]): Message {
+  const { sequence } = event;
+  return {
+    id: `evt_${applicationId}_${sequence}`,
+    body: JSON.stringify(eventToWire(event)),
+    about: { kind, sequence },
+  };
+}
+
+/** Records a webhook's progress from time to time, because each record is an entry in the journal. */
+class Progress {
+  readonly #engine: Engine;
+  readonly #webhookId: string;
+  readonly #everyMs: number;
+  readonly #onError: (error: unknown) => void;
+  #reached = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(engine: Engine, webhookId: string, everyMs: number, onError: (error: unknown) => void) {
+    this.#engine = engine;
+    this.#webhookId = webhookId;
+    this.#everyMs = everyMs;
+    this.#onError = onError;
+  }
+
+  reached(sequence: number): void {
+    this.#reached = sequence;
+    this.#timer ??= setTimeout(() => void this.end(), this.#everyMs);
+  }
+
+  async flush(): Promise<void> {
+    if (this.#timer === null) return;
+    clearTimeout(this.#timer);
+    this.#timer = null;
+    await this.#engine.operator.webhooks.recordDelivered(this.#webhookId, this.#reached);
+  }
+
+  /** The last record. If it fails, the deliveries since the previous one are repeated under the same ids. */
+  async end(): Promise<void> {
+    await this.flush().catch(this.#onError);
+  }
+}
+
+/**
+ * The header fields of a delivery by Standard Webhooks. Each secret makes a `v1` signature: the HMAC-SHA256 of
+ * `<id>.<timestamp>.<body>`.
+ * Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ *
+ * @param secrets - `whsec_` and the key in base64
+ * @param seconds - since 1970; receivers refuse times that are minutes away from their own clock
+ */
+function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice("whsec_".length), "base64");
+    return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
+  });
+  return {
+    "webhook-id": id,
+    "webhook-timestamp": String(seconds),
+    "webhook-signature": signatures.join(" "),
+  };
+}

@@ -1,0 +1,212 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { TypedDataDefinition } from "viem";
+import { z } from "zod";
+import type { Archive, Watcher } from "../../../core/guards/archive/index.ts";
+import { Refusal, type RefusalReason, requestSigner } from "../../../core/guards/committee/index.ts";
+import { type Address, type Hex, type L1Reader, MintmarkError, MODES, type Mode } from "../../../core/index.ts";
+import { countFailures } from "../../http/access/authentication.ts";
+import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../../http/access/rate-limit.ts";
+import { handleError, ServerError } from "../../http/errors.ts";
+import { fastifyApp } from "../../http/fastify-app.ts";
+import { OutgoingBatches } from "../../http/wire/batch-data.ts";
+import type { LogOptions } from "../../jobs/operations/log.ts";
+import type { SignerMetrics } from "./metrics.ts";
+
+/** A service that checks batches and signs them: a committee member or an issuer. */
+export interface Signer {
+  readonly address: Address;
+  readonly archive: Archive;
+  /** The stored data of a batch, committed or signed; null without any. */
+  data(mode: Mode, batchNumber: number): Promise<Uint8Array | null>;
+}
+
+/** Of a batch: over ten times one of 65,536 vaults with short blobs. */
+const MAX_DATA_BYTES = 64 * 1024 * 1024;
+
+export interface SignerServerOptions {
+  readonly l1: Pick<L1Reader, "isOperator">;
+  /** Keeps the signer's archive up to date with L1; the status shows its state. */
+  readonly watcher: Pick<Watcher, "lastError">;
+  /** Default: no log. */
+  readonly log?: LogOptions;
+  /** Host names without ports, besides `localhost`, addresses and names without a dot; `*` accepts every name. */
+  readonly hosts?: readonly string[];
+  readonly metrics?: SignerMetrics;
+  /** Most bytes of different batches on their way to clients; default 256 MiB. */
+  readonly maxOutgoingBytes?: number;
+  /** Timeout for receiving a whole request, in seconds. Default 120. */
+  readonly requestTimeoutSeconds?: number;
+}
+
+/** One kind of signature that operators request. */
+export interface Signing<Claim extends object> {
+  /** The end of its path, after the batch. */
+  readonly name: string;
+  /** The claims about the batch in the query. */
+  readonly claim: z.ZodType<Claim>;
+  /** The typed data that the operator signs for a request. */
+  request(claim: Claimed<Claim>): TypedDataDefinition;
+  /** The response, with the signature. */
+  sign(claim: Claimed<Claim>, data: Uint8Array): Promise<{ readonly signature: Hex }>;
+}
+
+/** The claims about a batch, with its identity. */
+export type Claimed<Claim> = Claim & { readonly mode: Mode; readonly batchNumber: number };
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** What the operator's signature covers; null on other routes. */
+    claim: unknown;
+  }
+}
+
+const BATCH_ID = /^(validium|zk-rollup)-(0|[1-9]\d{0,9})$/;
+const AUTHORIZATION = /^Operator (0x[0-9a-fA-F]{130})$/;
+
+/** Fields of claims, as queries carry them. */
+export const claimFields = {
+  hash: z
+    .string()
+    .regex(/^0x[0-9a-f]{64}$/, "Give 32 bytes of lower-case hex.")
+    .transform((text) => text as Hex),
+  vaultCount: z
+    .string()
+    .regex(/^[1-9]\d{0,6}$/)
+    .transform(Number),
+};
+
+/**
+ * A signer's service, not listening yet. Anyone may read its state and the data of any batch. Only an account with the
+ * contract's operator role can request signatures, checked before reading the body.
+ */
+export function buildSignerServer<Claim extends object>(
+  signer: Signer,
+  signing: Signing<Claim>,
+  options: SignerServerOptions,
+): FastifyInstance {
+  const { l1, watcher, log, hosts = [], metrics, requestTimeoutSeconds = 120 } = options;
+  const { archive } = signer;
+  const failures = failureBuckets();
+  const outgoing = new OutgoingBatches(async (mode, batchNumber) => {
+    const data = await signer.data(mode, batchNumber);
+    if (data === null) throw new MintmarkError("batch_not_found");
+    return data;
+  }, options.maxOutgoingBytes);
+  const errorHandler: typeof handleError = (error, request, reply) => {
+    if (!(error instanceof Refusal)) return handleError(error, request, reply);
+    metrics?.answered(error.reason);
+    return sendRefusal(error, request, reply);
+  };
+  const app = fastifyApp({ log, hosts, requestTimeoutSeconds, bodyLimit: MAX_DATA_BYTES, errorHandler });
+  app.decorateRequest("claim", null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("application/octet-stream", { parseAs: "buffer" }, async (_: unknown, body: Buffer) => body);
+
+  const isInStep = () => archive.position !== null && watcher.lastError === null;
+
+  app.get("/healthz", async () => ({ status: "Healthy" }));
+
+  app.get("/readyz", async () => {
+    // The reason is only in the log: it may name the RPC.
+    if (!isInStep())
+      throw new ServerError("not_ready", "The archive is not up to date with L1; the log has the reason.");
+    return { status: "Ready" };
+  });
+
+  app.get<{ Params: { batchId: string } }>("/public/v1/batches/:batchId/data", async ({ params }, reply) => {
+    const { mode, batchNumber } = batchOf(params.batchId);
+    const data = await outgoing.data(mode, batchNumber, reply.raw);
+    reply.type("application/octet-stream");
+    return data;
+  });
+
+  app.post<{ Params: { batchId: string } }>(`/v1/batches/:batchId/${signing.name}`, {
+    async onRequest(request, reply) {
+      const claimed = claimOf(request, signing.claim);
+      request.claim = claimed;
+      await countFailures(requireOperator(request, signing.request(claimed)), failures, request, reply);
+    },
+    async handler({ claim, body }) {
+      if (!Buffer.isBuffer(body)) throw new MintmarkError("validation_failed", "Send the batch's data.");
+      const signed = await signing.sign(claim as Claimed<Claim>, body);
+      metrics?.answered("signed");
+      return signed;
+    },
+  });
+
+  /** Rejects unless an account that may commit batches now has signed the request. */
+  async function requireOperator({ headers }: FastifyRequest, asked: TypedDataDefinition): Promise<void> {
+    if (headers.authorization === undefined)
+      throw new MintmarkError("credentials_missing", "Send Authorization: Operator.");
+    const signature = AUTHORIZATION.exec(headers.authorization)?.[1];
+    if (signature === undefined) throw new MintmarkError("credentials_invalid", "Authorization must be: Operator 0x….");
+    const operator = await requestSigner(asked, signature as Hex);
+    if (!(await l1.isOperator(operator))) {
+      throw new MintmarkError("credentials_invalid", `${operator} does not have the contract's operator role.`);
+    }
+  }
+
+  return app;
+}
+
+/** Failed authentications, by address. */
+export function failureBuckets(): TokenBuckets {
+  const now = () => performance.now();
+  return new TokenBuckets("failed-authentication", DEFAULT_RATE_LIMITS.failedAuthentication, now);
+}
+
+/** The status of a signer. */
+export async function statusOf({ address, archive }: Signer, { watcher }: Pick<SignerServerOptions, "watcher">) {
+  const { settlement, position } = archive;
+  return {
+    address,
+    chainId: settlement.chainId.toString(),
+    contract: settlement.contract,
+    l1Block: position === null ? null : position.block.toString(),
+    missingBatches: (await archive.missing()).map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
+    // The reason is only in the log: it may name the RPC.
+    inStepWithL1: position !== null && watcher.lastError === null,
+  };
+}
+
+function claimOf<Claim extends object>({ params, query }: FastifyRequest, form: z.ZodType<Claim>): Claimed<Claim> {
+  const place = batchOf((params as { batchId: string }).batchId);
+  const parsed = form.safeParse(query);
+  if (!parsed.success) throw new MintmarkError("validation_failed", z.prettifyError(parsed.error));
+  return { ...parsed.data, ...place };
+}
+
+function batchOf(batchId: string) {
+  const [, mode, number] = BATCH_ID.exec(batchId) ?? [];
+  const known = MODES.find((name) => name === mode);
+  if (known === undefined || Number(number) >= 2 ** 32) throw new MintmarkError("batch_not_found");
+  return { mode: known, batchNumber: Number(number) };
+}
+
+/** The signer has other batches, lacks some, or sees another history. All other reasons are faults of the batch. */
+const CONFLICTS: ReadonlySet<RefusalReason> = new Set([
+  "behind",
+  "diverged",
+  "equivocation",
+  "gap",
+  "ahead",
+  "committed",
+]);
+
+/** Sends a refusal as problem details (RFC 9457), with its reason as the code. */
+function sendRefusal({ reason, message }: Refusal, request: FastifyRequest, reply: FastifyReply) {
+  const status = CONFLICTS.has(reason) ? 409 : 422;
+  request.log.warn({ reason, detail: message }, "batch refused");
+  const problem = {
+    type: `urn:mintmark:refusal:${reason}`,
+    title: "This signer refuses the batch.",
+    status,
+    code: reason,
+    detail: message,
+    requestId: request.id,
+  };
+  return reply
+    .code(status)
+    .type("application/problem+json")
+    .send(Buffer.from(JSON.stringify(problem)));
+}

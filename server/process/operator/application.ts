@@ -1,0 +1,132 @@
+import { z } from "zod";
+import {
+  mintToWire,
+  pageToWire,
+  proofToWire,
+  transactionToWire,
+  vaultToWire,
+  withdrawalToWire,
+} from "../../http/wire/wire.ts";
+import { mintBody } from "../../routes/mint-schema.ts";
+import { transactionParams, transactionQuery } from "../../routes/transactions-schema.ts";
+import { vaultParams, vaultQuery } from "../../routes/vaults-schema.ts";
+import { withdrawalBody, withdrawalParams, withdrawalQuery } from "../../routes/withdrawals-schema.ts";
+import { operation } from "./operation.ts";
+import { ofApplication } from "./tenants.ts";
+
+const APPLICATION = "--application 01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
+const USER = "--user 6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
+const ASSET = "--asset 0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+const WITHDRAWAL = "01a1fd1b-bfbe-7246-add7-f4566c613096";
+
+/** With a key, its scopes and quota apply, and mints and withdrawals are recorded for it. */
+const byKey = z.strictObject({
+  apiKey: z.string().meta({ description: "the application's API key", secret: "MINTMARK_API_KEY" }),
+});
+const user = mintBody.shape.users.element.shape;
+// A person types whole tokens; `--units` counts as the API does.
+const { amount: units, amountDecimal: amount, ...entry } = user.mints.element.shape;
+
+/** Operations of an application over its HTTP API, for a team's own terminal. */
+export const APPLICATION_OPERATIONS = {
+  mint: operation({
+    summary: "mint one token, or an amount of one; the HTTP API takes thousands in a request",
+    examples: [`${USER} ${ASSET} --token 1001`, `--owner 0x70997970… ${ASSET} --amount 12.5 --dry-run`],
+    input: byKey.extend({
+      userId: user.userId,
+      ownerAddress: user.ownerAddress,
+      ...entry,
+      amount: amount.describe("whole tokens, such as 12.5"),
+      units: units.describe("in the place of --amount: units, as the API counts them"),
+      dryRun: z.boolean().default(false).describe("check everything and mint nothing"),
+      idempotencyKey: z.string().optional().describe("the same key again answers the same mint"),
+    }),
+    async run(engine, { apiKey, userId, ownerAddress, dryRun, idempotencyKey, amount, units, ...rest }) {
+      const principal = await engine.keys.authenticate(apiKey);
+      const mint = {
+        ...rest,
+        ...(units !== undefined && { amount: units }),
+        ...(amount !== undefined && { amountDecimal: amount }),
+      };
+      const request = { users: [{ userId, ownerAddress, mints: [mint] }] };
+      if (dryRun) return { dryRun, ...(await engine.mints.check(principal, request)) };
+      return mintToWire(await engine.mint(principal, request, { ...(idempotencyKey && { idempotencyKey }) }));
+    },
+  }),
+  "vaults.list": operation({
+    summary: "list an application's vaults, oldest first; all their fields with --json",
+    examples: [APPLICATION, `${APPLICATION} ${ASSET} --token 1001`],
+    input: ofApplication.extend(vaultQuery.shape),
+    columns: ["vaultId", "status", "ownerAddress", "assetId", "tokenId", "amount", "availableBalance", "batchId"],
+    run: async (engine, { applicationId, ...filter }) =>
+      pageToWire(await engine.vaults.list(applicationId, filter), vaultToWire),
+  }),
+  "vaults.show": operation({
+    summary: "show one vault",
+    examples: [`9223372036854775808 ${APPLICATION}`],
+    input: ofApplication.extend(vaultParams.shape),
+    args: ["vaultId"],
+    run: async (engine, { applicationId, vaultId }) => vaultToWire(await engine.vaults.get(applicationId, vaultId)),
+  }),
+  "vaults.proof": operation({
+    summary: "show a vault's path to its batch root",
+    examples: ["9223372036854775808 --json"],
+    input: vaultParams,
+    args: ["vaultId"],
+    run: async (engine, { vaultId }) => proofToWire(await engine.proofs.vault(vaultId)),
+  }),
+  "transactions.list": operation({
+    summary: "list an application's mints, withdrawals and transfers, newest first; all their fields with --json",
+    examples: [APPLICATION, `${APPLICATION} --type mint --status settled`],
+    input: ofApplication.extend(transactionQuery.shape),
+    columns: ["transactionId", "type", "status", "userId", "vaultId", "amount", "l1TxHash", "failure"],
+    run: async (engine, { applicationId, ...filter }) =>
+      pageToWire(await engine.transactions.list(applicationId, filter), transactionToWire),
+  }),
+  "transactions.show": operation({
+    summary: "show one transaction, with the time of each status",
+    examples: [`01a1fd1b-bfbe-7246-add7-f4566c613096.0 ${APPLICATION}`],
+    input: ofApplication.extend(transactionParams.shape),
+    args: ["transactionId"],
+    run: async (engine, { applicationId, transactionId }) =>
+      transactionToWire(await engine.transactions.get(applicationId, transactionId)),
+  }),
+  withdraw: operation({
+    summary: "withdraw from a vault to its token's chain, with its owner's signature",
+    examples: ["9223372036854775808 --quantity 1 --deadline 1893456000 --signature 0x…"],
+    input: byKey.extend(withdrawalBody.shape),
+    args: ["vaultId"],
+    run: async (engine, { apiKey, ...asked }) =>
+      withdrawalToWire(await engine.withdrawals.request(await engine.keys.authenticate(apiKey), asked)),
+  }),
+  "withdrawals.list": operation({
+    summary: "list an application's withdrawals, newest first; all their fields with --json",
+    examples: [APPLICATION, `${APPLICATION} --status accepted`],
+    input: ofApplication.extend(withdrawalQuery.shape),
+    columns: ["withdrawalId", "status", "userId", "vaultId", "quantity", "l1TxHash", "failure"],
+    run: async (engine, { applicationId, ...filter }) =>
+      pageToWire(await engine.withdrawals.list(applicationId, filter), withdrawalToWire),
+  }),
+  "withdrawals.show": operation({
+    summary: "show one withdrawal, with the reason for waiting",
+    examples: [`${WITHDRAWAL} ${APPLICATION}`],
+    input: ofApplication.extend(withdrawalParams.shape),
+    args: ["withdrawalId"],
+    run: async (engine, { applicationId, withdrawalId }) =>
+      withdrawalToWire(await engine.withdrawals.get(applicationId, withdrawalId)),
+  }),
+  "withdrawals.pending": operation({
+    summary: "list what the next commit may send, of every application; all fields with --json",
+    examples: [""],
+    input: z.strictObject({}),
+    columns: ["withdrawalId", "standard", "vaultId", "quantity", "recipient", "deadline", "status"],
+    async run(engine) {
+      const chains = engine.operator
+        .portals()
+        .map(({ chainId }) => Array.fromAsync(engine.operator.pendingWithdrawals(chainId)));
+      return (await Promise.all(chains))
+        .flat()
+        .map(({ withdrawal, standard }) => ({ ...withdrawalToWire(withdrawal), standard }));
+    },
+  }),
+};

@@ -1,0 +1,194 @@
+import { isAbsolute } from "node:path";
+import { z } from "zod";
+import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES, type Mode } from "../../../core/index.ts";
+import { assetToOperator, assetToWire, batchToWire, decimal, pageToWire } from "../../http/wire/wire.ts";
+import { address, batchId, mode, page, standard, uuid } from "../../routes/schema-common.ts";
+import { operation } from "./operation.ts";
+import { ofApplication } from "./tenants.ts";
+
+const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+const APPLICATION = "--application 01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
+
+export const ofAsset = z.strictObject({ assetId: uuid });
+const enablement = {
+  input: ofAsset.extend(ofApplication.shape),
+  args: ["assetId"],
+  examples: [`${ID} ${APPLICATION}`],
+} as const;
+const positive = z
+  .string()
+  .regex(/^[1-9]\d{0,77}$/, "Give a whole number from 1.")
+  .transform(BigInt);
+const token = z.strictObject({
+  standard,
+  contractAddress: address.describe("the token's contract"),
+  name: z
+    .string()
+    .min(1, "Give the token's name.")
+    .max(200, "Give at most 200 characters.")
+    .describe("the token's name"),
+  symbol: z
+    .string()
+    .min(1, "Give the token's symbol.")
+    .max(50, "Give at most 50 characters.")
+    .describe("the token's symbol"),
+});
+/** Further facts of a {@link token}. A change keeps missing fields; `null` resets one. */
+const facts = z
+  .strictObject({
+    chainId: positive.describe("the token's chain; default the settlement's"),
+    quantum: positive.describe("ERC-20: base units of one quantized unit; default 1"),
+    decimals: z
+      .int("Give a whole number.")
+      .min(0)
+      .max(255, "Give at most 255.")
+      .describe("decimals of the token; default 0"),
+    blobScheme: z.enum(BLOB_SCHEMES).describe("how blobs name token ids; default mintmark"),
+    rawBlobs: z
+      .boolean("Give true or false.")
+      .describe("true to accept minting blobs of any bytes; default false, text only"),
+    dataAvailabilityMode: mode.nullable().describe("for mints that name none; default none, the application's"),
+    firstTokenId: z
+      .string()
+      .regex(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
+      .transform(BigInt)
+      .nullable()
+      .describe("ERC-721: the engine numbers the tokens from this id on; default none, mints name ids"),
+    supplyCap: positive
+      .refine((cap) => cap <= MAX_AMOUNT, `Give at most ${MAX_AMOUNT}.`)
+      .nullable()
+      .describe("most units that can ever be minted; default none, no limit"),
+  })
+  .partial();
+
+/** Assets, batches, backups, and the check of the store against its journal. */
+export const LEDGER_OPERATIONS = {
+  "assets.add": operation({
+    summary: "add a token contract",
+    examples: ["0xbcf26943c0197d2ee0e5d05c716be60cc2761508 --standard erc721 --name Swords --symbol SWRD"],
+    input: z.strictObject({
+      ...token.shape,
+      assetId: uuid.optional().describe("its id; default a fresh one"),
+      applicationId: uuid
+        .optional()
+        .describe("the application that owns the token and alone can enable it; default none, any can"),
+      ...facts.shape,
+    }),
+    args: ["contractAddress"],
+    run: async (engine, input) => assetToOperator(await engine.assets.add(input)),
+  }),
+  "assets.change": operation({
+    summary: "change an asset: its mode and its blobs at any time, all else before the first mint",
+    examples: [`${ID} --mode zk-rollup`, `${ID} --standard erc1155 --scheme imx`],
+    input: ofAsset.extend({ ...token.partial().shape, ...facts.shape }),
+    args: ["assetId"],
+    run: async (engine, { assetId, ...changes }) => assetToOperator(await engine.assets.change(assetId, changes)),
+  }),
+  "assets.remove": operation({
+    summary: "remove an asset without mints",
+    examples: [ID],
+    input: ofAsset,
+    args: ["assetId"],
+    async run(engine, { assetId }) {
+      await engine.assets.remove(assetId);
+      return { assetId, removed: true };
+    },
+  }),
+  "assets.list": operation({
+    summary: "list every asset; all its fields with --json",
+    examples: ["", `${APPLICATION} --json`],
+    input: z.strictObject({
+      applicationId: uuid
+        .optional()
+        .describe("as this application sees them: enabled assets, and those that can be minted now"),
+    }),
+    columns: [
+      ...["assetId", "standard", "symbol", "contractAddress", "chainId", "whitelisted", "registered"],
+      ...["quantum", "decimals", "minted", "supplyCap"],
+    ],
+    run: (engine, { applicationId }) =>
+      applicationId === undefined
+        ? Array.fromAsync(engine.operator.assets(), assetToOperator)
+        : Array.fromAsync(engine.assets.list(applicationId), assetToWire),
+  }),
+  "assets.whitelist": operation({
+    summary: "let applications enable and mint the asset",
+    examples: [ID, `${ID} --remove`],
+    input: ofAsset.extend({ remove: z.boolean().default(false).describe("take it off the list again") }),
+    args: ["assetId"],
+    run: async ({ assets }, { assetId, remove }) =>
+      assetToOperator(await (remove ? assets.unlist(assetId) : assets.whitelist(assetId))),
+  }),
+  "assets.enable": operation({
+    ...enablement,
+    summary: "enable the asset for an application",
+    run: async (engine, { applicationId, assetId }) => assetToWire(await engine.assets.enable(applicationId, assetId)),
+  }),
+  "assets.disable": operation({
+    ...enablement,
+    summary: "disable the asset for an application",
+    run: async (engine, { applicationId, assetId }) => assetToWire(await engine.assets.disable(applicationId, assetId)),
+  }),
+  "batches.seal": operation({
+    summary: "close the open batches now, of one mode or of both",
+    examples: ["", "--mode zk-rollup"],
+    input: z.strictObject({ dataAvailabilityMode: mode.optional() }),
+    async run(engine, { dataAvailabilityMode: mode }) {
+      const sealed = await Promise.all((mode ? [mode] : MODES).map((each) => engine.operator.seal(each)));
+      return sealed.filter((batch) => batch !== null).map(batchToWire);
+    },
+  }),
+  "batches.status": operation({
+    summary: "list batches with their status, newest first; all their fields with --json",
+    examples: ["", "--mode validium --limit 5 --json"],
+    input: z.strictObject({ mode: mode.optional(), ...page }),
+    columns: ["batchId", "vaultCount", "status", "l1BlockNumber", "l1TxHash"],
+    run: async (engine, filter) => pageToWire(await engine.batches.list(filter), batchToWire),
+  }),
+  "export.batch": operation({
+    summary: "write a sealed batch's encoded data to a file",
+    examples: ["zk-rollup-3 --output zk-rollup-3.bin"],
+    input: z.strictObject({ batchId }),
+    args: ["batchId"],
+    file: "data",
+    async run(engine, input) {
+      const { data, assets, ...batch } = await engine.batches.getSealed(...numberOf(input.batchId));
+      const named = assets.map(({ chainId, assetType }) => ({ chainId: decimal(chainId), assetType }));
+      return { ...batch, assets: named, data: Buffer.from(data).toString("hex") };
+    },
+  }),
+  backup: operation({
+    summary: "copy the journal's new entries to a backup, also beside a running server; then compare",
+    examples: ["/backups/mintmark --store ./data"],
+    input: z.strictObject({
+      folder: z.string().refine(isAbsolute, "Give the folder's whole path.").meta({ isPath: true }),
+    }),
+    args: ["folder"],
+    async run(engine, input, { signal, progress }) {
+      await using journal = await LevelJournal.open(input.folder);
+      const onProgress = (entries: number) => progress(`${entries} journal entries`);
+      return { folder: input.folder, ...(await engine.operator.backup(journal, { signal, onProgress })) };
+    },
+  }),
+  verify: operation({
+    summary: "derive everything from the journal again and compare every record",
+    examples: ["", "--json"],
+    input: z.strictObject({}),
+    failed(report) {
+      const { problems } = report as { problems: readonly string[] };
+      if (problems.length === 0) return null;
+      return "the store differs from its journal: restore it from a copy, or rebuild it";
+    },
+    async run(engine, _, { signal, progress }) {
+      const onProgress = (entries: number) => progress(`${entries} journal entries`);
+      const { state, ...report } = await engine.operator.verify({ signal, onProgress });
+      const { countValidium, countRollup, ...roots } = state;
+      return { ...report, state: { ...roots, countValidium: `${countValidium}`, countRollup: `${countRollup}` } };
+    },
+  }),
+};
+
+function numberOf(id: string): [Mode, number] {
+  const dash = id.lastIndexOf("-");
+  return [id.slice(0, dash) as Mode, Number(id.slice(dash + 1))];
+}

@@ -1,0 +1,46 @@
+import { type Engine, type Issue, MintmarkError } from "../../../core/index.ts";
+import { wording } from "../../routes/schema-wording.ts";
+import { APPLICATION_OPERATIONS } from "./application.ts";
+import { LEDGER_OPERATIONS } from "./ledger.ts";
+import type { Operation, Running } from "./operation.ts";
+import { SETTLEMENT_OPERATIONS } from "./settlement.ts";
+import { TENANT_OPERATIONS } from "./tenants.ts";
+
+/** All operations by name: `keys.issue` is the command `mintmark keys issue`, over a socket or on a free store. */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  ...TENANT_OPERATIONS,
+  ...LEDGER_OPERATIONS,
+  ...SETTLEMENT_OPERATIONS,
+  ...APPLICATION_OPERATIONS,
+};
+
+/**
+ * Runs one operation and resolves with JSON.
+ *
+ * @param name - untrusted
+ * @param input - untrusted; checked against the operation's schema
+ * @throws MintmarkError `validation_failed` with every bad field, or the engine's own error
+ */
+export async function operate(engine: Engine, name: string, input: unknown, running: Running): Promise<unknown> {
+  const found = Object.hasOwn(OPERATIONS, name) ? OPERATIONS[name] : undefined;
+  if (found === undefined) {
+    throw new MintmarkError("validation_failed", "The server does not have this operation. Check its version.");
+  }
+  return engine.people.actFromCommandLine(() => found.run(engine, requireInput(found, input), running));
+}
+
+/**
+ * Reads an operation's input. Throws `validation_failed` with every bad field.
+ *
+ * @param except - fields that are still missing
+ */
+export function requireInput({ input }: Operation, given: unknown, except: readonly string[] = []): unknown {
+  const { data, error } = input.safeParse(given, { error: wording });
+  const issues = (error?.issues ?? [])
+    .filter(({ path: [field] }) => !except.includes(String(field)))
+    .map(({ path, message }): Issue => {
+      return { pointer: `/${path.map(String).join("/")}`, code: "validation_failed", detail: message };
+    });
+  if (issues.length > 0) throw new MintmarkError("validation_failed", undefined, { issues });
+  return data;
+}

@@ -1,0 +1,157 @@
+import { isAbsolute } from "node:path";
+import { privateKeyToAccount } from "viem/accounts";
+import { z } from "zod";
+import { BeaconNode, BlobFolder, HttpBatchSource } from "../../../core/guards/archive/index.ts";
+import { type Asset, type Engine, type Hex, KzgThread, MintmarkError } from "../../../core/index.ts";
+import { connectL1, readL1 } from "../../../core/l1/index.ts";
+import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
+import { assetToOperator } from "../../http/wire/wire.ts";
+import { claimSettling } from "../../jobs/operations/settler-claim.ts";
+import { remoteMembers, settlerOver } from "../../jobs/operations/settling.ts";
+import { SETTINGS } from "../settings/settings.ts";
+import { ofAsset } from "./ledger.ts";
+import { operation } from "./operation.ts";
+
+const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+const privateKey = z
+  .string()
+  .regex(/^0x[0-9a-fA-F]{64}$/, "Give a private key: 0x and 64 hex digits.")
+  .transform((text) => text as Hex);
+const rpc = z
+  .url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." })
+  .meta({ description: "the chain's RPC", env: "MINTMARK_RPC_URL" });
+const blocks = z
+  .string()
+  .regex(/^\d{1,18}$/, "Give a whole number of blocks.")
+  .transform(BigInt);
+const addresses = z
+  .array(z.url({ protocol: /^https?$/ }))
+  .max(255)
+  .default([]);
+/** Options for reading a chain. */
+const followed = z.strictObject({
+  rpc,
+  fromBlock: blocks.meta({ description: "deployment block of the settlement contract", env: "MINTMARK_FROM_BLOCK" }),
+  confirmations: blocks.optional().describe("blocks that make one final, for chains without finality"),
+});
+const members = SETTINGS.MINTMARK_MEMBERS.meta({
+  description: "the committee, for validium: address=url, separated by commas",
+  env: "MINTMARK_MEMBERS",
+});
+const commit = followed.extend({
+  members,
+  threshold: SETTINGS.MINTMARK_THRESHOLD.meta({
+    description: "signatures that a validium batch needs",
+    env: "MINTMARK_THRESHOLD",
+  }),
+  operatorKey: privateKey.meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
+});
+
+/** Operations with L1: registering tokens and committing batches. Keys come with each call and are not stored. */
+export const SETTLEMENT_OPERATIONS = {
+  "assets.register": operation({
+    summary: "record that L1's registry has the token; with a key, register it there first",
+    examples: [`${ID} --rpc https://rpc.example`, `${ID} --key-stdin < registrar.key`],
+    input: ofAsset.extend({
+      rpc,
+      registrarKey: privateKey.optional().meta({
+        description: "the paying account's private key",
+        secret: "MINTMARK_REGISTRAR_KEY",
+      }),
+    }),
+    args: ["assetId"],
+    async run(engine, { assetId, rpc, registrarKey }) {
+      const asset = await findAsset(engine, assetId);
+      const { chainId, contract } = engine.settlement;
+      const l1 = await readL1({ rpc, contract, chainId });
+      const registration = () => l1.registration(asset.chainId, asset.assetType);
+      let registered = await registration();
+      if (registered === null) {
+        if (registrarKey === undefined) {
+          throw new MintmarkError(
+            "asset_not_registered",
+            "L1's registry does not have the token; give a key that pays for the registration.",
+          );
+        }
+        const registrar = await connectL1({ rpc, contract, chainId, account: privateKeyToAccount(registrarKey) });
+        await registrar.registerAsset(asset);
+        registered = await registration();
+      }
+      // This chain's node cannot read a token of another chain.
+      const isHere = asset.chainId === chainId;
+      // Mints in a scheme other than L1's could never be withdrawn. An ERC-20 has no blobs.
+      if (isHere && asset.standard !== "erc20" && registered?.blobScheme !== asset.blobScheme) {
+        const detail = `L1 reads this token's blobs as ${registered?.blobScheme}; the asset here has ${asset.blobScheme}, permanently.`;
+        throw new MintmarkError("validation_failed", detail);
+      }
+      const transferable = isHere && (await l1.isTransferable(asset));
+      const facts = { transferable, ...(isHere && (await l1.token(asset.contractAddress, asset.standard))) };
+      return assetToOperator(await engine.operator.recordRegistered(assetId, facts));
+    },
+  }),
+  "batches.adopt": operation({
+    summary: "replace this store's history by L1's, after two servers ran on copies of one store",
+    examples: ["--from-block 19000000 --rpc https://rpc.example --peers https://member.example"],
+    input: followed.extend({
+      peers: addresses.meta({
+        description: "sources of the data of validium batches and of those in blobs, separated by commas",
+        env: "MINTMARK_PEERS",
+      }),
+      members: members.meta({
+        description: "the committee, asked after the peers: address=url, separated by commas",
+        env: "MINTMARK_MEMBERS",
+      }),
+      beacons: addresses.meta({
+        description: "beacon nodes, asked before them for blobs, separated by commas",
+        env: "MINTMARK_BEACONS",
+      }),
+      blobs: z
+        .string()
+        .refine(isAbsolute, "Give the folder's whole path.")
+        .optional()
+        .meta({ description: "folder of blobs, asked first", env: "MINTMARK_BLOBS", isPath: true }),
+    }),
+    async run(engine, { rpc, fromBlock, confirmations, peers, members, beacons, blobs: folder }, { signal }) {
+      const finality = confirmations === undefined ? "finalized" : { confirmations };
+      const l1 = await readL1({ ...engine.settlement, rpc, finality });
+      const urls = new Set([...peers, ...members.map(({ url }) => url)]);
+      const sources = [...urls].map((url) => new HttpBatchSource(url));
+      const folders = folder === undefined ? [] : [new BlobFolder(folder)];
+      const blobs = [...folders, ...beacons.map((url) => new BeaconNode(url))];
+      return await adoptFromL1({ engine, l1, fromBlock, blobs, sources, signal });
+    },
+  }),
+  "batches.commit": operation({
+    summary: "one round with L1: read its events, commit sealed batches, send due withdrawals",
+    examples: [
+      "--from-block 19000000 --rpc https://rpc.example --key-stdin < operator.key",
+      "--from-block 19000000 --threshold 2 --members 0x…=https://a.example,0x…=https://b.example",
+    ],
+    input: commit,
+    async run(engine, input, { signal }) {
+      using _ = claimSettling(engine, { code: "l1_failed", detail: "Another commit is in progress; wait for it." });
+      return await settle(engine, input, signal);
+    },
+  }),
+};
+
+/** One round of the settler: reads L1, commits sealed batches, and sends due withdrawals. */
+async function settle(engine: Engine, input: z.output<typeof commit>, signal: AbortSignal): Promise<unknown> {
+  const { chainId, contract } = engine.settlement;
+  const operator = privateKeyToAccount(input.operatorKey);
+  const finality = input.confirmations === undefined ? "finalized" : { confirmations: input.confirmations };
+  const kzg = new KzgThread();
+  try {
+    const l1 = await connectL1({ rpc: input.rpc, contract, chainId, account: operator, finality, kzg });
+    const members = remoteMembers(input.members, operator, engine);
+    const { settler } = settlerOver({ ...input, members }, { engine, l1, fromBlock: input.fromBlock });
+    return await settler.round(signal);
+  } finally {
+    await kzg.close();
+  }
+}
+
+async function findAsset(engine: Engine, wanted: string): Promise<Asset> {
+  for await (const asset of engine.operator.assets()) if (asset.assetId === wanted) return asset;
+  throw new MintmarkError("asset_not_found");
+}

@@ -1,0 +1,187 @@
+import { z } from "zod";
+import { type Engine, ROLES, SCOPES } from "../../../core/index.ts";
+import {
+  apiKeyToWire,
+  applicationToWire,
+  balanceToWire,
+  invitationToWire,
+  memberToWire,
+  pageToWire,
+  userToWire,
+} from "../../http/wire/wire.ts";
+import { address, instant, mode, page, reference, uuid } from "../../routes/schema-common.ts";
+import { operation } from "./operation.ts";
+
+const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
+const OF_ID = `--application ${ID}`;
+const USER = "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10";
+
+const future = instant.refine((time) => time > Date.now(), "Give a time in the future.");
+const expiresAt = future.optional().describe("RFC 3339, such as 2027-01-01T00:00:00Z; default never");
+const keyId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the part after mm_test_ or mm_live_.");
+const id = uuid.optional().describe("its id; default a fresh one");
+const defaultMode = mode.describe("for mints that name no mode; default none, they must name one");
+export const ofApplication = z.strictObject({ applicationId: uuid.describe("the application's id") });
+
+const MEMBER = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+const ofMember = z.strictObject({ memberId: uuid });
+
+/** Applications, their keys, their members and their users. */
+export const TENANT_OPERATIONS = {
+  "applications.create": operation({
+    summary: "create an application",
+    examples: ['"My game"', `"My game" --id ${ID}`],
+    input: z.strictObject({
+      name: z.string().min(1, "Give a name.").max(200, "Give at most 200 characters."),
+      applicationId: id,
+      dataAvailabilityMode: defaultMode.optional(),
+    }),
+    args: ["name"],
+    run: async (engine, input) => applicationToWire(await engine.applications.create(input)),
+  }),
+  "applications.change": operation({
+    summary: "set the mode of mints that name none",
+    examples: [`${ID} --mode validium`, ID],
+    input: ofApplication.extend({ dataAvailabilityMode: defaultMode.nullable().default(null) }),
+    args: ["applicationId"],
+    run: async (engine, { applicationId, ...changes }) =>
+      applicationToWire(await engine.applications.change(applicationId, changes)),
+  }),
+  "applications.list": operation({
+    summary: "list applications",
+    examples: ["", "--json"],
+    input: z.strictObject({}),
+    run: (engine) => Array.fromAsync(engine.applications.list(), applicationToWire),
+  }),
+  "applications.suspend": operation({
+    summary: "refuse every request of an application, at once",
+    examples: [ID],
+    input: ofApplication,
+    args: ["applicationId"],
+    run: async (engine, { applicationId }) => applicationToWire(await engine.applications.suspend(applicationId)),
+  }),
+  "applications.resume": operation({
+    summary: "accept an application's requests again",
+    examples: [ID],
+    input: ofApplication,
+    args: ["applicationId"],
+    run: async (engine, { applicationId }) => applicationToWire(await engine.applications.resume(applicationId)),
+  }),
+  "keys.issue": operation({
+    summary: "issue a key; it is shown only this once",
+    examples: [OF_ID, `${OF_ID} --scopes mint,read --quota 100000`],
+    input: ofApplication.extend({
+      scopes: z
+        .array(z.enum(SCOPES, `Give scopes out of ${SCOPES.join(", ")}.`))
+        .min(1)
+        .optional()
+        .describe(`of ${SCOPES.join(", ")}, with commas between; default all`),
+      name: z.string().min(1).max(100).optional().describe("what its holder calls it"),
+      expiresAt,
+      mintQuota: z
+        .string()
+        .regex(/^\d{1,19}$/, "Give a whole number of mints.")
+        .transform(BigInt)
+        .optional()
+        .describe("most mint entries that it may ever make; default no limit"),
+    }),
+    run: async (engine, { applicationId, ...options }) => issuedToJson(await engine.keys.issue(applicationId, options)),
+  }),
+  "keys.list": operation({
+    summary: "list an application's keys, without their secrets",
+    examples: [OF_ID],
+    input: ofApplication,
+    run: (engine, { applicationId }) => Array.fromAsync(engine.keys.list(applicationId), apiKeyToWire),
+  }),
+  "keys.rotate": operation({
+    summary: "issue a key with the scopes and the remaining quota of another, which stays valid until you revoke it",
+    examples: ["5e5e01a1fd1bbf5c"],
+    input: z.strictObject({ keyId, expiresAt }),
+    args: ["keyId"],
+    run: async (engine, { keyId, ...options }) => issuedToJson(await engine.keys.rotate(keyId, options)),
+  }),
+  "keys.revoke": operation({
+    summary: "revoke a key and its tokens at once",
+    examples: ["5e5e01a1fd1bbf5c"],
+    input: z.strictObject({ keyId }),
+    args: ["keyId"],
+    run: async (engine, input) => apiKeyToWire(await engine.keys.revoke(input.keyId)),
+  }),
+  "members.invite": operation({
+    summary: "add a person to an application's team, or to the operator's; prints a link that signs in once",
+    examples: [`"Ada" --role admin ${OF_ID}`, `"Bob" --role operator --address 0x70997970…`],
+    input: z.strictObject({
+      name: z.string().min(1, "Give a name.").max(100, "Give at most 100 characters."),
+      role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`).describe(`one of ${ROLES.join(", ")}`),
+      applicationId: uuid.nullable().default(null).describe("the application's id; default none, the operator's team"),
+      address: address.optional().describe("the wallet that signs in; default none, and the person gets a link"),
+    }),
+    args: ["name"],
+    run: async (engine, member) => invitationToWire(await engine.people.invite(member)),
+  }),
+  "members.list": operation({
+    summary: "list an application's members, or the operator's; all their fields with --json",
+    examples: [OF_ID, ""],
+    input: z.strictObject({ applicationId: uuid.nullable().default(null).describe("default: the operator's team") }),
+    columns: ["memberId", "name", "role", "address", "signedInAt", "removedAt"],
+    run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId), memberToWire),
+  }),
+  "members.change": operation({
+    summary: "give a member another role",
+    examples: [`${MEMBER} --role developer`],
+    input: ofMember.extend({ role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`) }),
+    args: ["memberId"],
+    run: async (engine, { memberId, role }) => memberToWire(await engine.people.changeRole(memberId, role)),
+  }),
+  "members.link": operation({
+    summary: "make a new link that signs a member in once, within a week",
+    examples: [MEMBER],
+    input: ofMember,
+    args: ["memberId"],
+    run: async (engine, { memberId }) => invitationToWire(await engine.people.link(memberId)),
+  }),
+  "members.remove": operation({
+    summary: "end a member's sessions and rights for ever",
+    examples: [MEMBER],
+    input: ofMember,
+    args: ["memberId"],
+    run: async (engine, { memberId }) => memberToWire(await engine.people.remove(memberId)),
+  }),
+  "users.create": operation({
+    summary: "register a user by its owner's L1 address",
+    examples: [`0x70997970c51812dc3a010c7d01b50e0d17dc79c8 ${OF_ID}`],
+    input: ofApplication.extend({
+      ownerAddress: address,
+      userId: id,
+      reference: reference.optional().describe("the application's own name for it, at most 64 characters"),
+    }),
+    args: ["ownerAddress"],
+    run: async (engine, { applicationId, ...user }) => userToWire(await engine.users.create(applicationId, user)),
+  }),
+  "users.list": operation({
+    summary: "list users, a page at a time",
+    examples: [`${OF_ID} --limit 100`],
+    input: ofApplication.extend({
+      ownerAddress: address.optional().describe("those of this owner"),
+      reference: reference.optional().describe("those with this reference"),
+      ...page,
+    }),
+    run: async (engine, { applicationId, ...options }) =>
+      pageToWire(await engine.users.list(applicationId, options), userToWire),
+  }),
+  "users.show": operation({
+    summary: "show a user and its first 100 balances",
+    examples: [`${USER} ${OF_ID}`],
+    input: ofApplication.extend({ userId: uuid }),
+    args: ["userId"],
+    run: async (engine, { applicationId, userId }) => ({
+      ...userToWire(await engine.users.get(applicationId, userId)),
+      balances: pageToWire(await engine.vaults.balances(applicationId, userId, { limit: 100 }), balanceToWire),
+    }),
+  }),
+};
+
+/** With the whole key, which is not stored: it is shown only this once. */
+function issuedToJson({ key, secret }: Awaited<ReturnType<Engine["keys"]["issue"]>>) {
+  return { ...apiKeyToWire(key), apiKey: secret };
+}

@@ -1,0 +1,268 @@
+import { z } from "zod";
+import type { Hex } from "../../../core/index.ts";
+import { address } from "./member-setting.ts";
+import { policyFile } from "./policy-setting.ts";
+import { SETTINGS } from "./settings.ts";
+
+/** Settings of the other processes and commands. Settings shared with the server are the server's own. */
+
+const url = (what: string) => z.url({ protocol: /^https?$/, error: `Give ${what}.` });
+const port = SETTINGS.MINTMARK_PORT.unwrap();
+
+const CHAIN = {
+  MINTMARK_RPC_URL: url("the address of the settlement chain's RPC").describe("The settlement chain's RPC."),
+  MINTMARK_CONTRACT: SETTINGS.MINTMARK_CONTRACT,
+  MINTMARK_FROM_BLOCK: SETTINGS.MINTMARK_FROM_BLOCK,
+  MINTMARK_CONFIRMATIONS: SETTINGS.MINTMARK_CONFIRMATIONS,
+};
+const MIRROR = {
+  MINTMARK_MIRROR_RPC_URL: url("the address of the RPC of the mirror's chain").describe("The RPC of a mirror's chain."),
+  MINTMARK_MIRROR: address("the address of the StateMirror contract").describe("The StateMirror contract there."),
+};
+const addresses = z
+  .string()
+  .transform((list) => list.split(",").filter((one) => one !== ""))
+  .pipe(z.array(url("http or https addresses, separated by commas")))
+  .default([]);
+const PEERS = {
+  MINTMARK_PEERS: addresses.describe(
+    "Members and engines' servers, separated by commas: sources of the data of validium batches, and of batches in blobs.",
+  ),
+  MINTMARK_BEACONS: addresses.describe(
+    "Beacon nodes of the settlement chain, separated by commas, asked in this order for the blobs of rollup batches. Nodes drop blobs after about 18 days; only supernodes and semi-supernodes have them whole.",
+  ),
+  MINTMARK_BLOBS: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder of blobs, asked first: a file of 131072 bytes each, named `0x<versioned hash>.blob`."),
+};
+export type SourceSettings = z.output<z.ZodObject<typeof PEERS>>;
+const POLL = {
+  MINTMARK_POLL_MS: z
+    .string()
+    .regex(/^[1-9]\d{0,8}$/, "Give a number of milliseconds.")
+    .transform(Number)
+    .default(12_000)
+    .describe("Milliseconds between reads of a chain."),
+};
+const { MINTMARK_MIRRORS, MINTMARK_HOST, MINTMARK_HOSTS, MINTMARK_PORT, MINTMARK_LOG_LEVEL, MINTMARK_STORE } = SETTINGS;
+/** Settings of both a member and an issuer. */
+const signer = z.object({
+  ...CHAIN,
+  ...PEERS,
+  ...POLL,
+  MINTMARK_HOST,
+  MINTMARK_HOSTS,
+  MINTMARK_METRICS_PORT: SETTINGS.MINTMARK_METRICS_PORT,
+  MINTMARK_METRICS_HOST: SETTINGS.MINTMARK_METRICS_HOST,
+  MINTMARK_LOG_LEVEL,
+});
+export type SignerSettings = z.output<typeof signer>;
+
+export const memberSettings = z.object({
+  MINTMARK_MEMBER_STORE: z
+    .string("Give the folder of the member's store.")
+    .min(1)
+    .describe("Folder of the member's own store."),
+  ...signer.shape,
+  MINTMARK_MIRRORS,
+  MINTMARK_PORT: port.default(3100).describe("Port to listen on; 0 for any."),
+});
+
+export const issuerSettings = z
+  .object({
+    MINTMARK_ISSUER_STORE: z
+      .string("Give the folder of the issuer's store.")
+      .min(1)
+      .describe("Folder of the issuer's own store."),
+    ...signer.shape,
+    MINTMARK_PORT: port.default(3200).describe("Port to listen on; 0 for any."),
+    MINTMARK_ISSUER: address("the address that the tokens name as their issuer")
+      .optional()
+      .describe("The issuer that the tokens name, when it is a wallet contract; the key's own address when absent."),
+    MINTMARK_POLICY: policyFile
+      .optional()
+      .describe("JSON file of what may be minted; docs/guides/issuer.md has its form. Instead of a record."),
+    MINTMARK_RECORD_SECRET: z
+      .string()
+      .regex(/^[\x21-\x7e]{32,255}$/, "Give 32 to 255 printable characters without spaces.")
+      .optional()
+      .describe("What the application sends as `Authorization: Bearer` when it records a mint (POST /v1/mints)."),
+  })
+  .superRefine(({ MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret }, context) => {
+    if ((policy === undefined) !== (secret === undefined)) return;
+    const message =
+      "Give this, or MINTMARK_POLICY instead of a record of mints: one of the two decides what is signed.";
+    context.addIssue({ code: "custom", path: ["MINTMARK_RECORD_SECRET"], message });
+  });
+
+export const watchSettings = z.object({ MINTMARK_STORE, ...CHAIN, ...PEERS, ...POLL, MINTMARK_MIRRORS });
+
+export const relaySettings = z.object({
+  ...CHAIN,
+  ...MIRROR,
+  MINTMARK_MEMBERS: SETTINGS.MINTMARK_MEMBERS.unwrap().describe(
+    "The mirror's committee, each member as `<address>=<url>`.",
+  ),
+  MINTMARK_THRESHOLD: SETTINGS.MINTMARK_THRESHOLD.unwrap().describe("How many members must sign."),
+  ...POLL,
+});
+
+export const rebuildSettings = z.object({ MINTMARK_STORE, ...CHAIN, ...PEERS });
+
+export const exitKitSettings = z.object({
+  MINTMARK_RPC_URL: CHAIN.MINTMARK_RPC_URL,
+  MINTMARK_CONTRACT: CHAIN.MINTMARK_CONTRACT,
+  MINTMARK_FROM_BLOCK: CHAIN.MINTMARK_FROM_BLOCK,
+  ...PEERS,
+  MINTMARK_MIRROR_RPC_URL: MIRROR.MINTMARK_MIRROR_RPC_URL.optional(),
+  MINTMARK_MIRROR: MIRROR.MINTMARK_MIRROR.optional(),
+});
+
+export const sessionSettings = z.object({
+  MINTMARK_RPC_URL: CHAIN.MINTMARK_RPC_URL,
+  MINTMARK_CONTRACT: CHAIN.MINTMARK_CONTRACT,
+});
+
+export const exitSettings = z.object({
+  MINTMARK_RPC_URL: url("an RPC of the kit's chain").describe("An RPC of the kit's chain."),
+});
+
+export const chainSettings = z.object({
+  MINTMARK_CHAIN_PORT: port.default(8545).describe("Port of the local chain; 0 for any."),
+});
+
+const MINTMARK_SANDBOX = z.string().min(1).default(".mintmark/sandbox").describe("Folder of the sandbox.");
+export const sandboxSettings = z.object({
+  MINTMARK_PORT,
+  ...chainSettings.shape,
+  MINTMARK_SANDBOX,
+  MINTMARK_ROLLUP_DATA: SETTINGS.MINTMARK_ROLLUP_DATA.describe(
+    "Where vaults of `zk-rollup` go: `blobs`, `calldata`, or `auto`, which is `blobs` in the sandbox.",
+  ),
+});
+export const demoSettings = z.object({ MINTMARK_SANDBOX });
+export const clusterSettings = demoSettings;
+
+const seconds = z
+  .string()
+  .regex(/^\d{1,15}$/, "Give a number of seconds.")
+  .transform(BigInt);
+const committee = z
+  .string("Give the committee's addresses, separated by commas.")
+  .transform((text) => text.split(",").map((part) => part.trim()))
+  .pipe(z.array(address("addresses, separated by commas")).min(1).max(255));
+const threshold = z
+  .string("Give how many members must sign.")
+  .regex(/^[1-9]\d{0,2}$/, "Give how many members must sign.")
+  .transform(Number);
+const integer = z
+  .string()
+  .regex(/^\d{1,78}$/, "Give a whole number as text.")
+  .transform(BigInt);
+const token = z
+  .string()
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue({ code: "custom", message: "Give JSON." });
+      return z.NEVER;
+    }
+  })
+  .pipe(
+    z.strictObject({
+      standard: z.enum(["erc20", "erc721", "erc1155"]),
+      name: z.string().min(1),
+      symbol: z.string().min(1),
+      cap: integer.optional(),
+      quantum: integer.optional(),
+      uri: z.string().optional(),
+      royalty: z.strictObject({ receiver: address("an address"), fraction: integer }).optional(),
+      blobScheme: z.enum(["mintmark", "imx"]).optional(),
+      admin: address("an address").optional(),
+      issuer: address("an address").optional(),
+      lockMinter: z.boolean().optional(),
+      transferable: z.boolean().optional(),
+    }),
+  );
+
+export type TokenSetting = z.output<typeof token>;
+
+export const deploySettings = z
+  .object({
+    MINTMARK_RPC_URL: url("the address of the chain's RPC").describe("The chain's RPC."),
+    MINTMARK_DEPLOYER_KEY: z
+      .string("Give the private key that pays for the deployment.")
+      .regex(/^0x[0-9a-fA-F]{64}$/, "Give a private key: 0x and 64 hex digits.")
+      .transform((text) => text as Hex)
+      .describe("Private key that pays for the deployment."),
+    MINTMARK_ADMIN: address("an address")
+      .optional()
+      .describe("Schedules operators and committees; default the time lock, or the deployer without one."),
+    MINTMARK_MULTISIG: address("an address")
+      .optional()
+      .describe(
+        "Instead of an admin: deploys a time lock as administrator, with this address as proposer and executor.",
+      ),
+    MINTMARK_GUARDIAN: address("an address")
+      .optional()
+      .describe("Pauses commits and revokes operators; default the deployer."),
+    MINTMARK_OPERATOR: address("an address")
+      .optional()
+      .describe("Commits batches; a plain account; default the deployer."),
+    MINTMARK_COMMITTEE: committee.describe("The committee's addresses, separated by commas."),
+    MINTMARK_THRESHOLD: threshold.describe("Signatures that a validium batch needs."),
+    MINTMARK_CHANGE_DELAY: seconds
+      .default(604_800n)
+      .describe("Seconds before a new operator or committee is active; 604800 are 7 days."),
+    MINTMARK_MATURITY: seconds
+      .default(86_400n)
+      .describe("Seconds that ERC-721 vaults wait after their commit; 86400 are a day."),
+    MINTMARK_TRANSFERS: z
+      .enum(["yes", "no"])
+      .default("yes")
+      .describe("no: a contract without transfers of vaults. Nobody can add or remove them later."),
+    MINTMARK_ALLOW_NO_DELAY: z
+      .enum(["yes", "no"])
+      .default("no")
+      .describe("yes: allow a change delay or a maturity of 0 on a public chain too."),
+    MINTMARK_DEPLOYMENTS: z
+      .string()
+      .min(1)
+      .default(".mintmark/deployments")
+      .describe("Folder of the deployment records."),
+    MINTMARK_TOKEN: token
+      .optional()
+      .describe(
+        'One token to deploy and register, as JSON: {"standard":"erc721","name":"Swords","symbol":"SWRD"}. Optional: "uri", "admin", "issuer" (who must consent to its mints), "lockMinter", "transferable" (true: owners can transfer its vaults, for ever; default false), "cap" and "quantum" (erc20), "blobScheme" ("mintmark" or "imx"), "royalty" (erc721): {"receiver":"0x…","fraction":"250"}, in ten-thousandths of the price.',
+      ),
+    MINTMARK_MIRROR_RPC_URL: MIRROR.MINTMARK_MIRROR_RPC_URL.optional().describe(
+      "Also deploys a mirror for tokens of this other chain; the same key pays there.",
+    ),
+    MINTMARK_MIRROR_ADMIN: address("an address")
+      .optional()
+      .describe("Schedules the mirror's committees; an account of that chain; default the deployer."),
+    MINTMARK_MIRROR_COMMITTEE: committee.optional().describe("Its committee; default the settlement contract's."),
+    MINTMARK_MIRROR_THRESHOLD: threshold
+      .optional()
+      .describe("Signatures that a state needs there; default the settlement contract's."),
+    MINTMARK_MIRROR_TOKEN: token.optional().describe("As the token above, deployed there and registered with both."),
+  })
+  .superRefine(({ MINTMARK_ADMIN: admin, MINTMARK_MULTISIG: multisig }, context) => {
+    if (admin === undefined || multisig === undefined) return;
+    const message = "Give this or MINTMARK_ADMIN, not both: the multisig administers through its own time lock.";
+    context.addIssue({ code: "custom", path: ["MINTMARK_MULTISIG"], message });
+  });
+
+export type DeploySettings = z.output<typeof deploySettings>;
+
+/** All settings of all processes. */
+export const ALL_SETTINGS: Readonly<Record<string, z.ZodType>> = Object.assign(
+  {},
+  ...[memberSettings, watchSettings, relaySettings, exitKitSettings, sandboxSettings, deploySettings].map(
+    ({ shape }) => shape,
+  ),
+  SETTINGS,
+);

@@ -1,0 +1,161 @@
+import { z } from "zod";
+import { RIGHTS, ROLES, SCOPES } from "../../core/index.ts";
+import { application } from "./application-schema.ts";
+import { MAX_SIGNATURE_BYTES } from "./owner-schema.ts";
+import {
+  address,
+  hexUpTo,
+  instant,
+  outAddress,
+  outDecimal,
+  outTime,
+  outUuid,
+  page,
+  pageOf,
+  requestComponent,
+  responseComponent,
+  uuid,
+} from "./schema-common.ts";
+
+const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
+const name = z.string().min(1, "Give a name.").max(100, "Give at most 100 characters.");
+const applicationId = outUuid.nullable().meta({ description: "null: the operator's." });
+const message = z.string().min(1).max(2048);
+const signature = hexUpTo(MAX_SIGNATURE_BYTES);
+const link = z
+  .string()
+  .regex(/^[0-9a-f]{96}$/, "Give the part of the link after `#link=`.")
+  .meta({ description: "The part of an invitation's link after `#link=`." });
+
+export const signInBody = requestComponent(
+  "MemberSignIn",
+  z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: uuid.nullish() })]),
+);
+export const walletBody = requestComponent("MemberWallet", z.strictObject({ message, signature }));
+
+export const member = responseComponent(
+  "Member",
+  z.strictObject({
+    memberId: outUuid,
+    applicationId,
+    applicationName: z.string().nullable().meta({ description: "null: the operator's." }),
+    role,
+    name: z.string(),
+    address: outAddress.nullable().meta({ description: "The wallet that signs in." }),
+    keyId: z.string().nullable().meta({ description: "Of the member's own mints and withdrawals." }),
+    linkExpiresAt: outTime.nullable().meta({ description: "Of the link that was not used yet; null without one." }),
+    createdAt: outTime,
+    signedInAt: outTime.nullable(),
+    removedAt: outTime.nullable(),
+  }),
+);
+export const memberList = responseComponent("MemberList", pageOf(member));
+export const memberSession = responseComponent(
+  "MemberSession",
+  z.strictObject({ member, rights: z.array(z.enum(RIGHTS)), expiresAt: outTime }),
+);
+export const openedSession = responseComponent(
+  "OpenedMemberSession",
+  z.strictObject({
+    ...memberSession.shape,
+    others: z.array(member).meta({
+      description: "The same wallet's members of other teams. Sign in again with `applicationId` to choose one.",
+    }),
+  }),
+);
+export const invitation = responseComponent(
+  "Invitation",
+  z.strictObject({
+    member,
+    link: z
+      .string()
+      .nullable()
+      .meta({ description: "Signs in once: the console's address and `#link=` and this. null for a wallet." }),
+  }),
+);
+export const memberParams = z.strictObject({ memberId: uuid });
+export const memberBody = requestComponent(
+  "NewMember",
+  z.strictObject({ name, role, address: address.nullable().optional() }),
+);
+export const roleBody = requestComponent("MemberRole", z.strictObject({ role }));
+
+export const apiKey = responseComponent(
+  "ApiKey",
+  z.strictObject({
+    keyId: z.string(),
+    applicationId: outUuid,
+    name: z.string().nullable(),
+    scopes: z.array(z.enum(SCOPES)),
+    mintQuota: outDecimal.nullable().meta({ description: "Most entries that the key may ever mint; null: no limit." }),
+    mintsUsed: outDecimal,
+    createdAt: outTime,
+    expiresAt: outTime.nullable(),
+    revokedAt: outTime.nullable(),
+  }),
+);
+export const keyList = responseComponent("ApiKeyList", pageOf(apiKey));
+export const issuedKey = responseComponent(
+  "IssuedApiKey",
+  z.strictObject({ key: apiKey, secret: z.string().meta({ description: "The whole key. It is shown this once." }) }),
+);
+export const keyParams = z.strictObject({ keyId: z.string().regex(/^[0-9a-f]{16}$/, "Give a key's id.") });
+const expiresAt = instant
+  .refine((time) => time > Date.now(), "Give a time in the future.")
+  .nullable()
+  .optional();
+export const keyBody = requestComponent(
+  "NewApiKey",
+  z.strictObject({
+    name: name.nullable().optional(),
+    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional(),
+    expiresAt,
+    mintQuota: z
+      .string()
+      .regex(/^\d{1,19}$/, "Give a whole number of mints.")
+      .transform(BigInt)
+      .nullable()
+      .optional(),
+  }),
+);
+export const rotationBody = requestComponent("KeyRotation", z.strictObject({ expiresAt }));
+
+export const auditEntry = responseComponent(
+  "AuditEntry",
+  z.strictObject({
+    sequence: z.int(),
+    time: outTime,
+    memberId: outUuid.nullable().meta({ description: "null: the operator's command line." }),
+    memberName: z.string().nullable(),
+    action: z.string(),
+    count: z.int(),
+    subject: z.string().nullable(),
+    detail: z.string().nullable(),
+  }),
+);
+export const operations = responseComponent(
+  "Operations",
+  z.strictObject({
+    checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() })),
+    commits: z
+      .array(
+        z.strictObject({
+          batchId: z.string(),
+          vaultCount: z.int(),
+          mintCount: z.int(),
+          settledAt: outTime,
+          gas: outDecimal.nullable().meta({ description: "Of the commit; null while L1 does not answer." }),
+        }),
+      )
+      .meta({ description: "The newest batches that L1 has committed, newest first; at most 50 of each mode." }),
+  }),
+);
+export const applicationParams = z.strictObject({ applicationId: uuid });
+export const newApplicationBody = requestComponent(
+  "NewApplication",
+  z.strictObject({ name: z.string().min(1, "Give a name.").max(200, "Give at most 200 characters.") }),
+);
+export const applicationList = responseComponent("ApplicationList", pageOf(application));
+
+export const auditLog = responseComponent("AuditLog", pageOf(auditEntry));
+export const pageQuery = z.strictObject(page);

@@ -1,0 +1,105 @@
+import { z } from "zod";
+import type { EventData } from "../../core/index.ts";
+import { mode, outAddress, outDecimal, outHash, outTime, outUuid, page, responseComponent } from "./schema-common.ts";
+
+const batch = z.strictObject({
+  batchId: z.string(),
+  dataAvailabilityMode: mode,
+  vaultCount: z.int().meta({ description: "Vaults of all applications." }),
+  batchRoot: outHash,
+  l1TxHash: outHash.nullable(),
+  l1BlockNumber: outDecimal.nullable(),
+});
+
+const withdrawal = z.strictObject({
+  withdrawalId: outUuid,
+  userId: outUuid,
+  chainId: outDecimal,
+  vaultId: outDecimal,
+  quantity: outDecimal,
+  recipient: outAddress,
+  l1TxHash: outHash.nullable(),
+  l1BlockNumber: outDecimal.nullable(),
+  failure: z.string().nullable(),
+});
+
+const mint = z.strictObject({ mintId: outUuid, users: z.int(), mints: z.int() });
+const failedMint = z.strictObject({ firstVaultId: outDecimal, vaults: z.int(), failure: z.string() });
+const transfer = z.strictObject({ transferId: outUuid, transfers: z.int(), redemptions: z.int() });
+const redeemed = z.strictObject({
+  transferId: outUuid,
+  userId: outUuid,
+  vaultId: outDecimal,
+  amount: outDecimal.meta({ description: "Units; 0: all that was left of the vault." }),
+});
+const failedTransfer = z.strictObject({ transferId: outUuid, failure: z.string() });
+const asset = z.strictObject({ assetId: outUuid });
+
+const DATA = {
+  "mint.accepted": mint,
+  "mint.failed": failedMint,
+  "asset.enabled": asset,
+  "asset.disabled": asset,
+  "batch.sealed": batch,
+  "batch.submitted": batch,
+  "batch.settled": batch,
+  "batch.finalized": batch,
+  "batch.reverted": batch,
+  "withdrawal.accepted": withdrawal,
+  "withdrawal.submitted": withdrawal,
+  "withdrawal.attempt_refused": withdrawal,
+  "withdrawal.settled": withdrawal,
+  "withdrawal.finalized": withdrawal,
+  "withdrawal.failed": withdrawal,
+  "withdrawal.reverted": withdrawal,
+  "transfer.accepted": transfer,
+  "transfer.redeemed": redeemed,
+  "transfer.failed": failedTransfer,
+  "webhook.disabled": z.strictObject({ webhookId: outUuid, failure: z.string() }),
+} as const satisfies Record<keyof EventData, z.ZodType>;
+
+type Type = keyof typeof DATA;
+type Wire<T extends Type> = z.ZodObject<{
+  sequence: z.ZodInt;
+  type: z.ZodLiteral<T>;
+  createdAt: typeof outTime;
+  data: (typeof DATA)[T];
+}>;
+
+const events = Object.entries(DATA).map(([type, data]) =>
+  z.strictObject({
+    sequence: z.int().meta({ description: "1, 2, 3 … within the application, consecutive." }),
+    type: z.literal(type),
+    createdAt: outTime,
+    data,
+  }),
+) as unknown as { [T in Type]: Wire<T> }[Type][];
+
+/** One event; its type is the discriminator. */
+export const event = responseComponent(
+  "Event",
+  z.discriminatedUnion("type", events as [(typeof events)[0], ...typeof events]),
+);
+
+export const eventType = z.enum(Object.keys(DATA) as [Type, ...Type[]]);
+
+export const eventPage = responseComponent(
+  "EventPage",
+  z.strictObject({
+    data: z.array(event),
+    hasMore: z.boolean().meta({ description: "Whether there are more now: continue after the last one's sequence." }),
+  }),
+);
+
+/** The sequence of an event; 0 is before the first. */
+export const eventSequence = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,14})$/, "Give the sequence of an event, or 0.")
+  .transform(Number);
+
+export const eventQuery = z.strictObject({
+  after: eventSequence.optional().meta({
+    description: "Only events after this one; default all. A Last-Event-ID header has precedence.",
+  }),
+  limit: page.limit,
+});

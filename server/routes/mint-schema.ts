@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { STATUSES } from "../../core/index.ts";
+import { type FieldForm, MINT_FORM, USER_FORM } from "../../core/internal.ts";
+import { metadataJson } from "./metadata-schema.ts";
+import {
+  flag,
+  mode,
+  outAddress,
+  outDecimal,
+  outHash,
+  outUuid,
+  reference,
+  requestComponent,
+  responseComponent,
+} from "./schema-common.ts";
+import { vault } from "./vaults-schema.ts";
+
+/** The schema of a field, from the form by which the core reads it. */
+function schemaOf({ text, least, kind, fault, about }: FieldForm): z.ZodType {
+  const texts = text === undefined ? [] : [z.string().regex(text, said(fault))];
+  const numbers = least === undefined ? [] : [z.int().min(least)];
+  const schema = kind === undefined ? oneOf([...numbers, ...texts], said(fault)) : KINDS[kind];
+  return about === undefined ? schema.optional() : schema.optional().meta({ description: about });
+}
+
+const KINDS: Readonly<Record<NonNullable<FieldForm["kind"]>, z.ZodType>> = {
+  uuid: z.guid(),
+  reference,
+  metadata: metadataJson,
+  mode,
+};
+
+function oneOf(schemas: readonly z.ZodType[], fault: string): z.ZodType {
+  const [only] = schemas;
+  return only !== undefined && schemas.length === 1 ? only : z.union(schemas, fault);
+}
+
+/** A fault as a sentence. */
+function said(fault: string): string {
+  return `${fault.charAt(0).toUpperCase()}${fault.slice(1)}.`;
+}
+
+function schemasOf<F extends Readonly<Record<string, FieldForm>>>(form: F): { readonly [K in keyof F]: z.ZodType } {
+  const schemas = Object.entries(form).map(([name, field]) => [name, schemaOf(field)] as const);
+  return Object.fromEntries(schemas) as { [K in keyof F]: z.ZodType };
+}
+
+/** An entry of a mint. */
+export const mintEntry = requestComponent("MintEntry", z.strictObject({ ...schemasOf(MINT_FORM), assetId: z.guid() }));
+
+/** The fields of a user, besides its entries. */
+export const mintUser = schemasOf(USER_FORM);
+
+/** The body of a mint, for the documentation. The core itself reads it, and reports every bad entry at once. */
+export const mintBody = requestComponent(
+  "MintRequest",
+  z.strictObject({ users: z.array(z.strictObject({ ...mintUser, mints: z.array(mintEntry).min(1) })).min(1) }),
+);
+
+export const mintQuery = z.strictObject({
+  dryRun: flag.optional().meta({ description: "`true` checks everything and mints nothing." }),
+});
+
+const mintTransaction = responseComponent(
+  "MintTransaction",
+  z.strictObject({
+    transactionId: z.string(),
+    userIndex: z.int().min(0).meta({ description: "Position in the request's `users`." }),
+    mintIndex: z.int().min(0).meta({
+      description: "Position in that user's `mints`, where an entry of `quantity` n counts as n.",
+    }),
+    vaultId: outDecimal,
+    status: z.enum(STATUSES),
+  }),
+);
+
+const receipt = responseComponent(
+  "MintReceipt",
+  z.strictObject({
+    root: outHash.meta({ description: "Root of the tree of the vaults' leaves, in their order here." }),
+    count: z.int().meta({ description: "The number of these vaults." }),
+    time: z.int().meta({ description: "Time of the acknowledgement in milliseconds since 1970, as signed." }),
+    signer: outAddress,
+    signature: z.string().meta({ description: "EIP-712 `MintReceipt(bytes32 root,uint32 count,uint64 time)`." }),
+    chainIds: z.record(z.string(), outDecimal).meta({ description: "The chain of each asset's token." }),
+  }),
+);
+
+export const mintReply = responseComponent(
+  "MintReply",
+  z.strictObject({
+    mintId: outUuid,
+    vaults: z
+      .array(vault)
+      .meta({ description: "Every vault that the request touched, once, with its state after it." }),
+    transactions: z.array(mintTransaction).meta({ description: "One per entry, in request order." }),
+    receipt: receipt.nullable().meta({
+      description:
+        "The operator's signed receipt for the vaults as of this mint, whatever later mints add; null without a receipt key.",
+    }),
+  }),
+);
+
+export const dryRunReply = responseComponent(
+  "DryRunReply",
+  z.strictObject({
+    dryRun: z.literal(true),
+    users: z.int().meta({ description: "Users in the request." }),
+    mints: z.int().meta({ description: "Entries that would have been minted." }),
+  }),
+);

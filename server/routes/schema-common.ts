@@ -1,0 +1,155 @@
+import { z } from "zod";
+import { type Hex, MAX_AMOUNT, MAX_REFERENCE, MODES, STANDARDS } from "../../core/index.ts";
+import { CHECKSUM_WRONG, checksumHolds, isVisible, NOT_HIDDEN, readSpelling } from "../../core/internal.ts";
+
+/** Named schemas of the OpenAPI document: of requests and of responses. */
+export const requestComponents = z.registry<{ id: string }>();
+export const responseComponents = z.registry<{ id: string }>();
+
+/** Names a schema of a request. */
+export function requestComponent<S extends z.ZodType>(id: string, schema: S): S {
+  requestComponents.add(schema, { id });
+  return schema;
+}
+
+/** Names a schema of a response. */
+export function responseComponent<S extends z.ZodType>(id: string, schema: S): S {
+  responseComponents.add(schema, { id });
+  return schema;
+}
+
+// ---- values, in both directions
+
+const HEX = /^0x[0-9a-fA-F]*$/;
+const MAX_VAULT_ID = (1n << 64n) - 1n;
+const MAX_TOKEN_ID = (1n << 256n) - 1n;
+
+/** UUID of any version, in any case; converted to lower case. */
+export const uuid = z.guid("Give a UUID.").transform((text) => text.toLowerCase());
+
+/** A `0x` address in any case, not zero; converted to lower case. Mixed case must match the EIP-55 checksum. */
+export const address = z
+  .string()
+  .regex(/^0x(?!0{40}$)[0-9a-fA-F]{40}$/, "Give an address: 0x and 40 hex digits, not all zero.")
+  .refine(checksumHolds, CHECKSUM_WRONG)
+  .transform((text) => text.toLowerCase() as Hex);
+
+/** `0x` and whole bytes of hex, 1 to `maxBytes`. */
+export function hexUpTo(maxBytes: number) {
+  return z
+    .string()
+    .max(2 + 2 * maxBytes)
+    .regex(/^0x(?:[0-9a-fA-F]{2})+$/, "Give 0x and whole bytes in hex, at least one.")
+    .transform((text) => text.toLowerCase() as Hex);
+}
+
+/** A whole number of at most `max` in decimal digits; converted to bigint. */
+function decimal(max: bigint) {
+  return z
+    .string()
+    .max(Math.max(20, String(max).length))
+    .regex(/^(?:0|[1-9]\d*)$/, "Give a whole number in decimal digits, without leading zeros.")
+    .transform(BigInt)
+    .refine((value) => value <= max, `Give at most ${max}.`);
+}
+
+/** A token's id: a u256 in decimal digits. */
+export const tokenId = decimal(MAX_TOKEN_ID);
+
+/** A vault's id: a u64 in decimal digits. */
+export const vaultId = decimal(MAX_VAULT_ID);
+
+/** A quantized amount in decimal digits. The core checks its bounds. */
+export const amount = decimal(MAX_AMOUNT);
+
+/** Seconds since 1970. */
+export const seconds = decimal(MAX_VAULT_ID);
+
+/** The caller's own name for an object. The pattern has only ranges that all readers of JSON Schema support. */
+export const reference = z
+  .string()
+  .min(1, "Give at least one character.")
+  .max(MAX_REFERENCE, `Give at most ${MAX_REFERENCE} characters.`)
+  .refine((text) => isVisible(text), `Give text ${NOT_HIDDEN}.`)
+  .meta({ pattern: "^[ -~\\u00a0-\\uffff]*$" });
+
+/** `validium-12`, `zk-rollup-3`. */
+export const batchId = z.string().regex(/^(?:validium|zk-rollup)-(?:0|[1-9]\d{0,9})$/, "Give <mode>-<number>.");
+
+/** One of some values, in our spelling or the original SDKs' `MintableErc721` and `MINTABLE_ERC721`. */
+export function spelling<const V extends string>(values: readonly V[]) {
+  return z
+    .string()
+    .refine((text) => readSpelling(values, text) !== null, `Give one of ${values.join(", ")}.`)
+    .meta({ enum: [...values] })
+    .transform((text) => readSpelling(values, text) as V);
+}
+
+/** A mode in a request. */
+export const askedMode = spelling(MODES);
+export const mode = z.enum(MODES, `Give one of ${MODES.join(", ")}.`);
+export const standard = z.enum(STANDARDS, `Give one of ${STANDARDS.join(", ")}.`);
+
+/** An RFC 3339 time with zone; converted to milliseconds since 1970. */
+export const instant = z.iso
+  .datetime({ offset: true, error: 'Give a time with its zone, such as "2026-11-21T07:56:56Z".' })
+  .transform((text) => Date.parse(text));
+
+/** Query parameters of lists by creation time. */
+export const createdBetween = {
+  createdAfter: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
+  createdBefore: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
+};
+
+/** `true` or `false` in a query string. */
+export const flag = z
+  .enum(["true", "false"])
+  .meta({ type: "boolean" })
+  .transform((text) => text === "true");
+
+// ---- values in responses
+
+export const outUuid = z.guid();
+export const outHex = z.string().regex(HEX).meta({ description: "0x and lower-case hex." });
+export const outHash = z.string().regex(/^0x[0-9a-f]{64}$/);
+export const outAddress = z.string().regex(/^0x[0-9a-f]{40}$/);
+export const outDecimal = z.string().regex(/^\d+$/).meta({ description: "A whole number in decimal digits." });
+/** The units of amounts, next to every amount. */
+export const outUnits = {
+  quantum: outDecimal.meta({ description: "Base units of the token in one unit of every amount here." }),
+  decimals: z.int().meta({
+    description: "Decimals of the token: `amount` is `amount * quantum / 10^decimals` of it.",
+  }),
+};
+export const outTime = z.iso.datetime();
+
+// ---- pages
+
+/** Query parameters of every list. */
+export const page = {
+  limit: z
+    .string()
+    .regex(/^(?:[1-9]\d?|100)$/, "Give a whole number from 1 to 100.")
+    .meta({ type: "integer", minimum: 1, maximum: 100 })
+    .transform(Number)
+    .optional()
+    .meta({ description: "Most entries of the page, 1 to 100; default 50." }),
+  cursor: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .meta({ description: "`pagination.nextCursor` of the previous page, with the same filters." }),
+};
+
+/** A page of `schema`. */
+export function pageOf<S extends z.ZodType>(schema: S) {
+  return z.strictObject({
+    data: z.array(schema),
+    pagination: z.strictObject({
+      nextCursor: z.string().nullable(),
+      hasMore: z.boolean(),
+      limit: z.number().int(),
+    }),
+  });
+}

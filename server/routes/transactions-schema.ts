@@ -1,0 +1,71 @@
+import { z } from "zod";
+import { STATUSES } from "../../core/index.ts";
+import {
+  address,
+  askedMode,
+  batchId,
+  createdBetween,
+  mode,
+  outDecimal,
+  outHash,
+  outHex,
+  outTime,
+  outUnits,
+  outUuid,
+  page,
+  pageOf,
+  reference,
+  responseComponent,
+  uuid,
+  vaultId,
+} from "./schema-common.ts";
+
+const type = z.enum(["mint", "withdrawal", "transfer"]);
+
+export const transaction = responseComponent(
+  "Transaction",
+  z.strictObject({
+    transactionId: z.string(),
+    sequence: z.int().meta({ description: "Strictly increasing within the application." }),
+    type,
+    status: z.enum(STATUSES),
+    mintId: outUuid.nullable(),
+    reference: z.string().nullable().meta({ description: "Your own name for the mint." }),
+    userId: outUuid,
+    vaultId: outDecimal,
+    assetId: outUuid,
+    ...outUnits,
+    mintingBlob: outHex,
+    amount: outDecimal.meta({
+      description: "Units. Of a transfer of all that is left: 0 until its batch is sealed.",
+    }),
+    dataAvailabilityMode: mode,
+    batchId: z.string(),
+    l1TxHash: outHash.nullable(),
+    l1BlockNumber: outDecimal.nullable(),
+    failure: z.string().nullable(),
+    timestamps: z
+      .partialRecord(z.enum(STATUSES), outTime)
+      .meta({ description: "The time of each reached status; others are absent." }),
+  }),
+);
+
+export const transactionPage = responseComponent("TransactionPage", pageOf(transaction));
+
+export const transactionQuery = z.strictObject({
+  status: z.enum(STATUSES).optional(),
+  type: type.optional(),
+  userId: uuid.optional(),
+  ownerAddress: address.optional().meta({ description: "Of all users of this owner." }),
+  assetId: uuid.optional(),
+  vaultId: vaultId.optional(),
+  batchId: batchId.optional(),
+  mintId: uuid.optional(),
+  reference: reference.optional(),
+  dataAvailabilityMode: askedMode.optional(),
+  ...createdBetween,
+  order: z.enum(["asc", "desc"]).optional().meta({ description: "By sequence; default newest first." }),
+  ...page,
+});
+
+export const transactionParams = z.strictObject({ transactionId: z.string().min(1).max(80) });

@@ -1,0 +1,33 @@
+/** What `npm test` leaves out, since it takes long. Of pages and of processes `npm test` runs one. */
+const LONG = {
+  "pages in a browser": ["test/browser/!(claim).test.ts"],
+  "several processes": ["test/e2e/!(sandbox).test.ts", "test/cli/running.test.ts"],
+  "clusters on PostgreSQL": ["test/cluster/**/*.test.ts"],
+  "long ways to L1": [
+    "test/mirror/settling.test.ts",
+    "test/settlement/{blob*,deploy,hostile-tokens,in-flight,issuer,issuers,loops,preflight,void-slots}.test.ts",
+  ],
+  "failures of threads and disks": ["test/kzg/failure.test.ts", "test/core/engine/{damaged-folder,full-disk}.test.ts"],
+  "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],
+  "a fresh compilation": ["test/contracts/compiled.test.ts"],
+  "fuzzing in Solidity": ["test/solidity/**/*.test.ts"],
+};
+const rest = Object.values(LONG).flat();
+const HEAVY = "test/heavy/**";
+
+/** The tests of `npm test`. */
+export const QUICK = { name: "quick", include: ["test/**/*.test.ts"], exclude: [HEAVY, ...rest] };
+
+/** What `npm run test:all` adds to them. */
+export const REST = { name: "rest", include: rest, exclude: [HEAVY] };
+
+/** Says what a run of these projects left out. Empty for the heavy tests, which are no project. */
+export function leftOut(projects: readonly string[]): string {
+  if (!projects.includes(QUICK.name) && !projects.includes(REST.name)) return "";
+  const left = [
+    ...(projects.includes(QUICK.name) ? [] : ["what `npm test` runs"]),
+    ...(projects.includes(REST.name) ? [] : [`${Object.keys(LONG).join(", ")} (npm run test:all)`]),
+    "long fuzzing, kills and faults (npm run test:heavy)",
+  ];
+  return `Left out: ${left.join("; ")}\n`;
+}
