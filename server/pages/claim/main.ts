@@ -2,8 +2,9 @@ import { hashTypedData, isAddress } from "viem";
 import { privateKeyToAddress, sign } from "viem/accounts";
 import { claimTypedData } from "../../../core/protocol/index.ts";
 import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
-import { button, code, el, facts, link, notice, sentenceOf } from "../explorer/dom.ts";
-import { accountsOf, type Provider, wallets } from "../explorer/wallets.ts";
+import { button, code, el, facts, link, notice } from "../explorer/dom.ts";
+import { sentenceOf } from "../shared/format.ts";
+import { accountsOf, type Provider, wallets } from "../shared/wallets.ts";
 
 type Hex = `0x${string}`;
 type Content = readonly (Node | string)[];

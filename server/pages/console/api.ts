@@ -1,7 +1,7 @@
 import { bytesToHex } from "../../../core/protocol/verifier.ts";
 import type { MemberSession } from "../../client/index.ts";
 import { Problem } from "../explorer/api.ts";
-import { accountsOf, type Provider } from "../explorer/wallets.ts";
+import { accountsOf, type Provider } from "../shared/wallets.ts";
 
 /** A page of a list. */
 export interface Listed<T> {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Member, OpenedMemberSession } from "../../client/index.ts";
-import { type Provider, wallets } from "../explorer/wallets.ts";
+import { type Provider, wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
 import { Failure, Title, useAction } from "./parts.tsx";
 

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { AuditEntry, Invitation, Member, MemberSession } from "../../client/index.ts";
-import { wallets } from "../explorer/wallets.ts";
+import { wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
 import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
 

@@ -1,7 +1,7 @@
 import { requireWholeKit } from "../../../core/guards/exit/browser.ts";
-import { button, code, el, facts, fill, notice, sentenceOf } from "../explorer/dom.ts";
-import { counted, moment } from "../explorer/format.ts";
-import { accountsOf, onWallet, type Provider, switchChain, type Wallet, wallets } from "../explorer/wallets.ts";
+import { button, code, el, facts, fill, notice } from "../explorer/dom.ts";
+import { counted, moment, sentenceOf } from "../shared/format.ts";
+import { accountsOf, onWallet, type Provider, switchChain, type Wallet, wallets } from "../shared/wallets.ts";
 import { type Checked, check, type ExitKit, parseExitKit, withdraw } from "../withdraw/main.ts";
 
 /** A kit whose contract has verified it. */

@@ -18,10 +18,10 @@ import {
   verifyBlob,
   versionedHash,
 } from "../../../core/protocol/verifier.ts";
+import { counted, moment } from "../shared/format.ts";
 import { type Batch, readBatch, readBatchData, readBlobProofs } from "./api.ts";
 import { type Check, checkList } from "./checks.ts";
 import { button, code, el, facts, fill } from "./dom.ts";
-import { counted, moment } from "./format.ts";
 import { accordingToL1, l1, sourceName } from "./source.ts";
 import { transferChecks, transferTable } from "./transfer-view.ts";
 import { vaultTable } from "./vaults.ts";

@@ -1,6 +1,6 @@
+import { brief } from "../shared/format.ts";
 import { type Batch, readBatches } from "./api.ts";
 import { button, el, fill, link, tableHead } from "./dom.ts";
-import { brief } from "./format.ts";
 
 /** All batches, newest first, page by page. */
 export async function batchesView(): Promise<Node[]> {

@@ -1,4 +1,5 @@
-import { el, sentenceOf } from "./dom.ts";
+import { sentenceOf } from "../shared/format.ts";
+import { el } from "./dom.ts";
 
 /** The outcome of one check: it holds, it fails, or it was not possible. */
 export type Outcome = "holds" | "fails" | "open";

@@ -1,3 +1,5 @@
+import { sentenceOf } from "../shared/format.ts";
+
 export type Child = Node | string;
 
 /** An element with attributes and children. Fetched text is never parsed as HTML. */
@@ -42,15 +44,6 @@ const NUMBERS: ReadonlySet<string> = new Set(["Amount", "Vaults"]);
 /** A notice that screen readers announce; `problem` for errors. */
 export function notice(text: string, kind: "plain" | "problem" = "plain"): HTMLElement {
   return el("p", { class: `notice ${kind}`, role: kind === "problem" ? "alert" : "status" }, text);
-}
-
-/** An error as a sentence. Wallets reject with plain objects (EIP-1193); 4001 is the user's refusal. */
-export function sentenceOf(error: unknown): string {
-  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
-  if (code === 4001) return "You declined the request in your wallet.";
-  if (code === -32002) return "Your wallet already shows a request. Open the wallet and answer it.";
-  if (typeof message !== "string" || message === "") return "Something failed without a reason.";
-  return error instanceof Error ? message : `Your wallet refused: ${message}`;
 }
 
 /** An error, with a button to try again. */

@@ -1,10 +1,10 @@
 import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
+import { counted } from "../shared/format.ts";
+import { switchChain } from "../shared/wallets.ts";
 import { button, code, el } from "./dom.ts";
-import { counted } from "./format.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
 import { relayVaults, settlement } from "./source.ts";
 import { fateOf } from "./transfer-view.ts";
-import { switchChain } from "./wallets.ts";
 import type { Change } from "./withdrawal-view.ts";
 
 const NOBODY: Hex = `0x${"00".repeat(20)}`;

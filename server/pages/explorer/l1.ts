@@ -6,8 +6,8 @@ import {
   type Mode,
   type Standard,
 } from "../../../core/protocol/verifier.ts";
+import type { Provider } from "../shared/wallets.ts";
 import type { Roots } from "./api.ts";
-import type { Provider } from "./wallets.ts";
 
 /** An Ethereum node at an address. */
 export function node(address: string): Provider {

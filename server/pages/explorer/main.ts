@@ -1,3 +1,4 @@
+import { onWallet } from "../shared/wallets.ts";
 import { Problem, readSettings, type Settings } from "./api.ts";
 import { batchView } from "./batch.ts";
 import { batchesView } from "./batches.ts";
@@ -6,7 +7,6 @@ import { ownerView } from "./owner.ts";
 import { showSource } from "./source.ts";
 import { stateView } from "./state.ts";
 import { vaultView } from "./vault.ts";
-import { onWallet } from "./wallets.ts";
 
 type View = (argument: string) => Promise<Node[]>;
 

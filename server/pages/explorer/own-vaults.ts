@@ -1,6 +1,6 @@
 import type { Hash, Hex, VaultContent } from "../../../core/protocol/verifier.ts";
-import { button, el, fill, notice, sentenceOf } from "./dom.ts";
-import { counted } from "./format.ts";
+import { counted, sentenceOf } from "../shared/format.ts";
+import { button, el, fill, notice } from "./dom.ts";
 import { followGiven, type Given, giveAway, question } from "./give.ts";
 import type { Registration } from "./l1.ts";
 import { asOwner, type SignedIn } from "./session.ts";

@@ -1,11 +1,11 @@
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
+import { counted } from "../shared/format.ts";
+import { onWallet, type Wallet, wallets } from "../shared/wallets.ts";
 import { readBatches } from "./api.ts";
 import { vaultsOf } from "./batch.ts";
 import { button, code, el, failure, fill, notice } from "./dom.ts";
-import { counted } from "./format.ts";
 import { ownVaults } from "./own-vaults.ts";
 import { type Session, signIn } from "./session.ts";
-import { onWallet, type Wallet, wallets } from "./wallets.ts";
 
 let session: Session | null = null;
 let greeting: HTMLElement | null = null;

@@ -1,6 +1,6 @@
 import { bytesToHex, type Hex } from "../../../core/protocol/verifier.ts";
+import { accountsOf, chooseWallet, type Provider, type Wallet } from "../shared/wallets.ts";
 import { Problem, request } from "./api.ts";
-import { accountsOf, chooseWallet, type Provider, type Wallet } from "./wallets.ts";
 
 /** An owner who has signed in, and its wallet. In memory only: it ends with the page. */
 export interface Session {

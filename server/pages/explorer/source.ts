@@ -1,7 +1,7 @@
+import { type Provider, wallet } from "../shared/wallets.ts";
 import { readState, type Settings, type State } from "./api.ts";
 import { el, fill, notice } from "./dom.ts";
 import { node, SettlementContract } from "./l1.ts";
-import { type Provider, wallet } from "./wallets.ts";
 
 /** The source of L1 data: the visitor's wallet, a node of the visitor's choice, or the operator's node. */
 type Choice = "wallet" | "own" | "operator";

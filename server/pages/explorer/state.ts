@@ -1,9 +1,9 @@
 import { stateCommitment } from "../../../core/protocol/verifier.ts";
+import { counted } from "../shared/format.ts";
 import { type Roots, readBatches, readState } from "./api.ts";
 import { batchTable } from "./batches.ts";
 import { type Check, checkList, type Outcome } from "./checks.ts";
 import { code, el, facts, link } from "./dom.ts";
-import { counted } from "./format.ts";
 import { accordingToL1, l1, sourceName } from "./source.ts";
 
 const MODES = [

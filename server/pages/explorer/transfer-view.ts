@@ -15,10 +15,10 @@ import {
   type VaultContent,
   verifyHop,
 } from "../../../core/protocol/verifier.ts";
+import { brief, counted } from "../shared/format.ts";
 import { type Batch, type History, type Proof, readBatchData, readHistory, type Step } from "./api.ts";
 import type { Check } from "./checks.ts";
 import { type Child, code, el, facts, link, tableHead } from "./dom.ts";
-import { brief, counted } from "./format.ts";
 import { l1, sourceName } from "./source.ts";
 
 /** What a transfer has made of a vault, in words. */

@@ -5,10 +5,10 @@ import {
   vaultLeaf,
   verifyVaultProof,
 } from "../../../core/protocol/verifier.ts";
+import { blobText, counted } from "../shared/format.ts";
 import { Problem, type Proof, readHistory, readMetadata, readProof } from "./api.ts";
 import { type Check, checkList } from "./checks.ts";
 import { type Child, code, el, facts, fill, link, notice } from "./dom.ts";
-import { blobText, counted } from "./format.ts";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement, sourceName } from "./source.ts";
 import { showImage } from "./tokens.ts";

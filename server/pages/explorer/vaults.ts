@@ -1,6 +1,6 @@
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
+import { blobText, brief } from "../shared/format.ts";
 import { button, el, link, tableHead } from "./dom.ts";
-import { blobText, brief } from "./format.ts";
 
 const PAGE = 25;
 

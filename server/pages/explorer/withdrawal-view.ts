@@ -1,8 +1,8 @@
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
-import { sentenceOf } from "./dom.ts";
+import { sentenceOf } from "../shared/format.ts";
+import { switchChain } from "../shared/wallets.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
 import { relayVaults } from "./source.ts";
-import { switchChain } from "./wallets.ts";
 
 /** How a vault stands, and in words. */
 export type Change = (vaultId: bigint, text: string, standing: "ready" | "waiting" | "spent") => void;

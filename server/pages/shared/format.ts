@@ -21,3 +21,12 @@ export function moment(seconds: bigint): string {
 export function counted(count: number | bigint, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString()} ${count === 1 || count === 1n ? noun : plural}`;
 }
+
+/** An error as a sentence. Wallets reject with plain objects (EIP-1193); 4001 is the user's refusal. */
+export function sentenceOf(error: unknown): string {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  if (code === 4001) return "You declined the request in your wallet.";
+  if (code === -32002) return "Your wallet already shows a request. Open the wallet and answer it.";
+  if (typeof message !== "string" || message === "") return "Something failed without a reason.";
+  return error instanceof Error ? message : `Your wallet refused: ${message}`;
+}
