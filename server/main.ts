@@ -1,7 +1,6 @@
 import { hkdfSync } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
-import { privateKeyToAccount } from "viem/accounts";
 import {
   type Engine,
   type Kzg,
@@ -39,8 +38,8 @@ import { listenMeanwhile } from "./process/waiting.ts";
 // The process: settings from the environment, one engine, its connection to L1 if it has a chain and a key, one server,
 // and an orderly end on SIGINT or SIGTERM.
 
-/** The settings, with the operator's account opened, and with the process's one KZG thread. */
-type Ready = Config & { readonly operator?: LocalAccount; readonly kzg: Kzg };
+/** The settings, with the operator's and the receipts' accounts opened, and with the process's one KZG thread. */
+type Ready = Config & { readonly operator?: LocalAccount; readonly receiptSigner?: LocalAccount; readonly kzg: Kzg };
 
 /** A period of a server in a cluster, as its leader or as a standby. */
 interface Shift {
@@ -249,7 +248,7 @@ function engineOptions(config: Ready, chains: readonly Chain[], settlement: Sett
     },
     kzg: config.kzg,
     clockAheadMs: config.MINTMARK_CLOCK_AHEAD_HOURS * 3_600_000,
-    ...(config.MINTMARK_RECEIPT_KEY && { receiptSigner: privateKeyToAccount(config.MINTMARK_RECEIPT_KEY) }),
+    ...(config.receiptSigner && { receiptSigner: config.receiptSigner }),
     ...(chains.length > 0 && { verifySignature: signatureChecks(chains) }),
   };
 }
@@ -373,18 +372,24 @@ async function keySet(place: string) {
   }
 }
 
+/** The account that a party's settings name; undefined for none. */
+function accountIn(config: Config, party: "OPERATOR" | "RECEIPT"): Promise<LocalAccount | undefined> {
+  return accountOf({
+    key: config[`MINTMARK_${party}_KEY`],
+    keystore: config[`MINTMARK_${party}_KEYSTORE`],
+    passwordFile: config[`MINTMARK_${party}_PASSWORD_FILE`],
+    signer: config[`MINTMARK_${party}_SIGNER`],
+  });
+}
+
 /** One server on one store, until SIGINT or SIGTERM. Errors go to standard error, without secrets. */
 export async function run(config: Config, stopped: Promise<NodeJS.Signals>): Promise<void> {
   try {
-    const operator = await accountOf({
-      key: config.MINTMARK_OPERATOR_KEY,
-      keystore: config.MINTMARK_OPERATOR_KEYSTORE,
-      passwordFile: config.MINTMARK_OPERATOR_PASSWORD_FILE,
-      signer: config.MINTMARK_OPERATOR_SIGNER,
-    });
+    const operator = await accountIn(config, "OPERATOR");
+    const receiptSigner = await accountIn(config, "RECEIPT");
     const kzg = new KzgThread();
     await using _kzg = { [Symbol.asyncDispose]: () => kzg.close() };
-    const ready = { ...config, kzg, ...(operator && { operator }) };
+    const ready = { ...config, kzg, ...(operator && { operator }), ...(receiptSigner && { receiptSigner }) };
     await (config.MINTMARK_JOURNAL === undefined ? serve : serveCluster)(ready, stopped);
   } catch (error) {
     report(error, secretsOf(config));

@@ -64,6 +64,12 @@ export class Npm implements AsyncDisposable {
     return this.ended;
   }
 
+  /** Ends it as Ctrl-C on a terminal does, which all its processes get. */
+  async interrupt(): Promise<void> {
+    process.kill(-(this.#child.pid as number), "SIGINT");
+    await this.ended;
+  }
+
   /** Ends all its processes at once. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {

@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { addClaimLinks } from "../commands/claim-links.ts";
 import { addDeploy } from "../commands/deploy.ts";
+import { addDoctor } from "../commands/doctor.ts";
 import { addDrop } from "../commands/drop.ts";
 import { addExit } from "../commands/exit.ts";
 import { addExitKit } from "../commands/exit-kit.ts";
@@ -12,6 +13,7 @@ import { addServer } from "../commands/server.ts";
 import { addSession } from "../commands/session.ts";
 import { addStore } from "../commands/store.ts";
 import { addTransfer } from "../commands/transfer.ts";
+import { addUp } from "../commands/up.ts";
 import { addCompletion } from "./completion.ts";
 import { EXIT, EXIT_HELP, UsageError } from "./exit-codes.ts";
 import { addOperations } from "./operations.ts";
@@ -31,6 +33,8 @@ const GROUPS = [
   addServer,
   addMembers,
   addDeploy,
+  addUp,
+  addDoctor,
   addStore,
   addOperations,
   addDrop,

@@ -1,11 +1,13 @@
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { accountOf } from "../../server/process/account.ts";
+import { accountOf, keyIn } from "../../server/process/account.ts";
 import { member } from "../../server/process/settings/member-setting.ts";
 import { UsageError } from "./exit-codes.ts";
 
-/** A secret from the environment, or from standard input with `--key-stdin`; never from an argument. */
+/** A secret from the environment, its keystore, or standard input with `--key-stdin`; never from an argument. */
 export async function secret(variable: string, fromStdin: boolean): Promise<string | undefined> {
+  const keystore = process.env[`${variable}STORE`];
+  if (!fromStdin && keystore) return keyIn(keystore, process.env[variable.replace(/KEY$/, "PASSWORD_FILE")]);
   if (!fromStdin) return process.env[variable];
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) {

@@ -1,16 +1,14 @@
 import type { Command } from "commander";
-import { createPublicClient, http, type LocalAccount } from "viem";
-import { privateKeyToAccount } from "viem/accounts";
-import { askL1 } from "../../core/l1/failure.ts";
 import {
   type DeploySettings,
   deploySettings,
   type TokenSetting,
 } from "../../server/process/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
+import { processAccount } from "../cli/secret.ts";
 import { checkPlan } from "../deploy/check.ts";
-import { deploy } from "../deploy/deploy.ts";
-import { type Deployer, deployContract, lower } from "../deploy/deployer.ts";
+import { deployPlan } from "../deploy/deploy.ts";
+import { type Deployer, deployerOn, lower } from "../deploy/deployer.ts";
 import { deployMirrorOf } from "../deploy/mirror.ts";
 import { pendingOf, pendingOfMirror } from "../deploy/pending.ts";
 import { readRecord, recordPath } from "../deploy/record.ts";
@@ -20,7 +18,7 @@ export function addDeploy(program: Command): void {
   configured(
     program,
     "deploy",
-    "deploy to a chain, and a mirror to another; run again to verify what is there, or to add a token or a mirror",
+    "deploy to a chain, and a mirror to another; run again to verify what is there, or to add a token or a mirror (MINTMARK_DEPLOYER_KEY, or standard input)",
     ["deploy --rpc https://rpc.example --committee 0x…,0x… --threshold 2 --multisig 0x…", "deploy --json"],
     deploySettings,
     (settings, { options }) => run(settings, options.json === true),
@@ -29,7 +27,7 @@ export function addDeploy(program: Command): void {
 
 async function run(env: DeploySettings, isJson: boolean): Promise<unknown> {
   const log = (line: string) => process.stderr.write(`${line}\n`);
-  const account = privateKeyToAccount(env.MINTMARK_DEPLOYER_KEY);
+  const { account } = await processAccount("DEPLOYER");
   const deployer = lower(account.address);
   const there = await deployerOn(env.MINTMARK_RPC_URL, account);
   const record = recordPath(env.MINTMARK_DEPLOYMENTS, there.chainId);
@@ -63,11 +61,7 @@ async function run(env: DeploySettings, isJson: boolean): Promise<unknown> {
   const allowNoDelay = env.MINTMARK_ALLOW_NO_DELAY === "yes";
   const plan = { settlement, multisig, tokens, ...(mirror && { mirror }), allowNoDelay };
   for (const warning of await checkPlan(by, plan, earlier)) log(`warning: ${warning}`);
-  const admin =
-    earlier === undefined && multisig !== undefined
-      ? await timeLock(by, multisig, env.MINTMARK_CHANGE_DELAY, log)
-      : settlement.admin;
-  let deployment = await deploy(by, { record, tokens, settlement: { ...settlement, admin }, onProgress: log });
+  let deployment = await deployPlan(by, plan, { record, earlier, onProgress: log });
   if (mirror !== undefined) deployment = await deployMirrorOf(mirror.by, by, { record, ...mirror, onProgress: log });
   log(`written and verified: ${record}`);
   if (isJson) return deployment;
@@ -76,17 +70,4 @@ async function run(env: DeploySettings, isJson: boolean): Promise<unknown> {
     process.stdout.write(`StateMirror ${address} on chain ${chainId}\n`);
   }
   return undefined;
-}
-
-async function deployerOn(rpcUrl: string, account: LocalAccount): Promise<Deployer> {
-  const transport = http(rpcUrl, { retryCount: 5 });
-  const client = createPublicClient({ transport });
-  const chainId = await askL1(`asking ${new URL(rpcUrl).host} for its chain`, () => client.getChainId());
-  return { account, client, transport, chainId };
-}
-
-async function timeLock(by: Deployer, multisig: `0x${string}`, delay: bigint, log: (line: string) => void) {
-  log("deploying the administrator's time lock");
-  const { address: lock } = await deployContract(by, "AdminTimeLock", [delay, [multisig], [multisig]]);
-  return lock;
 }

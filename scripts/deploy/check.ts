@@ -10,7 +10,7 @@ import { type SettlementConfig, settlementArgs, verifySettlement } from "./settl
 import { type TokenConfig, tokenCreation } from "./token.ts";
 
 /** The desired result of a deployment. */
-interface DeploymentPlan {
+export interface DeploymentPlan {
   /** On a new deployment with a multisig, `admin` is the deployer at first; the time lock replaces it. */
   readonly settlement: SettlementConfig;
   readonly multisig?: Address | undefined;
@@ -156,7 +156,7 @@ async function hasCode({ client }: Deployer, address: Address): Promise<boolean>
 }
 
 /** Gas that the settlement contract's chain still needs. Constructors that refuse their arguments throw here. */
-async function gasHere(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<bigint> {
+export async function gasHere(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<bigint> {
   let gas = 0n;
   if (earlier === undefined) {
     const { multisig, settlement } = plan;
@@ -229,7 +229,7 @@ async function requireFunds(by: Deployer, gas: bigint): Promise<void> {
   );
 }
 
-async function priceOf({ client }: Deployer): Promise<bigint> {
+export async function priceOf({ client }: Deployer): Promise<bigint> {
   const { baseFeePerGas } = await client.getBlock();
   return baseFeePerGas === null ? client.getGasPrice() : (await client.estimateFeesPerGas()).maxFeePerGas;
 }

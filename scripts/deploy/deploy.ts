@@ -1,4 +1,5 @@
-import type { Deployer } from "./deployer.ts";
+import type { DeploymentPlan } from "./check.ts";
+import { type Deployer, deployContract } from "./deployer.ts";
 import { pendingOf } from "./pending.ts";
 import { type Deployment, readRecord, writeRecord } from "./record.ts";
 import { deploySettlement, type SettlementConfig } from "./settlement.ts";
@@ -11,6 +12,25 @@ interface DeployOptions {
   /** The deployment record's file; see {@link Deployment}. */
   readonly record: string;
   readonly onProgress?: (step: string) => void;
+}
+
+/** Deploys a checked plan: first the multisig's time lock, if it has one. */
+export async function deployPlan(
+  by: Deployer,
+  { settlement, multisig, tokens }: Pick<DeploymentPlan, "settlement" | "multisig" | "tokens">,
+  {
+    record,
+    earlier,
+    onProgress,
+  }: Pick<Required<DeployOptions>, "record" | "onProgress"> & {
+    readonly earlier: Deployment | undefined;
+  },
+): Promise<Deployment> {
+  if (earlier !== undefined || multisig === undefined) return deploy(by, { record, tokens, settlement, onProgress });
+  onProgress("deploying the administrator's time lock");
+  const args = [settlement.changeDelay, [multisig], [multisig]];
+  const { address: admin } = await deployContract(by, "AdminTimeLock", args);
+  return deploy(by, { record, tokens, settlement: { ...settlement, admin }, onProgress });
 }
 
 /**

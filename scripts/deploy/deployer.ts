@@ -1,13 +1,16 @@
 import {
   type Address,
+  createPublicClient,
   createWalletClient,
   encodeDeployData,
   type Hex,
+  http,
   keccak256,
   type LocalAccount,
   type PublicClient,
   parseTransaction,
   type Transport,
+  WaitForTransactionReceiptTimeoutError,
 } from "viem";
 import type { Hash } from "../../core/index.ts";
 import { askL1 } from "../../core/l1/failure.ts";
@@ -31,11 +34,19 @@ export interface Deployed {
   readonly gasUsed: bigint;
 }
 
+/** An account on the chain behind an RPC. */
+export async function deployerOn(rpcUrl: string, account: LocalAccount): Promise<Deployer> {
+  const transport = http(rpcUrl, { retryCount: 5 });
+  const client = createPublicClient({ transport, pollingInterval: POLL_MS });
+  const chainId = await askL1(`asking ${new URL(rpcUrl).host} for its chain`, () => client.getChainId());
+  return { account, client, transport, chainId };
+}
+
 /** Deploys a contract and checks that the chain has its code. */
 export async function deployContract(by: Deployer, name: ContractName, args: readonly unknown[]): Promise<Deployed> {
   const artifact = readArtifact(name);
   const data = encodeDeployData({ abi: artifact.abi, bytecode: artifact.bytecode, args });
-  const receipt = await askL1(`deploying ${name}`, async () => succeeded(by, await sendOnce(by, data)));
+  const receipt = await askL1(`deploying ${name}`, () => created(by, data));
   const { transactionHash: hash } = receipt;
   const address = receipt.contractAddress;
   if (!address) throw new Error(`deploying ${name}: transaction ${hash} created no contract`);
@@ -64,6 +75,20 @@ export async function send(
   });
 }
 
+/** Sends a creation until the chain has it: a reorganisation can drop it from blocks and from nodes. */
+async function created(by: Deployer, data: Hex) {
+  for (let left = RESENDS; ; left--) {
+    const hash = await sendOnce(by, data);
+    try {
+      return await succeeded(by, hash, RESEND_MS);
+    } catch (error) {
+      // Without a kept creation, sending again would create a second contract.
+      const isLate = error instanceof WaitForTransactionReceiptTimeoutError && by.pending !== undefined;
+      if (!isLate || left === 0) throw error;
+    }
+  }
+}
+
 /** Sends the creation that an earlier run signed, or signs a new one: by EIP-1559 if the chain has a base fee. */
 async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
   const key = keccak256(data);
@@ -87,11 +112,15 @@ async function sendOnce(by: Deployer, data: Hex): Promise<Hash> {
   return by.client.sendRawTransaction({ serializedTransaction: signed });
 }
 
+const POLL_MS = 1_000;
+const RESEND_MS = 60_000;
+const RESENDS = 30;
+
 const yes = () => true;
 const no = () => false;
 
-async function succeeded(by: Deployer, hash: Hex) {
-  const receipt = await by.client.waitForTransactionReceipt({ hash });
+async function succeeded(by: Deployer, hash: Hex, timeout?: number) {
+  const receipt = await by.client.waitForTransactionReceipt({ hash, ...(timeout && { timeout }) });
   if (receipt.status !== "success") throw new Error(`transaction ${hash} reverted`);
   return receipt;
 }

@@ -25,7 +25,7 @@ export class KeystoreError extends Error {
 /** The account of a key source; undefined for an empty one. Rejects with {@link KeystoreError}. */
 export async function accountOf({ key, keystore, passwordFile, signer }: KeySource): Promise<LocalAccount | undefined> {
   if (signer !== undefined) return signerAccount(httpSigner(signer.address, signer.url));
-  if (keystore !== undefined) return privateKeyToAccount(await decrypted(keystore, passwordFile ?? "-"));
+  if (keystore !== undefined) return privateKeyToAccount(await keyIn(keystore, passwordFile));
   return key === undefined ? undefined : privateKeyToAccount(key);
 }
 
@@ -72,7 +72,8 @@ const file = z.object({
   ),
 });
 
-async function decrypted(path: string, passwordFile: string): Promise<Hex> {
+/** The private key in a keystore. Rejects with {@link KeystoreError}. */
+export async function keyIn(path: string, passwordFile = "-"): Promise<Hex> {
   const text = await readFile(path, "utf8").catch(() => {
     throw new KeystoreError(`The keystore ${path} cannot be read. Check the path and who may read it.`);
   });

@@ -429,9 +429,11 @@ describe("the deploy command", () => {
     const key = "0x1234567890secret";
     const failure = await command({ MINTMARK_RPC_URL: rpcUrl, MINTMARK_DEPLOYER_KEY: key });
     expect(failure).toMatchObject({ code: 2, stdout: "" });
-    for (const name of ["MINTMARK_DEPLOYER_KEY", "MINTMARK_COMMITTEE", "MINTMARK_THRESHOLD"]) {
-      expect(failure.stderr).toContain(name);
-    }
-    expect(failure.stderr).not.toContain(key);
+    for (const name of ["MINTMARK_COMMITTEE", "MINTMARK_THRESHOLD"]) expect(failure.stderr).toContain(name);
+    const committee = { MINTMARK_COMMITTEE: COMMITTEE.map(({ address }) => address).join(), MINTMARK_THRESHOLD: "1" };
+    const wrong = await command({ MINTMARK_RPC_URL: rpcUrl, MINTMARK_DEPLOYER_KEY: key, ...committee });
+    expect(wrong).toMatchObject({ code: 2, stdout: "" });
+    expect(wrong.stderr).toContain("MINTMARK_DEPLOYER_KEY: not a private key");
+    expect(failure.stderr + wrong.stderr).not.toContain(key);
   });
 });

@@ -238,11 +238,16 @@ export async function serveMetrics(
   names: readonly string[],
 ): Promise<MetricsServer> {
   const known = new HostNames([host, ...names]);
+  let scrapedAt: number | null = null;
   const server = createServer((request, response) => {
     if (!known.has(request.headers.host)) return void response.writeHead(421).end(`${meaningOf("host_unknown")}\n`);
     if (request.method !== "GET" || request.url !== "/metrics") return void response.writeHead(404).end();
+    // For `mintmark doctor`, whose own look is no scrape.
+    const ago =
+      scrapedAt === null ? {} : { "mintmark-scraped-seconds-ago": `${Math.round((Date.now() - scrapedAt) / 1000)}` };
+    if (request.headers["user-agent"] !== "mintmark-doctor") scrapedAt = Date.now();
     metrics.registry.metrics().then(
-      (text) => response.writeHead(200, { "content-type": metrics.registry.contentType }).end(text),
+      (text) => response.writeHead(200, { "content-type": metrics.registry.contentType, ...ago }).end(text),
       () => response.writeHead(500).end(),
     );
   });

@@ -8,6 +8,8 @@ import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
 import { assetToOperator } from "../../http/wire/wire.ts";
 import { claimSettling } from "../../jobs/operations/settler-claim.ts";
 import { remoteMembers, settlerOver } from "../../jobs/operations/settling.ts";
+import { accountOf } from "../account.ts";
+import { member } from "../settings/member-setting.ts";
 import { SETTINGS } from "../settings/settings.ts";
 import { ofAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
@@ -44,7 +46,13 @@ const commit = followed.extend({
     description: "signatures that a validium batch needs",
     env: "MINTMARK_THRESHOLD",
   }),
-  operatorKey: privateKey.meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
+  operatorKey: privateKey
+    .optional()
+    .meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
+  operatorSigner: member.optional().meta({
+    description: "in place of the key: <address>=<url> of a service that signs",
+    env: "MINTMARK_OPERATOR_SIGNER",
+  }),
 });
 
 /** Operations with L1: registering tokens and committing batches. Keys come with each call and are not stored. */
@@ -138,7 +146,9 @@ export const SETTLEMENT_OPERATIONS = {
 /** One round of the settler: reads L1, commits sealed batches, and sends due withdrawals. */
 async function settle(engine: Engine, input: z.output<typeof commit>, signal: AbortSignal): Promise<unknown> {
   const { chainId, contract } = engine.settlement;
-  const operator = privateKeyToAccount(input.operatorKey);
+  const operator = await accountOf({ key: input.operatorKey, signer: input.operatorSigner });
+  if (operator === undefined)
+    throw new MintmarkError("validation_failed", "Give the operator's key, its keystore, or MINTMARK_OPERATOR_SIGNER.");
   const finality = input.confirmations === undefined ? "finalized" : { confirmations: input.confirmations };
   const kzg = new KzgThread();
   try {

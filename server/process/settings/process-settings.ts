@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Hex } from "../../../core/index.ts";
 import { address } from "./member-setting.ts";
 import { policyFile } from "./policy-setting.ts";
 import { SETTINGS } from "./settings.ts";
@@ -161,6 +160,21 @@ const integer = z
   .string()
   .regex(/^\d{1,78}$/, "Give a whole number as text.")
   .transform(BigInt);
+/** A token to deploy. */
+export const tokenSetting = z.strictObject({
+  standard: z.enum(["erc20", "erc721", "erc1155"]),
+  name: z.string().min(1),
+  symbol: z.string().min(1),
+  cap: integer.optional(),
+  quantum: integer.optional(),
+  uri: z.string().optional(),
+  royalty: z.strictObject({ receiver: address("an address"), fraction: integer }).optional(),
+  blobScheme: z.enum(["mintmark", "imx"]).optional(),
+  admin: address("an address").optional(),
+  issuer: address("an address").optional(),
+  lockMinter: z.boolean().optional(),
+  transferable: z.boolean().optional(),
+});
 const token = z
   .string()
   .transform((text, context) => {
@@ -171,33 +185,13 @@ const token = z
       return z.NEVER;
     }
   })
-  .pipe(
-    z.strictObject({
-      standard: z.enum(["erc20", "erc721", "erc1155"]),
-      name: z.string().min(1),
-      symbol: z.string().min(1),
-      cap: integer.optional(),
-      quantum: integer.optional(),
-      uri: z.string().optional(),
-      royalty: z.strictObject({ receiver: address("an address"), fraction: integer }).optional(),
-      blobScheme: z.enum(["mintmark", "imx"]).optional(),
-      admin: address("an address").optional(),
-      issuer: address("an address").optional(),
-      lockMinter: z.boolean().optional(),
-      transferable: z.boolean().optional(),
-    }),
-  );
+  .pipe(tokenSetting);
 
-export type TokenSetting = z.output<typeof token>;
+export type TokenSetting = z.output<typeof tokenSetting>;
 
 export const deploySettings = z
   .object({
     MINTMARK_RPC_URL: url("the address of the chain's RPC").describe("The chain's RPC."),
-    MINTMARK_DEPLOYER_KEY: z
-      .string("Give the private key that pays for the deployment.")
-      .regex(/^0x[0-9a-fA-F]{64}$/, "Give a private key: 0x and 64 hex digits.")
-      .transform((text) => text as Hex)
-      .describe("Private key that pays for the deployment."),
     MINTMARK_ADMIN: address("an address")
       .optional()
       .describe("Schedules operators and committees; default the time lock, or the deployer without one."),
@@ -258,11 +252,46 @@ export const deploySettings = z
 
 export type DeploySettings = z.output<typeof deploySettings>;
 
+const folder = z.string().min(1).optional().describe("Folder of the deployment; default `mintmark-<network>`.");
+export const upSettings = z.object({
+  MINTMARK_NETWORK: z
+    .string("Give the network: a name such as sepolia, or the URL of a node.")
+    .min(1)
+    .describe("A network by its name, such as sepolia or base, or the URL of a node."),
+  MINTMARK_RPC_URL: url("the address of a node of the network")
+    .optional()
+    .describe("A node of the network; default a public one, which limits requests."),
+  MINTMARK_FOLDER: folder,
+  MINTMARK_ANSWERS: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("JSON file of the terms; docs/guides/network.md has its form. Read by the first run only."),
+  MINTMARK_SOURCIFY: url("the address of a Sourcify server")
+    .default("https://sourcify.dev/server")
+    .describe("The service that publishes the contracts' sources."),
+  ...POLL,
+});
+
+export const doctorSettings = z.object({
+  MINTMARK_FOLDER: folder.describe(
+    "Folder of a deployment that `mintmark up` made, in place of the server's settings.",
+  ),
+  MINTMARK_BACKUP: z.string().min(1).optional().describe("Folder that `mintmark backup` writes."),
+});
+
 /** All settings of all processes. */
 export const ALL_SETTINGS: Readonly<Record<string, z.ZodType>> = Object.assign(
   {},
-  ...[memberSettings, watchSettings, relaySettings, exitKitSettings, sandboxSettings, deploySettings].map(
-    ({ shape }) => shape,
-  ),
+  ...[
+    memberSettings,
+    watchSettings,
+    relaySettings,
+    exitKitSettings,
+    sandboxSettings,
+    deploySettings,
+    upSettings,
+    doctorSettings,
+  ].map(({ shape }) => shape),
   SETTINGS,
 );

@@ -104,6 +104,17 @@ const variables = z.object({
     .describe(
       "The private key that signs receipts of mints; publish its address. Without it, responses have no receipt.",
     ),
+  MINTMARK_RECEIPT_KEYSTORE: z.string().min(1).optional().describe("In place of that key: an encrypted file of it."),
+  MINTMARK_RECEIPT_PASSWORD_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("File of that keystore's password; `-`, the default, is standard input."),
+  MINTMARK_RECEIPT_SIGNER: member
+    .optional()
+    .describe(
+      "In place of that key: `<address>=<url>` of a service that signs. Each mint with a receipt waits for it.",
+    ),
   MINTMARK_FROM_BLOCK: z
     .string()
     .regex(/^\d{1,18}$/, "Give the deployment block of the contract.")
@@ -289,19 +300,23 @@ export function isLocalChain(chainId: bigint): boolean {
   return LOCAL_CHAINS.has(chainId);
 }
 
-/** Where the operator's signatures come from, of which at most one is given. */
-const OPERATOR_SOURCES = ["MINTMARK_OPERATOR_KEY", "MINTMARK_OPERATOR_KEYSTORE", "MINTMARK_OPERATOR_SIGNER"] as const;
+/** Where a party's signatures come from, of which at most one is given. */
+const sourcesOf = <P extends "OPERATOR" | "RECEIPT">(party: P) =>
+  [`MINTMARK_${party}_KEY`, `MINTMARK_${party}_KEYSTORE`, `MINTMARK_${party}_SIGNER`] as const;
 
 /** All settings, and their dependencies. */
 export const settings = variables.superRefine(
   (given, context) => {
     const demand = (name: keyof typeof given, message: string) =>
       context.addIssue({ code: "custom", path: [name], message });
-    const sources = OPERATOR_SOURCES.filter((name) => given[name] !== undefined);
-    if (sources.length > 1) demand(sources[1] as keyof typeof given, `Give this or ${sources[0]}, not both.`);
-    if (given.MINTMARK_OPERATOR_PASSWORD_FILE !== undefined && given.MINTMARK_OPERATOR_KEYSTORE === undefined) {
-      demand("MINTMARK_OPERATOR_KEYSTORE", "Give the keystore that the password opens.");
+    for (const party of ["OPERATOR", "RECEIPT"] as const) {
+      const [first, second] = sourcesOf(party).filter((name) => given[name] !== undefined);
+      if (second !== undefined) demand(second, `Give this or ${first}, not both.`);
+      const keystore = `MINTMARK_${party}_KEYSTORE` as const;
+      if (given[`MINTMARK_${party}_PASSWORD_FILE`] !== undefined && given[keystore] === undefined)
+        demand(keystore, "Give the keystore that the password opens.");
     }
+    const sources = sourcesOf("OPERATOR").filter((name) => given[name] !== undefined);
     if (given.MINTMARK_RPC_URL === undefined) {
       if (sources.length > 0) {
         demand("MINTMARK_RPC_URL", "Give the address of the chain's RPC: the operator's key is useless without it.");

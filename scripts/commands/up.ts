@@ -1,0 +1,104 @@
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Command } from "commander";
+import { upSettings } from "../../server/process/settings/process-settings.ts";
+import { configured } from "../cli/command.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+import { NETWORK_NAMES, networks } from "../up/networks.ts";
+import { startProcesses } from "../up/start.ts";
+import { askTerms, confirm, type GivenAnswers } from "../up/terms.ts";
+import { type UpResult, up } from "../up/up.ts";
+
+export function addUp(program: Command): void {
+  configured(
+    program,
+    "up",
+    "bring a deployment to life on a public network, step by step; run it again to go on",
+    [
+      "up --network sepolia --rpc https://rpc.example",
+      "up --network https://rpc.example --answers answers.json --yes --start",
+    ],
+    upSettings,
+    async (settings, { options, signal, progress }) => {
+      const say = (line: string) => void process.stderr.write(`${line}\n`);
+      const { MINTMARK_NETWORK: wanted, MINTMARK_RPC_URL: rpc, MINTMARK_ANSWERS: answersFile } = settings;
+      const known = await networks();
+      const expected = known.find(({ name }) => name === wanted.toLowerCase());
+      if (expected === undefined && !/^https?:\/\//.test(wanted))
+        throw new UsageError(`--network: give the URL of a node, or one of ${NETWORK_NAMES.join(", ")}`);
+      if (expected === undefined && rpc !== undefined) throw new UsageError("--rpc: --network is a URL already");
+      const folder = resolve(settings.MINTMARK_FOLDER ?? `mintmark-${expected?.name ?? new URL(wanted).hostname}`);
+      const isAllowed = options.yes === true;
+      const result = await up({
+        folder,
+        rpc: rpc ?? expected?.rpc ?? wanted,
+        expected,
+        known,
+        sourcify: settings.MINTMARK_SOURCIFY,
+        terms: () => termsOf(answersFile, isAllowed),
+        allow: async (question) => isAllowed || confirm(question),
+        say,
+        progress: process.stderr.isTTY ? progress : progressLines(say),
+        signal,
+        pollMs: settings.MINTMARK_POLL_MS,
+      });
+      if (options.start !== true) {
+        if (options.json !== true) process.stdout.write(screen(result));
+        return options.json === true ? shown(result) : undefined;
+      }
+      const running = await startProcesses(folder, result.processes, { onProgress: progress, signal });
+      process.stdout.write(options.json === true ? `${JSON.stringify(shown(result), null, 2)}\n` : screen(result));
+      say("all processes are ready; Ctrl-C stops them");
+      const stopped = new Promise<void>((done) => {
+        signal.addEventListener("abort", () => done(), { once: true });
+        process.once("SIGTERM", () => done());
+      });
+      try {
+        await Promise.race([stopped, running.ended]);
+      } finally {
+        await running.stop();
+      }
+      return undefined;
+    },
+  )
+    .option("--yes", "spend without a question")
+    .option("--start", "start the processes too, until Ctrl-C");
+}
+
+async function termsOf(file: string | undefined, isAllowed: boolean): Promise<GivenAnswers> {
+  if (file === undefined) return isAllowed || !process.stdin.isTTY ? {} : askTerms();
+  if (!existsSync(file)) throw new UsageError(`--answers: there is no file ${file}`);
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as GivenAnswers;
+  } catch {
+    throw new UsageError(`--answers: ${file} is no JSON`);
+  }
+}
+
+/** Without a terminal each new step is a line of its own. */
+function progressLines(say: (line: string) => void): (line: string) => void {
+  let last = "";
+  return (line) => {
+    if (line !== last) say(`… ${line}`);
+    last = line;
+  };
+}
+
+function shown({ processes, ...result }: UpResult): unknown {
+  return { ...result, processes: processes.map(({ name, command, readyUrl }) => ({ name, command, readyUrl })) };
+}
+
+function screen({ contract, chainId, folder, assets, apiKeyFile, processes, spent }: UpResult): string {
+  const [server] = processes;
+  const cost = Object.entries(spent).map(([step, ether]) => `${step} ${ether}`);
+  const rows = [
+    ["contract", `${contract} on chain ${chainId}`],
+    ["assets", assets.map(({ symbol, assetId }) => `${symbol} ${assetId}`).join(", ") || "none yet"],
+    ["API key", `in ${apiKeyFile}`],
+    ["server", new URL(server?.readyUrl ?? "").origin],
+    ["settings", `${folder}/<process>/settings.env; systemd/ and compose.yaml use them`],
+    ["cost", cost.join(", ")],
+    ["check it", `npx mintmark doctor --folder ${folder}`],
+  ];
+  return `${rows.map(([name = "", text = ""]) => `${name.padEnd(11)} ${text}`).join("\n")}\n`;
+}

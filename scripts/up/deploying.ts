@@ -1,0 +1,117 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { formatEther } from "viem";
+import type { Address } from "../../core/index.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+import { checkPlan, type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
+import { deployPlan } from "../deploy/deploy.ts";
+import type { Deployer } from "../deploy/deployer.ts";
+import { type Deployment, readRecord, recordPath, writeRecord } from "../deploy/record.ts";
+import type { Accounts } from "./accounts.ts";
+import { fundingLines, gasOfRole, type Need, unmet, waitForMoney, weiFor } from "./funds.ts";
+import type { UpOptions } from "./options.ts";
+import type { Answers } from "./terms.ts";
+
+/** Blocks on top of a deployment before it counts as kept by the chain. */
+const CONFIRMATIONS = 3n;
+
+/** The record of the deployment in a folder. */
+export function recordOf(folder: string, chainId: number): string {
+  return recordPath(join(folder, "deployments"), chainId);
+}
+
+interface Deploying {
+  readonly options: Pick<UpOptions, "folder" | "allow" | "say" | "progress" | "signal" | "pollMs">;
+  readonly plan: DeploymentPlan;
+  readonly payers: Accounts["payers"];
+  /** Of the currency that pays for gas. */
+  readonly symbol: string;
+}
+
+/** Deploys what the record lacks, and waits until the chain has kept it. Deploys again what a reorganisation removed. */
+export async function deployKept(by: Deployer, deploying: Deploying): Promise<Deployment> {
+  const { options, plan, symbol } = deploying;
+  const record = recordOf(options.folder, by.chainId);
+  for (;;) {
+    await forgetLost(by, record);
+    const earlier = await readRecord(record);
+    const missing = plan.tokens.length - (earlier?.tokens.length ?? 0);
+    if (earlier === undefined || missing > 0) {
+      const price = await priceOf(by);
+      const most = formatEther(weiFor(await gasHere(by, plan, earlier), price));
+      const what = earlier === undefined ? "the contracts" : `${missing} token${missing === 1 ? "" : "s"}`;
+      if (!(await options.allow(`Deploy ${what} for at most about ${most} ${symbol}?`)))
+        throw new UsageError("nothing was deployed; run this again when you want to");
+    }
+    for (const warning of await checkPlan(by, plan, earlier)) options.say(`warning: ${warning}`);
+    await deployPlan(by, plan, { record, earlier, onProgress: options.progress });
+    if (earlier === undefined || missing > 0) await blocksOnTop(by, options);
+    if (!(await forgetLost(by, record))) return (await readRecord(record)) as Deployment;
+    options.say("the chain dropped the deployment in a reorganisation; deploying again");
+  }
+}
+
+export function planOf(by: Deployer, terms: Answers, accounts: Accounts, isTest: boolean): DeploymentPlan {
+  const deployer = by.account.address.toLowerCase() as Address;
+  const committee = [...accounts.members, ...terms.committee].map(({ address }) => address);
+  const { changeDelaySeconds = isTest ? 3_600 : 604_800, maturitySeconds = isTest ? 60 : 86_400 } = terms;
+  const admin = terms.admin ?? terms.multisig ?? deployer;
+  return {
+    settlement: {
+      admin: terms.admin ?? deployer,
+      guardian: terms.guardian ?? admin,
+      operator: accounts.signers.operator.address,
+      committee,
+      threshold: terms.threshold ?? Math.floor(committee.length / 2) + 1,
+      changeDelay: BigInt(changeDelaySeconds),
+      maturity: BigInt(maturitySeconds),
+      transfers: true,
+    },
+    multisig: terms.multisig,
+    tokens: terms.tokens.map((token) => ({ ...token, admin: token.admin ?? admin })),
+    allowNoDelay: false,
+  };
+}
+
+/** Shows what to send where, and waits for it. */
+export async function fund(by: Deployer, { options, plan, payers, symbol }: Deploying): Promise<void> {
+  // An interrupted run has paid for a part already.
+  const isBegun = (await by.pending?.isEmpty()) === false;
+  const gas = isBegun ? 0n : await gasHere(by, plan, await readRecord(recordOf(options.folder, by.chainId)));
+  const price = await priceOf(by);
+  const needs: Need[] = payers.map((payer) => ({ ...payer, wei: weiFor(gasOfRole(payer.role, gas), price) }));
+  const missing = await unmet(by, needs);
+  if (missing.length === 0) return;
+  options.say(`Send ${symbol} to these accounts:\n${fundingLines(missing, symbol).join("\n")}`);
+  const { signal, pollMs: intervalMs } = options;
+  const onMissing = (left: readonly Need[]) =>
+    options.progress(`waiting for money: ${left.map(({ role }) => role).join(", ")} (Ctrl-C; run again to go on)`);
+  await waitForMoney(by, needs, { signal, intervalMs, onMissing });
+}
+
+/** Removes what the chain does not have from the record. Resolves with whether anything was removed. */
+async function forgetLost(by: Deployer, path: string): Promise<boolean> {
+  const record = await readRecord(path);
+  if (record === undefined) return false;
+  const isThere = async (address: Address) => ((await by.client.getCode({ address })) ?? "0x") !== "0x";
+  if (!(await isThere(record.settlement.address))) {
+    await rm(path);
+    return true;
+  }
+  const tokens = [];
+  for (const token of record.tokens) if (await isThere(token.address)) tokens.push(token);
+  if (tokens.length === record.tokens.length) return false;
+  await writeRecord(path, { ...record, tokens });
+  return true;
+}
+
+/** Waits for some blocks after the last transaction. */
+async function blocksOnTop(by: Deployer, { signal, progress, pollMs }: Deploying["options"]): Promise<void> {
+  const height = () => by.client.getBlockNumber({ cacheTime: 0 }).catch(() => 0n);
+  const target = (await height()) + CONFIRMATIONS;
+  for (let block = 0n; block < target; block = await height()) {
+    progress(`waiting for block ${target}, ${CONFIRMATIONS} after the last transaction`);
+    await pause(pollMs, undefined, { signal });
+  }
+}

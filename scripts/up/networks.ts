@@ -1,0 +1,62 @@
+import type { Chain } from "viem";
+
+/** A public chain that `mintmark up` knows by name. */
+export interface Network {
+  readonly name: string;
+  readonly title: string;
+  readonly chainId: number;
+  /** A public RPC. It limits requests, so a server needs one of its own. */
+  readonly rpc: string;
+  readonly explorer: string | undefined;
+  /** The symbol of the currency that pays for gas. */
+  readonly symbol: string;
+  readonly isTest: boolean;
+  /** Where rollup batches go. */
+  readonly data: "blobs" | "calldata";
+  /** Time until a block is final, in words. */
+  readonly finality: string;
+}
+
+const ETHEREUM = { data: "blobs", finality: "about 15 minutes" } as const;
+/** A rollup's block is final when Ethereum has finalized the block with its data. */
+const ROLLUP = { data: "calldata", finality: "about 20 minutes, by Ethereum's finality" } as const;
+const POLYGON = { data: "calldata", finality: "some seconds" } as const;
+
+/** By name: the export of viem's chains, and what viem does not tell. */
+const KNOWN = {
+  ethereum: ["mainnet", ETHEREUM],
+  sepolia: ["sepolia", ETHEREUM],
+  hoodi: ["hoodi", ETHEREUM],
+  base: ["base", ROLLUP],
+  "base-sepolia": ["baseSepolia", ROLLUP],
+  optimism: ["optimism", ROLLUP],
+  "optimism-sepolia": ["optimismSepolia", ROLLUP],
+  arbitrum: ["arbitrum", ROLLUP],
+  "arbitrum-sepolia": ["arbitrumSepolia", ROLLUP],
+  polygon: ["polygon", POLYGON],
+  "polygon-amoy": ["polygonAmoy", POLYGON],
+} as const;
+
+export const NETWORK_NAMES = Object.keys(KNOWN);
+
+/** The known networks; asynchronous, because viem's list takes long to load. */
+export async function networks(): Promise<Network[]> {
+  const chains = (await import("viem/chains")) as unknown as Readonly<Record<string, Chain>>;
+  return Object.entries(KNOWN).flatMap(([name, [key, facts]]) => {
+    const chain = chains[key];
+    if (chain === undefined) return [];
+    const { id, rpcUrls, blockExplorers, nativeCurrency, testnet = false } = chain;
+    const [rpc = ""] = rpcUrls.default.http;
+    const { symbol } = nativeCurrency;
+    return {
+      name,
+      title: chain.name,
+      chainId: id,
+      rpc,
+      explorer: blockExplorers?.default.url,
+      symbol,
+      isTest: testnet,
+      ...facts,
+    };
+  });
+}

@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createWriteStream } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { MAIN, type Process } from "./files.ts";
+
+/** Processes that run until they are stopped. */
+export interface Running {
+  /** Rejects when one of them ends by itself. */
+  readonly ended: Promise<never>;
+  stop(): Promise<void>;
+}
+
+const PROBE_MS = 250;
+const HOUR_MS = 3_600_000;
+
+/** Starts the processes that do not end, with their settings alone, and resolves when each is ready. */
+export async function startProcesses(
+  folder: string,
+  processes: readonly Process[],
+  { onProgress, signal }: { readonly onProgress: (step: string) => void; readonly signal: AbortSignal },
+): Promise<Running> {
+  const logs = join(folder, "logs");
+  await mkdir(logs, { recursive: true });
+  const children: ChildProcess[] = [];
+  const failures: Promise<never>[] = [];
+  const stop = async () => {
+    await Promise.all(children.map(terminate));
+  };
+  const lasting = processes.filter(({ every }) => every === undefined);
+  for (const { name, command, settings } of lasting) {
+    const log = join(logs, `${name}.log`);
+    const child = start(command, settings, log);
+    children.push(child);
+    const failure = new Promise<never>((_, reject) => {
+      child.once("exit", (code, by) => reject(new Error(`the ${name} ended with ${code ?? by}; ${log} says why`)));
+      child.once("error", reject);
+    });
+    failure.catch(() => {});
+    failures.push(failure);
+  }
+  const ended = Promise.race(failures);
+  ended.catch(() => {});
+  try {
+    for (const { name, readyUrl } of lasting) {
+      if (readyUrl === null) continue;
+      onProgress(`waiting until the ${name} is ready`);
+      await Promise.race([isReady(readyUrl, signal), ended]);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  // As the timers of systemd do.
+  const timers = processes.flatMap(({ name, command, settings, every }) => {
+    if (every === undefined) return [];
+    const run = () => void children.push(start(command, settings, join(logs, `${name}.log`)));
+    run();
+    return [setInterval(run, HOUR_MS)];
+  });
+  return {
+    ended,
+    async stop() {
+      timers.forEach(clearInterval);
+      await stop();
+    },
+  };
+}
+
+function start(command: readonly string[], settings: Readonly<Record<string, string>>, log: string): ChildProcess {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...command], {
+    env: { ...Object.fromEntries(own), ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const file = createWriteStream(log, { flags: "a", mode: 0o600 });
+  child.stdout?.pipe(file, { end: false });
+  child.stderr?.pipe(file, { end: false });
+  child.once("close", () => file.end());
+  return child;
+}
+
+async function isReady(url: string, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const reply = await fetch(url, { signal }).catch(() => null);
+    await reply?.body?.cancel();
+    if (reply?.ok === true) return;
+    await pause(PROBE_MS, undefined, { signal });
+  }
+}
+
+async function terminate(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((done) => child.once("exit", done));
+  child.kill("SIGTERM");
+  await ended;
+}

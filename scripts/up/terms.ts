@@ -1,0 +1,75 @@
+import { createInterface } from "node:readline/promises";
+import { z } from "zod";
+import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
+import { address, member } from "../../server/process/settings/member-setting.ts";
+import { tokenSetting } from "../../server/process/settings/process-settings.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+
+const seconds = z
+  .int()
+  .min(0)
+  .max(30 * 86_400);
+
+/** What an operator decides once: the file of `--answers`. `mintmark up` keeps it in its record. */
+export const answers = z.strictObject({
+  /** Committee members that run from this folder. Others are named under `committee`. */
+  members: z.int().min(0).max(MAX_MEMBERS).default(3),
+  /** Members that others run, each as `<address>=<url>`. */
+  committee: z.array(member).max(MAX_MEMBERS).default([]),
+  /** Default: more than half. */
+  threshold: z.int().min(1).max(MAX_MEMBERS).optional(),
+  admin: address("an address").optional(),
+  multisig: address("an address").optional(),
+  guardian: address("an address").optional(),
+  /** A service that signs in place of a key of this folder, as `<address>=<url>`. */
+  signers: z
+    .strictObject({ deployer: member, operator: member, receipt: member, watcher: member })
+    .partial()
+    .default({}),
+  /** Default: 7 days and one day, and an hour and a minute on a test network. */
+  changeDelaySeconds: seconds.optional(),
+  maturitySeconds: seconds.optional(),
+  tokens: z.array(tokenSetting).max(20).default([]),
+  /** The application that may mint the tokens. */
+  application: z.string().min(1).max(100).default("Application"),
+  /** The port of the server; members follow it. */
+  port: z.int().min(1).max(60_000).default(3000),
+});
+
+export type Answers = z.output<typeof answers>;
+/** As the file and the record have it. */
+export type GivenAnswers = z.input<typeof answers>;
+
+/** Asks on the terminal what is not obvious. An empty line takes the default. */
+export async function askTerms(): Promise<GivenAnswers> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const ask = async (question: string, fallback: string) =>
+    (await terminal.question(`${question} [${fallback}] `)).trim() || fallback;
+  try {
+    const members = Number(await ask("How many committee members run from this folder?", "3"));
+    const multisig = await ask("Which multisig administers the contracts? (an address, or none)", "none");
+    const standard = await ask("Which token to deploy? (erc20, erc721, erc1155 or none)", "erc721");
+    const token =
+      standard === "none"
+        ? undefined
+        : { standard, name: await ask("Its name?", "Swords"), symbol: await ask("Its symbol?", "SWRD") };
+    return {
+      members,
+      ...(multisig !== "none" && { multisig }),
+      ...(token && { tokens: [token] }),
+    } as GivenAnswers;
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Asks before money is spent. */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new UsageError("nobody can answer here: give --yes to spend without a question");
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}

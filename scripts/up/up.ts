@@ -1,0 +1,167 @@
+import { join } from "node:path";
+import { formatEther, type LocalAccount } from "viem";
+import type { Address } from "../../core/index.ts";
+import { isLocalChain } from "../../server/process/settings/settings.ts";
+import { UsageError } from "../cli/exit-codes.ts";
+import { priceOf } from "../deploy/check.ts";
+import { type Deployer, deployerOn } from "../deploy/deployer.ts";
+import { pendingOf } from "../deploy/pending.ts";
+import type { Deployment } from "../deploy/record.ts";
+import { verifySettlement } from "../deploy/settlement.ts";
+import { accountsOf } from "./accounts.ts";
+import { deployKept, fund, planOf, recordOf } from "./deploying.ts";
+import { type Process, writeFiles } from "./files.ts";
+import { RELAY_GAS } from "./funds.ts";
+import type { UpOptions } from "./options.ts";
+import { processesOf } from "./processes.ts";
+import { readUp, type UpRecord, writeUp } from "./record.ts";
+import { seedStore } from "./seed.ts";
+import { type Published, publishSources } from "./sourcify.ts";
+import { answers as answersSchema } from "./terms.ts";
+
+export interface UpResult {
+  readonly chainId: number;
+  readonly contract: Address;
+  readonly folder: string;
+  readonly applicationId: string;
+  readonly apiKeyFile: string;
+  readonly assets: readonly { readonly symbol: string; readonly assetId: string }[];
+  readonly processes: readonly Process[];
+  readonly files: readonly string[];
+  /** Ether by step. */
+  readonly spent: Readonly<Record<string, string>>;
+}
+
+/**
+ * Brings a deployment to life in a folder, step by step. A run that ends early goes on where it ended: each step looks
+ * first at what is there.
+ */
+export async function up(options: UpOptions): Promise<UpResult> {
+  const { folder, rpc, say, progress } = options;
+  const path = join(folder, "up.json");
+  const earlier = await readUp(path);
+  progress(`asking ${new URL(rpc).host} for its chain`);
+  const nobody = { address: `0x${"00".repeat(20)}` } as unknown as LocalAccount;
+  const there = await deployerOn(rpc, nobody);
+  const network = requireChain(options, there.chainId, earlier);
+  const record = earlier ?? (await begin(options, path, there.chainId));
+  const terms = answersSchema.parse(record.answers);
+  const symbol = network?.symbol ?? "ETH";
+  say(
+    `network     ${network?.title ?? `chain ${there.chainId}`}; blocks are final after ${network?.finality ?? "what its node says"}`,
+  );
+
+  progress("making keys");
+  const accounts = await accountsOf(folder, terms, progress);
+  const by = {
+    ...there,
+    account: accounts.deployer,
+    pending: pendingOf(recordOf(folder, there.chainId)),
+  };
+  const step = stepper(by, path, record, (name, cost) => say(`${name.padEnd(11)} cost ${formatEther(cost)} ${symbol}`));
+
+  const isTest = network?.isTest ?? isLocalChain(BigInt(there.chainId));
+  const deploying = { options, symbol, payers: accounts.payers, plan: planOf(by, terms, accounts, isTest) };
+  if (!("deployed" in record.done)) await fund(by, deploying);
+  const deployment = await step("deployed", () => deployKept(by, deploying));
+  await verifySettlement(by, deployment.settlement);
+  say(`contract    ${deployment.settlement.address}: its code and that of its parts is this package's`);
+  await publish(options, path, record, deployment);
+  progress("making the store");
+  const seeded = await seedStore(options, path, record, deployment, terms.application, isTest);
+  const gasPrice = await priceOf(by);
+  const processes = processesOf({
+    ...{ folder, rpc, deployment, terms, isTest },
+    ...{ members: accounts.members, signers: accounts.signers, leastBalance: RELAY_GAS * gasPrice },
+  });
+  const files = await writeFiles(folder, processes);
+  const spent = Object.fromEntries(Object.entries(record.done).map(([name, cost]) => [name, formatEther(cost)]));
+  return {
+    chainId: there.chainId,
+    contract: deployment.settlement.address,
+    folder,
+    ...seeded,
+    processes,
+    files,
+    spent,
+  };
+}
+
+/** The network behind the RPC. Refuses another chain than the one that was named, or that the folder is of. */
+function requireChain({ expected, known, rpc, folder }: UpOptions, chainId: number, earlier?: UpRecord) {
+  const host = new URL(rpc).host;
+  if (expected !== undefined && expected.chainId !== chainId)
+    throw new UsageError(
+      `${host} serves chain ${chainId}, and ${expected.title} is chain ${expected.chainId}; give another --rpc`,
+    );
+  if (earlier !== undefined && earlier.chainId !== chainId)
+    throw new UsageError(
+      `${folder} is of chain ${earlier.chainId}, and ${host} serves chain ${chainId}; give another --folder`,
+    );
+  return known.find((network) => network.chainId === chainId);
+}
+
+async function begin({ terms }: UpOptions, path: string, chainId: number): Promise<UpRecord> {
+  const given = await terms();
+  const parsed = answersSchema.safeParse(given);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+    throw new UsageError(`the answers are wrong:\n${faults.join("\n")}`);
+  }
+  const record: UpRecord = { version: 1, chainId, answers: given, done: {}, begun: null, published: [], seeded: null };
+  await writeUp(path, record);
+  return record;
+}
+
+/** Runs steps that cost money once each, and writes what each cost into the record. */
+function stepper(by: Deployer, path: string, record: UpRecord, onCost: (step: string, wei: bigint) => void) {
+  return async <T>(step: string, work: () => Promise<T>): Promise<T> => {
+    const balanceOf = () => by.client.getBalance({ address: by.account.address });
+    const isDone = step in record.done;
+    if (!isDone && record.begun?.step !== step) {
+      record.begun = { step, balance: await balanceOf() };
+      await writeUp(path, record);
+    }
+    const result = await work();
+    if (isDone) return result;
+    const cost = (record.begun?.balance ?? 0n) - (await balanceOf());
+    record.done[step] = cost > 0n ? cost : 0n;
+    record.begun = null;
+    await writeUp(path, record);
+    onCost(step, record.done[step]);
+    return result;
+  };
+}
+
+/** Publishes the sources. A service that is away stops nothing: the next run tries again. */
+async function publish(
+  { sourcify, say, progress, signal }: UpOptions,
+  path: string,
+  record: UpRecord,
+  deployment: Deployment,
+) {
+  if (isLocalChain(BigInt(deployment.chainId))) return;
+  const { settlement, tokens } = deployment;
+  const names = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
+  const all: Published[] = [
+    { name: "StateCommitment", address: settlement.address },
+    ...(settlement.transfersCode ? [{ name: "Transfers", address: settlement.transfersCode } as const] : []),
+    ...tokens.map(({ standard, address }) => ({ name: names[standard], address })),
+  ];
+  for (const contract of all) {
+    if (record.published.includes(contract.address)) continue;
+    progress(`publishing the sources of ${contract.name}`);
+    try {
+      await publishSources(sourcify, deployment.chainId, contract, signal);
+      record.published.push(contract.address);
+      await writeUp(path, record);
+    } catch (error) {
+      signal.throwIfAborted();
+      say(
+        `sources     not published: ${error instanceof Error ? error.message : String(error)}. Run this again to publish them.`,
+      );
+      return;
+    }
+  }
+  say(`sources     published at ${new URL(sourcify).host}; block explorers read them from there`);
+}
