@@ -6,6 +6,7 @@ import { addDoctor } from "../commands/doctor.ts";
 import { addDrop } from "../commands/drop.ts";
 import { addExit } from "../commands/exit.ts";
 import { addExitKit } from "../commands/exit-kit.ts";
+import { addInspect } from "../commands/inspect.ts";
 import { addLocal } from "../commands/local.ts";
 import { addMembers } from "../commands/members.ts";
 import { addRebuild } from "../commands/rebuild.ts";
@@ -37,6 +38,7 @@ const GROUPS = [
   addDoctor,
   addStore,
   addOperations,
+  addInspect,
   addDrop,
   addClaimLinks,
   addTransfer,

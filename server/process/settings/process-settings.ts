@@ -280,6 +280,16 @@ export const doctorSettings = z.object({
   MINTMARK_BACKUP: z.string().min(1).optional().describe("Folder that `mintmark backup` writes."),
 });
 
+export const inspectSettings = z.object({
+  MINTMARK_RPC_URL: CHAIN.MINTMARK_RPC_URL.describe("The RPC of the token's chain."),
+  MINTMARK_CONTRACT: SETTINGS.MINTMARK_CONTRACT.optional().describe("The settlement contract, to try a withdrawal."),
+  MINTMARK_ADAPTER: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("Folder for an adapter contract with its test, for a token without `mintFor`."),
+});
+
 /** All settings of all processes. */
 export const ALL_SETTINGS: Readonly<Record<string, z.ZodType>> = Object.assign(
   {},
@@ -292,6 +302,7 @@ export const ALL_SETTINGS: Readonly<Record<string, z.ZodType>> = Object.assign(
     deploySettings,
     upSettings,
     doctorSettings,
+    inspectSettings,
   ].map(({ shape }) => shape),
   SETTINGS,
 );

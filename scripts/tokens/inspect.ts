@@ -1,0 +1,201 @@
+import {
+  type Address,
+  type Hex,
+  numberToHex,
+  type PublicClient,
+  parseAbi,
+  stringToHex,
+  toFunctionSelector,
+} from "viem";
+import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
+import type { BlobScheme, Standard } from "../../core/index.ts";
+import { askL1, saysNothing } from "../../core/l1/failure.ts";
+
+/** What a token contract of somebody else is, and whether withdrawals can mint it. */
+export interface Inspection {
+  readonly standard: Standard | null;
+  readonly name: string | null;
+  readonly symbol: string | null;
+  readonly decimals: number | null;
+  /** Whether its code names `mintFor`; null for a proxy, whose code does not tell. */
+  readonly mintFor: boolean | null;
+  /** Accounts that the contract names, and whether each may mint. */
+  readonly minters: readonly { readonly role: string; readonly address: Address; readonly mints: boolean }[];
+  /** The schemes whose blob minted the id that was meant. */
+  readonly schemes: readonly BlobScheme[];
+  /** The result of a mint by the settlement contract; null where none was named. */
+  readonly withdrawal: { readonly works: boolean; readonly reason: string | null } | null;
+  /** The next step. */
+  readonly next: string;
+}
+
+const ABI = parseAbi([
+  "function supportsInterface(bytes4 id) view returns (bool)",
+  "function name() view returns (string)",
+  "function symbol() view returns (string)",
+  "function decimals() view returns (uint8)",
+  "function owner() view returns (address)",
+  "function imx() view returns (address)",
+  "function starkEx() view returns (address)",
+  "function minter() view returns (address)",
+  "function MINTER_ROLE() view returns (bytes32)",
+  "function hasRole(bytes32 role, address account) view returns (bool)",
+  "function mintFor(address to, uint256 quantity, bytes mintingBlob)",
+  "function ownerOf(uint256 id) view returns (address)",
+  "function balanceOf(address account) view returns (uint256)",
+  "function balanceOf(address account, uint256 id) view returns (uint256)",
+]);
+const MINT_FOR = toFunctionSelector("mintFor(address,uint256,bytes)").slice(2);
+/** Contracts name their minter by one of these. */
+const NAMED = ["owner", "imx", "starkEx", "minter"] as const;
+const INTERFACES = { erc721: "0x80ac58cd", erc1155: "0xd9b67a26" } as const;
+
+/** How each scheme writes an id. */
+const BLOBS: Readonly<Record<BlobScheme, (id: bigint) => Hex>> = {
+  mintmark: (id) => stringToHex(id.toString()),
+  imx: (id) => stringToHex(`{${id}}:{}`),
+  raw32: (id) => numberToHex(id, { size: 32 }),
+};
+
+/**
+ * Looks at a token contract by calls that change nothing.
+ *
+ * @param settlement - the contract that would mint at a withdrawal; optional
+ */
+export async function inspectToken(
+  client: PublicClient,
+  token: Address,
+  settlement: Address | undefined,
+): Promise<Inspection> {
+  const code = (await askL1("reading the token's code", () => client.getCode({ address: token }))) ?? "0x";
+  if (code === "0x") throw new Error(`${token} has no code on this chain. Check the address and the network.`);
+  const read = reader(client, token);
+  const standard = await standardOf(read);
+  const mintFor = code.includes(MINT_FOR) ? true : code.length < PROXY_CHARS ? null : false;
+  const named = await mintersOf(read, settlement);
+  const minters = [];
+  for (const { role, address } of named) {
+    minters.push({
+      role,
+      address,
+      mints: standard !== null && (await schemesFor(client, token, standard, address)).length > 0,
+    });
+  }
+  const able = minters.find(({ mints }) => mints)?.address;
+  const schemes = standard === null || able === undefined ? [] : await schemesFor(client, token, standard, able);
+  const withdrawal =
+    settlement === undefined || standard === null ? null : await trial(client, token, standard, settlement, schemes);
+  const facts = { standard, mintFor, minters, schemes, withdrawal };
+  return {
+    ...{ standard, name: await read("name"), symbol: await read("symbol"), decimals: await read("decimals") },
+    ...{ mintFor, minters, schemes, withdrawal, next: nextStep(token, settlement, facts) },
+  } as Inspection;
+}
+
+/** The code of minimal and upgradable proxies is shorter than any token's, in hex digits. */
+const PROXY_CHARS = 4_000;
+
+type Read = (functionName: string, args?: readonly unknown[]) => Promise<unknown>;
+
+/** Asks the token. Null where it has no such function. */
+function reader(client: PublicClient, address: Address): Read {
+  return async (functionName, args = []) => {
+    try {
+      return await client.readContract({ abi: ABI, address, functionName, args } as never);
+    } catch (error) {
+      if (saysNothing(error)) return null;
+      throw error;
+    }
+  };
+}
+
+async function standardOf(read: Read): Promise<Standard | null> {
+  for (const [standard, id] of Object.entries(INTERFACES)) {
+    if ((await read("supportsInterface", [id])) === true) return standard as Standard;
+  }
+  return (await read("decimals")) === null ? null : "erc20";
+}
+
+async function mintersOf(read: Read, settlement: Address | undefined) {
+  const found: { role: string; address: Address }[] = [];
+  for (const role of NAMED) {
+    const address = (await read(role)) as Address | null;
+    if (address !== null && BigInt(address) !== 0n) found.push({ role: `${role}()`, address });
+  }
+  const role = await read("MINTER_ROLE");
+  if (role !== null && settlement !== undefined && (await read("hasRole", [role, settlement])) === true)
+    found.push({ role: "MINTER_ROLE", address: settlement });
+  return found;
+}
+
+/** The schemes in which a mint by an account makes the very id that its blob names; for an ERC-20, the empty blob. */
+async function schemesFor(
+  client: PublicClient,
+  token: Address,
+  standard: Standard,
+  minter: Address,
+): Promise<BlobScheme[]> {
+  const found: BlobScheme[] = [];
+  for (const scheme of standard === "erc20" ? (["mintmark"] as const) : (Object.keys(BLOBS) as BlobScheme[])) {
+    if ((await mintOf(client, token, standard, minter, scheme)).works) found.push(scheme);
+  }
+  return found;
+}
+
+async function trial(
+  client: PublicClient,
+  token: Address,
+  standard: Standard,
+  settlement: Address,
+  schemes: readonly BlobScheme[],
+) {
+  return mintOf(client, token, standard, settlement, schemes[0] ?? "mintmark");
+}
+
+/** Simulates a mint and asks, behind it, who owns it (`eth_simulateV1`). */
+async function mintOf(client: PublicClient, token: Address, standard: Standard, minter: Address, scheme: BlobScheme) {
+  // Nobody has this account, and hardly a token this id.
+  const to = privateKeyToAddress(generatePrivateKey());
+  const id = BigInt(to) >> 100n;
+  const blob = standard === "erc20" ? "0x" : BLOBS[scheme](id);
+  const mint = { abi: ABI, to: token, functionName: "mintFor", args: [to, 1n, blob] } as const;
+  const ask =
+    standard === "erc721"
+      ? ({ abi: ABI, to: token, functionName: "ownerOf", args: [id] } as const)
+      : ({ abi: ABI, to: token, functionName: "balanceOf", args: standard === "erc20" ? [to] : [to, id] } as const);
+  const { results } = await askL1("simulating a mint (eth_simulateV1)", () =>
+    client.simulateCalls({ account: minter, calls: [mint, ask] as never }),
+  );
+  const [minted, asked] = results as unknown as [SimulatedCall, SimulatedCall];
+  if (minted.status === "failure") return { works: false, reason: reasonOf(minted) };
+  const works = standard === "erc721" ? String(asked.result).toLowerCase() === to.toLowerCase() : asked.result === 1n;
+  return { works, reason: works ? null : "the mint went through, and made another token than its blob names" };
+}
+
+interface SimulatedCall {
+  readonly status: "success" | "failure";
+  readonly result?: unknown;
+  readonly error?: Error;
+}
+
+function reasonOf({ error }: SimulatedCall): string {
+  const { shortMessage = "" } = (error ?? {}) as { shortMessage?: string };
+  return (shortMessage || error?.message || "it reverts without a reason").split("\n").slice(0, 3).join(" ");
+}
+
+function nextStep(
+  token: Address,
+  settlement: Address | undefined,
+  { standard, mintFor, minters, schemes, withdrawal }: Omit<Inspection, "name" | "symbol" | "decimals" | "next">,
+): string {
+  if (standard === null) return "It is no ERC-20, ERC-721 or ERC-1155 token. Check the address.";
+  if (mintFor === false)
+    return `It has no mintFor. Write an adapter: mintmark assets inspect ${token} --adapter ./adapter`;
+  if (settlement === undefined) return "Give --contract, the settlement contract, to try a withdrawal.";
+  if (withdrawal?.works !== true) {
+    const who = minters.map(({ role, address }) => `${role} ${address}`).join(", ") || "its administrator";
+    return `Let the settlement contract ${settlement} mint. Ask ${who}.`;
+  }
+  const scheme = standard === "erc20" ? "" : ` --scheme ${schemes[0] ?? "mintmark"}`;
+  return `Add it: mintmark assets add ${token} --standard ${standard}${scheme} --name … --symbol … --application …`;
+}
