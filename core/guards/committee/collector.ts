@@ -1,4 +1,4 @@
-import { recoverTypedDataAddress } from "viem";
+import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import type { Address, Hex } from "../../model.ts";
 import type { ClaimedBatch, Committee, HistoryPoint, L1Reader } from "../../ports.ts";
@@ -63,8 +63,8 @@ export interface Collector extends Committee {
  * const committee = collectAttestations({ members, threshold: 1, l1 });
  */
 export function collectAttestations(options: CollectorOptions): Collector {
-  const { threshold, l1, timeoutMs = 10_000 } = options;
-  const members = options.members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
+  const { threshold, l1, timeoutMs } = options;
+  const members = byAddress(options.members);
   const addresses = members.map(({ address }) => address);
   const standings = new Map<Address, MemberStanding>();
   for (const address of addresses) standings.set(address, { address, batchNumber: null, state: "idle", failure: null });
@@ -72,9 +72,12 @@ export function collectAttestations(options: CollectorOptions): Collector {
   /** The epoch of the committee in force. It must be this committee: L1 refuses the signatures of any other. */
   async function epochInForce(): Promise<bigint> {
     const { epoch, committeeHash: inForce } = await l1.committee();
-    if (committeeHash(epoch, { threshold, members: addresses }) !== inForce)
-      throw notInForce(options, addresses, epoch);
-    return epoch;
+    if (committeeHash(epoch, { threshold, members: addresses }) === inForce) return epoch;
+    throw new MintmarkError(
+      "validation_failed",
+      `the committee in force at ${l1.settlement.contract} (epoch ${epoch}) is not ${threshold} of ` +
+        `${addresses.join(", ")}; configure the members and the threshold of the contract's last CommitteeChanged event`,
+    );
   }
 
   return {
@@ -86,44 +89,36 @@ export function collectAttestations(options: CollectorOptions): Collector {
       signal?.throwIfAborted();
       const terms = { history, sequence, epoch: await epochInForce() };
       const { batchNumber } = batch;
-      const { limit, expired } = timeLimit(timeoutMs, signal);
-      const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
-        const { address } = member;
-        standings.set(address, { address, batchNumber, state: "asked", failure: null });
-        try {
-          const signature = await Promise.race([askMember(member, batch, terms, options, limit), expired]);
-          standings.set(address, { address, batchNumber, state: "signed", failure: null });
-          return { memberIndex, ...compactSignature(signature) };
-        } catch (error) {
-          standings.set(address, { address, batchNumber, state: "failed", failure: messageOf(error) });
-          options.onFailure?.(address, error);
-          throw error;
-        }
+      return collectSignatures(members, {
+        threshold,
+        typedData: attestationTypedData(l1.settlement, batch, terms),
+        ask: (member, limit) => askMember(member, batch, terms, options, limit),
+        onState(address, state, error) {
+          standings.set(address, { address, batchNumber, state, failure: error === null ? null : messageOf(error) });
+          if (state === "failed") options.onFailure?.(address, error);
+        },
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(signal && { signal }),
       });
-      const signatures = await enough(asked, threshold, addresses, signal);
-      return encodeAttestation({ threshold, members: addresses, signatures });
     },
   };
 }
 
-function notInForce({ threshold, l1 }: CollectorOptions, members: readonly Address[], epoch: bigint): MintmarkError {
-  return new MintmarkError(
-    "validation_failed",
-    `the committee in force at ${l1.settlement.contract} (epoch ${epoch}) is not ${threshold} of ${members.join(", ")}; ` +
-      "configure the members and the threshold of the contract's last CommitteeChanged event",
-  );
+/** A committee's members in the order of their addresses, as attestations name them. */
+export function byAddress<M extends { readonly address: Address }>(members: readonly M[]): M[] {
+  return members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The member's signature, checked to be its own over this batch. */
+/** The member's signature over this batch, and first over those that it missed. */
 async function askMember(
   member: MemberClient,
   batch: ClaimedBatch,
   terms: AttestationTerms,
-  { l1, earlierBatch }: CollectorOptions,
+  { earlierBatch }: CollectorOptions,
   limit: AbortSignal,
 ): Promise<Hex> {
   if (batch.mode === "validium" && earlierBatch !== undefined && member.nextBatch !== undefined) {
@@ -131,31 +126,55 @@ async function askMember(
       await member.sign(await earlierBatch(missed), terms, limit);
     }
   }
-  const signature = await member.sign(batch, terms, limit);
-  const signer = await recoverTypedDataAddress({ ...attestationTypedData(l1.settlement, batch, terms), signature });
-  if (signer.toLowerCase() !== member.address) throw new Error("the signature is not this member's over this batch");
-  return signature;
+  return member.sign(batch, terms, limit);
 }
 
-/** A signal that ends late members' work, and a promise that then rejects. */
-export function timeLimit(timeoutMs: number, signal: AbortSignal | undefined) {
+/** What {@link collectSignatures} collects. */
+interface Collecting<M> {
+  readonly threshold: number;
+  /** The message that all members sign. */
+  readonly typedData: TypedDataDefinition;
+  /** Asks one member for its signature. */
+  readonly ask: (member: M, limit: AbortSignal) => Promise<Hex>;
+  /** Timeout of one member in milliseconds; default 10,000. */
+  readonly timeoutMs?: number;
+  readonly onState?: (member: Address, state: "asked" | "signed" | "failed", error: unknown) => void;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Asks every member at once and takes the first `threshold` signatures that are the members' own. Rejects with
+ * `l1_failed` and each member's reason as soon as too few can succeed.
+ *
+ * @param members - by ascending address
+ * @returns an attestation, docs/protocol.md 5
+ */
+export async function collectSignatures<M extends { readonly address: Address }>(
+  members: readonly M[],
+  { threshold, typedData, ask, timeoutMs = 10_000, onState, signal }: Collecting<M>,
+): Promise<Hex> {
   const late = AbortSignal.timeout(timeoutMs);
   const limit = signal ? AbortSignal.any([late, signal]) : late;
   const expired = new Promise<never>((_, reject) => {
     const expire = () => reject(late.aborted ? new Error(`did not answer within ${timeoutMs} ms`) : limit.reason);
     limit.addEventListener("abort", expire, { once: true });
   });
-  return { limit, expired };
-}
-
-/** The first `threshold` successes, by member. Rejects with the reasons as soon as too few can succeed. */
-export function enough(
-  asked: readonly Promise<MemberSignature>[],
-  threshold: number,
-  members: readonly Address[],
-  signal: AbortSignal | undefined,
-): Promise<MemberSignature[]> {
-  return new Promise((resolve, reject) => {
+  const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
+    const { address } = member;
+    onState?.(address, "asked", null);
+    try {
+      const signature = await Promise.race([ask(member, limit), expired]);
+      const signer = await recoverTypedDataAddress({ ...typedData, signature });
+      if (signer.toLowerCase() !== address) throw new Error("the signature is not this member's over this message");
+      onState?.(address, "signed", null);
+      return { memberIndex, ...compactSignature(signature) };
+    } catch (error) {
+      onState?.(address, "failed", error);
+      throw error;
+    }
+  });
+  const addresses = members.map(({ address }) => address);
+  const signatures = await new Promise<MemberSignature[]>((resolve, reject) => {
     const signed: MemberSignature[] = [];
     const faults: string[] = [];
     for (const [index, answer] of asked.entries()) {
@@ -165,7 +184,7 @@ export function enough(
         },
         (error: unknown) => {
           if (signal?.aborted) return reject(signal.reason);
-          faults.push(`${members[index]}: ${messageOf(error)}`);
+          faults.push(`${addresses[index]}: ${messageOf(error)}`);
           if (asked.length - faults.length < threshold) {
             reject(new MintmarkError("l1_failed", `the committee does not sign; ${faults.join("; ")}`));
           }
@@ -173,4 +192,5 @@ export function enough(
       );
     }
   });
+  return encodeAttestation({ threshold, members: addresses, signatures });
 }

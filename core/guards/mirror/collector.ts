@@ -1,14 +1,8 @@
-import { recoverTypedDataAddress } from "viem";
 import { MintmarkError } from "../../errors.ts";
 import type { Hex } from "../../model.ts";
-import {
-  committeeHash,
-  compactSignature,
-  encodeAttestation,
-  type MemberSignature,
-} from "../../protocol/attestation.ts";
+import { committeeHash } from "../../protocol/attestation.ts";
 import { type MirroredStateMessage, mirroredStateTypedData } from "../../protocol/typed-data.ts";
-import { enough, timeLimit } from "../committee/collector.ts";
+import { byAddress, collectSignatures } from "../committee/collector.ts";
 import type { AttesterClient, MirrorIdentity } from "./attester.ts";
 import type { MirrorCommittee } from "./contract.ts";
 
@@ -21,36 +15,27 @@ export interface AttesterCommittee {
 }
 
 /**
- * Collects the committee's signatures over a state for one mirror. Asks every member at once and takes the first
- * `threshold` valid ones.
+ * Collects the committee's signatures over a state for one mirror.
  *
  * @returns an attestation, docs/protocol.md 5
  * @throws MintmarkError `l1_failed` when too few sign, or the mirror has another committee in force
  */
 export async function collectState(
   mirror: MirrorIdentity,
-  inForce: MirrorCommittee,
+  { epoch, committeeHash: inForce }: MirrorCommittee,
   state: Omit<MirroredStateMessage, "epoch">,
-  { threshold, timeoutMs = 10_000, ...committee }: AttesterCommittee,
+  { threshold, timeoutMs, ...committee }: AttesterCommittee,
   signal?: AbortSignal,
 ): Promise<Hex> {
-  const members = committee.members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
-  const addresses = members.map(({ address }) => address);
-  const { epoch } = inForce;
-  if (committeeHash(epoch, { threshold, members: addresses }) !== inForce.committeeHash) {
+  const members = byAddress(committee.members);
+  if (committeeHash(epoch, { threshold, members: members.map(({ address }) => address) }) !== inForce) {
     throw new MintmarkError("l1_failed", `mirror ${mirror.contract} has another committee in force (epoch ${epoch})`);
   }
-  const { limit, expired } = timeLimit(timeoutMs, signal);
-  const typedData = mirroredStateTypedData(mirror, { ...state, epoch });
-  const asked = members.map(async (member, memberIndex): Promise<MemberSignature> => {
-    const signature = await Promise.race([member.attest(mirror, state, epoch, limit), expired]);
-    const signer = await recoverTypedDataAddress({ ...typedData, signature });
-    if (signer.toLowerCase() !== member.address) throw new Error("the signature is not this member's over this state");
-    return { memberIndex, ...compactSignature(signature) };
-  });
-  return encodeAttestation({
+  return collectSignatures(members, {
     threshold,
-    members: addresses,
-    signatures: await enough(asked, threshold, addresses, signal),
+    typedData: mirroredStateTypedData(mirror, { ...state, epoch }),
+    ask: (member, limit) => member.attest(mirror, state, epoch, limit),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(signal && { signal }),
   });
 }
