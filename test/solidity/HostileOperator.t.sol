@@ -52,6 +52,7 @@ contract HostileOperatorInvariants {
 
     function _check() private view {
         _hostile.checkHeaders();
+        _hostile.checkRoots();
         _hostile.checkVaults();
         _hostile.checkSupplies();
         _hostile.checkEarliestWins();

@@ -137,6 +137,26 @@ contract HostileProofsFuzz {
         expect(!this.verifyConsistency(oldRoot, m, newRoot, n, leaves[m], atOld, atNew), "another sibling");
     }
 
+    /// @dev Nothing was committed in between.
+    function testFuzz_ConsistencyWithItself(uint256 seed, uint8 count, uint256 change) external view {
+        uint64 n = uint64(count % MAX_BATCHES);
+        bytes32 root = NaiveTree.root(_leaves(seed, n), 32);
+        bytes32[] memory none = new bytes32[](0);
+        expect(this.verifyConsistency(root, n, root, n, 0, none, none), "a true proof is refused");
+        expect(!this.verifyConsistency(root ^ bytes32(_nonZero(change)), n, root, n, 0, none, none), "another past");
+        if (n > 0) expect(!this.verifyConsistency(root, n - 1, root, n, 0, none, none), "a count too low");
+    }
+
+    function testFuzz_APathIsAsLongAsTheTreeIsHigh(uint32 count, uint256 levels) external pure {
+        // Small counts as often as large ones.
+        count = 1 + (count >> (levels % 32)) % type(uint32).max;
+        uint256 height = OutsideProofs.height(count);
+        expect(2 ** height >= count && (height == 0 || 2 ** (height - 1) < count), "not ceil(log2 count)");
+        expect(StateProof.isHeight(height, count), "its height");
+        expect(StateProof.isHeight(levels % 40, count) == (levels % 40 == height), "another height");
+        expect(!StateProof.isHeight(levels | 64, count), "higher than any tree");
+    }
+
     function testFuzz_WholePath(uint256 seed, uint8 slot, uint8 broken, uint256 change) external view {
         (Vault[] memory vaults, bytes32[] memory leaves) = _batch(seed, 9);
         slot = uint8(slot % vaults.length);

@@ -5,6 +5,7 @@ import {Authorization, BatchHeader, Mode, Standard, Vault, WithdrawalGroup} from
 import {MintingBlob} from "../../../contracts/libraries/MintingBlob.sol";
 import {expect} from "./Expect.sol";
 import {Manifests} from "./Manifests.sol";
+import {NaiveTree} from "./NaiveTree.sol";
 import {Packing} from "./Packing.sol";
 import {Settlement} from "./Settlement.sol";
 import {vm} from "./Vm.sol";
@@ -105,9 +106,28 @@ contract HostileOperator is Settlement {
         expect(paid == allowed, allowed ? "a rightful withdrawal is refused" : "a wrongful withdrawal is paid");
         expect(paid || reason.length >= 4, "refused without a name");
         if (!paid) return;
+        if (standardOf(vault) == Standard.ERC721) {
+            expect(card.ownerOf(MintingBlob.tokenId(vault.blob)) == recipient, "a card went to somebody else");
+        }
         _paid[which] += quantity;
         _holders.push(recipient);
         ++withdrawals;
+    }
+
+    /// @dev Withdraws from a vault that differs from a committed one by one field.
+    function forge(uint256 which, uint256 field, uint64 change) external {
+        if (places.length == 0 || change == 0) return;
+        Place memory place = places[which % places.length];
+        Vault memory vault = place.vault;
+        if (field % 5 == 0) vault.amount ^= change;
+        if (field % 5 == 1) vault.owner = _stranger;
+        if (field % 5 == 2) vault.blob = abi.encodePacked(vault.blob, bytes1(0x31));
+        if (field % 5 == 3) vault.vaultId ^= change;
+        if (field % 5 == 4) vault.assetType ^= change;
+        vm.prank(vault.owner);
+        try state.withdraw(vault, batches[place.batch].header, place.path, 1, vault.owner, Authorization(0, "")) {
+            expect(false, "a vault that nobody has committed was withdrawn");
+        } catch {}
     }
 
     /// @dev A duplicate pair in either order, or two vaults that have nothing to do with one another.
@@ -182,6 +202,23 @@ contract HostileOperator is Settlement {
         }
     }
 
+    /// @dev Anything that operator, guardian or admin may send, made of random words.
+    function privileged(uint256 who, uint256 what, bytes32[5] calldata words) external {
+        bytes4[7] memory selectors = [
+            state.commitRollupBatch.selector,
+            state.commitValidiumBatch.selector,
+            state.registerAsset.selector,
+            state.cancelAuthorization.selector,
+            state.withdraw.selector,
+            state.voidDuplicate.selector,
+            state.withdrawItem.selector
+        ];
+        address[3] memory actors = [admin, guardian, operator];
+        vm.prank(actors[who % 3], actors[who % 3]);
+        (bool done,) = address(state).call(abi.encodePacked(selectors[what % 7], words));
+        expect(!done || what % 7 == 2 || what % 7 == 3, "random words were taken");
+    }
+
     function administrateWithoutTheRight(uint8 which, address member) external {
         address[] memory members = new address[](1);
         members[0] = member;
@@ -212,6 +249,14 @@ contract HostileOperator is Settlement {
             expect(stored == batches[i].headerHash, "a committed batch has changed");
         }
         expect(nextNumber(Mode.Validium) == numbers[0] && nextNumber(Mode.ZkRollup) == numbers[1], "a batch too many or too few");
+    }
+
+    /// @dev The state roots are those of all batches ever committed, in their order: no past one has moved.
+    function checkRoots() external view {
+        for (uint8 mode; mode < 2; ++mode) {
+            bytes32 root = NaiveTree.root(stateLeaves[Mode(mode)], 32);
+            expect(state.stateRoot(Mode(mode)) == root, "a state root is not that of the batches committed");
+        }
     }
 
     function checkVaults() external view {
