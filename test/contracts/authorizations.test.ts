@@ -36,9 +36,7 @@ describe("an owner's authorization", () => {
   const digestOf = (asked: Request, withdrawnBefore = 0n) =>
     withdrawalDigest(d.settlement, messageOf(asked, withdrawnBefore, asked.authorization.deadline));
   const refusesSignature = (asked: Request, withdrawnBefore = 0n) =>
-    d.viem.assertions.revertWithCustomErrorWithArgs(relay(asked), d.state, "SignatureInvalid", [
-      digestOf(asked, withdrawnBefore),
-    ]);
+    d.refuses(relay(asked), "SignatureInvalid", [digestOf(asked, withdrawnBefore)]);
   const balance = (of: Address) => d.tokens.coin.read.balanceOf([of]);
 
   it("lets anybody submit the withdrawal, in 65 bytes and in 64", async () => {
@@ -49,12 +47,10 @@ describe("an owner's authorization", () => {
 
   it("is needed by everyone but the owner", async () => {
     for (const { account } of [d.actors.relayer, d.actors.admin, d.actors.operator]) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account }),
-        d.state,
-        "NotOwner",
-        [vaultId(), getAddress(account.address)],
-      );
+      await d.refuses(d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account }), "NotOwner", [
+        vaultId(),
+        getAddress(account.address),
+      ]);
     }
   });
 
@@ -101,9 +97,8 @@ describe("an owner's authorization", () => {
     const deadline = BigInt(await time.latest()) + 100n;
     const asked = await signed(d, key, request(batch, 0), { deadline });
     await time.setNextBlockTimestamp(deadline + 1n);
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
+    await d.refuses(
       d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account, gas: 1_000_000n }),
-      d.state,
       "AuthorizationExpired",
       [deadline],
     );
@@ -126,12 +121,11 @@ describe("an owner's authorization", () => {
       args: withdrawArgs(asked),
       account: d.actors.relayer.account,
     });
-    await d.viem.assertions.emit(
+    await d.tells(
       d.state.write.cancelAuthorization(cancelArgs(asked), { account: owner.account }),
-      d.state,
       "AuthorizationCancelled",
     );
-    await d.viem.assertions.revertWithCustomErrorWithArgs(relay(asked), d.state, "AuthorizationIsCancelled", [digest]);
+    await d.refuses(relay(asked), "AuthorizationIsCancelled", [digest]);
     // Another message of the same vault, and the owner's own call, go on.
     await relay(await signed(d, owner, request(own, 0, { quantity: 4n }), { deadline: NEVER - 1n }));
     await d.state.write.withdraw(withdrawArgs(request(own, 0, { quantity: 6n })), { account: owner.account });
@@ -141,9 +135,8 @@ describe("an owner's authorization", () => {
     const owner = d.actors.owner;
     const own = await commitRollup(d, [entry(d.assets.coin, owner.account.address, "", 10n)]);
     const bad = { deadline: NEVER, signature: "0x00" } as const;
-    await d.viem.assertions.revertWithCustomError(
+    await d.refuses(
       d.state.write.withdraw(withdrawArgs(request(own, 0, { authorization: bad })), { account: owner.account }),
-      d.state,
       "SignatureInvalid",
     );
   });
@@ -215,9 +208,8 @@ describe("an owner's authorization", () => {
       async (manner) => {
         const { own } = await walletBatch(manner);
         const asked = await signed(d, key, request(own, 0));
-        await d.viem.assertions.revertWithCustomErrorWithArgs(
+        await d.refuses(
           d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account, gas: 2_000_000n }),
-          d.state,
           "SignatureInvalid",
           [digestOf(asked)],
         );

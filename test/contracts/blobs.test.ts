@@ -7,7 +7,6 @@ import {
   keccak256,
   numberToHex,
   toHex,
-  zeroAddress,
   zeroHash,
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
@@ -35,7 +34,7 @@ import {
   provenArgs,
 } from "./fixture/batches.ts";
 import { commitBlobBatch, openingWords, pointOf, powerOfRoot, sendBlobs } from "./fixture/blobs.ts";
-import { type Deployment, MATURITY, openChain, SCHEME, STANDARD, type TestAsset } from "./fixture/deployment.ts";
+import { type Deployment, MATURITY, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
 import { batchArgs, listed, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -54,8 +53,7 @@ const card = (blob: string) => entry(d.assets.card, owner, blob);
 const coins = (amount: bigint) => entry(d.assets.coin, owner, "", amount);
 const items = (blob: string, amount: bigint) => entry(d.assets.item, owner, blob, amount);
 const withdraw = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), byOwner());
-const refused = (asked: Request) =>
-  d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(asked), d.state, "ProofInvalid", [asked.vault.vaultId]);
+const refused = (asked: Request) => d.refuses(withdraw(asked), "ProofInvalid", [asked.vault.vaultId]);
 
 describe("a commit by blobs", () => {
   it("puts the content of count, manifest and blobs into state and history, and tells all of it", async () => {
@@ -98,17 +96,17 @@ describe("a commit by blobs", () => {
       "AssetNotRegistered",
     ],
   ] as const)("is refused with %s", async (_, change, error) => {
-    await d.viem.assertions.revertWithCustomError(commits(change), d.state, error);
+    await d.refuses(commits(change), error);
   });
 
   it("is refused without a blob, by anyone but the operator, and while paused", async () => {
     const args = [await d.state.read.history(), 0n, 1, packedAssets([d.assets.coin]), "0x"] as const;
     const by = (actor: "operator" | "stranger") =>
       d.state.write.commitBlobBatch(args, { account: d.actors[actor].account });
-    await d.viem.assertions.revertWithCustomErrorWithArgs(by("operator"), d.state, "BlobCountInvalid", [0n]);
-    await d.viem.assertions.revertWithCustomError(by("stranger"), d.state, "AccessControlUnauthorizedAccount");
+    await d.refuses(by("operator"), "BlobCountInvalid", [0n]);
+    await d.refuses(by("stranger"), "AccessControlUnauthorizedAccount");
     await d.state.write.pauseCommits([true], { account: d.actors.guardian.account });
-    await d.viem.assertions.revertWithCustomError(by("operator"), d.state, "CommittingPaused");
+    await d.refuses(by("operator"), "CommittingPaused");
   });
 
   it("is refused on a chain that cannot open an element", async () => {
@@ -132,19 +130,7 @@ describe("a commit by blobs", () => {
     let sword: TestAsset;
     let consenting: Consenting;
     beforeEach(async () => {
-      const royalty = { receiver: zeroAddress, fraction: 0n };
-      const args = [
-        "",
-        "",
-        "",
-        SCHEME.mintmark,
-        royalty,
-        d.config.admin,
-        d.state.address,
-        issuer.address,
-        false,
-      ] as const;
-      sword = await d.register("erc721", (await d.viem.deployContract("MintableERC721", args)).address);
+      sword = await d.register("erc721", (await d.mintable.erc721({ issuer: issuer.address })).address);
       consenting = consentOf(d, issuer, [sword]);
     });
 
@@ -184,11 +170,11 @@ describe("a vault in blobs", () => {
   ])("pays an ERC-721 by %s", async (_, blob, id) => {
     const batch = await commitBlobs(d, [null, coins(1n), card(blob)]);
     const early = request(batch, 2);
-    await d.viem.assertions.revertWithCustomError(withdraw(early), d.state, "NotMature");
+    await d.refuses(withdraw(early), "NotMature");
     await mature();
     await withdraw(early);
     expect((await d.tokens.card.read.ownerOf([id])).toLowerCase()).toBe(owner);
-    await d.viem.assertions.revertWithCustomError(withdraw(early), d.state, "VaultExhausted");
+    await d.refuses(withdraw(early), "VaultExhausted");
   });
 
   it("pays an imx token with and without a blueprint", async () => {
@@ -234,16 +220,11 @@ describe("a vault in blobs", () => {
     const relayer = { account: d.actors.relayer.account };
     const pair = (a: CommittedBatch, b: CommittedBatch) =>
       [...provenArgs(proofOf(a, 0)), ...provenArgs(proofOf(b, 0))] as const;
-    await d.viem.assertions.revertWithCustomError(
-      d.state.write.voidDuplicate(pair(third, first), relayer),
-      d.state,
-      "NotDuplicates",
-    );
+    await d.refuses(d.state.write.voidDuplicate(pair(third, first), relayer), "NotDuplicates");
     await d.state.write.voidDuplicate(pair(first, second), relayer);
     await d.state.write.voidDuplicate(pair(second, third), relayer);
     await mature();
-    for (const batch of [second, third])
-      await d.viem.assertions.revertWithCustomError(withdraw(request(batch, 0)), d.state, "VaultExhausted");
+    for (const batch of [second, third]) await d.refuses(withdraw(request(batch, 0)), "VaultExhausted");
     await withdraw(request(first, 0));
   });
 });
@@ -298,7 +279,7 @@ describe("nobody is paid", () => {
         const vault = { ...claim, assetType: BigInt(claim.assetType), vaultId: batch.vaults[slot]?.vaultId ?? 0n };
         const [, header, path] = provenArgs(request(batch, slot));
         const held = d.state.read.verifyVault([vault, header, path]);
-        await d.viem.assertions.revertWithCustomErrorWithArgs(held as never, d.state, "ProofInvalid", [vault.vaultId]);
+        await d.refuses(held, "ProofInvalid", [vault.vaultId]);
       }
     }
   });

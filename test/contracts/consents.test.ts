@@ -1,7 +1,7 @@
 import { type Address, concatHex, getAddress, parseEventLogs, sliceHex, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
-import { MODES } from "../../core/model.ts";
+import { MODES, type Standard } from "../../core/model.ts";
 import { compactSignature } from "../../core/protocol/attestation.ts";
 import {
   allOf,
@@ -54,9 +54,7 @@ type Changed = NonNullable<Parameters<typeof consentOf>[3]>;
 
 /** A registered ERC-721 of this issuer. */
 async function issuedBy(issuer: Address): Promise<TestAsset> {
-  const royalty = { receiver: zeroAddress, fraction: 0n };
-  const args = ["", "", "", SCHEME.mintmark, royalty, d.config.admin, d.state.address, issuer, false] as const;
-  return d.register("erc721", (await d.viem.deployContract("MintableERC721", args)).address);
+  return d.register("erc721", (await d.mintable.erc721({ issuer })).address);
 }
 
 /** One token each, in this order. */
@@ -82,7 +80,7 @@ async function paying(batch: CommittedBatch): Promise<number[]> {
     ) {
       await withdrawal;
       paid.push(slot);
-    } else await d.viem.assertions.revertWithCustomError(withdrawal, d.state, "ProofInvalid");
+    } else await d.refuses(withdrawal, "ProofInvalid");
   }
   return paid;
 }
@@ -201,9 +199,8 @@ describe.each(MODES)("a %s batch", (mode) => {
       ["0x00000000", 3n],
     ] as const) {
       const refused = commit(async () => consents);
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
+      await d.refuses(
         refused.then(({ txHash }) => txHash),
-        d.state,
         "ConsentsMalformed",
         [at],
       );
@@ -252,36 +249,27 @@ describe.each([
   const withdrawAs = (account: Address, batch: CommittedBatch) =>
     d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account });
   /** A registered token of Alice's, of any standard. */
-  const issued = {
-    erc20: async (cap = 100n) => {
-      const args = ["", "", cap, 1n, d.config.admin, d.state.address, alice.address, false] as const;
-      return d.register("erc20", (await d.viem.deployContract("MintableERC20", args)).address);
-    },
-    erc721: () => issuedBy(alice.address),
-    erc1155: async () => {
-      const args = ["", "", "", SCHEME.mintmark, d.config.admin, d.state.address, alice.address, false] as const;
-      return d.register("erc1155", (await d.viem.deployContract("MintableERC1155", args)).address);
-    },
-  };
+  const issued = async (standard: Standard) =>
+    d.register(standard, (await d.mintable[standard]({ cap: 100n, issuer: alice.address })).address);
 
   it.each(["erc20", "erc721", "erc1155"] as const)(
     "mints no %s that the issuer has not consented to",
     async (standard) => {
-      const asset = await issued[standard]();
+      const asset = await issued(standard);
       const slot = entry(asset, thief, standard === "erc20" ? "" : "1", standard === "erc721" ? 1n : 50n);
       for (const consenting of [async () => "0x" as const, consentOf(d, forged, [asset])]) {
         const batch = await commitWith(mode, d, [slot], consenting);
         await d.connection.networkHelpers.time.increase(MATURITY);
-        await d.viem.assertions.revertWithCustomError(withdrawAs(thief, batch), d.state, "ProofInvalid");
+        await d.refuses(withdrawAs(thief, batch), "ProofInvalid");
       }
     },
   );
 
   it("uses up nothing of its cap", async () => {
-    const coin = await issued.erc20();
+    const coin = await issued("erc20");
     const honest = await commitWith(mode, d, [entry(coin, owner, "", 100n)], consentOf(d, alice, [coin]));
     const greedy = await commitWith(mode, d, [entry(coin, thief, "", 100n)], consentOf(d, forged, [coin]));
-    await d.viem.assertions.revertWithCustomError(withdrawAs(thief, greedy), d.state, "ProofInvalid");
+    await d.refuses(withdrawAs(thief, greedy), "ProofInvalid");
     await withdrawAs(owner, honest);
   });
 
@@ -289,12 +277,12 @@ describe.each([
     const planted = await commitWith(mode, d, [entry(sword, thief, "1")], consentOf(d, forged, [sword]));
     const honest = await commitWith(mode, d, [entry(sword, owner, "1")], consentOf(d, alice, [sword]));
     await d.connection.networkHelpers.time.increase(MATURITY);
-    await d.viem.assertions.revertWithCustomError(withdrawAs(thief, planted), d.state, "ProofInvalid");
+    await d.refuses(withdrawAs(thief, planted), "ProofInvalid");
     const voiding = d.state.write.voidDuplicate([
       ...provenArgs(proofOf(planted, 0)),
       ...provenArgs(proofOf(honest, 0)),
     ]);
-    await d.viem.assertions.revertWithCustomError(voiding, d.state, "ProofInvalid");
+    await d.refuses(voiding, "ProofInvalid");
     await withdrawAs(owner, honest);
   });
 });

@@ -41,10 +41,7 @@ describe("two vaults of one ERC-721 token", () => {
   const idOf = ({ batch, slot }: Place) => proofOf(batch, slot).vault.vaultId;
   const mature = () => d.connection.networkHelpers.time.increase(MATURITY);
   const refuses = (earlier: Place, later: Place) =>
-    d.viem.assertions.revertWithCustomErrorWithArgs(voidDuplicate(earlier, later), d.state, "NotDuplicates", [
-      idOf(earlier),
-      idOf(later),
-    ]);
+    d.refuses(voidDuplicate(earlier, later), "NotDuplicates", [idOf(earlier), idOf(later)]);
 
   it.each([
     ["rollup, rollup", "zk-rollup", "zk-rollup"],
@@ -57,13 +54,10 @@ describe("two vaults of one ERC-721 token", () => {
     const earlier = { batch: await commit[first](d, [entry(d.assets.card, victim, "7")]), slot: 0 };
     const later = { batch: await commit[second](d, [null, entry(d.assets.card, thief, "7")]), slot: 1 };
     await refuses(later, earlier);
-    await d.viem.assertions.emitWithArgs(voidDuplicate(earlier, later), d.state, "DuplicateVoided", [
-      idOf(earlier),
-      idOf(later),
-    ]);
+    await d.tells(voidDuplicate(earlier, later), "DuplicateVoided", [idOf(earlier), idOf(later)]);
     expect(await d.state.read.withdrawn([idOf(later), STANDARD.erc721])).toBe(1n);
     await mature();
-    await d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(later), d.state, "VaultExhausted", [idOf(later)]);
+    await d.refuses(withdraw(later), "VaultExhausted", [idOf(later)]);
     await withdraw(earlier, d.actors.owner.account);
     expect((await d.tokens.card.read.ownerOf([7n])).toLowerCase()).toBe(victim.toLowerCase());
   });
@@ -81,7 +75,7 @@ describe("two vaults of one ERC-721 token", () => {
     ];
     await refuses(later, earlier);
     await voidDuplicate(earlier, later);
-    await d.viem.assertions.revertWithCustomError(voidDuplicate(earlier, later), d.state, "VaultExhausted");
+    await d.refuses(voidDuplicate(earlier, later), "VaultExhausted");
   });
 
   it("an earlier vault that nobody could withdraw takes no token with it", async () => {
@@ -104,17 +98,17 @@ describe("two vaults of one ERC-721 token", () => {
     const { address } = await d.viem.deployContract("ImxToken", [d.state.address]);
     const asset = assetOf("erc721", address);
     const slots = [entry(asset, thief, "{7}:{}")];
-    await d.viem.assertions.revertWithCustomError(commitValidium(d, slots) as never, d.state, "AssetNotRegistered");
+    await d.refuses(commitValidium(d, slots), "AssetNotRegistered");
     const planted = { batch: await commitValidium(d, slots, []), slot: 0 };
     await d.register("erc721", address);
     const honest = { batch: await commitRollup(d, [entry(asset, victim, "{7}:{}")]), slot: 0 };
     const stolen = { batch: await commitRollup(d, [entry(asset, thief, "{7}:{}")]), slot: 0 };
     for (const later of [honest, stolen]) {
-      await d.viem.assertions.revertWithCustomError(voidDuplicate(planted, later), d.state, "ProofInvalid");
+      await d.refuses(voidDuplicate(planted, later), "ProofInvalid");
     }
     await voidDuplicate(honest, stolen);
     await mature();
-    await d.viem.assertions.revertWithCustomError(withdraw(planted), d.state, "BatchBeforeRegistration");
+    await d.refuses(withdraw(planted), "BatchBeforeRegistration");
     await withdraw(honest, d.actors.owner.account);
   });
 
@@ -157,11 +151,11 @@ describe("two vaults of one ERC-721 token", () => {
     const write = (earlier: typeof a, later: typeof b) =>
       d.state.write.voidDuplicate([...provenArgs(earlier), ...provenArgs(later)]);
     const [otherA, otherB] = [proofOf(first, 1).siblings, proofOf(second, 1).siblings];
-    await d.viem.assertions.revertWithCustomError(write({ ...a, siblings: otherA }, b), d.state, "ProofInvalid");
-    await d.viem.assertions.revertWithCustomError(write(a, { ...b, siblings: otherB }), d.state, "ProofInvalid");
-    await d.viem.assertions.revertWithCustomError(write({ ...a, header: b.header }, b), d.state, "HeaderMismatch");
+    await d.refuses(write({ ...a, siblings: otherA }, b), "ProofInvalid");
+    await d.refuses(write(a, { ...b, siblings: otherB }), "ProofInvalid");
+    await d.refuses(write({ ...a, header: b.header }, b), "HeaderMismatch");
     const forged = { ...a, header: { ...a.header, sequence: 0n, committedAt: 0n } };
-    await d.viem.assertions.revertWithCustomError(write(forged, b), d.state, "HeaderMismatch");
+    await d.refuses(write(forged, b), "HeaderMismatch");
   });
 
   it("spellings of one id are one token in the imx scheme", async () => {
@@ -184,12 +178,8 @@ describe("two vaults of one ERC-721 token", () => {
     const first = await commitValidium(d, [entry(d.assets.imxCard, victim, "{7}:{}")]);
     const second = await commitValidium(d, [entry(d.assets.imxCard, thief, "{007}:{}")]);
     await mature();
-    await d.viem.assertions.revertWithCustomError(
-      voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot: 0 }),
-      d.state,
-      "BlobInvalid",
-    );
-    await d.viem.assertions.revertWithCustomError(withdraw({ batch: second, slot: 0 }), d.state, "BlobInvalid");
+    await d.refuses(voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot: 0 }), "BlobInvalid");
+    await d.refuses(withdraw({ batch: second, slot: 0 }), "BlobInvalid");
     await withdraw({ batch: first, slot: 0 }, d.actors.owner.account);
   });
 
@@ -216,10 +206,10 @@ describe("two vaults of one ERC-721 token", () => {
     const earlier = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
     await mature();
     const hidden = { batch: await commitValidium(d, [entry(d.assets.card, thief, "7")]), slot: 0 };
-    await d.viem.assertions.revertWithCustomError(withdraw(hidden), d.state, "NotMature");
+    await d.refuses(withdraw(hidden), "NotMature");
     await withdraw(earlier, d.actors.owner.account);
     await mature();
-    await d.viem.assertions.revertWithCustomError(withdraw(hidden), d.state, "TokenRefused");
+    await d.refuses(withdraw(hidden), "TokenRefused");
     expect((await d.tokens.card.read.ownerOf([7n])).toLowerCase()).toBe(victim.toLowerCase());
   });
 
@@ -228,7 +218,7 @@ describe("two vaults of one ERC-721 token", () => {
     const later = { batch: await commitRollup(d, [entry(d.assets.card, thief, "7")]), slot: 0 };
     await mature();
     await withdraw(later);
-    await d.viem.assertions.revertWithCustomError(withdraw(earlier, d.actors.owner.account), d.state, "TokenRefused");
-    await d.viem.assertions.revertWithCustomError(voidDuplicate(earlier, later), d.state, "VaultExhausted");
+    await d.refuses(withdraw(earlier, d.actors.owner.account), "TokenRefused");
+    await d.refuses(voidDuplicate(earlier, later), "VaultExhausted");
   });
 });

@@ -110,15 +110,15 @@ const WAYS: Record<ErrorName, (d: Deployment) => Promise<unknown>> = {
   },
   QuantumInvalid: (d) => register(d, STANDARD.erc20, 1n, first, 0n),
   StandardMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first, zeroAddress, false]);
+    const token = await d.mintable.erc1155();
     return register(d, STANDARD.erc721, 31_337n, token.address, 1n, SCHEME.mintmark);
   },
   QuantumMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC20", ["", "", 1n, 7n, first, first, zeroAddress, false]);
+    const token = await d.mintable.erc20({ quantum: 7n });
     return register(d, STANDARD.erc20, 31_337n, token.address, 8n, SCHEME.mintmark);
   },
   SchemeMismatch: async (d) => {
-    const token = await d.viem.deployContract("MintableERC1155", ["", "", "", 1, first, first, zeroAddress, false]);
+    const token = await d.mintable.erc1155();
     return register(d, STANDARD.erc1155, 31_337n, token.address, 1n, SCHEME.raw32);
   },
   NotTokenOwner: async (d) => {
@@ -265,7 +265,7 @@ describe("the errors of IStateCommitment", () => {
   });
 
   it.each(Object.entries(WAYS))("%s", async (name, provoke) => {
-    await d.viem.assertions.revertWithCustomError(provoke(d) as Promise<Hex>, d.state, name as ErrorName);
+    await d.refuses(provoke(d) as Promise<Hex>, name as ErrorName);
   });
 });
 

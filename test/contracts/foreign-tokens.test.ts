@@ -85,7 +85,7 @@ describe("tokens of other engines", () => {
     );
     await mature();
     for (const [slot, blob] of blobs.entries()) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(batch, slot), d.state, "BlobInvalid", [blob]);
+      await d.refuses(withdraw(batch, slot), "BlobInvalid", [blob]);
     }
   });
 
@@ -102,11 +102,11 @@ describe("tokens of other engines", () => {
       [proven(second, 0), proven(second, 1)],
     ] as const) {
       const call = d.state.write.voidDuplicate([...a, ...b]);
-      await d.viem.assertions.revertWithCustomError(call, d.state, "NotDuplicates");
+      await d.refuses(call, "NotDuplicates");
     }
     await d.state.write.voidDuplicate([...proven(first, 0), ...proven(second, 1)]);
     await mature();
-    await d.viem.assertions.revertWithCustomError(withdraw(second, 1), d.state, "VaultExhausted");
+    await d.refuses(withdraw(second, 1), "VaultExhausted");
     await withdraw(first, 0);
   });
 });

@@ -35,13 +35,10 @@ const later = () => d.connection.networkHelpers.time.increase(CHANGE_DELAY);
 
 describe("registration", () => {
   it("asks the token for its issuer, tells it, and keeps it whatever the token says later", async () => {
-    const royalty = { receiver: zeroAddress, fraction: 0n };
-    const args = ["", "", "", 1, royalty, d.config.admin, d.state.address, FIRST, false] as const;
-    const card = await d.viem.deployContract("MintableERC721", args);
+    const card = await d.mintable.erc721({ issuer: FIRST });
     expect(await card.read.issuer()).toBe(getAddress(FIRST));
-    await d.viem.assertions.emitWithArgs(
+    await d.tells(
       d.state.write.registerAsset([STANDARD.erc721, HERE, card.address, 1n, SCHEME.mintmark]),
-      d.state,
       "IssuerChanged",
       [getAddress(card.address), getAddress(FIRST), 1n],
     );
@@ -81,29 +78,24 @@ describe("registration", () => {
 describe("a token's issuer", () => {
   it("is named at once when there is none, also of a registered token", async () => {
     const { token, asset } = await issued("0x");
-    await d.viem.assertions.emitWithArgs(
-      d.state.write.scheduleIssuer([token, FIRST], admin),
-      d.state,
-      "IssuerChanged",
-      [getAddress(token), getAddress(FIRST), 1n],
-    );
+    await d.tells(d.state.write.scheduleIssuer([token, FIRST], admin), "IssuerChanged", [
+      getAddress(token),
+      getAddress(FIRST),
+      1n,
+    ]);
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 1n, false]);
   });
 
   it("is suspended at once, and comes back by the delay only", async () => {
     const { token, asset } = await issued(pad(FIRST));
-    await d.viem.assertions.emitWithArgs(d.state.write.suspendIssuer([token], admin), d.state, "IssuerSuspended", [
+    await d.tells(d.state.write.suspendIssuer([token], admin), "IssuerSuspended", [
       getAddress(token),
       getAddress(FIRST),
       2n,
     ]);
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 2n, true]);
     await d.state.write.scheduleIssuer([token, FIRST], admin);
-    await d.viem.assertions.revertWithCustomError(
-      d.state.write.activateIssuer([token], admin),
-      d.state,
-      "ChangeNotDue",
-    );
+    await d.refuses(d.state.write.activateIssuer([token], admin), "ChangeNotDue");
     await later();
     await d.state.write.activateIssuer([token], admin);
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 3n, false]);
@@ -115,36 +107,26 @@ describe("a token's issuer", () => {
   ] as const)("is replaced by %s once, after the delay", async (_, next) => {
     const { token, asset } = await issued(pad(FIRST));
     const block = await d.publicClient.getBlock();
-    await d.viem.assertions.emitWithArgs(
-      d.state.write.scheduleIssuer([token, next], admin),
-      d.state,
-      "IssuerScheduled",
-      [getAddress(token), getAddress(next), (at: bigint) => at >= block.timestamp + CHANGE_DELAY],
-    );
+    await d.tells(d.state.write.scheduleIssuer([token, next], admin), "IssuerScheduled", [
+      getAddress(token),
+      getAddress(next),
+      (at: bigint) => at >= block.timestamp + CHANGE_DELAY,
+    ]);
     const activate = () => d.state.write.activateIssuer([token], admin);
-    await d.viem.assertions.revertWithCustomError(activate(), d.state, "ChangeNotDue");
+    await d.refuses(activate(), "ChangeNotDue");
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 1n, false]);
     await later();
     await activate();
     expect(await issuerOf(asset)).toEqual([getAddress(next), 2n, false]);
-    await d.viem.assertions.revertWithCustomErrorWithArgs(activate(), d.state, "ChangeNotDue", [0n]);
+    await d.refuses(activate(), "ChangeNotDue", [0n]);
   });
 
   it("stays when the change is called off", async () => {
     const { token } = await issued(pad(FIRST));
     await d.state.write.scheduleIssuer([token, SECOND], admin);
-    await d.viem.assertions.emitWithArgs(d.state.write.cancelIssuer([token], admin), d.state, "IssuerScheduled", [
-      getAddress(token),
-      zeroAddress,
-      0n,
-    ]);
+    await d.tells(d.state.write.cancelIssuer([token], admin), "IssuerScheduled", [getAddress(token), zeroAddress, 0n]);
     await later();
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
-      d.state.write.activateIssuer([token], admin),
-      d.state,
-      "ChangeNotDue",
-      [0n],
-    );
+    await d.refuses(d.state.write.activateIssuer([token], admin), "ChangeNotDue", [0n]);
   });
 
   it("is changed only by the token's owner or admin, not by the settlement contract's administrator", async () => {
@@ -160,7 +142,7 @@ describe("a token's issuer", () => {
           () => d.state.write.suspendIssuer([token], by),
         ]) {
           const args = [getAddress(token), getAddress(by.account.address)] as const;
-          await d.viem.assertions.revertWithCustomErrorWithArgs(change(), d.state, "NotTokenOwner", [...args]);
+          await d.refuses(change(), "NotTokenOwner", args);
         }
       }
     }
@@ -172,7 +154,7 @@ describe("a token's issuer", () => {
     await later();
     for (const who of ["stranger", "operator", "guardian"] as const) {
       const activation = d.state.write.activateIssuer([token], { account: d.actors[who].account });
-      await d.viem.assertions.revertWithCustomError(activation, d.state, "NotTokenOwner");
+      await d.refuses(activation, "NotTokenOwner");
     }
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 1n, false]);
   });
@@ -185,16 +167,14 @@ describe("a token's issuer", () => {
       [() => d.state.write.cancelIssuer([INSTANCE], admin), INSTANCE],
       [() => d.state.write.suspendIssuer([token], admin), token],
     ] as const) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(change(), d.state, "IssuerUnknown", [getAddress(which)]);
+      await d.refuses(change(), "IssuerUnknown", [getAddress(which)]);
     }
   });
 
   it("is asked for with enough gas, however little a stranger gives to the registration", async () => {
-    const royalty = { receiver: zeroAddress, fraction: 0n };
     let registered = 0;
     for (let gas = 80_000n; gas <= 200_000n; gas += 4_000n) {
-      const args = ["", "", "", 1, royalty, d.config.admin, d.state.address, FIRST, false] as const;
-      const { address } = await d.viem.deployContract("MintableERC721", args);
+      const { address } = await d.mintable.erc721({ issuer: FIRST });
       const registration = d.state.write.registerAsset([STANDARD.erc721, HERE, address, 1n, SCHEME.mintmark], {
         account: d.actors.stranger.account,
         gas,

@@ -31,39 +31,30 @@ describe("the asset registry", () => {
   it("is open to anyone, and tells of it", async () => {
     const quantum = 10n ** 9n;
     const { assetType, token } = assetOf("erc20", FOREIGN_TOKEN, quantum, ELSEWHERE);
-    await d.viem.assertions.emitWithArgs(
+    await d.tells(
       d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx], {
         account: d.actors.stranger.account,
       }),
-      d.state,
       "AssetRegistered",
       [BigInt(assetType), ELSEWHERE, token, STANDARD.erc20, quantum, SCHEME.imx],
     );
   });
 
   it("tells the blob scheme that it keeps, and asks no contract of this chain about another chain's token", async () => {
-    const deploy = () =>
-      d.viem.deployContract("MintableERC1155", [
-        "",
-        "",
-        "",
-        SCHEME.mintmark,
-        d.config.admin,
-        d.state.address,
-        zeroAddress,
-        false,
-      ]);
+    const deploy = () => d.mintable.erc1155();
     for (const [chainId, scheme] of [
       [HERE, SCHEME.mintmark],
       [ELSEWHERE, SCHEME.imx],
     ] as const) {
       const { token, assetType } = assetOf("erc1155", (await deploy()).address);
-      await d.viem.assertions.emitWithArgs(
-        d.state.write.registerAsset([STANDARD.erc1155, chainId, token, 1n, scheme]),
-        d.state,
-        "AssetRegistered",
-        [BigInt(assetType), chainId, token, STANDARD.erc1155, 1n, scheme],
-      );
+      await d.tells(d.state.write.registerAsset([STANDARD.erc1155, chainId, token, 1n, scheme]), "AssetRegistered", [
+        BigInt(assetType),
+        chainId,
+        token,
+        STANDARD.erc1155,
+        1n,
+        scheme,
+      ]);
     }
   });
 
@@ -83,9 +74,8 @@ describe("the asset registry", () => {
       [STANDARD.erc721, 1n],
       [STANDARD.erc1155, 1n],
     ] as const) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
+      await d.refuses(
         d.state.write.registerAsset([standard, HERE, coin.token, quantum, SCHEME.mintmark]),
-        d.state,
         "AssetAlreadyRegistered",
         known,
       );
@@ -98,12 +88,11 @@ describe("the asset registry", () => {
     ["no token", STANDARD.erc721, ELSEWHERE, zeroAddress],
   ] as const)("refuses %s", async (_, standard, chainId, token) => {
     const { token: checksummed } = assetOf("erc721", token);
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
-      d.state.write.registerAsset([standard, chainId, token, 1n, SCHEME.imx]),
-      d.state,
-      "AssetInvalid",
-      [standard, chainId, checksummed],
-    );
+    await d.refuses(d.state.write.registerAsset([standard, chainId, token, 1n, SCHEME.imx]), "AssetInvalid", [
+      standard,
+      chainId,
+      checksummed,
+    ]);
   });
 
   it.each([
@@ -113,9 +102,8 @@ describe("the asset registry", () => {
     ["erc721", 2n],
     ["erc1155", 1_000n],
   ] as const)("refuses %s of quantum %s", async (standard, quantum) => {
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
+    await d.refuses(
       d.state.write.registerAsset([STANDARD[standard], ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx]),
-      d.state,
       "QuantumInvalid",
       [quantum],
     );
@@ -129,47 +117,18 @@ describe("the asset registry", () => {
   });
 
   it("refuses a token of its own chain that has no code", async () => {
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
+    await d.refuses(
       d.state.write.registerAsset([STANDARD.erc721, HERE, d.actors.stranger.account.address, 1n, SCHEME.imx]),
-      d.state,
       "TokenWithoutCode",
       [assetOf("erc721", d.actors.stranger.account.address).token],
     );
   });
 
   it("registers a token with ERC-165 only as the standard that it names", async () => {
-    const card = await d.viem.deployContract("MintableERC721", [
-      "",
-      "",
-      "",
-      1,
-      { receiver: zeroAddress, fraction: 0n },
-      d.config.admin,
-      d.state.address,
-      zeroAddress,
-      false,
-    ]);
-    const item = await d.viem.deployContract("MintableERC1155", [
-      "",
-      "",
-      "",
-      1,
-      d.config.admin,
-      d.state.address,
-      zeroAddress,
-      false,
-    ]);
+    const card = await d.mintable.erc721();
+    const item = await d.mintable.erc1155();
     // Answers for IMintable alone, and is fungible by that.
-    const coin = await d.viem.deployContract("MintableERC20", [
-      "",
-      "",
-      1n,
-      1n,
-      d.config.admin,
-      d.state.address,
-      zeroAddress,
-      false,
-    ]);
+    const coin = await d.mintable.erc20();
     for (const [token, own] of [
       [card, "erc721"],
       [item, "erc1155"],
@@ -177,9 +136,8 @@ describe("the asset registry", () => {
     ] as const) {
       for (const standard of ["erc20", "erc721", "erc1155"] as const) {
         if (standard === own) continue;
-        await d.viem.assertions.revertWithCustomErrorWithArgs(
+        await d.refuses(
           d.state.write.registerAsset([STANDARD[standard], HERE, token.address, 1n, SCHEME.mintmark]),
-          d.state,
           "StandardMismatch",
           [assetOf(own, token.address).token, STANDARD[standard]],
         );
@@ -189,22 +147,12 @@ describe("the asset registry", () => {
   });
 
   it("registers a token that states its quantum only by that, whoever is first", async () => {
-    const coin = await d.viem.deployContract("MintableERC20", [
-      "",
-      "",
-      1n,
-      250n,
-      d.config.admin,
-      d.state.address,
-      zeroAddress,
-      false,
-    ]);
+    const coin = await d.mintable.erc20({ quantum: 250n });
     for (const quantum of [1n, 249n, 2n ** 128n - 1n]) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
+      await d.refuses(
         d.state.write.registerAsset([STANDARD.erc20, HERE, coin.address, quantum, SCHEME.mintmark], {
           account: d.actors.stranger.account,
         }),
-        d.state,
         "QuantumMismatch",
         [assetOf("erc20", coin.address).token, 250n],
       );
@@ -225,26 +173,23 @@ describe("the asset registry", () => {
     ] as const) {
       const found = await d.state.read.asset([HERE, BigInt(assetType)]);
       expect(found.slice(0, 3)).toEqual([STANDARD.erc20, mine.token, quantum]);
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
+      await d.refuses(
         d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, quantum, SCHEME.imx]),
-        d.state,
         "AssetAlreadyRegistered",
         [HERE, mine.token, BigInt(assetType)],
       );
     }
     // The standard stays one: an ERC-721's vaults must not mature as those of another standard.
     for (const standard of [STANDARD.erc721, STANDARD.erc1155]) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
+      await d.refuses(
         d.state.write.registerAsset([standard, HERE, silent.address, 1n, SCHEME.imx]),
-        d.state,
         "AssetAlreadyRegistered",
         [HERE, mine.token, BigInt(theirs.assetType)],
       );
     }
     const { card } = d.assets;
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
+    await d.refuses(
       d.state.write.registerAsset([STANDARD.erc20, HERE, card.token, 1n, SCHEME.mintmark]),
-      d.state,
       "AssetAlreadyRegistered",
       [HERE, card.token, BigInt(card.assetType)],
     );
@@ -253,9 +198,8 @@ describe("the asset registry", () => {
   it("registers a token that has decimals as an ERC-20 only, though it answers no ERC-165", async () => {
     const plain = await d.viem.deployContract("PlainERC20");
     for (const standard of [STANDARD.erc721, STANDARD.erc1155]) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
+      await d.refuses(
         d.state.write.registerAsset([standard, HERE, plain.address, 1n, SCHEME.imx]),
-        d.state,
         "StandardMismatch",
         [assetOf("erc20", plain.address).token, standard],
       );
@@ -280,21 +224,7 @@ describe("the asset registry", () => {
 
   it("keeps the blob scheme that a token names", async () => {
     const owner = d.actors.owner.account;
-    const tokens = await Promise.all(
-      [SCHEME.imx, SCHEME.mintmark].map((scheme) =>
-        d.viem.deployContract("MintableERC721", [
-          "",
-          "",
-          "",
-          scheme,
-          { receiver: zeroAddress, fraction: 0n },
-          d.config.admin,
-          d.state.address,
-          zeroAddress,
-          false,
-        ]),
-      ),
-    );
+    const tokens = await Promise.all([SCHEME.imx, SCHEME.mintmark].map((scheme) => d.mintable.erc721({ scheme })));
     const [imx, own] = await Promise.all(tokens.map(({ address }) => d.register("erc721", address)));
     if (!imx || !own) throw new Error("two tokens were registered");
     const batch = await commitValidium(d, [
@@ -304,7 +234,7 @@ describe("the asset registry", () => {
     ]);
     await d.connection.networkHelpers.time.increase(MATURITY);
     const withdraw = (slot: number) => d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: owner });
-    await d.viem.assertions.revertWithCustomError(withdraw(0), d.state, "BlobInvalid");
+    await d.refuses(withdraw(0), "BlobInvalid");
     await withdraw(1);
     await withdraw(2);
     for (const token of tokens) {
@@ -322,28 +252,8 @@ describe("the asset registry", () => {
   });
 
   it("hears a token out whatever gas the caller gives: nobody registers it as something else by starving its answers", async () => {
-    const deployCard = () =>
-      d.viem.deployContract("MintableERC721", [
-        "",
-        "",
-        "",
-        SCHEME.mintmark,
-        { receiver: zeroAddress, fraction: 0n },
-        d.config.admin,
-        d.state.address,
-        zeroAddress,
-        false,
-      ]);
-    const coin = await d.viem.deployContract("MintableERC20", [
-      "",
-      "",
-      1n,
-      250n,
-      d.config.admin,
-      d.state.address,
-      zeroAddress,
-      false,
-    ]);
+    const deployCard = () => d.mintable.erc721();
+    const coin = await d.mintable.erc20({ quantum: 250n });
     let card = await deployCard();
     let registered = 0;
     for (let gas = 30_000n; gas <= 160_000n; gas += 5_000n) {
@@ -377,12 +287,10 @@ describe("the asset registry", () => {
       for (const scheme of Object.values(SCHEME)) {
         const token = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
         for (const other of Object.values(SCHEME)) {
-          await d.viem.assertions.revertWithCustomErrorWithArgs(
-            register(token, other, "stranger"),
-            d.state,
-            "NotTokenOwner",
-            [assetOf("erc721", token.address).token, getAddress(d.actors.stranger.account.address)],
-          );
+          await d.refuses(register(token, other, "stranger"), "NotTokenOwner", [
+            assetOf("erc721", token.address).token,
+            getAddress(d.actors.stranger.account.address),
+          ]);
         }
         await register(token, scheme, "owner");
         expect(await schemeOf(token)).toBe(scheme);
@@ -391,7 +299,7 @@ describe("the asset registry", () => {
 
     it("lets only who holds its AccessControl's admin role register it", async () => {
       const token = await d.viem.deployContract("AdministeredToken", [d.actors.owner.account.address]);
-      await d.viem.assertions.revertWithCustomError(register(token, SCHEME.imx, "stranger"), d.state, "NotTokenOwner");
+      await d.refuses(register(token, SCHEME.imx, "stranger"), "NotTokenOwner");
       await register(token, SCHEME.raw32, "owner");
       expect(await schemeOf(token)).toBe(SCHEME.raw32);
     });
@@ -402,12 +310,10 @@ describe("the asset registry", () => {
       await left.write.renounceOwnership(as("owner"));
       for (const token of [silent, left]) {
         for (const scheme of [SCHEME.mintmark, SCHEME.raw32]) {
-          await d.viem.assertions.revertWithCustomErrorWithArgs(
-            register(token, scheme, "stranger"),
-            d.state,
-            "SchemeMismatch",
-            [assetOf("erc721", token.address).token, SCHEME.imx],
-          );
+          await d.refuses(register(token, scheme, "stranger"), "SchemeMismatch", [
+            assetOf("erc721", token.address).token,
+            SCHEME.imx,
+          ]);
         }
         await register(token, SCHEME.imx, "stranger");
         expect(await schemeOf(token)).toBe(SCHEME.imx);
@@ -431,21 +337,11 @@ describe("the asset registry", () => {
 
   it("takes the scheme that a token states, and no other, and none for another chain's token", async () => {
     for (const stated of [SCHEME.imx, SCHEME.mintmark]) {
-      const token = await d.viem.deployContract("MintableERC1155", [
-        "",
-        "",
-        "",
-        stated,
-        d.config.admin,
-        d.state.address,
-        zeroAddress,
-        false,
-      ]);
+      const token = await d.mintable.erc1155({ scheme: stated });
       for (const scheme of Object.values(SCHEME)) {
         if (scheme === stated) continue;
-        await d.viem.assertions.revertWithCustomErrorWithArgs(
+        await d.refuses(
           d.state.write.registerAsset([STANDARD.erc1155, HERE, token.address, 1n, scheme]),
-          d.state,
           "SchemeMismatch",
           [assetOf("erc1155", token.address).token, stated],
         );
@@ -453,9 +349,8 @@ describe("the asset registry", () => {
       await d.register("erc1155", token.address);
     }
     for (const scheme of [SCHEME.mintmark, SCHEME.raw32]) {
-      await d.viem.assertions.revertWithCustomError(
+      await d.refuses(
         d.state.write.registerAsset([STANDARD.erc721, ELSEWHERE, FOREIGN_TOKEN, 1n, scheme]),
-        d.state,
         "SchemeMismatch",
       );
     }
@@ -485,11 +380,9 @@ describe("a token with answers that mean nothing", () => {
   });
 
   it("of this project takes no raw ids", async () => {
-    const royalty = { receiver: zeroAddress, fraction: 0n };
-    const args = ["", "", "", SCHEME.raw32, royalty, d.config.admin, d.state.address, zeroAddress, false] as const;
     const { revertWithCustomError } = d.viem.assertions;
     const existing = await d.viem.getContractAt("MintableERC721", d.assets.card.token);
-    await revertWithCustomError(d.viem.deployContract("MintableERC721", args), existing, "BlobSchemeUnsupported");
+    await revertWithCustomError(d.mintable.erc721({ scheme: SCHEME.raw32 }), existing, "BlobSchemeUnsupported");
   });
 
   it("has no admin when it says neither yes nor no", async () => {
@@ -498,8 +391,7 @@ describe("a token with answers that mean nothing", () => {
 
   it("is fungible when it is mintable and states no other standard", async () => {
     const address = await answering("0x01ffc9a719ee6e3f", 1);
-    const { revertWithCustomError } = d.viem.assertions;
-    await revertWithCustomError(register(STANDARD.erc1155, address), d.state, "StandardMismatch");
+    await d.refuses(register(STANDARD.erc1155, address), "StandardMismatch");
     await register(STANDARD.erc20, address);
   });
 });

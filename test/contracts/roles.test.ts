@@ -19,29 +19,16 @@ describe("roles", () => {
     d.state.read.hasRole([await d.state.read.OPERATOR_ROLE(), address]);
   const wait = (seconds = CHANGE_DELAY) => d.connection.networkHelpers.time.increase(seconds);
   const unauthorized = (call: Promise<unknown>) =>
-    d.viem.assertions.revertWithCustomError(
-      call as Promise<`0x${string}`>,
-      d.state,
-      "AccessControlUnauthorizedAccount",
-    );
+    d.refuses(call as Promise<`0x${string}`>, "AccessControlUnauthorizedAccount");
 
   describe("the operator", () => {
     it("is announced by the admin, and activated by anyone after the delay", async () => {
       await d.state.write.scheduleOperator([newOperator()], by("admin"));
       expect(await isOperator()).toBe(false);
       const activeFrom = BigInt(await d.connection.networkHelpers.time.latest()) + CHANGE_DELAY;
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.activateOperator([newOperator()]),
-        d.state,
-        "ChangeNotDue",
-        [activeFrom],
-      );
+      await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [activeFrom]);
       await d.connection.networkHelpers.time.setNextBlockTimestamp(activeFrom - 1n);
-      await d.viem.assertions.revertWithCustomError(
-        d.state.write.activateOperator([newOperator()], { gas: 200_000n }),
-        d.state,
-        "ChangeNotDue",
-      );
+      await d.refuses(d.state.write.activateOperator([newOperator()], { gas: 200_000n }), "ChangeNotDue");
       await d.connection.networkHelpers.time.setNextBlockTimestamp(activeFrom);
       await d.state.write.activateOperator([newOperator()], by("stranger"));
       expect(await isOperator()).toBe(true);
@@ -49,27 +36,13 @@ describe("roles", () => {
 
     it("has no other way in: not by grant, not unannounced, not twice", async () => {
       const role = await d.state.read.OPERATOR_ROLE();
-      await d.viem.assertions.revertWithCustomError(
-        d.state.write.grantRole([role, newOperator()], by("admin")),
-        d.state,
-        "OperatorNotTimeLocked",
-      );
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.activateOperator([newOperator()]),
-        d.state,
-        "ChangeNotDue",
-        [0n],
-      );
+      await d.refuses(d.state.write.grantRole([role, newOperator()], by("admin")), "OperatorNotTimeLocked");
+      await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [0n]);
       await d.state.write.scheduleOperator([newOperator()], by("admin"));
       await wait();
       await d.state.write.activateOperator([newOperator()]);
       await d.state.write.revokeOperator([newOperator()], by("guardian"));
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.activateOperator([newOperator()]),
-        d.state,
-        "ChangeNotDue",
-        [0n],
-      );
+      await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [0n]);
     });
 
     it("is revoked at once by admin or guardian, an announced one too", async () => {
@@ -77,11 +50,7 @@ describe("roles", () => {
         await d.state.write.scheduleOperator([newOperator()], by("admin"));
         await wait();
         await d.state.write.revokeOperator([newOperator()], by(actor));
-        await d.viem.assertions.revertWithCustomError(
-          d.state.write.activateOperator([newOperator()]),
-          d.state,
-          "ChangeNotDue",
-        );
+        await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue");
       }
       expect(await isOperator(d.config.operator)).toBe(true);
       await d.state.write.revokeOperator([d.config.operator], by("guardian"));
@@ -93,27 +62,17 @@ describe("roles", () => {
       await d.state.write.scheduleOperator([d.config.operator], by("admin"));
       await wait();
       await d.state.write.revokeRole([await d.state.read.OPERATOR_ROLE(), d.config.operator], by("admin"));
-      await d.viem.assertions.revertWithCustomError(
-        d.state.write.activateOperator([d.config.operator], by("stranger")),
-        d.state,
-        "ChangeNotDue",
-      );
+      await d.refuses(d.state.write.activateOperator([d.config.operator], by("stranger")), "ChangeNotDue");
     });
 
     it("can be called off before it is active", async () => {
       await d.state.write.scheduleOperator([newOperator()], by("admin"));
-      await d.viem.assertions.emitWithArgs(
-        d.state.write.cancelOperator([newOperator()], by("guardian")),
-        d.state,
-        "OperatorScheduled",
-        [getAddress(newOperator()), 0n],
-      );
+      await d.tells(d.state.write.cancelOperator([newOperator()], by("guardian")), "OperatorScheduled", [
+        getAddress(newOperator()),
+        0n,
+      ]);
       await wait();
-      await d.viem.assertions.revertWithCustomError(
-        d.state.write.activateOperator([newOperator()]),
-        d.state,
-        "ChangeNotDue",
-      );
+      await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue");
     });
 
     it("is nobody's to change but theirs", async () => {
@@ -141,7 +100,7 @@ describe("roles", () => {
     it("can be given up by whoever has it, and by nobody else for them", async () => {
       const role = await d.state.read.GUARDIAN_ROLE();
       const forAnother = d.state.write.renounceRole([role, d.config.guardian], by("stranger"));
-      await d.viem.assertions.revertWithCustomError(forAnother, d.state, "AccessControlBadConfirmation");
+      await d.refuses(forAnother, "AccessControlBadConfirmation");
       await d.state.write.renounceRole([role, d.config.guardian], by("guardian"));
       await unauthorized(d.state.write.pauseCommits([true], by("guardian")));
     });
@@ -153,45 +112,25 @@ describe("roles", () => {
     const schedule = (who = members, threshold = 2) => d.state.write.scheduleCommittee([who, threshold], by("admin"));
 
     it("changes after the delay, exactly as announced, and begins an epoch", async () => {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.activateCommittee([members, 2]),
-        d.state,
-        "ChangeNotDue",
-        [0n],
-      );
+      await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [0n]);
       await schedule();
       const activeFrom = BigInt(await d.connection.networkHelpers.time.latest()) + CHANGE_DELAY;
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.activateCommittee([members, 2]),
-        d.state,
-        "ChangeNotDue",
-        [activeFrom],
-      );
+      await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [activeFrom]);
       await wait();
       for (const [others, threshold] of [
         [members, 1],
         [members.slice(1), 2],
         [d.config.committee, 2],
       ] as const) {
-        await d.viem.assertions.revertWithCustomError(
-          d.state.write.activateCommittee([others, threshold]),
-          d.state,
-          "CommitteeNotScheduled",
-        );
+        await d.refuses(d.state.write.activateCommittee([others, threshold]), "CommitteeNotScheduled");
       }
-      await d.viem.assertions.emitWithArgs(
-        d.state.write.activateCommittee([members, 2], by("stranger")),
-        d.state,
-        "CommitteeChanged",
-        [1n, 2, members],
-      );
+      await d.tells(d.state.write.activateCommittee([members, 2], by("stranger")), "CommitteeChanged", [
+        1n,
+        2,
+        members,
+      ]);
       expect(await d.state.read.committee()).toEqual([committeeHash(1n, { threshold: 2, members }), 1n]);
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        d.state.write.activateCommittee([members, 2]),
-        d.state,
-        "ChangeNotDue",
-        [0n],
-      );
+      await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [0n]);
     });
 
     it("of a new epoch signs alone; even the same members sign anew", async () => {
@@ -211,18 +150,13 @@ describe("roles", () => {
           [await d.state.read.history(), 0n, content, 1, zeroHash, "0x", attestation, "0x"],
           by("operator"),
         );
-      await d.viem.assertions.revertWithCustomErrorWithArgs(write(old), d.state, "CommitteeMismatch", [1n]);
+      await d.refuses(write(old), "CommitteeMismatch", [1n]);
       await write(await attest(d, { ...message, epoch: 1n }));
     });
 
     it("that left signs nothing more", async () => {
       await changeCommittee(d, members, 2);
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        commitValidium(d, [entry(d.assets.card, newOperator(), "1")]) as never,
-        d.state,
-        "CommitteeMismatch",
-        [1n],
-      );
+      await d.refuses(commitValidium(d, [entry(d.assets.card, newOperator(), "1")]), "CommitteeMismatch", [1n]);
       const batch = await commitValidium({ ...d, members: next, config: { ...d.config, threshold: 2 } }, [
         entry(d.assets.card, newOperator(), "1"),
       ]);
@@ -237,34 +171,17 @@ describe("roles", () => {
       await wait(CHANGE_DELAY - 100n);
       await schedule(d.config.committee, 1);
       await wait(200n);
-      await d.viem.assertions.revertWithCustomError(
-        d.state.write.activateCommittee([members, 2]),
-        d.state,
-        "ChangeNotDue",
-      );
+      await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue");
       await wait();
-      await d.viem.assertions.revertWithCustomError(
-        d.state.write.activateCommittee([members, 2]),
-        d.state,
-        "CommitteeNotScheduled",
-      );
+      await d.refuses(d.state.write.activateCommittee([members, 2]), "CommitteeNotScheduled");
     });
 
     it("can be called off before it is in office, by admin or guardian", async () => {
       for (const actor of ["admin", "guardian"] as const) {
         await schedule();
         await wait();
-        await d.viem.assertions.emitWithArgs(d.state.write.cancelCommittee(by(actor)), d.state, "CommitteeScheduled", [
-          0n,
-          0,
-          [],
-        ]);
-        await d.viem.assertions.revertWithCustomErrorWithArgs(
-          d.state.write.activateCommittee([members, 2]),
-          d.state,
-          "ChangeNotDue",
-          [0n],
-        );
+        await d.tells(d.state.write.cancelCommittee(by(actor)), "CommitteeScheduled", [0n, 0, []]);
+        await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [0n]);
       }
       for (const actor of ["operator", "stranger"] as const) {
         await unauthorized(d.state.write.cancelCommittee(by(actor)));
@@ -281,15 +198,10 @@ describe("roles", () => {
         [[], 0],
         [[], 1],
       ] as const) {
-        await d.viem.assertions.revertWithCustomErrorWithArgs(
-          schedule([...who], threshold),
-          d.state,
-          "CommitteeInvalid",
-          [BigInt(who.length), threshold],
-        );
+        await d.refuses(schedule([...who], threshold), "CommitteeInvalid", [BigInt(who.length), threshold]);
       }
       const crowd = Array.from({ length: 65 }, (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const);
-      await d.viem.assertions.revertWithCustomErrorWithArgs(schedule(crowd, 1), d.state, "CommitteeInvalid", [65n, 1]);
+      await d.refuses(schedule(crowd, 1), "CommitteeInvalid", [65n, 1]);
       // The constructor's input has room for as many as the contract takes.
       await d.viem.deployContract("StateCommitment", [{ ...d.config, committee: crowd.slice(1), threshold: 64 }]);
       for (const [who, index] of [
@@ -297,9 +209,7 @@ describe("roles", () => {
         [[a, b, c, c], 3n],
         [[zeroAddress, a], 0n],
       ] as const) {
-        await d.viem.assertions.revertWithCustomErrorWithArgs(schedule([...who], 1), d.state, "CommitteeNotAscending", [
-          index,
-        ]);
+        await d.refuses(schedule([...who], 1), "CommitteeNotAscending", [index]);
       }
       await schedule(crowd.slice(1), 64);
     });
@@ -310,11 +220,9 @@ describe("roles", () => {
       await d.state.write.pauseCommits([true], by("guardian"));
       const slots = [entry(d.assets.card, newOperator(), "1")];
       for (const commit of [commitRollup, commitValidium]) {
-        await d.viem.assertions.revertWithCustomError(commit(d, slots) as never, d.state, "CommittingPaused");
+        await d.refuses(commit(d, slots), "CommittingPaused");
       }
-      await d.viem.assertions.emitWithArgs(d.state.write.pauseCommits([false], by("admin")), d.state, "CommitsPaused", [
-        false,
-      ]);
+      await d.tells(d.state.write.pauseCommits([false], by("admin")), "CommitsPaused", [false]);
       for (const commit of [commitRollup, commitValidium]) await commit(d, slots);
     });
 

@@ -87,10 +87,7 @@ describe("rollup commits", () => {
     await commitRollup(d, one());
     await commitRollup(d, one());
     for (const given of [0n, 1n, 3n, 2n ** 32n, 2n ** 64n - 1n]) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(write(given, one()), d.state, "BatchNumberMismatch", [
-        2n,
-        given,
-      ]);
+      await d.refuses(write(given, one()), "BatchNumberMismatch", [2n, given]);
     }
     await write(2n, one());
   });
@@ -105,7 +102,7 @@ describe("rollup commits", () => {
         const commit = d.state.write.commitRollupBatch([given, "0x", (await d.state.read.batchCounts())[1], data], {
           account: d.actors.operator.account,
         });
-        await d.viem.assertions.revertWithCustomErrorWithArgs(commit, d.state, "HistoryMismatch", [history, given]);
+        await d.refuses(commit, "HistoryMismatch", [history, given]);
       }
       past.push(history);
       const commit = sequence % 3 === 1 ? commitValidium : commitRollup;
@@ -141,11 +138,7 @@ describe("rollup commits", () => {
     const role = await d.state.read.OPERATOR_ROLE();
     const { admin, guardian, owner: user, stranger } = d.actors;
     for (const { account } of [admin, guardian, user, stranger]) {
-      await d.viem.assertions.revertWithCustomError(
-        write(0n, one(), account),
-        d.state,
-        "AccessControlUnauthorizedAccount",
-      );
+      await d.refuses(write(0n, one(), account), "AccessControlUnauthorizedAccount");
     }
     expect(await d.state.read.hasRole([role, d.actors.operator.account.address])).toBe(true);
   });
@@ -157,16 +150,14 @@ describe("rollup commits", () => {
       args: [await d.state.read.history(), "0x", 0n, bytesToHex(encodeBatchData(one()))],
     });
     const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
-    await d.viem.assertions.revertWithCustomError(
+    await d.refuses(
       multisig.write.forward([d.state.address, payload], { account: d.actors.operator.account }),
-      d.state,
       "NotPlainAccount",
     );
-    await d.viem.assertions.revertWithCustomError(
+    await d.refuses(
       connection.viem.deployContract("ContractOperator", [d.state.address, payload], {
         client: { wallet: d.actors.operator },
       }) as unknown as Promise<Hex>,
-      d.state,
       "NotPlainAccount",
     );
   });
@@ -175,16 +166,13 @@ describe("rollup commits", () => {
     const { operator } = d.actors;
     const delegation = `0xef0100${d.tokens.coin.address.slice(2)}` as const;
     await d.testClient.setCode({ address: operator.account.address, bytecode: delegation });
-    await d.viem.assertions.revertWithCustomError(write(0n, one()), d.state, "NotPlainAccount");
+    await d.refuses(write(0n, one()), "NotPlainAccount");
   });
 
   it("refuses an asset that nobody has registered, and takes it once somebody has", async () => {
     const chainId = 424_242n;
     const slots = one().map((slot) => ({ ...slot, chainId }));
-    await d.viem.assertions.revertWithCustomErrorWithArgs(write(0n, slots), d.state, "AssetNotRegistered", [
-      chainId,
-      BigInt(d.assets.card.assetType),
-    ]);
+    await d.refuses(write(0n, slots), "AssetNotRegistered", [chainId, BigInt(d.assets.card.assetType)]);
     await d.state.write.registerAsset([2, chainId, d.assets.card.token, 1n, 0]);
     await write(0n, slots);
   });
@@ -193,7 +181,7 @@ describe("rollup commits", () => {
     const most = Number(await d.state.read.MAX_ROLLUP_VAULTS());
     const range = (count: number) =>
       Array.from({ length: count }, (_, i) => entry(d.assets.card, owner, String(10_000 + i)));
-    await d.viem.assertions.revertWithCustomError(write(0n, range(most + 1)), d.state, "BatchDataInvalid");
+    await d.refuses(write(0n, range(most + 1)), "BatchDataInvalid");
     const batch = await commitRollup(d, range(most));
     expect(batch.header.batchRoot).toBe(sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root)));
     const { gasUsed } = await d.publicClient.getTransactionReceipt({ hash: batch.txHash });
@@ -201,7 +189,7 @@ describe("rollup commits", () => {
   });
 
   it("refuses a batch that holds nothing, whose root is zero; void slots beside others are fine", async () => {
-    await d.viem.assertions.revertWithCustomError(write(0n, [null]), d.state, "BatchRootZero");
+    await d.refuses(write(0n, [null]), "BatchRootZero");
     const batch = await commitRollup(d, [null, null]);
     expect(batch.header.batchRoot).not.toBe(zeroHash);
   });
@@ -210,7 +198,7 @@ describe("rollup commits", () => {
     await fillTree(d);
     const last = 2n ** 32n - 1n;
     expect((await d.state.read.batchCounts())[1]).toBe(last);
-    await d.viem.assertions.revertWithCustomError(write(last, one()), d.state, "StateFull");
+    await d.refuses(write(last, one()), "StateFull");
   });
 
   it("keeps the data's hash in the state leaf, so that the same vaults encoded otherwise are another state", async () => {

@@ -1,7 +1,7 @@
 import { bytesToHex, encodeFunctionData, type Hex, hashTypedData, keccak256, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Standard } from "../../core/model.ts";
+import { STANDARDS } from "../../core/model.ts";
 import {
   type SessionMessage,
   sessionEndTypedData,
@@ -11,7 +11,7 @@ import {
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
 import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";
-import { MATURITY, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import { MATURITY, STANDARD } from "./fixture/deployment.ts";
 import { errorIn } from "./fixture/outcomes.ts";
 import {
   ANSWER,
@@ -498,13 +498,9 @@ describe("transfers", () => {
       for (const { chainId, assetType } of [d.assets.coin, d.assets.card, d.assets.item]) {
         expect(await d.state.read.isTransferable([chainId, BigInt(assetType)])).toBe(false);
       }
-      const roles = [d.config.admin, d.state.address, NOBODY, true] as const;
-      const royalty = { receiver: NOBODY, fraction: 0n };
-      const coin = await d.viem.deployContract("MintableERC20", ["C", "C", 100n, 1n, ...roles]);
-      const card = await d.viem.deployContract("MintableERC721", ["C", "C", "", SCHEME.mintmark, royalty, ...roles]);
-      const item = await d.viem.deployContract("MintableERC1155", ["I", "I", "", SCHEME.mintmark, ...roles]);
-      for (const [standard, { address }] of Object.entries({ erc20: coin, erc721: card, erc1155: item })) {
-        const { chainId, assetType } = await d.register(standard as Standard, address);
+      for (const standard of STANDARDS) {
+        const { address } = await d.mintable[standard]({ isTransferable: true });
+        const { chainId, assetType } = await d.register(standard, address);
         expect(await d.state.read.isTransferable([chainId, BigInt(assetType)])).toBe(true);
       }
     });
@@ -573,7 +569,7 @@ describe("transfers", () => {
       const good = await transferBatchArgs(d, data);
       const [history, number, , attestation] = good;
       const byStranger = write(good, d.actors.stranger.account);
-      await d.viem.assertions.revertWithCustomError(byStranger, d.state, "AccessControlUnauthorizedAccount");
+      await d.refuses(byStranger, "AccessControlUnauthorizedAccount");
       await expect(write([keccak256("0x"), number, data, attestation])).rejects.toThrow("HistoryMismatch");
       await expect(write([history, number + 1n, data, attestation])).rejects.toThrow("BatchNumberMismatch");
       await expect(write([history, number, data, "0x"])).rejects.toThrow("AttestationMalformed");
@@ -591,7 +587,7 @@ describe("transfers", () => {
       await expect(write(good)).rejects.toThrow("CommittingPaused");
       await d.state.write.pauseCommits([false], { account: d.actors.admin.account });
       const hash = await write(good);
-      await d.viem.assertions.emitWithArgs(Promise.resolve(hash), d.state, "TransfersCommitted", [number]);
+      await d.tells(Promise.resolve(hash), "TransfersCommitted", [number]);
     });
   });
 });

@@ -48,7 +48,7 @@ describe("validium commits", () => {
     );
   };
   const refuses = async (attestation: Hex, error: "AttestationMalformed" | "CommitteeMismatch", args: unknown[]) =>
-    d.viem.assertions.revertWithCustomErrorWithArgs(write(attestation), d.state, error, args as never);
+    d.refuses(write(attestation), error, args as never);
   /** One entry for each member: its signature, or its address. */
   const parts = async (signers: readonly number[] = [0, 1, 2]) =>
     Promise.all(
@@ -220,19 +220,10 @@ describe("validium commits", () => {
 
   it("refuses a batch that no honest member would sign, even with three signatures", async () => {
     const batchRoot = sealedRoot("validium", assets, zeroHash);
-    await d.viem.assertions.revertWithCustomError(
-      write(await attest(d, { ...message, batchRoot }), { content: zeroHash }),
-      d.state,
-      "BatchRootZero",
-    );
+    await d.refuses(write(await attest(d, { ...message, batchRoot }), { content: zeroHash }), "BatchRootZero");
     const attestation = await attest(d, message);
     for (const vaultCount of [0, 2 ** 20 + 1, 2 ** 32 - 1]) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        write(attestation, { vaultCount }),
-        d.state,
-        "VaultCountInvalid",
-        [vaultCount],
-      );
+      await d.refuses(write(attestation, { vaultCount }), "VaultCountInvalid", [vaultCount]);
     }
     const largest = { vaultCount: 2 ** 20 };
     await write(await attest(d, { ...message, ...largest }), largest);
@@ -240,20 +231,11 @@ describe("validium commits", () => {
 
   it("takes a signed batch only from the operator, and only as the next one", async () => {
     const attestation = await attest(d, message);
-    await d.viem.assertions.revertWithCustomError(
-      write(attestation, {}, d.actors.stranger.account),
-      d.state,
-      "AccessControlUnauthorizedAccount",
-    );
+    await d.refuses(write(attestation, {}, d.actors.stranger.account), "AccessControlUnauthorizedAccount");
     await write(attestation);
-    await d.viem.assertions.revertWithCustomErrorWithArgs(write(attestation), d.state, "BatchNumberMismatch", [1n, 0n]);
+    await d.refuses(write(attestation), "BatchNumberMismatch", [1n, 0n]);
     const gap = { batchNumber: 2 };
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
-      write(await attest(d, { ...message, ...gap }), gap),
-      d.state,
-      "BatchNumberMismatch",
-      [1n, 2n],
-    );
+    await d.refuses(write(await attest(d, { ...message, ...gap }), gap), "BatchNumberMismatch", [1n, 2n]);
   });
 
   it("takes a manifest of registered assets only, strictly ascending and whole", async () => {
@@ -271,7 +253,7 @@ describe("validium commits", () => {
     ] as const;
     for (const [error, given, args] of refused) {
       const call = write(await attest(d, message), { assets: given });
-      await d.viem.assertions.revertWithCustomErrorWithArgs(call, d.state, error, args as never);
+      await d.refuses(call, error, args as never);
     }
   });
 
@@ -279,7 +261,7 @@ describe("validium commits", () => {
     const attestation = await attest(d, message);
     for (const other of [assets.slice(1), assets.slice(0, 1), [], [...assets, d.assets.item].sort(compareAssets)]) {
       const call = write(attestation, { assets: packedAssets(other) });
-      await d.viem.assertions.revertWithCustomError(call, d.state, "CommitteeMismatch");
+      await d.refuses(call, "CommitteeMismatch");
     }
     await write(attestation);
   });

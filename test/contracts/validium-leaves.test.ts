@@ -26,9 +26,8 @@ describe("a validium leaf that breaks the rules", () => {
     const batch = await commitValidium(d, [slot], assets);
     await d.connection.networkHelpers.time.increase(MATURITY);
     const quantity = slot.amount === 0n ? 1n : slot.amount;
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
+    await d.refuses(
       d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity })), { account: d.actors.owner.account }),
-      d.state,
       error as never,
       args(request(batch, 0).vault.vaultId) as never,
     );
@@ -47,9 +46,8 @@ describe("a validium leaf that breaks the rules", () => {
     for (const amount of [0n, 2n]) {
       const batch = await commitValidium(d, [entry(d.assets.card, owner(), "1", amount)]);
       await d.connection.networkHelpers.time.increase(MATURITY);
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
+      await d.refuses(
         d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity: 1n })), { account: d.actors.owner.account }),
-        d.state,
         "AmountInvalid",
         [request(batch, 0).vault.vaultId, amount],
       );
@@ -80,9 +78,8 @@ describe("a validium leaf that breaks the rules", () => {
       const since = batch.header.sequence + 1n;
       await d.register(standard, address);
       await d.connection.networkHelpers.time.increase(MATURITY);
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
+      await d.refuses(
         d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
-        d.state,
         "BatchBeforeRegistration",
         [request(batch, 0).vault.vaultId, since],
       );

@@ -270,8 +270,8 @@ describe("a batch of withdrawals", () => {
     const write = (gas: bigint) =>
       d.state.write.withdrawBatch(batchArgs(asked), { account: d.actors.owner.account, gas });
     // Enough for the first two to burn; the third, or the fourth, would get less than its gas.
-    await d.viem.assertions.revertWithCustomErrorWithArgs(write(1_450_000n), d.state, "GasTooLow", [2n]);
-    await d.viem.assertions.revertWithCustomErrorWithArgs(write(1_950_000n), d.state, "GasTooLow", [3n]);
+    await d.refuses(write(1_450_000n), "GasTooLow", [2n]);
+    await d.refuses(write(1_950_000n), "GasTooLow", [3n]);
     expect((await outcomeOf(d, await write(2_300_000n))).failed).toHaveLength(3);
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(COIN_QUANTUM);
   });
@@ -342,7 +342,7 @@ describe("a batch of withdrawals", () => {
     expect((await submitWith(ITEM_GAS)).failed).toHaveLength(1);
     expect((await submitWith(1_000_000n)).withdrawn).toHaveLength(1);
     const everything = d.state.write.withdrawBatch(batchArgs(asked, maxUint64), { account: d.actors.owner.account });
-    await d.viem.assertions.revertWithCustomErrorWithArgs(everything, d.state, "GasTooLow", [0n]);
+    await d.refuses(everything, "GasTooLow", [0n]);
   });
 
   describe("with items packed wrongly", () => {
@@ -360,8 +360,7 @@ describe("a batch of withdrawals", () => {
     });
 
     it("refuses the call when they break off or name no slot", async () => {
-      const refused = (items: Hex, offset: bigint) =>
-        d.viem.assertions.revertWithCustomErrorWithArgs(write(items), d.state, "ItemsMalformed", [offset]);
+      const refused = (items: Hex, offset: bigint) => d.refuses(write(items), "ItemsMalformed", [offset]);
       const behind = BigInt(size(item(0)));
       await refused(slice(group.items, 0, size(group.items) - 1), behind);
       await refused(concat([item(0), "0x00"]), behind);
@@ -391,11 +390,10 @@ describe("a batch of withdrawals", () => {
 
   it("is the only caller of an item", async () => {
     const { vault } = request(await commitRollup(d, [entry(d.assets.coin, owner, "", 1n)]), 0);
-    await d.viem.assertions.revertWithCustomError(
+    await d.refuses(
       d.state.write.withdrawItem([SOME_TERMS, vault.vaultId, vault.assetType, BigInt(owner)], {
         account: d.actors.owner.account,
       }),
-      d.state,
       "NotSelf",
     );
   });

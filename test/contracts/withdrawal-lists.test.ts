@@ -235,7 +235,7 @@ describe("a list of withdrawals with one signature", () => {
       d.state.write.withdrawBatch([[{ ...group, items }], lists, itemGas], { account: d.actors.relayer.account });
     const head = (number: Hex, position: Hex) =>
       concat([slice(group.items, 0, 6), number, position, slice(group.items, 9)]);
-    const malformed = (call: Promise<Hash>) => d.viem.assertions.revertWithCustomError(call, d.state, "ListMalformed");
+    const malformed = (call: Promise<Hash>) => d.refuses(call, "ListMalformed");
     await malformed(write(group.items, []));
     await malformed(write(head("0x01", "0x0000"), [list]));
     await malformed(write(head("0x00", "0x0005"), [list]));
@@ -255,7 +255,7 @@ describe("a list of withdrawals with one signature", () => {
       const write = d.state.write.withdrawBatch([[{ ...group, items }], lists, itemGas], {
         account: d.actors.relayer.account,
       });
-      await d.viem.assertions.revertWithCustomError(write, d.state, "ListMalformed");
+      await d.refuses(write, "ListMalformed");
     }
   });
 
@@ -280,6 +280,6 @@ describe("a list of withdrawals with one signature", () => {
 
   it("cannot be cancelled when it breaks off in an entry", async () => {
     const cancelled = d.state.write.cancelList([`0x${"00".repeat(23)}`, KEY.address, 0n]);
-    await d.viem.assertions.revertWithCustomError(cancelled, d.state, "ListMalformed");
+    await d.refuses(cancelled, "ListMalformed");
   });
 });

@@ -24,12 +24,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   it("mint an ERC-20, quantized units times the quantum", async () => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
     const { vault } = request(batch, 0);
-    await d.viem.assertions.emitWithArgs(withdraw(request(batch, 0)), d.state, "Withdrawn", [
-      vault.vaultId,
-      request(batch, 0).recipient,
-      70n,
-      70n,
-    ]);
+    await d.tells(withdraw(request(batch, 0)), "Withdrawn", [vault.vaultId, request(batch, 0).recipient, 70n, 70n]);
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(70n * COIN_QUANTUM);
   });
 
@@ -54,12 +49,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
       expect(await d.tokens.item.read.balanceOf([owner, 9n])).toBe(total);
       expect(await d.state.read.withdrawn([vaultId, STANDARD.erc1155])).toBe(total);
     }
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
-      withdraw(request(batch, 0, { quantity: 1n })),
-      d.state,
-      "VaultExhausted",
-      [vaultId],
-    );
+    await d.refuses(withdraw(request(batch, 0, { quantity: 1n })), "VaultExhausted", [vaultId]);
   });
 
   it("mint a foreign token's in its own scheme", async () => {
@@ -89,21 +79,19 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     for (const [slot, available] of most.entries()) {
       const { vaultId } = request(batch, slot).vault;
       for (const quantity of [available + 1n, MAX_AMOUNT, 2n ** 64n - 1n]) {
-        await d.viem.assertions.revertWithCustomErrorWithArgs(
-          withdraw(request(batch, slot, { quantity })),
-          d.state,
-          "QuantityTooLarge",
-          [vaultId, quantity, available],
-        );
+        await d.refuses(withdraw(request(batch, slot, { quantity })), "QuantityTooLarge", [
+          vaultId,
+          quantity,
+          available,
+        ]);
       }
     }
     await withdraw(request(batch, 0, { quantity: 4n }));
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
-      withdraw(request(batch, 0, { quantity: 7n })),
-      d.state,
-      "QuantityTooLarge",
-      [request(batch, 0).vault.vaultId, 7n, 6n],
-    );
+    await d.refuses(withdraw(request(batch, 0, { quantity: 7n })), "QuantityTooLarge", [
+      request(batch, 0).vault.vaultId,
+      7n,
+      6n,
+    ]);
   });
 
   it("happen once", async () => {
@@ -111,9 +99,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     await mature();
     for (const slot of [0, 1]) {
       await withdraw(request(batch, slot));
-      await d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(request(batch, slot)), d.state, "VaultExhausted", [
-        request(batch, slot).vault.vaultId,
-      ]);
+      await d.refuses(withdraw(request(batch, slot)), "VaultExhausted", [request(batch, slot).vault.vaultId]);
     }
   });
 
@@ -148,9 +134,8 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     const maturesAt = header.committedAt + MATURITY;
     const { time } = d.connection.networkHelpers;
     await time.setNextBlockTimestamp(maturesAt - 1n);
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
+    await d.refuses(
       d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account, gas: 1_000_000n }),
-      d.state,
       "NotMature",
       [vault.vaultId, maturesAt],
     );
@@ -161,18 +146,8 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   it("need a quantity and a recipient", async () => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n)]);
     const { vaultId } = request(batch, 0).vault;
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
-      withdraw(request(batch, 0, { quantity: 0n })),
-      d.state,
-      "QuantityZero",
-      [vaultId],
-    );
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
-      withdraw(request(batch, 0, { recipient: zeroAddress })),
-      d.state,
-      "RecipientZero",
-      [vaultId],
-    );
+    await d.refuses(withdraw(request(batch, 0, { quantity: 0n })), "QuantityZero", [vaultId]);
+    await d.refuses(withdraw(request(batch, 0, { recipient: zeroAddress })), "RecipientZero", [vaultId]);
   });
 
   it("need the batch's own header, to the last field", async () => {
@@ -187,22 +162,12 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
       { sequence: header.sequence + 1n },
     ];
     for (const change of changes) {
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        withdraw({ ...asked, header: { ...header, ...change } }),
-        d.state,
-        "HeaderMismatch",
-        [vault.vaultId],
-      );
+      await d.refuses(withdraw({ ...asked, header: { ...header, ...change } }), "HeaderMismatch", [vault.vaultId]);
     }
     // Ids of a batch that does not exist, of the other mode, and with a bit that no place uses.
     for (const bit of [1n << 40n, 1n << 52n, 1n << 62n, 1n << 63n]) {
       const vaultId = vault.vaultId ^ bit;
-      await d.viem.assertions.revertWithCustomErrorWithArgs(
-        withdraw({ ...asked, vault: { ...vault, vaultId } }),
-        d.state,
-        "HeaderMismatch",
-        [vaultId],
-      );
+      await d.refuses(withdraw({ ...asked, vault: { ...vault, vaultId } }), "HeaderMismatch", [vaultId]);
     }
   });
 
@@ -226,12 +191,10 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     ];
     for (const change of wrong) {
       const changed = { ...asked, ...change };
-      await d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(changed), d.state, "ProofInvalid", [
-        changed.vault.vaultId,
-      ]);
+      await d.refuses(withdraw(changed), "ProofInvalid", [changed.vault.vaultId]);
     }
     const elsewhere = { ...asked, vault: { ...vault, chainId: 1n } };
-    await d.viem.assertions.revertWithCustomErrorWithArgs(withdraw(elsewhere), d.state, "OtherChain", [1n]);
+    await d.refuses(withdraw(elsewhere), "OtherChain", [1n]);
     await withdraw(asked);
   });
 
@@ -258,7 +221,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
       const [vault, ...proof] = provenArgs({ ...asked, assetPath });
       const read = () => d.state.read.verifyVault([vault, ...proof]) as never;
       for (const call of [() => withdraw({ ...asked, assetPath }), read]) {
-        await d.viem.assertions.revertWithCustomErrorWithArgs(call(), d.state, "ProofInvalid", [vault.vaultId]);
+        await d.refuses(call(), "ProofInvalid", [vault.vaultId]);
       }
     }
     await withdraw(asked);
@@ -271,11 +234,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     expect(await d.state.read.verifyVault([vault, ...proof])).toBe(0n);
     await withdraw(asked);
     expect(await d.state.read.verifyVault([vault, ...proof])).toBe(2n);
-    await d.viem.assertions.revertWithCustomError(
-      d.state.read.verifyVault([{ ...vault, amount: 6n }, ...proof]) as never,
-      d.state,
-      "ProofInvalid",
-    );
+    await d.refuses(d.state.read.verifyVault([{ ...vault, amount: 6n }, ...proof]), "ProofInvalid");
   });
 
   it("go on when committing is paused and the operator is gone", async () => {
@@ -305,15 +264,14 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
 it("of a token with a cap, the first to withdraw gets the rest of the cap", async () => {
   const d = await fresh();
   const { owner, operator } = d.actors;
-  const args = ["Capped", "CAP", 100n, 1n, owner.account.address, d.state.address, zeroAddress, false] as const;
-  const capped = await d.viem.deployContract("MintableERC20", args);
+  const capped = await d.mintable.erc20({ cap: 100n });
   const asset = await d.register("erc20", capped.address);
   const honest = await commitRollup(d, [entry(asset, owner.account.address, "", 60n)]);
   const greedy = await commitRollup(d, [entry(asset, operator.account.address, "", 100n)]);
   const withdraw = (asked: Request, account: typeof owner.account) =>
     d.state.write.withdraw(withdrawArgs(asked), { account });
   await withdraw(request(greedy, 0, { recipient: operator.account.address }), operator.account);
-  await d.viem.assertions.revertWithCustomError(withdraw(request(honest, 0), owner.account), d.state, "TokenRefused");
+  await d.refuses(withdraw(request(honest, 0), owner.account), "TokenRefused");
   expect(await capped.read.balanceOf([operator.account.address])).toBe(100n);
   expect(await d.state.read.withdrawn([request(honest, 0).vault.vaultId, STANDARD.erc20])).toBe(0n);
 });
@@ -325,9 +283,8 @@ describe("withdrawals of what the registry does not hold here", () => {
     const batch = await commitRollup(d, [
       { ...entry(d.assets.coin, d.actors.owner.account.address, "", 5n), chainId: 137n },
     ]);
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
+    await d.refuses(
       d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
-      d.state,
       "OtherChain",
       [137n],
     );
@@ -337,9 +294,8 @@ describe("withdrawals of what the registry does not hold here", () => {
     const d = await fresh();
     const batch = await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 5n)]);
     await d.testClient.setCode({ address: d.assets.coin.token, bytecode: "0x" });
-    await d.viem.assertions.revertWithCustomErrorWithArgs(
+    await d.refuses(
       d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
-      d.state,
       "TokenWithoutCode",
       [d.assets.coin.token],
     );
