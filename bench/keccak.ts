@@ -86,9 +86,8 @@ function ours(name: KeccakName, label: string, note?: string): Competitor {
 async function competitors(): Promise<readonly Competitor[]> {
   const hashWasm = await createHashWasm(256);
   return [
-    ours("simd", REFERENCE),
-    ours("scalar", "Mintmark, WebAssembly, one state in integers", "where a runtime has no vectors"),
-    ours("noble", "Mintmark, fallback on @noble/hashes", "where a runtime has no WebAssembly"),
+    ours("wasm", REFERENCE),
+    ours("noble", "Mintmark, fallback on @noble/hashes", "where a runtime has no WebAssembly, or no vectors"),
     messageByMessage("@noble/hashes", keccak_256),
     messageByMessage("hash-wasm", (message) => hashWasm.init().update(message).digest("binary")),
     messageByMessage(

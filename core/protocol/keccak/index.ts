@@ -1,11 +1,11 @@
-import { KECCAK_NAMES, type KeccakKernel, type KeccakName, nobleKernel } from "./kernel.ts";
-import { wasmKernel, wasmSupports } from "./wasm.ts";
+import { type KeccakKernel, type KeccakName, nobleKernel } from "./kernel.ts";
+import { wasmKernel } from "./wasm.ts";
 
 /**
  * keccak-256 (with Ethereum's original padding) for the shapes of Merkle trees, by the fastest implementation that the
- * runtime supports: WebAssembly with two states in vectors, WebAssembly with one state in integers, `@noble/hashes`.
- * The files of this folder generate the WebAssembly at first use. Everything is synchronous, including its compilation.
- * Inputs are only read; the caller gives the output buffers.
+ * runtime supports: WebAssembly with two states in vectors, or `@noble/hashes`. The files of this folder generate the
+ * WebAssembly at first use. Everything is synchronous, including its compilation. Inputs are only read; the caller gives
+ * the output buffers.
  */
 
 export { KECCAK_NAMES, type KeccakName } from "./kernel.ts";
@@ -87,22 +87,15 @@ export class Keccak {
   }
 }
 
-/** The implementations that this runtime supports, fastest first. */
-export function supportedKeccaks(): readonly KeccakName[] {
-  return KECCAK_NAMES.filter((name) => name === "noble" || wasmSupports(name));
-}
-
 /**
  * A new instance of an implementation, by default the fastest.
  *
  * @throws Error when the runtime does not support it
  */
-export function createKeccak(name: KeccakName = fastest()): Keccak {
-  return new Keccak(name === "noble" ? nobleKernel() : wasmKernel(name));
-}
-
-function fastest(): KeccakName {
-  return supportedKeccaks()[0] ?? "noble";
+export function createKeccak(name?: KeccakName): Keccak {
+  const wasm = name === "noble" ? null : wasmKernel();
+  if (wasm === null && name === "wasm") throw new Error("this runtime cannot run the WebAssembly of keccak-256");
+  return new Keccak(wasm ?? nobleKernel());
 }
 
 let shared: Keccak | undefined;

@@ -1,7 +1,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 
 /** The implementations, fastest first. */
-export const KECCAK_NAMES = ["simd", "scalar", "noble"] as const;
+export const KECCAK_NAMES = ["wasm", "noble"] as const;
 export type KeccakName = (typeof KECCAK_NAMES)[number];
 
 /** One implementation. Its caller has checked that the arguments fit, and that output over input is harmless. */
@@ -16,7 +16,7 @@ export interface KeccakKernel {
   foldPath(leaf: Uint8Array, position: number, siblings: Uint8Array, prefix: number): Uint8Array<ArrayBuffer>;
 }
 
-/** The plain implementation, for runtimes without WebAssembly, and the reference in the tests of the others. */
+/** The plain implementation, for runtimes without WebAssembly or its vectors, and the reference in the other's tests. */
 export function nobleKernel(): KeccakKernel {
   return {
     name: "noble",

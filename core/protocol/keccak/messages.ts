@@ -14,11 +14,6 @@ import {
 } from "./instructions.ts";
 import { PADDED, RATE, TWIN_STATE } from "./layout.ts";
 
-/**
- * The signature of both functions here: `(ends: i32, count: i32, start: i32, delta: i32, output: i32)` hashes `count`
- * messages, at least one, packed from `start`. End offsets are at `ends`; `delta` turns one into an address.
- */
-const PARAMETERS = ["i32", "i32", "i32", "i32", "i32"] as const;
 const [ENDS, COUNT, START, DELTA, OUTPUT] = [0, 1, 2, 3, 4];
 
 /** Moves to the next message: its address goes to `message`, its length to `length`. */
@@ -32,26 +27,9 @@ function takeNext(message: Local, length: Local): Code {
   );
 }
 
-/** One message after the other. */
-export function messagesFunction(name: string, absorb: number, finish: number): WasmFunction {
-  return wasmFunction(name, PARAMETERS, (frame) => {
-    const message = frame.local("i32");
-    const length = frame.local("i32");
-    const blocks = frame.local("i32");
-    const absorbed = i32.mul(local.get(blocks), i32.const(RATE));
-    return loop(
-      takeNext(message, length),
-      local.set(blocks, i32.divU(local.get(length), i32.const(RATE))),
-      when(local.get(blocks), call(absorb, local.get(message), local.get(blocks))),
-      call(finish, i32.add(local.get(message), absorbed), i32.sub(local.get(length), absorbed), local.get(OUTPUT)),
-      local.set(OUTPUT, i32.add(local.get(OUTPUT), i32.const(32))),
-      branchIf(0, local.get(COUNT)),
-    );
-  });
-}
-
 /**
- * Two messages at a time. Each half of the twin state hashes its own message and takes the next one when done, so
+ * `(ends: i32, count: i32, start: i32, delta: i32, output: i32)`: hashes `count` messages, at least one, packed from
+ * `start`. End offsets are at `ends`; `delta` turns one into an address. Two messages are hashed at a time. Each half of the twin state hashes its own message and takes the next one when done, so
  * messages of different lengths keep both halves busy:
  *
  * ```
@@ -59,8 +37,8 @@ export function messagesFunction(name: string, absorb: number, finish: number): 
  *   high half   m1 m1 m1 m1 m4 –      one column is one permutation
  * ```
  */
-export function twinMessagesFunction(name: string, pad: number, absorbTwin: number): WasmFunction {
-  return wasmFunction(name, PARAMETERS, (frame) => {
+export function messagesFunction(name: string, pad: number, absorbTwin: number): WasmFunction {
+  return wasmFunction(name, ["i32", "i32", "i32", "i32", "i32"], (frame) => {
     const [low, high] = [new Half(frame, 0), new Half(frame, 1)];
     return sequence(
       low.take(),

@@ -1,6 +1,6 @@
 import type { KeccakKernel } from "./kernel.ts";
 import { ENDS, INPUT, INPUT_BYTES, MAX_MESSAGES, OUTPUT, RATE } from "./layout.ts";
-import { type KeccakExports, keccakModule, type ModuleForm } from "./module.ts";
+import { type KeccakExports, keccakModule } from "./module.ts";
 
 /** The parts of the WebAssembly interface in use; absent where a runtime lacks or forbids it. */
 interface WebAssemblyInterface {
@@ -12,54 +12,37 @@ interface WebAssemblyInterface {
 const CHUNK_PAIRS = INPUT_BYTES / 64;
 const CHUNK_BLOCKS = Math.floor(INPUT_BYTES / RATE);
 
-/** Whether this runtime runs a form of the module. The module itself is the probe. */
-export function wasmSupports(form: ModuleForm): boolean {
-  return compiled(form) !== undefined;
-}
-
 /**
- * An instance of the module. Each kernel owns one memory of 256 KiB; inputs of any size pass through it in chunks.
- *
- * @throws Error when the runtime does not support this form
+ * An instance of the module; null when the runtime lacks an instruction or forbids WebAssembly. The module itself is the
+ * probe. Each kernel owns one memory of 256 KiB; inputs of any size pass through it in chunks.
  */
-export function wasmKernel(form: ModuleForm): KeccakKernel {
-  const module = compiled(form);
-  if (module === undefined) throw new Error(`this runtime does not support the ${form} form of the keccak module`);
-  return new WasmKernel(form, module.instantiate());
+export function wasmKernel(): KeccakKernel | null {
+  compiled ??= { instantiate: compile() };
+  return compiled.instantiate && new WasmKernel(compiled.instantiate());
 }
 
-interface CompiledModule {
-  instantiate(): KeccakExports;
-}
+/** Generated and compiled once. */
+let compiled: { readonly instantiate: (() => KeccakExports) | null } | undefined;
 
-const compiledForms = new Map<ModuleForm, CompiledModule | undefined>();
-
-/** Generates and compiles a form once; undefined when the runtime lacks an instruction or forbids WebAssembly. */
-function compiled(form: ModuleForm): CompiledModule | undefined {
-  if (!compiledForms.has(form)) compiledForms.set(form, compile(form));
-  return compiledForms.get(form);
-}
-
-function compile(form: ModuleForm): CompiledModule | undefined {
+function compile(): (() => KeccakExports) | null {
   const engine = (globalThis as { readonly WebAssembly?: WebAssemblyInterface }).WebAssembly;
-  const bytes = keccakModule(form);
-  if (!engine?.validate(bytes)) return undefined;
+  const bytes = keccakModule();
+  if (!engine?.validate(bytes)) return null;
   try {
     const module = new engine.Module(bytes);
-    return { instantiate: () => new engine.Instance(module).exports as KeccakExports };
+    return () => new engine.Instance(module).exports as KeccakExports;
   } catch {
-    return undefined;
+    return null;
   }
 }
 
 class WasmKernel implements KeccakKernel {
-  readonly name: ModuleForm;
+  readonly name = "wasm";
   readonly #wasm: KeccakExports;
   readonly #memory: Uint8Array<ArrayBuffer>;
   readonly #ends: Uint32Array<ArrayBuffer>;
 
-  constructor(form: ModuleForm, wasm: KeccakExports) {
-    this.name = form;
+  constructor(wasm: KeccakExports) {
     this.#wasm = wasm;
     this.#memory = new Uint8Array(wasm.memory.buffer);
     this.#ends = new Uint32Array(wasm.memory.buffer, ENDS, MAX_MESSAGES);
@@ -87,16 +70,14 @@ class WasmKernel implements KeccakKernel {
     }
   }
 
-  /** Hashes pairs at INPUT in place: two at a time if possible, an odd last one alone. */
+  /** Hashes pairs at INPUT in place: two at a time, an odd last one alone. */
   #pairsInPlace(count: number, prefix: number): void {
-    const twinPairs = this.#wasm.twinPairs;
-    const together = twinPairs === undefined ? 0 : count & ~1;
-    if (together > 0) twinPairs?.(INPUT, INPUT, together, prefix);
+    const together = count & ~1;
+    if (together > 0) this.#wasm.twinPairs(INPUT, INPUT, together, prefix);
     if (together < count) this.#wasm.pairs(INPUT + 64 * together, INPUT + 32 * together, count - together, prefix);
   }
 
   hashMessages(input: Uint8Array, ends: Uint32Array, output: Uint8Array): void {
-    const hash = this.#wasm.twinMessages ?? this.#wasm.messages;
     let start = 0;
     for (let done = 0; done < ends.length; ) {
       const count = messagesThatFit(ends, done, start);
@@ -111,7 +92,7 @@ class WasmKernel implements KeccakKernel {
       const end = ends[last - 1] ?? start;
       this.#memory.set(input.subarray(start, end), INPUT);
       this.#ends.set(ends.subarray(done, last));
-      hash(ENDS, count, INPUT, INPUT - start, OUTPUT);
+      this.#wasm.messages(ENDS, count, INPUT, INPUT - start, OUTPUT);
       output.set(this.#memory.subarray(OUTPUT, OUTPUT + 32 * count), 32 * done);
       start = end;
       done = last;

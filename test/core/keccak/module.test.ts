@@ -19,13 +19,11 @@ describe("the keccak module", () => {
     expect(constants.slice(-3)).toEqual([0x8000000000008080n, 0x80000001n, 0x8000000080008008n]);
   });
 
-  it("is valid in both forms, small, and the same each time", () => {
-    for (const form of ["scalar", "simd"] as const) {
-      const bytes = keccakModule(form);
-      expect(engine.validate(bytes)).toBe(true);
-      expect(bytes.length).toBeLessThan(24_000);
-      expect(keccakModule(form)).toEqual(bytes);
-    }
+  it("is valid, small, and the same each time", () => {
+    const bytes = keccakModule();
+    expect(engine.validate(bytes)).toBe(true);
+    expect(bytes.length).toBeLessThan(24_000);
+    expect(keccakModule()).toEqual(bytes);
   });
 });
 
@@ -42,16 +40,10 @@ describe("the choice of an implementation", () => {
     return await import("../../../core/protocol/keccak/index.ts");
   }
 
-  it("is scalar where vectors are not supported", async () => {
-    const longest = keccakModule("scalar").length;
-    const { keccak, createKeccak, supportedKeccaks } = await load({
-      Module: engine.Module,
-      Instance: engine.Instance,
-      validate: (bytes: Uint8Array) => bytes.length <= longest,
-    });
-    expect(supportedKeccaks()).toEqual(["scalar", "noble"]);
-    expect(keccak().name).toBe("scalar");
-    expect(() => createKeccak("simd")).toThrow(/does not support the simd form/);
+  it("is noble where vectors are not supported", async () => {
+    const { keccak, createKeccak } = await load({ ...engine, validate: () => false });
+    expect(keccak().name).toBe("noble");
+    expect(() => createKeccak("wasm")).toThrow(/cannot run the WebAssembly/);
   });
 
   it("is noble where there is no WebAssembly", async () => {
