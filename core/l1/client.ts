@@ -1,4 +1,4 @@
-import type { Client, PublicActions, Transport } from "viem";
+import type { Address, Client, Hex, PublicActions, Transport } from "viem";
 import {
   call,
   estimateContractGas,
@@ -19,6 +19,7 @@ import {
   simulateContract,
   verifyHash,
 } from "viem/actions";
+import { askL1 } from "./failure.ts";
 
 /** viem's actions that this room uses, by viem's own names. */
 const ACTIONS = {
@@ -54,4 +55,9 @@ export function l1Actions(client: Client<Transport, undefined, undefined>): L1Ac
     (...args: unknown[]) => (action as (client: Client, ...args: unknown[]) => unknown)(client, ...args),
   ]);
   return Object.fromEntries(bound) as L1Actions;
+}
+
+/** Reads the runtime code of accounts; `0x` for none. */
+export function codeOn(client: Pick<L1Client, "getCode">): (address: Address) => Promise<Hex> {
+  return async (address) => (await askL1(`reading the code of ${address}`, () => client.getCode({ address }))) ?? "0x";
 }

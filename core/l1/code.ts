@@ -1,59 +1,87 @@
-import { type Address, domainSeparator, getAddress, type Hex, hexToBytes, keccak256, slice, zeroAddress } from "viem";
 import { MintmarkError } from "../errors.ts";
-import { administrationCodeHash, stateCommitmentCode, transfersCodeHash } from "./abi.ts";
-import type { L1Client } from "./client.ts";
-import { askL1 } from "./failure.ts";
+import type { Address, Hex } from "../model.ts";
+import { keccak256 } from "../protocol/hash.ts";
+import { bytesToHex, equalBytes, hexToBytes } from "../protocol/hex.ts";
+import { contractCode } from "./abi.ts";
+
+/** A contract that pays vaults. */
+export type PayingContract = "StateCommitment" | "StateMirror";
+
+/** The runtime code of an account. */
+export type CodeReader = (address: Address) => Promise<Hex>;
 
 /**
- * Checks that a settlement contract, and both contracts whose code it runs on its own storage, have the code of this
- * package. Immutable values count too. Rejects with `l1_failed`, and names the first part that differs. An account that
- * delegates to other code (EIP-7702) differs.
+ * Checks that a contract has the code of this package: a settlement contract with both contracts whose code it runs on
+ * its own storage, or a mirror. Every byte counts, immutable values too. Rejects with `l1_failed`, and names the first
+ * part that differs. An account that delegates to other code (EIP-7702) differs.
+ *
+ * It says nothing about what the constructor wrote. {@link "./creation.ts"} checks the constructor.
  */
 export async function requireOwnCode(
-  client: Pick<L1Client, "getCode">,
+  codeOf: CodeReader,
   { chainId, contract }: { readonly chainId: bigint; readonly contract: Address },
+  expected?: PayingContract,
 ): Promise<void> {
-  const codeOf = async (address: Address) =>
-    (await askL1(`reading the code of ${address}`, () => client.getCode({ address }))) ?? "0x";
-  const require = (isOwn: boolean, address: Address, name: string) => {
-    if (isOwn) return;
-    const what = `${address} on chain ${chainId} is not this version's ${name}`;
-    throw new MintmarkError(
-      "l1_failed",
-      `${what}. Check the address and the version of Mintmark; do not use the contract.`,
-    );
-  };
-  const code = await codeOf(contract);
-  require(isStateCommitment(code), contract, "StateCommitment");
+  const code = hexToBytes(await codeOf(contract));
+  const name = expected ?? (code.length === contractCode.StateMirror.bytes ? "StateMirror" : "StateCommitment");
+  const immutables = immutablesOf(code, name);
+  if (immutables === null) throw foreignCode(name, { chainId, contract });
+  const value = (of: string) => immutables.get(of) ?? new Uint8Array(WORD);
   // A fork of the chain has another id. There the contract computes its domain anew.
-  const isFork = BigInt(immutable(code, "_domainChainId")) !== chainId;
-  const domain = { name: "Mintmark", version: "1", chainId, verifyingContract: getAddress(contract) };
-  require(isFork || immutable(code, "_domainHash") === domainSeparator({ domain }), contract, "StateCommitment");
-  const administration = slice(immutable(code, "administrationCode"), 12);
-  require(keccak256(await codeOf(administration)) === administrationCodeHash, administration, "Administration");
-  const transfers = slice(immutable(code, "transfersCode"), 12);
-  if (transfers === zeroAddress) return;
-  require(keccak256(await codeOf(transfers)) === transfersCodeHash, transfers, "Transfers");
+  const isFork = !equalBytes(value("_domainChainId"), wordOf(chainId));
+  const domain = domainHash(chainId, contract);
+  const isBound = ["changeDelay", "maturity"].every((delay) => BigInt(bytesToHex(value(delay))) <= MAX_DELAY_SECONDS);
+  if (!isBound || !(isFork || equalBytes(value("_domainHash"), domain))) throw foreignCode(name, { chainId, contract });
+  if (name === "StateMirror") return;
+  const lent = { Administration: "administrationCode", Transfers: "transfersCode" } as const;
+  for (const [part, of] of Object.entries(lent)) {
+    const address = bytesToHex(value(of).subarray(WORD - ADDRESS)) as Address;
+    // Only a deployment without transfers has the zero address.
+    if (part === "Transfers" && BigInt(address) === 0n) continue;
+    if (immutablesOf(hexToBytes(await codeOf(address)), part as keyof typeof lent) === null)
+      throw foreignCode(part, { chainId, contract: address });
+  }
 }
 
-type Immutable = keyof typeof stateCommitmentCode.immutables;
-const BYTES = 32;
+/** The error for a contract, or a part of it, that is not this package's. */
+export function foreignCode(
+  name: string,
+  { chainId, contract }: { readonly chainId: bigint; readonly contract: Address },
+): MintmarkError {
+  const what = `${contract} on chain ${chainId} is not this version's ${name}`;
+  return new MintmarkError(
+    "l1_failed",
+    `${what}. Check the address and the version of Mintmark; do not use the contract.`,
+  );
+}
 
-/** Whether code is that of a `StateCommitment` with any immutable values, each the same at all of its places. */
-function isStateCommitment(code: Hex): boolean {
-  const bytes = hexToBytes(code);
-  if (bytes.length !== stateCommitmentCode.bytes) return false;
-  for (const [name, places] of Object.entries(stateCommitmentCode.immutables)) {
-    const value = immutable(code, name as Immutable);
+const WORD = 32;
+const ADDRESS = 20;
+/** The contracts' `MAX_DELAY`. */
+const MAX_DELAY_SECONDS = 30n * 86_400n;
+
+/** The immutable values in a contract's code, each the same at all of its places; null for any other code. */
+function immutablesOf(code: Uint8Array, name: keyof typeof contractCode): ReadonlyMap<string, Uint8Array> | null {
+  const { bytes, hash, immutables } = contractCode[name];
+  if (code.length !== bytes) return null;
+  const values = new Map<string, Uint8Array>();
+  for (const [immutable, places] of Object.entries<readonly number[]>(immutables)) {
     for (const start of places) {
-      if (slice(code, start, start + BYTES) !== value) return false;
-      bytes.fill(0, start, start + BYTES);
+      const value = code.slice(start, start + WORD);
+      if (!equalBytes(value, values.get(immutable) ?? value)) return null;
+      values.set(immutable, value);
+      code.fill(0, start, start + WORD);
     }
   }
-  return keccak256(bytes) === stateCommitmentCode.hash;
+  return bytesToHex(keccak256(code)) === hash ? values : null;
 }
 
-function immutable(code: Hex, name: Immutable): Hex {
-  const [start] = stateCommitmentCode.immutables[name];
-  return slice(code, start, start + BYTES);
+/** The EIP-712 domain that the contract's constructor computes. */
+function domainHash(chainId: bigint, contract: Address): Uint8Array {
+  const type = "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
+  const words = [...[type, "Mintmark", "1"].map(textHash), wordOf(chainId), wordOf(BigInt(contract))];
+  return keccak256(Uint8Array.from(words.flatMap((word) => [...word])));
 }
+
+const textHash = (text: string) => keccak256(new TextEncoder().encode(text));
+const wordOf = (value: bigint) => hexToBytes(`0x${value.toString(16).padStart(2 * WORD, "0")}`);

@@ -3,8 +3,8 @@ import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
 import type { L1Committer, L1Owner, L1Reader } from "../ports.ts";
 import { stateCommitmentAbi } from "./abi.ts";
-import { type L1Client, l1Actions } from "./client.ts";
-import { requireOwnCode } from "./code.ts";
+import { codeOn, type L1Client, l1Actions } from "./client.ts";
+import { type PayingContract, requireOwnCode } from "./code.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
 import type { Finality, L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
@@ -73,18 +73,21 @@ function l1Client(rpc: string | Transport, pollingMs = 1_000): L1Client {
 }
 
 async function connect(options: L1Options): Promise<L1Connection> {
-  const connection = await connectTo(options);
+  const connection = await connectTo(options, "StateCommitment");
   const { client, settlement } = connection;
   const { chainId, contract } = settlement;
-  await requireOwnCode(client, settlement);
   const engineVersion = await askL1(`reading the engine version of ${contract} on chain ${chainId}`, () =>
     client.readContract({ abi: stateCommitmentAbi, address: contract, functionName: "engineVersion" }),
   );
   return { ...connection, settlement: { ...settlement, engineVersion: Number(engineVersion) } };
 }
 
-/** Connects to a paying contract, settlement contract or mirror, on the expected chain. Rejects with `l1_failed`. */
-export async function connectTo(options: L1Options): Promise<L1Connection> {
+/**
+ * Connects to a paying contract on the expected chain, and checks all of its code. Rejects with `l1_failed`.
+ *
+ * @param name - default either, a settlement contract or a mirror
+ */
+export async function connectTo(options: L1Options, name?: PayingContract): Promise<L1Connection> {
   const { finality = "finalized", pollingMs = 1_000 } = options;
   const client = l1Client(options.rpc, pollingMs);
   const chainId = BigInt(await askL1("asking for the chain id", () => client.getChainId()));
@@ -92,6 +95,7 @@ export async function connectTo(options: L1Options): Promise<L1Connection> {
     throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
   }
   const contract = options.contract.toLowerCase() as Address;
+  await requireOwnCode(codeOn(client), { chainId, contract }, name);
   // A mirror states no version. Mirrors exist since this engine's version, which pays all standards.
   return { client, settlement: { chainId, contract, engineVersion: 5 }, finality, pollingMs };
 }

@@ -22,7 +22,7 @@ import { ViemReader } from "./reader.ts";
  * const mirror = await connectMirror({ rpc: "http://127.0.0.1:8546", contract, account: operator });
  */
 export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror> {
-  const connection = await connectTo(options);
+  const connection = await connectTo(options, "StateMirror");
   const { client, settlement } = connection;
   const { contract } = settlement;
   const read = { abi, address: contract } as const;
@@ -44,7 +44,7 @@ export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror
  * const kit = await exportExitKit(await proofOnMirror(proof, mirror), mirror);
  */
 export async function readMirror(options: L1Options): Promise<MirrorReader> {
-  return new ViemMirrorReader(await connectTo(options));
+  return new ViemMirrorReader(await connectTo(options, "StateMirror"));
 }
 
 /**

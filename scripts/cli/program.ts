@@ -1,5 +1,6 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { addCheckContract } from "../commands/check-contract.ts";
 import { addClaimLinks } from "../commands/claim-links.ts";
 import { addDeploy } from "../commands/deploy.ts";
 import { addDoctor } from "../commands/doctor.ts";
@@ -44,6 +45,7 @@ const GROUPS = [
   addTransfer,
   addSession,
   addRebuild,
+  addCheckContract,
   addExitKit,
   addExit,
   addCompletion,

@@ -49,7 +49,7 @@ export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: De
   const known = mirror && earlier?.mirrors.find(({ chainId }) => chainId === mirror.by.chainId);
   if (mirror && known && earlier) {
     const { address: sourceContract } = earlier.settlement;
-    await verifyMirror(mirror.by, known.address, { ...known, sourceChainId: BigInt(by.chainId), sourceContract });
+    await verifyMirror(mirror.by, { ...known, sourceChainId: BigInt(by.chainId), sourceContract });
   }
   await requireFunds(by, await gasHere(by, plan, earlier));
   if (mirror) await requireFunds(mirror.by, await gasOnMirror(by, plan, earlier));

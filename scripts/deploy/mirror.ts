@@ -1,6 +1,7 @@
 import type { Address, Hex } from "viem";
+import { requireOwnCreation } from "../../core/l1/creation.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
-import { isCodeOf, readArtifact } from "./artifact.ts";
+import { readArtifact } from "./artifact.ts";
 import { type Deployed, type Deployer, deployContract, lower } from "./deployer.ts";
 import { pendingOfMirror } from "./pending.ts";
 import { type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
@@ -25,7 +26,7 @@ export interface MirrorConfig {
 /** Deploys a mirror on this chain and verifies its configuration. */
 export async function deployMirror(by: Deployer, config: MirrorConfig): Promise<Deployed> {
   const deployed = await deployContract(by, "StateMirror", mirrorArgs(config));
-  await verifyMirror(by, deployed.address, config);
+  await verifyMirror(by, { ...config, address: deployed.address, deployedAtBlock: deployed.blockNumber });
   return deployed;
 }
 
@@ -35,11 +36,13 @@ export function mirrorArgs(config: MirrorConfig): readonly unknown[] {
 }
 
 /** Rejects and names the first difference of a mirror from its configuration. */
-export async function verifyMirror(by: Deployer, address: Address, config: MirrorConfig): Promise<void> {
+export async function verifyMirror(
+  by: Deployer,
+  { address, deployedAtBlock, ...config }: MirrorConfig & Pick<MirrorRecord, "address" | "deployedAtBlock">,
+): Promise<void> {
   const artifact = readArtifact("StateMirror");
-  if (!isCodeOf(artifact, await by.client.getCode({ address }))) {
-    throw new Error(`${address} on chain ${by.chainId} is not this version's StateMirror; deploy one first`);
-  }
+  const contract = { chainId: BigInt(by.chainId), contract: address };
+  await requireOwnCreation(by.client, contract, deployedAtBlock, "StateMirror");
   const read = (functionName: string, args: readonly unknown[] = []) =>
     by.client.readContract({ abi: artifact.abi, address, functionName, args });
   const [committee, epoch] = (await read("committee")) as [Hex, bigint];
@@ -105,7 +108,7 @@ export async function deployMirrorOf(by: Deployer, source: Deployer, options: Mi
     const accounts = { admin: lower(asked.admin), committee: ascending(asked.committee) };
     mirror = { ...asked, ...accounts, ...deployed, chainId: by.chainId };
     await save(mirror);
-  } else await verifyMirror(there, mirror.address, { ...mirror, ...sourceOf });
+  } else await verifyMirror(there, { ...mirror, ...sourceOf });
   const recorded = mirror;
   const create = async (config: TokenConfig) => {
     onProgress(`deploying ${config.standard} ${config.symbol} on chain ${by.chainId}`);

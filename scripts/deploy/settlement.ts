@@ -1,5 +1,5 @@
 import { type Address, type Hex, zeroAddress } from "viem";
-import { requireOwnCode } from "../../core/l1/code.ts";
+import { requireOwnCreation } from "../../core/l1/creation.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { readArtifact } from "./artifact.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
@@ -61,15 +61,21 @@ export function ascending(members: readonly Address[]): Address[] {
   return members.map(lower).toSorted();
 }
 
-/** Verifies a settlement contract against its record. Rejects and names the first difference. */
+/**
+ * Verifies a settlement contract against its record: all code, the transaction that created it, and who holds its roles.
+ * Rejects and names the first difference.
+ */
 export async function verifySettlement(by: Deployer, record: SettlementRecord): Promise<void> {
   const artifact = readArtifact("StateCommitment");
   const { address } = record;
   const { transfersCode } = record;
-  await requireOwnCode(by.client, { chainId: BigInt(by.chainId), contract: address });
+  const contract = { chainId: BigInt(by.chainId), contract: address };
+  const created = await requireOwnCreation(by.client, contract, record.deployedAtBlock);
   const read = (functionName: string, args: readonly unknown[] = []) =>
     by.client.readContract({ abi: artifact.abi, address, functionName, args });
   const role = async (name: string, account: Address) => read("hasRole", [await read(name), account]);
+  const stillHas = async (name: string, first: Address | undefined, recorded: Address) =>
+    first !== undefined && lower(first) !== recorded && (await role(name, first));
   const [committee, epoch] = (await read("committee")) as [Hex, bigint];
   const checks: readonly (readonly [string, unknown, unknown])[] = [
     ["changeDelay", await read("changeDelay"), record.changeDelay],
@@ -77,6 +83,9 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
     ["admin role", await role("DEFAULT_ADMIN_ROLE", record.admin), true],
     ["guardian role", await role("GUARDIAN_ROLE", record.guardian), true],
     ["operator role", await role("OPERATOR_ROLE", record.operator), true],
+    ["first admin's role", await stillHas("DEFAULT_ADMIN_ROLE", created.admin, record.admin), false],
+    ["first guardian's role", await stillHas("GUARDIAN_ROLE", created.guardian, record.guardian), false],
+    ["first operator's role", await stillHas("OPERATOR_ROLE", created.operator, record.operator), false],
     ["transfersCode", lower((await read("transfersCode")) as Address), transfersCode ?? zeroAddress],
     ["committee", committee, committeeHash(epoch, { threshold: record.threshold, members: record.committee })],
   ];

@@ -103,10 +103,26 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.getByText("This batch does not match its claims.").waitFor();
   });
 
+  test("a contract that runs other code is found out", async () => {
+    const context = await browser.newContext();
+    await context.route(`${sandbox.description.rpcUrl}/**`, async (route) => {
+      const asked = route.request().postDataJSON();
+      const answer = await (await route.fetch()).json();
+      // One byte of the code that lends its functions.
+      const isLent = asked?.method === "eth_getCode" && asked.params[0] !== sandbox.description.contract;
+      await route.fulfill({ json: isLent ? { ...answer, result: `${answer.result.slice(0, -2)}00` } : answer });
+    });
+    const { page: tab } = await visit(context);
+    await tab.goto(page);
+    await tab.getByText("is not this version's Administration").waitFor();
+    await tab.getByText("See the failed check").waitFor();
+  });
+
   test("state and batches are recomputed, and found by name from the keyboard", async () => {
     const { page: tab, problems } = await visit(await browser.newContext());
     await tab.goto(page);
     await tab.getByText("L1 holds exactly the state that this server shows").waitFor();
+    expect(await tab.locator(".checks li.holds", { hasText: "this version's in every byte" }).count()).toBe(1);
     await tab.getByLabel("Vault or batch").fill(vaults[0]?.batchId ?? "");
     await tab.keyboard.press("Enter");
     await tab.getByText("This batch matches L1, down to each vault").waitFor();

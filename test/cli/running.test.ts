@@ -6,8 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { createPublicClient, http, toHex } from "viem";
+import { createPublicClient, createTestClient, type Hex, http, publicActions, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { contractCode } from "../../core/l1/abi.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
@@ -254,6 +255,36 @@ describe("while the server runs, and with a chain", () => {
     );
     expect(report).toMatchObject({ batches: { "zk-rollup": 2 }, missing: [] });
     expect(server.log.join("\n")).not.toContain(key.slice(2));
+  });
+
+  test("owners and guards take the genuine contract, and none with a hidden upgrade key", async () => {
+    const { MINTMARK_CONTRACT: contract = "" } = settings;
+    const env = { MINTMARK_RPC_URL: chain.rpcUrl, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock };
+    const checked = await mintmark(["check-contract", "--json"], env);
+    expect([checked.code, checked.json().created.operator]).toEqual([0, OPERATOR.address]);
+    const late = await mintmark(["check-contract"], { ...env, MINTMARK_FROM_BLOCK: `${Number(fromBlock) + 1}` });
+    expect([late.code, late.stderr]).toEqual([3, expect.stringContaining("Give the block of its creation")]);
+    const client = createTestClient({ mode: "hardhat", transport: http(chain.rpcUrl) }).extend(publicActions);
+    const address = contract as Hex;
+    const genuine = (await client.getCode({ address })) ?? "0x";
+    const [place] = contractCode.StateCommitment.immutables.administrationCode;
+    const administration = genuine.slice(2 + 2 * (place + 12), 2 + 2 * (place + 32));
+    await client.setCode({ address, bytecode: genuine.replaceAll(administration, "ab".repeat(20)) as Hex });
+    try {
+      for (const guard of ["check-contract", "issuer", "member", "watch"]) {
+        const name = guard.toUpperCase();
+        const own = { [`MINTMARK_${name}_STORE`]: join(folder, guard), MINTMARK_WATCHER_KEY: toHex(7n, { size: 32 }) };
+        const secret = guard === "issuer" && { MINTMARK_RECORD_SECRET: "s".repeat(32) };
+        const key = { [`MINTMARK_${name}_KEY`]: toHex(7n, { size: 32 }), MINTMARK_STORE: join(folder, guard) };
+        const ended = await mintmark([guard], { ...env, ...own, ...key, ...secret });
+        expect([guard, ended.code, ended.stderr]).toEqual([
+          ...[guard, 3],
+          expect.stringContaining("is not this version's Administration"),
+        ]);
+      }
+    } finally {
+      await client.setCode({ address, bytecode: genuine });
+    }
   });
 
   test("changes of the running server persist after its stop, and the socket's file does no harm", async () => {

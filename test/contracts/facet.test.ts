@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import hre from "hardhat";
 import { type Abi, encodeFunctionData, keccak256, slice, toFunctionSelector, toFunctionSignature } from "viem";
 import { describe, expect, it } from "vitest";
-import { administrationCodeHash, transfersCodeHash } from "../../core/l1/abi.ts";
+import { contractCode } from "../../core/l1/abi.ts";
 import { openChain } from "./fixture/deployment.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -85,8 +85,8 @@ describe("the code that the settlement contract borrows", () => {
   it("is what the contract itself names, the same in each deployment", async () => {
     const { state, publicClient } = await fresh();
     for (const [code, hash] of [
-      [await state.read.administrationCode(), administrationCodeHash],
-      [await state.read.transfersCode(), transfersCodeHash],
+      [await state.read.administrationCode(), contractCode.Administration.hash],
+      [await state.read.transfersCode(), contractCode.Transfers.hash],
     ] as const) {
       expect(keccak256((await publicClient.getCode({ address: code })) ?? "0x")).toBe(hash);
     }

@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { collectState } from "../../core/guards/mirror/collector.ts";
 import { advanceMirror, importBatch } from "../../core/guards/mirror/relay.ts";
 import type { Mode, VaultId } from "../../core/index.ts";
+import { contractCode } from "../../core/l1/abi.ts";
 import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";
 import { mirroredStateTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
-import { deployMirror } from "../../scripts/deploy/mirror.ts";
+import { deployMirror, verifyMirror } from "../../scripts/deploy/mirror.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
 import { at, MATURITY, mine, mint, passSeconds } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld } from "./fixture.ts";
@@ -199,6 +200,22 @@ describe("a mirror on another chain", () => {
     const header = await importBatch({ source: world.source, mirror: other }, mode, batchNumber);
     const there = await sign({ ...here, contract: second.address });
     expect(await other.checkWithdrawal({ ...there, header })).toContain("AssetNotRegistered");
+  });
+
+  test("is used with this version's code and its own domain only", async () => {
+    const { far } = world;
+    const genuine = (await far.client.getCode({ address: far.contract })) ?? "0x";
+    const [place] = contractCode.StateMirror.immutables._domainHash;
+    const domain = genuine.slice(2 + 2 * place, 2 + 2 * (place + 32));
+    const setCode = (code: string) => far.request({ method: "hardhat_setCode", params: [far.contract, code] });
+    await setCode(genuine.replaceAll(domain, "ab".repeat(32)));
+    const mirror = { ...far.config, address: far.contract, deployedAtBlock: far.deployedAtBlock };
+    await expect(far.mirrorBy(OWNER)).rejects.toThrow("is not this version's StateMirror");
+    await expect(verifyMirror(far.by, mirror)).rejects.toThrow("is not this version's StateMirror");
+    await setCode(genuine);
+    await far.mirrorBy(OWNER);
+    await verifyMirror(far.by, mirror);
+    await expect(verifyMirror(far.by, { ...mirror, deployedAtBlock: 0n })).rejects.toThrow("block of its creation");
   });
 
   test("goes on without two members, and stops without three", async () => {

@@ -3,23 +3,30 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import hre, { network } from "hardhat";
 import {
+  concat,
   createPublicClient,
+  createWalletClient,
   custom,
+  domainSeparator,
   type EIP1193RequestFn,
   encodeDeployData,
+  getAddress,
+  getContractAddress,
+  type Hex,
   http,
   keccak256,
+  pad,
   toHex,
   zeroAddress,
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { stateCommitmentCode, transfersCodeHash } from "../../core/l1/abi.ts";
+import { contractCode } from "../../core/l1/abi.ts";
 import { readL1 } from "../../core/l1/index.ts";
 import { readArtifact } from "../../scripts/deploy/artifact.ts";
 import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
-import { type Deployer, deployContract } from "../../scripts/deploy/deployer.ts";
+import { type Deployer, deployContract, lower } from "../../scripts/deploy/deployer.ts";
 import { pendingOf } from "../../scripts/deploy/pending.ts";
 import { readRecord, recordPath, writeRecord } from "../../scripts/deploy/record.ts";
 import type { SettlementConfig } from "../../scripts/deploy/settlement.ts";
@@ -203,7 +210,7 @@ describe("the deployment", () => {
     expect(without.settlement.transfersCode).toBeUndefined();
     const { settlement, ...rest } = await deploy(by, { record, settlement: { ...CONFIG, transfers: true } });
     const code = await by.client.getCode({ address: settlement.transfersCode ?? zeroAddress });
-    expect(keccak256(code ?? "0x")).toBe(transfersCodeHash);
+    expect(keccak256(code ?? "0x")).toBe(contractCode.Transfers.hash);
     const { transfersCode, ...others } = settlement;
     await writeRecord(record, { ...rest, settlement: others });
     await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("transfersCode");
@@ -223,10 +230,66 @@ describe("the deployment", () => {
     await readL1({ rpc: by.transport, contract: settlement.address });
     // The genuine code with another account as its administration: an upgrade key.
     const own = (await by.client.getCode({ address: settlement.address })) ?? "0x";
-    const [place] = stateCommitmentCode.immutables.administrationCode;
+    const [place] = contractCode.StateCommitment.immutables.administrationCode;
     const administration = own.slice(2 + 2 * (place + 12), 2 + 2 * (place + 32));
     await setCode(settlement.address, own.replaceAll(administration, "ab".repeat(20)));
     await refused("Administration");
+  });
+
+  test("refuses the genuine code behind a constructor that planted headers and a second operator", async () => {
+    const genuine = await deploy(by, { record, settlement: CONFIG });
+    const { settlement } = genuine;
+    const contract = getContractAddress({ from: ADMIN.address, nonce: BigInt(await transactions()) });
+    const name = { name: "Mintmark", version: "1", chainId: BigInt(by.chainId) };
+    const domainAt = (verifyingContract: Hex) => domainSeparator({ domain: { ...name, verifyingContract } }).slice(2);
+    const code = ((await by.client.getCode({ address: settlement.address })) ?? "0x")
+      .slice(2)
+      .replaceAll(domainAt(getAddress(settlement.address)), domainAt(contract));
+    const under = (key: Hex, slot: Hex | bigint) =>
+      keccak256(concat([pad(key), typeof slot === "bigint" ? toHex(slot, { size: 32 }) : slot]));
+    // The first rollup header, whichever of these slots its mapping has, and a role of the mapping at slot 0.
+    const headers = Array.from({ length: 16 }, (_, slot) => under("0x00", under("0x01", BigInt(slot))));
+    const operatorRole = keccak256(toHex("OPERATOR"));
+    const planted = [...headers, under(GUARDIAN.address, under(operatorRole, 0n))];
+    const writes = planted.map((slot) => `60017f${slot.slice(2)}55`).join("");
+    const length = toHex(code.length / 2, { size: 2 }).slice(2);
+    const offset = toHex(writes.length / 2 + 13, { size: 2 }).slice(2);
+    const data: Hex = `0x${writes}61${length}61${offset}5f3961${length}5ff3${code}`;
+    const hash = await createWalletClient({ account: ADMIN, transport: by.transport }).sendTransaction({
+      ...{ chain: null, data, gas: 15_000_000n },
+    });
+    const { blockNumber, contractAddress } = await by.client.getTransactionReceipt({ hash });
+    expect(contractAddress).toBe(contract.toLowerCase());
+    // Its runtime code is this package's in every byte, and its storage is forged.
+    const l1 = await readL1({ rpc: by.transport, contract });
+    expect(l1.settlement.contract).toBe(contract.toLowerCase());
+    const { abi } = readArtifact("StateCommitment");
+    const read = (functionName: string, ...args: unknown[]) =>
+      by.client.readContract({ abi, address: contract, functionName, args });
+    expect(await read("batchHeaderHash", 1, 0n)).toBe(pad("0x01"));
+    expect(await read("hasRole", operatorRole, GUARDIAN.address)).toBe(true);
+    const address = lower(contract);
+    await writeRecord(record, { ...genuine, settlement: { ...settlement, address, deployedAtBlock: blockNumber } });
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("another constructor");
+    await writeRecord(record, { ...genuine, settlement: { ...settlement, address } });
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("Give the block of its creation");
+  });
+
+  test("names a first operator who still has the role beside the recorded one", async () => {
+    const deployment = await deploy(by, { record, settlement: { ...CONFIG, changeDelay: 0n } });
+    const send = async (functionName: string, ...args: unknown[]) => {
+      const { abi } = readArtifact("StateCommitment");
+      const wallet = createWalletClient({ account: ADMIN, transport: by.transport });
+      const { address } = deployment.settlement;
+      await wallet.writeContract({ abi, address, functionName, args, chain: null });
+    };
+    await send("scheduleOperator", GUARDIAN.address);
+    await send("activateOperator", GUARDIAN.address);
+    const settlement = { ...deployment.settlement, operator: lower(GUARDIAN.address) };
+    await writeRecord(record, { ...deployment, settlement });
+    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("first operator's role");
+    await send("revokeOperator", OPERATOR.address);
+    expect((await deploy(by, { record, settlement: CONFIG })).settlement).toEqual(settlement);
   });
 
   test("refuses a record whose contract the chain does not hold: another chain of the same id, or a fresh one", async () => {

@@ -1,3 +1,4 @@
+import { requireOwnCode } from "../../../core/l1/code.ts";
 import {
   bytesToHex,
   type Hash,
@@ -48,6 +49,15 @@ export class SettlementContract {
     this.#provider = provider;
     this.#address = address;
     this.#chainId = chainId;
+  }
+
+  /** Rejects with a `MintmarkError` unless all code of the contract is that of this page's version. */
+  async requireOwnCode(): Promise<void> {
+    this.#rightChain ??= this.#checkChain();
+    await this.#rightChain;
+    const codeOf = async (address: Hex) =>
+      (await this.#provider.request({ method: "eth_getCode", params: [address, "latest"] })) as Hex;
+    await requireOwnCode(codeOf, { chainId: this.#chainId, contract: this.#address }, "StateCommitment");
   }
 
   /** The hash of a committed batch's header; 32 zero bytes when L1 has no such batch. */

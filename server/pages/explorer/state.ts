@@ -1,3 +1,4 @@
+import { MintmarkError } from "../../../core/errors.ts";
 import { stateCommitment } from "../../../core/protocol/verifier.ts";
 import { counted } from "../shared/format.ts";
 import { type Roots, readBatches, readState } from "./api.ts";
@@ -27,7 +28,7 @@ export async function stateView(): Promise<Node[]> {
       stateChecks(committed, () => stateCommitment(settlement, committed)),
       {
         holds: accordingToL1("L1 holds exactly the state that this server shows"),
-        fails: "L1 does not hold the state that this server shows.",
+        fails: "L1 does not hold the state that this server shows. See the failed check.",
         open: "The state has not been compared with L1.",
       },
     ),
@@ -59,6 +60,20 @@ function waiting(count: number): string {
 function stateChecks(committed: Roots, commitment: () => string): Check[] {
   let seen: Roots | null = null;
   return [
+    {
+      claim: "The contract on L1, and all code that it runs, is this version's in every byte.",
+      async test() {
+        const contract = await l1();
+        if (contract === null) return ["open", "Choose below how to read L1."];
+        return contract.requireOwnCode().then(
+          () => ["holds", "StateCommitment, Administration, Transfers"] as const,
+          (error: unknown) => {
+            if (error instanceof MintmarkError) return ["fails", error.message] as const;
+            throw error;
+          },
+        );
+      },
+    },
     {
       claim: "The state commitment follows from the roots and counts on this page.",
       async test() {

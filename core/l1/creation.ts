@@ -1,0 +1,52 @@
+import { decodeAbiParameters, getContractAddress, type Hex, isAddressEqual, keccak256, size, slice } from "viem";
+import { MintmarkError } from "../errors.ts";
+import type { Address } from "../model.ts";
+import { contractCode, stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
+import { codeOn, type L1Client } from "./client.ts";
+import { foreignCode, type PayingContract, requireOwnCode } from "./code.ts";
+import { askL1 } from "./failure.ts";
+
+const CONSTRUCTORS = { StateCommitment: stateCommitmentAbi[0], StateMirror: stateMirrorAbi[0] } as const;
+
+/** The constructor's arguments, as the contract documents them. */
+export interface Creation {
+  readonly admin: Address;
+  readonly guardian?: Address;
+  readonly operator?: Address;
+  readonly committee: readonly Address[];
+  readonly threshold: number;
+}
+
+/**
+ * Checks the code of a contract, and the transaction that created it: its input must be this package's creation code.
+ * So the storage holds what this package's constructor and functions wrote, and nothing else: no forged header, no role
+ * that no event told of. Rejects with `l1_failed`, also for a contract that another contract created.
+ *
+ * @param blockNumber - the block of the creation
+ * @returns the constructor's arguments
+ */
+export async function requireOwnCreation(
+  client: Pick<L1Client, "getCode" | "getBlock">,
+  settlement: { readonly chainId: bigint; readonly contract: Address },
+  blockNumber: bigint,
+  name: PayingContract = "StateCommitment",
+): Promise<Creation> {
+  await requireOwnCode(codeOn(client), settlement, name);
+  const { contract, chainId } = settlement;
+  const { transactions } = await askL1(`reading block ${blockNumber} of chain ${chainId}`, () =>
+    client.getBlock({ blockNumber, includeTransactions: true }),
+  );
+  const creates = ({ to, from, nonce }: (typeof transactions)[number]) =>
+    to === null && isAddressEqual(getContractAddress({ from, nonce: BigInt(nonce) }), contract);
+  const input: Hex | undefined = transactions.find(creates)?.input;
+  if (input === undefined)
+    throw new MintmarkError(
+      "l1_failed",
+      `no transaction of block ${blockNumber} created ${contract}. Give the block of its creation. Do not use a contract that another contract created.`,
+    );
+  const { bytes, hash } = contractCode[name].creation;
+  if (size(input) <= bytes || keccak256(slice(input, 0, bytes)) !== hash)
+    throw foreignCode(`${name}: another constructor wrote its storage`, settlement);
+  const [config] = decodeAbiParameters(CONSTRUCTORS[name].inputs, slice(input, bytes));
+  return config as Creation;
+}
