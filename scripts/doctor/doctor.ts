@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createPublicClient, formatEther, http, type PublicClient } from "viem";
 import { z } from "zod";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
+import { codeOn } from "../../core/l1/client.ts";
 import { requireOwnCode } from "../../core/l1/code.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { requireFolderFormat } from "../../core/store/format.ts";
@@ -163,7 +164,7 @@ function chainChecks(config: Config, client: PublicClient, places: Places) {
     chain: () => chain(config, client),
     finality: () => finality(client),
     code: async () => {
-      await requireOwnCode(client, { chainId: config.MINTMARK_CHAIN_ID, contract: address });
+      await requireOwnCode(codeOn(client), { chainId: config.MINTMARK_CHAIN_ID, contract: address });
       return ok("the contract and its parts have this package's code");
     },
     role: () => role(config, client, contract),
