@@ -11,7 +11,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
  */
 const LINES: Readonly<Record<string, number>> = {
   bench: 4_700,
-  contracts: 5_500,
+  contracts: 5_200,
   "contracts/test": 909,
   core: 1_800,
   "core/batches": 1_150,
@@ -21,7 +21,8 @@ const LINES: Readonly<Record<string, number>> = {
   "core/ledger": 2_000,
   "core/lifecycle": 5_350,
   "core/mint": 2_600,
-  "core/protocol": 7_600,
+  // Raised for the check of contracts by verifiers; contracts were lowered.
+  "core/protocol": 7_700,
   "core/sealing": 900,
   "core/store": 4_950,
   "core/tenants": 2_850,

@@ -1,9 +1,10 @@
 import { decodeAbiParameters, getContractAddress, type Hex, isAddressEqual, keccak256, size, slice } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
-import { contractCode, stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
+import { contractCode } from "../protocol/contract-code.ts";
+import { foreignCode, type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
+import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { codeOn, type L1Client } from "./client.ts";
-import { foreignCode, type PayingContract, requireOwnCode } from "./code.ts";
 import { askL1 } from "./failure.ts";
 
 const CONSTRUCTORS = { StateCommitment: stateCommitmentAbi[0], StateMirror: stateMirrorAbi[0] } as const;

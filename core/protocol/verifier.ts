@@ -2,6 +2,7 @@
  * Everything a verifier needs to check vaults, proofs and whole batches against L1. Runs in a browser; `@noble/hashes`
  * and `@noble/curves` are the only dependencies. {@link "./index.ts"} has all of the protocol.
  */
+export { MintmarkError } from "../errors.ts";
 export type { Hash, Hex, Mode, Standard } from "../model.ts";
 export type { BatchHeader, ProvenHop, VaultContent } from "../ports.ts";
 export { decodeBatch, placeVaults } from "./batch-decoder.ts";
@@ -12,6 +13,7 @@ export { keccak256 } from "./hash.ts";
 export { bytesToHex, hexToBytes } from "./hex.ts";
 export { type BlobProof, verifyBlob, versionedHash } from "./kzg.ts";
 export { batchRoot, kindOf, manifestRoot } from "./manifest.ts";
+export { requireOwnCode } from "./own-code.ts";
 export { type VaultProof, verifyVaultProof } from "./proof.ts";
 export { decimalAmount } from "./quantized.ts";
 export { isRedemption, MAX_TRANSFER_HOPS, TransferPart, transferBatchRoot } from "./transfer.ts";

@@ -39,13 +39,3 @@ export function readArtifact(name: ContractName): Artifact {
   const path = new URL(`../../contracts/compiled/${name}.json`, import.meta.url);
   return JSON.parse(readFileSync(path, "utf8")) as Artifact;
 }
-
-/** Whether code on a chain is this artifact's. Ignores immutables, which are zero in the artifact. */
-export function isCodeOf(artifact: Artifact, code: Hex | undefined): boolean {
-  if (code === undefined || code.length !== artifact.deployedBytecode.length) return false;
-  const found = Buffer.from(code.slice(2), "hex");
-  for (const places of Object.values(artifact.immutableReferences)) {
-    for (const { start, length } of places) found.fill(0, start, start + length);
-  }
-  return found.equals(Buffer.from(artifact.deployedBytecode.slice(2), "hex"));
-}

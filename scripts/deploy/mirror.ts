@@ -5,7 +5,7 @@ import { readArtifact } from "./artifact.ts";
 import { type Deployed, type Deployer, deployContract, lower } from "./deployer.ts";
 import { pendingOfMirror } from "./pending.ts";
 import { type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
-import { ascending } from "./settlement.ts";
+import { ascending, requireRecorded } from "./settlement.ts";
 import { deployMissing, deployToken, registerToken, type TokenConfig } from "./token.ts";
 
 /** Arguments of the constructor of `StateMirror`; the contract documents the roles. */
@@ -47,20 +47,14 @@ export async function verifyMirror(
     by.client.readContract({ abi: artifact.abi, address, functionName, args });
   const [committee, epoch] = (await read("committee")) as [Hex, bigint];
   const members = ascending(config.committee);
-  const checks: readonly (readonly [string, unknown, unknown])[] = [
+  requireRecorded(`mirror ${address}`, [
     ["sourceChainId", await read("sourceChainId"), config.sourceChainId],
     ["sourceContract", lower((await read("sourceContract")) as Address), lower(config.sourceContract)],
     ["changeDelay", await read("changeDelay"), config.changeDelay],
     ["maturity", await read("maturity"), config.maturity],
     ["admin role", await read("hasRole", [await read("DEFAULT_ADMIN_ROLE"), config.admin]), true],
     ["committee", committee, committeeHash(epoch, { threshold: config.threshold, members })],
-  ];
-  for (const [what, found, expected] of checks) {
-    if (found !== expected)
-      throw new Error(
-        `${what} of mirror ${address} is ${String(found)}, not ${String(expected)}. If this change was intended, write it into the record.`,
-      );
-  }
+  ]);
 }
 
 interface MirrorOptions {

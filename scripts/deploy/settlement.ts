@@ -77,7 +77,7 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
   const stillHas = async (name: string, first: Address | undefined, recorded: Address) =>
     first !== undefined && lower(first) !== recorded && (await role(name, first));
   const [committee, epoch] = (await read("committee")) as [Hex, bigint];
-  const checks: readonly (readonly [string, unknown, unknown])[] = [
+  requireRecorded(address, [
     ["changeDelay", await read("changeDelay"), record.changeDelay],
     ["maturity", await read("maturity"), record.maturity],
     ["admin role", await role("DEFAULT_ADMIN_ROLE", record.admin), true],
@@ -88,11 +88,15 @@ export async function verifySettlement(by: Deployer, record: SettlementRecord): 
     ["first operator's role", await stillHas("OPERATOR_ROLE", created.operator, record.operator), false],
     ["transfersCode", lower((await read("transfersCode")) as Address), transfersCode ?? zeroAddress],
     ["committee", committee, committeeHash(epoch, { threshold: record.threshold, members: record.committee })],
-  ];
-  for (const [what, found, expected] of checks) {
-    if (found !== expected)
-      throw new Error(
-        `${what} of ${address} is ${String(found)}, but ${String(expected)} in the record. If this change was intended, write it into the record.`,
-      );
-  }
+  ]);
+}
+
+/** Rejects the first value that a contract and its record do not share. */
+export function requireRecorded(what: string, checks: readonly (readonly [string, unknown, unknown])[]): void {
+  const differs = checks.find(([, found, expected]) => found !== expected);
+  if (differs === undefined) return;
+  const [name, found, expected] = differs;
+  throw new Error(
+    `${name} of ${what} is ${found}, but ${expected} in the record. If this change was intended, write it into the record.`,
+  );
 }

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { createPublicClient, createTestClient, type Hex, http, publicActions, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { contractCode } from "../../core/l1/abi.ts";
+import { contractCode } from "../../core/protocol/contract-code.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";

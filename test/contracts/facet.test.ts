@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import hre from "hardhat";
 import { type Abi, encodeFunctionData, keccak256, slice, toFunctionSelector, toFunctionSignature } from "viem";
 import { describe, expect, it } from "vitest";
-import { contractCode } from "../../core/l1/abi.ts";
+import { contractCode } from "../../core/protocol/contract-code.ts";
 import { openChain } from "./fixture/deployment.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

@@ -21,8 +21,8 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { contractCode } from "../../core/l1/abi.ts";
 import { readL1 } from "../../core/l1/index.ts";
+import { contractCode } from "../../core/protocol/contract-code.ts";
 import { readArtifact } from "../../scripts/deploy/artifact.ts";
 import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";

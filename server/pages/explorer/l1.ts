@@ -1,10 +1,10 @@
-import { requireOwnCode } from "../../../core/l1/code.ts";
 import {
   bytesToHex,
   type Hash,
   type Hex,
   keccak256,
   type Mode,
+  requireOwnCode,
   type Standard,
 } from "../../../core/protocol/verifier.ts";
 import type { Provider } from "../shared/wallets.ts";
@@ -53,10 +53,8 @@ export class SettlementContract {
 
   /** Rejects with a `MintmarkError` unless all code of the contract is that of this page's version. */
   async requireOwnCode(): Promise<void> {
-    this.#rightChain ??= this.#checkChain();
-    await this.#rightChain;
-    const codeOf = async (address: Hex) =>
-      (await this.#provider.request({ method: "eth_getCode", params: [address, "latest"] })) as Hex;
+    await this.#checkChain();
+    const codeOf = (address: Hex) => this.#provider.request({ method: "eth_getCode", params: [address, "latest"] });
     await requireOwnCode(codeOf, { chainId: this.#chainId, contract: this.#address }, "StateCommitment");
   }
 

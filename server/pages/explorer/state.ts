@@ -1,10 +1,9 @@
-import { MintmarkError } from "../../../core/errors.ts";
-import { stateCommitment } from "../../../core/protocol/verifier.ts";
+import { MintmarkError, stateCommitment } from "../../../core/protocol/verifier.ts";
 import { counted } from "../shared/format.ts";
 import { type Roots, readBatches, readState } from "./api.ts";
 import { batchTable } from "./batches.ts";
 import { type Check, checkList, type Outcome } from "./checks.ts";
-import { code, el, facts, link } from "./dom.ts";
+import { code, el, facts, link, sentenceOf } from "./dom.ts";
 import { accordingToL1, l1, sourceName } from "./source.ts";
 
 const MODES = [
@@ -63,14 +62,10 @@ function stateChecks(committed: Roots, commitment: () => string): Check[] {
     {
       claim: "The contract on L1, and all code that it runs, is this version's in every byte.",
       async test() {
-        const contract = await l1();
-        if (contract === null) return ["open", "Choose below how to read L1."];
-        return contract.requireOwnCode().then(
-          () => ["holds", "StateCommitment, Administration, Transfers"] as const,
-          (error: unknown) => {
-            if (error instanceof MintmarkError) return ["fails", error.message] as const;
-            throw error;
-          },
+        const checked = (await l1())?.requireOwnCode() ?? Promise.reject(new Error("Choose below how to read L1."));
+        return checked.then(
+          () => ["holds", "StateCommitment, Administration, Transfers"],
+          (error) => [error instanceof MintmarkError ? "fails" : "open", sentenceOf(error)] as const,
         );
       },
     },

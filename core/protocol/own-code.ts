@@ -1,28 +1,28 @@
 import { MintmarkError } from "../errors.ts";
-import type { Address, Hex } from "../model.ts";
-import { keccak256 } from "../protocol/hash.ts";
-import { bytesToHex, equalBytes, hexToBytes } from "../protocol/hex.ts";
-import { contractCode } from "./abi.ts";
+import type { Address } from "../model.ts";
+import { contractCode } from "./contract-code.ts";
+import { keccak256 } from "./hash.ts";
+import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
 
 /** A contract that pays vaults. */
 export type PayingContract = "StateCommitment" | "StateMirror";
 
 /** The runtime code of an account. */
-export type CodeReader = (address: Address) => Promise<Hex>;
+export type CodeReader = (address: Address) => Promise<unknown>;
 
 /**
  * Checks that a contract has the code of this package: a settlement contract with both contracts whose code it runs on
  * its own storage, or a mirror. Every byte counts, immutable values too. Rejects with `l1_failed`, and names the first
  * part that differs. An account that delegates to other code (EIP-7702) differs.
  *
- * It says nothing about what the constructor wrote. {@link "./creation.ts"} checks the constructor.
+ * It says nothing about what the constructor wrote. `mintmark check-contract` checks that too.
  */
 export async function requireOwnCode(
   codeOf: CodeReader,
   { chainId, contract }: { readonly chainId: bigint; readonly contract: Address },
   expected?: PayingContract,
 ): Promise<void> {
-  const code = hexToBytes(await codeOf(contract));
+  const code = hexToBytes(String(await codeOf(contract)));
   const name = expected ?? (code.length === contractCode.StateMirror.bytes ? "StateMirror" : "StateCommitment");
   const immutables = immutablesOf(code, name);
   if (immutables === null) throw foreignCode(name, { chainId, contract });
@@ -38,7 +38,7 @@ export async function requireOwnCode(
     const address = bytesToHex(value(of).subarray(WORD - ADDRESS)) as Address;
     // Only a deployment without transfers has the zero address.
     if (part === "Transfers" && BigInt(address) === 0n) continue;
-    if (immutablesOf(hexToBytes(await codeOf(address)), part as keyof typeof lent) === null)
+    if (immutablesOf(hexToBytes(String(await codeOf(address))), part as keyof typeof lent) === null)
       throw foreignCode(part, { chainId, contract: address });
   }
 }
