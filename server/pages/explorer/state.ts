@@ -1,9 +1,9 @@
 import { MintmarkError, stateCommitment } from "../../../core/protocol/verifier.ts";
-import { counted } from "../shared/format.ts";
+import { counted, sentenceOf } from "../shared/format.ts";
 import { type Roots, readBatches, readState } from "./api.ts";
 import { batchTable } from "./batches.ts";
 import { type Check, checkList, type Outcome } from "./checks.ts";
-import { code, el, facts, link, sentenceOf } from "./dom.ts";
+import { code, el, facts, link } from "./dom.ts";
 import { accordingToL1, l1, sourceName } from "./source.ts";
 
 const MODES = [
