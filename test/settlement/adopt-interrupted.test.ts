@@ -36,7 +36,7 @@ async function copyOf(store: Store): Promise<Store> {
 }
 
 function settlerOf(engine: Engine) {
-  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 2_000 });
+  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
   return newSettler({ engine, l1, committee }, chain);
 }
 

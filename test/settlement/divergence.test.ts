@@ -52,7 +52,7 @@ async function operate(store: Store): Promise<Operator> {
   const opened = { settlement: l1.settlement, environment: "sandbox", createIfMissing: true } as const;
   const engine = await openEngine({ store, ...opened });
   open.push(engine);
-  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 2_000 });
+  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
   return { store, engine, settler: newSettler({ engine, l1, committee }, chain) };
 }
 

@@ -129,7 +129,7 @@ export interface WorldOptions {
 
 /** Chain, engine with one user and ready assets, five members, and a settler that works only when told to. */
 export async function createWorld(given: WorldOptions = {}) {
-  const { member = (it) => it, request, fees, node, config, tokens, attestMs = 2_000, ...options } = given;
+  const { member = (it) => it, request, fees, node, config, tokens, attestMs = 20_000, ...options } = given;
   const chain = await createChain(config, node, tokens);
   const l1 = await connectOperator(chain, request?.(chain), fees);
   const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();

@@ -48,7 +48,7 @@ async function openCopy(firstToken: number): Promise<Operator> {
   const l1 = await connectOperator(world.chain);
   const engine = await openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
   const members = await openMembers(l1);
-  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 2_000 });
+  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
   const parts = { engine, l1, committee };
   let token = firstToken;
   return {

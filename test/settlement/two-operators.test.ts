@@ -103,7 +103,7 @@ async function copyOf(store: Store): Promise<Store> {
 
 async function operate(store: Store): Promise<Operator> {
   const engine = await openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
-  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 2_000 });
+  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
   return { store, engine, settler: newSettler({ engine, l1, committee }, chain), vaults: [] };
 }
 
