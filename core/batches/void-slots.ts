@@ -9,7 +9,7 @@ import { addedRuns, mergedRuns, runAt } from "../sealing/void-runs.ts";
 import { amountOf } from "../store/columns/amount-words.ts";
 import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
-import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
+import type { ActivityRecord, BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
 import { activityKey, batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { latestWithdrawal, putFailed, readActivity } from "../vaults/activity.ts";
@@ -53,11 +53,11 @@ export async function failSlots(
   batch: BatchRecord,
   vaults: VaultColumns,
   added: readonly VoidRun[],
-  pending: readonly PendingIn[],
+  pending: readonly FailingVault[],
 ): Promise<void> {
   releaseVaults(ledger, group, batch, vaults, added);
   tellFailed(ledger, group, batch, vaults, added);
-  for (const { vaultId, failure } of pending) await failWithdrawals(ledger, group, vaultId, failure);
+  for (const { vaultId, failure } of pending) await failVoidWithdrawals(ledger, group, vaultId, failure);
   group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(batch), slots: added }));
 }
 
@@ -137,7 +137,7 @@ function releaseVaults(
 }
 
 /** Tells the applications whose mints failed: one event for each run of vaults of one application. */
-function tellFailed(
+export function tellFailed(
   ledger: Ledger,
   group: Group,
   { mode, batchNumber }: BatchRecord,
@@ -157,32 +157,50 @@ function tellFailed(
   }
 }
 
-interface PendingIn {
+/** A vault whose slot fails, with its activity. */
+interface FailingVault {
   readonly vaultId: VaultId;
   readonly failure: string;
+  readonly activity: ActivityRecord;
 }
 
-/** The vaults of these slots with a pending withdrawal. */
-export async function pendingIn(
+/** The vaults of these slots that somebody has asked to withdraw, in their order. */
+export async function requestedIn(
   ledger: Ledger,
   mode: Mode,
   batchNumber: number,
-  added: readonly VoidRun[],
-): Promise<PendingIn[]> {
-  const found: PendingIn[] = [];
+  failing: readonly VoidRun[],
+): Promise<FailingVault[]> {
+  const found: FailingVault[] = [];
   const gte = activityKey(packVaultId({ mode, batchNumber, slot: 0 }));
   const lte = activityKey(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
   for await (const [key, stored] of ledger.store.entries({ gte, lte })) {
     const vaultId = key.readBigUInt64BE(1);
-    const run = runAt(added, unpackVaultId(vaultId).slot);
-    if (run !== null && decodeActivity(stored).pending.length > 0) found.push({ vaultId, failure: run.failure });
+    const run = runAt(failing, unpackVaultId(vaultId).slot);
+    if (run !== null) found.push({ vaultId, failure: run.failure, activity: decodeActivity(stored) });
   }
   return found;
 }
 
-export async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId, failure: string): Promise<void> {
+/** Those of them with a pending withdrawal. */
+export async function pendingIn(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  failing: readonly VoidRun[],
+): Promise<FailingVault[]> {
+  const requested = await requestedIn(ledger, mode, batchNumber, failing);
+  return requested.filter(({ activity }) => activity.pending.length > 0);
+}
+
+/** Fails the pending withdrawals of a void slot's vault. */
+export function failVoidWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId, failure: string): Promise<void> {
   const { mode, batchNumber } = unpackVaultId(vaultId);
-  const reason = `The vault of ${batchIdOf(mode, batchNumber)} is void: ${failure}`;
+  return failWithdrawals(ledger, group, vaultId, `The vault of ${batchIdOf(mode, batchNumber)} is void: ${failure}`);
+}
+
+/** Fails the pending withdrawals of a vault. */
+export async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId, reason: string): Promise<void> {
   const { pending } = await readActivity(ledger, group, vaultId);
   for (const withdrawalId of pending) {
     const known = await latestWithdrawal(ledger, group, withdrawalId);

@@ -1,6 +1,6 @@
 import type { WaitOptions } from "../abort.ts";
 import { batchView, latestBatch } from "../batches/batches.ts";
-import { failWithdrawals, pendingIn, putRoots } from "../batches/void-slots.ts";
+import { failVoidWithdrawals, pendingIn, putRoots } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
 import { derivedAgain, readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -61,7 +61,7 @@ export async function takeBackTransfers(
       if (givesUp) await failWaiting(ledger, group, again, reason);
       forgetSums(ledger, group, list);
     }
-    for (const { vaultId, failure } of pending) await failWithdrawals(ledger, group, vaultId, failure);
+    for (const { vaultId, failure } of pending) await failVoidWithdrawals(ledger, group, vaultId, failure);
     return emptied;
   }, signal);
   return batchView(record);

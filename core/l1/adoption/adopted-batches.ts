@@ -1,23 +1,22 @@
+import { failWithdrawals, pendingIn, requestedIn, tellFailed } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import { readBatchVaults } from "../../ledger/batch-vaults.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { OpenBatch } from "../../ledger/open-batch.ts";
-import { type Address, batchIdOf, MAX_BATCH_VAULTS, MODES, type Mode, type VaultId } from "../../model.ts";
+import { type Address, batchIdOf, MODES, type Mode, type VaultId } from "../../model.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
-import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
+import { unpackVaultId } from "../../protocol/vault.ts";
 import { itemRecords, itemsOf } from "../../sealing/batch-items.ts";
 import { stateLeafOf } from "../../sealing/contents.ts";
 import { runAt } from "../../sealing/void-runs.ts";
 import type { VaultColumns } from "../../store/columns/vault-columns.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
-import type { BatchRecord, LostRun } from "../../store/records.ts";
+import type { BatchRecord, LostRun, VoidRun } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { CHUNK_VAULTS } from "../../store/vault-chunk.ts";
-import { tell, tellSealed } from "../../tenants/events/event-log.ts";
-import { latestWithdrawal, putFailed, readActivity } from "../../vaults/activity.ts";
-import { decodeActivity } from "../../vaults/vaults.ts";
+import { tellSealed } from "../../tenants/events/event-log.ts";
 import { bindIds, unboundBy } from "./adopted-ids.ts";
 import { dropTransfers, putAdoptedLists } from "./adopted-transfers.ts";
 import {
@@ -55,7 +54,9 @@ export async function adoptHistory(
     const dropped = await droppedBatches(ledger, adopted);
     const incoming = await incomingBatches(ledger, group, adopted, dropped, holderOf);
     const lost = await lostOf(ledger, dropped, incoming);
-    const pending = await pendingOf(ledger, lost);
+    const pending: VaultId[] = [];
+    for (const { mode, batchNumber, runs } of lost)
+      pending.push(...(await pendingIn(ledger, mode, batchNumber, failing(runs))).map(({ vaultId }) => vaultId));
     const unbound = await unboundBy(
       ledger,
       adopted,
@@ -87,8 +88,12 @@ export async function adoptHistory(
     for (const batch of dropped.toReversed()) drop(ledger, group, batch);
     for (const key of unbound) group.remove(key);
     for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
-    tellLost(ledger, group, dropped, lost, time);
-    for (const vaultId of pending) await failWithdrawals(ledger, group, vaultId);
+    for (const { mode, batchNumber, runs } of lost) {
+      const { record, vaults } = dropped.find((batch) => isBatch(batch, mode, batchNumber)) as Dropped;
+      // The lists of a batch of transfers wait for another batch.
+      if (!record.transfers) tellFailed(ledger, group, record, vaults, failing(runs));
+    }
+    for (const vaultId of pending) await failWithdrawals(ledger, group, vaultId, LOST);
     for (const { withdrawn, ...each } of lost) {
       ledger.putLost(group, { ...each, withdrawn, upTo: sequence, failure: LOST, since: time });
     }
@@ -144,59 +149,23 @@ async function lostOf(
       else runs.push({ firstSlot: slot, count: 1, above });
     }
     if (runs.length === 0) continue;
-    const withdrawn = await requestedIn(ledger, record, vaults, runs);
+    const withdrawn = (await requestedIn(ledger, mode, batchNumber, failing(runs))).map(({ vaultId }) => {
+      const { slot } = unpackVaultId(vaultId);
+      const { assetIndex, blob } = vaults.at(slot);
+      return { slot, assetIndex, blob };
+    });
     lost.push({ mode, batchNumber, runs, withdrawn });
   }
   return lost;
 }
 
-/** Lost amounts with a requested withdrawal. */
-async function requestedIn(
-  ledger: Ledger,
-  { mode, batchNumber }: BatchRecord,
-  vaults: VaultColumns,
-  runs: readonly LostRun[],
-) {
-  const found: LostEntry["withdrawn"][number][] = [];
-  for (const { slot } of await touchedIn(ledger, mode, batchNumber)) {
-    if (!isIn(runs, slot)) continue;
-    const { assetIndex, blob } = vaults.at(slot);
-    found.push({ slot, assetIndex, blob });
-  }
-  return found;
+function isBatch({ record }: Dropped, mode: Mode, batchNumber: number): boolean {
+  return record.mode === mode && record.batchNumber === batchNumber;
 }
 
-function isIn(runs: readonly LostRun[], slot: number): boolean {
-  return runs.some(({ firstSlot, count }) => slot >= firstSlot && slot < firstSlot + count);
-}
-
-async function touchedIn(ledger: Ledger, mode: Mode, batchNumber: number) {
-  const gte = keys.activityKey(packVaultId({ mode, batchNumber, slot: 0 }));
-  const lte = keys.activityKey(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
-  const found: { readonly slot: number; readonly isPending: boolean }[] = [];
-  for await (const [key, stored] of ledger.store.entries({ gte, lte })) {
-    const { slot } = unpackVaultId(key.readBigUInt64BE(1));
-    found.push({ slot, isPending: decodeActivity(stored).pending.length > 0 });
-  }
-  return found;
-}
-
-/** Lost vaults with a pending withdrawal. */
-async function pendingOf(ledger: Ledger, lost: readonly LostEntry[]): Promise<VaultId[]> {
-  const found: VaultId[] = [];
-  for (const { mode, batchNumber, runs } of lost) {
-    for (const { slot, isPending } of await touchedIn(ledger, mode, batchNumber)) {
-      if (isPending && isIn(runs, slot)) found.push(packVaultId({ mode, batchNumber, slot }));
-    }
-  }
-  return found;
-}
-
-async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId): Promise<void> {
-  for (const withdrawalId of (await readActivity(ledger, group, vaultId)).pending) {
-    const known = await latestWithdrawal(ledger, group, withdrawalId);
-    putFailed(ledger, group, known, await readActivity(ledger, group, vaultId), LOST, ledger.head.time);
-  }
+/** Runs of lost mints, with the reason that applications read. */
+function failing(runs: readonly LostRun[]): VoidRun[] {
+  return runs.map(({ firstSlot, count }) => ({ firstSlot, count, failure: LOST }));
 }
 
 /** Removes a batch from the store: its supply, tokens and records. */
@@ -252,37 +221,6 @@ function count(
     const asset = ledger.assetAt(assetIndex);
     const nextTokenId = next.get(assetIndex) ?? asset.nextTokenId;
     ledger.putAsset(group, { ...asset, minted: asset.minted + sum, nextTokenId });
-  }
-}
-
-/** One event for each run of lost vaults of one application. */
-function tellLost(
-  ledger: Ledger,
-  group: Group,
-  dropped: readonly Dropped[],
-  lost: readonly LostEntry[],
-  time: number,
-): void {
-  for (const { mode, batchNumber, runs } of lost) {
-    const batch = dropped.find(({ record }) => record.mode === mode && record.batchNumber === batchNumber);
-    if (batch === undefined) throw new Error("lost mints of a batch that stays");
-    const { record, vaults } = batch;
-    // Its lists wait for another batch.
-    if (record.transfers) continue;
-    for (const { firstSlot, count } of runs) {
-      const end = firstSlot + count;
-      for (let start = firstSlot, next = start; start < end; start = next) {
-        const { applicationIndex } = vaults.holderOf(start);
-        while (next < end && vaults.holderOf(next).applicationIndex === applicationIndex) next++;
-        const firstVaultId = packVaultId({ mode, batchNumber, slot: start });
-        tell(ledger, group, applicationIndex, time, {
-          type: "mint.failed",
-          firstVaultId,
-          vaults: next - start,
-          failure: LOST,
-        });
-      }
-    }
   }
 }
 

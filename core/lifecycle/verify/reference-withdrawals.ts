@@ -140,35 +140,28 @@ export class ReferenceWithdrawals {
   }
 
   /** The vaults of these slots became void, so their pending withdrawals have failed, in vault order. */
-  failVoided(
-    { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
-    voids: readonly VoidRun[],
-    time: number,
-  ): Expected[] {
-    const told: Expected[] = [];
-    for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
-      const place = unpackVaultId(vaultId);
-      if (place.mode !== mode || place.batchNumber !== batchNumber) continue;
-      const run = voids.find(({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count);
-      if (run === undefined) continue;
-      const failure = `The vault of ${mode}-${batchNumber} is void: ${run.failure}`;
-      for (const withdrawalId of pending) told.push(...this.#fail(withdrawalId, failure, time));
-    }
-    return told;
+  failVoided(batch: Pick<VaultPlace, "mode" | "batchNumber">, voids: readonly VoidRun[], time: number): Expected[] {
+    const isVoid = `The vault of ${batch.mode}-${batch.batchNumber} is void:`;
+    return this.#failIn(batch, voids, ({ failure }) => `${isVoid} ${failure}`, time);
   }
 
   /** L1's history lacks these vaults, so their pending withdrawals have failed, in vault order. */
-  failLost(
-    { mode, batchNumber, runs }: EntryOf<"historyAdopted">["lost"][number],
-    failure: string,
+  failLost(lost: EntryOf<"historyAdopted">["lost"][number], failure: string, time: number): Expected[] {
+    return this.#failIn(lost, lost.runs, () => failure, time);
+  }
+
+  #failIn<R extends Pick<VoidRun, "firstSlot" | "count">>(
+    { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
+    runs: readonly R[],
+    failureOf: (run: R) => string,
     time: number,
   ): Expected[] {
     const told: Expected[] = [];
     for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const place = unpackVaultId(vaultId);
-      const isLost = runs.some(({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count);
-      if (place.mode !== mode || place.batchNumber !== batchNumber || !isLost) continue;
-      for (const withdrawalId of pending) told.push(...this.#fail(withdrawalId, failure, time));
+      const run = runs.find(({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count);
+      if (place.mode !== mode || place.batchNumber !== batchNumber || run === undefined) continue;
+      for (const withdrawalId of pending) told.push(...this.#fail(withdrawalId, failureOf(run), time));
     }
     return told;
   }
