@@ -122,7 +122,7 @@ function committedVaults(ledger: Ledger, mode: Mode, view: "get" | "latest"): nu
 }
 
 /** Throws `backpressure` when that many more vaults would exceed the limit. */
-export function requireRoom(ledger: Ledger, vaults: number): void {
+export function requireUncommittedLimit(ledger: Ledger, vaults: number): void {
   const most = ledger.limits.uncommittedVaults;
   if (most === null) return;
   const waiting = MODES.reduce((sum, mode) => {

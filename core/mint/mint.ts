@@ -1,4 +1,4 @@
-import { requireRoom } from "../batches/batches.ts";
+import { requireUncommittedLimit } from "../batches/batches.ts";
 import { sealClosed } from "../batches/seal.ts";
 import type { Issue } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
@@ -172,7 +172,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       this.#issues.throwIfAny();
       // These checks are last because they can pass later. The issues above cannot.
       this.#ledger.requirePromising();
-      requireRoom(this.#ledger, this.weight);
+      requireUncommittedLimit(this.#ledger, this.weight);
     } catch (error) {
       this.#tokens?.giveBack();
       throw error;

@@ -42,8 +42,8 @@ export class JournaledStore implements Store {
     return this.#store.entries(range);
   }
 
-  frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
-    return this.#store.frozen(body);
+  atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
+    return this.#store.atSnapshot(body);
   }
 
   async write(operations: readonly StoreOperation[]): Promise<void> {

@@ -61,7 +61,7 @@ export class LevelStore implements Store {
 
   /** Opens a folder or a database as a store; returns a store unchanged. */
   static async of(named: string | Database | Store, createIfMissing: boolean): Promise<Store> {
-    return typeof named === "object" && "frozen" in named ? named : LevelStore.open(named, createIfMissing);
+    return typeof named === "object" && "atSnapshot" in named ? named : LevelStore.open(named, createIfMissing);
   }
 
   /** Compares the journal with the mark again: only now are LevelDB's tables readable. */
@@ -95,7 +95,7 @@ export class LevelStore implements Store {
     }
   }
 
-  async frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
+  async atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
     const snapshot = this.#db.snapshot();
     try {
       return await body(new LevelStore(this.#db, this.#folder, this.#sync, snapshot));

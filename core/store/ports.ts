@@ -31,7 +31,7 @@ export interface StoreReader {
  */
 export interface Store extends StoreReader {
   /** Calls `body` with a snapshot of the store. */
-  frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T>;
+  atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T>;
   /** Atomic, and durable when it resolves. The engine makes one write at a time. */
   write(operations: readonly StoreOperation[]): Promise<void>;
   /** Releases the store's resources. */

@@ -16,7 +16,7 @@ class ToldStore implements Store {
   get = (...asked: Parameters<Store["get"]>) => this.#store.get(...asked);
   getMany = (...asked: Parameters<Store["getMany"]>) => this.#store.getMany(...asked);
   entries = (...asked: Parameters<Store["entries"]>) => this.#store.entries(...asked);
-  frozen = <T>(body: Parameters<Store["frozen"]>[0]) => this.#store.frozen(body) as Promise<T>;
+  atSnapshot = <T>(body: Parameters<Store["atSnapshot"]>[0]) => this.#store.atSnapshot(body) as Promise<T>;
   async write(operations: readonly StoreOperation[]): Promise<void> {
     await this.#store.write(operations);
     await this.told(operations);

@@ -64,7 +64,7 @@ async function openCopy(firstToken: number): Promise<Operator> {
     async commit() {
       const attempts = new Attempts(undefined);
       const consents = new Consents({ engine, l1, issuers: [] });
-      const options = { ...parts, consents, looks: [], refused: new RefusedSlots(engine, l1, Date.now) };
+      const options = { ...parts, consents, checks: [], refused: new RefusedSlots(engine, l1, Date.now) };
       const committed = await attempts.of(() => commitSealed(options, attempts));
       attempts.end();
       return committed;

@@ -189,7 +189,7 @@ test("two hundred assets are looked at in few rounds of calls, and not one after
   }
   Object.assign(asked, { calls: 0, rounds: 0 });
   most = 0;
-  expect(await new Preflight(engine, l1, Date.now).lookAtAssets()).toBe(count + world.assets.size);
+  expect(await new Preflight(engine, l1, Date.now).checkAssets()).toBe(count + world.assets.size);
   // No token, so no minter role: one call each, beside the registrations, the block, and what the world's own tokens are asked.
   expect(asked.calls).toBeLessThan(count + 20);
   expect(asked.rounds).toBeLessThan(count / 4);

@@ -18,7 +18,7 @@ export interface CommitOptions {
   readonly committee: Committee;
   readonly consents: Consents;
   /** Finds slots that could be committed and never withdrawn from. They become void first. */
-  readonly looks: readonly BatchLook[];
+  readonly checks: readonly BatchCheck[];
   /** Makes slots void that L1 refuses. */
   readonly refused: RefusedSlots;
   readonly signal?: AbortSignal;
@@ -99,8 +99,8 @@ async function commitFrom(
   try {
     while (first + commits.length < end && !failed) {
       signal?.throwIfAborted();
-      const looked = await withoutVain(await engine.batches.getSealed(mode, first + commits.length), options);
-      const [batch, consents] = await withConsents(looked, options);
+      const payable = await withoutUnpayable(await engine.batches.getSealed(mode, first + commits.length), options);
+      const [batch, consents] = await withConsents(payable, options);
       // Members judge transfers from L1's own history, so all commits before them must be there.
       await (areTransfers(batch) ? Promise.all(commits) : commits.at(-MOST_UNDER_WAY));
       const commit = await readyCommit(batch, consents, point, options).catch(async (error) => {
@@ -171,14 +171,14 @@ function areTransfers({ mode, data }: SealedBatch): boolean {
 }
 
 /** The batch without slots that nobody could withdraw from; for transfers that L1 must not take, what replaces them. */
-async function withoutVain(batch: StoredBatch, { engine, looks, refused }: CommitOptions): Promise<StoredBatch> {
+async function withoutUnpayable(batch: StoredBatch, { engine, checks, refused }: CommitOptions): Promise<StoredBatch> {
   const { mode, batchNumber } = batch;
   if (areTransfers(batch)) {
-    await refused.lookAtTransfers(batchNumber);
+    await refused.takeBackInvalid(batchNumber);
     return engine.batches.getSealed(mode, batchNumber);
   }
   const voids: VoidSlots[] = [];
-  for (const look of looks) voids.push(...(await look.lookAtBatch(batch)));
+  for (const check of checks) voids.push(...(await check.checkBatch(batch)));
   if (voids.length === 0) return batch;
   await engine.operator.voidSlots(
     mode,
@@ -230,6 +230,6 @@ async function readyCommit(
  * Examines a batch that nobody has signed or sent yet. Returns the slots that nobody could withdraw from, to be made
  * void.
  */
-export interface BatchLook {
-  lookAtBatch(batch: SealedBatch): Promise<readonly VoidSlots[]>;
+export interface BatchCheck {
+  checkBatch(batch: SealedBatch): Promise<readonly VoidSlots[]>;
 }

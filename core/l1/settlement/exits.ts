@@ -2,7 +2,7 @@ import type { SettlementPort } from "../../operator.ts";
 import type { Clock, Portal } from "../../ports.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import { PendingQueue } from "./pending-queue.ts";
-import { SecondLook } from "./second-look.ts";
+import { SecondRead } from "./second-read.ts";
 import { applyL1Events, type WatchOptions } from "./watch.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
 
@@ -37,7 +37,7 @@ export class Exits {
     const { fromBlock, lagMs = 15_000 } = options;
     this.#portal = portal;
     this.#queue = new PendingQueue(engine, portal.settlement.chainId);
-    this.#watching = { engine, portal, fromBlock, lagMs, secondLook: new SecondLook() };
+    this.#watching = { engine, portal, fromBlock, lagMs, secondRead: new SecondRead() };
     this.#sender = new WithdrawalSender(engine, portal, this.#queue, steadyClock(options));
   }
 

@@ -13,13 +13,13 @@ import type { L1Tokens, SealedBatch } from "../../ports.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
-import type { BatchLook } from "./commit.ts";
+import type { BatchCheck } from "./commit.ts";
 import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
 
 /** Longest delay of a commit by the examination of its batch, in ms. */
-const LOOK_MS = 5_000;
+const CHECK_MS = 5_000;
 
 /** A mirror with its chain's tokens. */
 export type SettledMirror = MirrorContract & L1Tokens;
@@ -59,7 +59,7 @@ export type MirrorWork = "follow" | "assets" | "withdraw";
  * @example
  * await new MirrorSettler({ engine, source, committee, fromBlock, connect: () => connectMirror(far) }).run(signal);
  */
-export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements BatchLook {
+export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements BatchCheck {
   readonly #options: MirrorSettlerOptions;
   #joined: Joined | null = null;
 
@@ -71,7 +71,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     },
     assets: async (signal?: AbortSignal) => {
       const preflight = this.#joined?.preflight;
-      return preflight ? (await preflight.lookAtAssets(signal)) + (await preflight.lookAtFinal(signal)) : 0;
+      return preflight ? (await preflight.checkAssets(signal)) + (await preflight.checkFinal(signal)) : 0;
     },
     withdraw: async (signal?: AbortSignal) => {
       const done = { imported: 0, withdrawn: 0 };
@@ -108,10 +108,10 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
    * Examines the batch's tokens of this chain. Does nothing while the chain cannot be asked. Never rejects, never takes
    * long.
    */
-  async lookAtBatch(batch: SealedBatch): Promise<readonly VoidSlots[]> {
+  async checkBatch(batch: SealedBatch): Promise<readonly VoidSlots[]> {
     if (this.#joined === null || this.lastError !== null) return [];
     try {
-      return await orAborted(this.#joined.preflight.lookAtBatch(batch), AbortSignal.timeout(LOOK_MS));
+      return await orAborted(this.#joined.preflight.checkBatch(batch), AbortSignal.timeout(CHECK_MS));
     } catch (error) {
       this.#options.onError?.(error);
       return [];

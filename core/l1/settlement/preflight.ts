@@ -13,7 +13,7 @@ import { Attempts } from "./rounds.ts";
 /** Prefix of every fault that this class sets, so that it clears no other. */
 const FAULT = "L1 would refuse its mints: ";
 /** Pause between two examinations of an asset in ms: of a mintable one, and of one that is not. */
-const LOOK_AGAIN_MS = 600_000;
+const CHECK_AGAIN_MS = 600_000;
 const FAULTY_AGAIN_MS = 60_000;
 /** Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner. */
 const MOST_TRIALS = 256;
@@ -92,7 +92,7 @@ export class Preflight {
    * Examines the assets that are due. Returns how many. An asset that cannot be asked delays neither the others nor the
    * next round.
    */
-  async lookAtAssets(signal?: AbortSignal): Promise<number> {
+  async checkAssets(signal?: AbortSignal): Promise<number> {
     const due: Asset[] = [];
     for await (const asset of this.#engine.operator.assets()) {
       if (!asset.whitelisted || !asset.registered || !this.#isHere(asset)) continue;
@@ -105,7 +105,7 @@ export class Preflight {
     // Only vaults of batches after the registration count, and a registration that is not final may move.
     const registrations = await this.#chain.registrations(due, final);
     const attempts = new Attempts(signal);
-    const looks = await severalAtOnce(due, (asset, index) => {
+    const checked = await severalAtOnce(due, (asset, index) => {
       signal?.throwIfAborted();
       return attempts.of(async () => {
         if (registrations[index] != null) await this.#recordTransferable(asset, final);
@@ -114,31 +114,31 @@ export class Preflight {
       });
     });
     attempts.end();
-    return looks.reduce((sum, looked) => sum + looked, 0);
+    return checked.reduce((sum, count) => sum + count, 0);
   }
 
   /**
    * Examines batches that became final since this process began, and again those with refused vaults, because a token
    * can change after the commit. Records refused vaults with the reason. Returns how many batches it examined.
    */
-  async lookAtFinal(signal?: AbortSignal): Promise<number> {
-    let looked = 0;
+  async checkFinal(signal?: AbortSignal): Promise<number> {
+    let checked = 0;
     for (const mode of MODES) {
       let next = this.#final.get(mode) ?? (await this.#firstNotFinal(mode));
       this.#final.set(mode, next);
       while (next < this.#sealedCount(mode) && (await this.#isFinal(mode, next))) {
         signal?.throwIfAborted();
-        await this.#lookAgain(mode, next, null);
+        await this.#checkAgain(mode, next, null);
         this.#final.set(mode, ++next);
-        looked++;
+        checked++;
       }
     }
     for (const { mode, batchNumber, slots, due } of [...this.#unpayable.values()]) {
       if (due > this.#clock()) continue;
-      await this.#lookAgain(mode, batchNumber, slots);
-      looked++;
+      await this.#checkAgain(mode, batchNumber, slots);
+      checked++;
     }
-    return looked;
+    return checked;
   }
 
   async #firstNotFinal(mode: Mode): Promise<number> {
@@ -157,7 +157,7 @@ export class Preflight {
   }
 
   /** @param slots - the earlier refused slots; null to examine the whole batch */
-  async #lookAgain(mode: Mode, batchNumber: number, slots: ReadonlySet<number> | null): Promise<void> {
+  async #checkAgain(mode: Mode, batchNumber: number, slots: ReadonlySet<number> | null): Promise<void> {
     const { data } = await this.#engine.batches.getSealed(mode, batchNumber);
     // Its vaults pay what the mints promised.
     if (isTransferData(mode, data)) return;
@@ -183,11 +183,11 @@ export class Preflight {
     await this.#engine.operator.recordRefusals(mode, batchNumber, said);
     const left = new Set(said.flatMap(({ slot, refusal }) => (refusal === null ? [] : [slot])));
     if (left.size === 0) return;
-    this.#unpayable.set(name, { mode, batchNumber, slots: left, due: this.#clock() + LOOK_AGAIN_MS });
+    this.#unpayable.set(name, { mode, batchNumber, slots: left, due: this.#clock() + CHECK_AGAIN_MS });
   }
 
   /** Examines a batch that was sealed since this process began. Returns the slots to make void. */
-  async lookAtBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
+  async checkBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
     if (batchNumber < this.#next[mode]) return [];
     this.#next[mode] = batchNumber + 1;
     const byType = this.#entriesByAsset(data);
@@ -203,8 +203,8 @@ export class Preflight {
         );
         continue;
       }
-      if (asset.standard === "erc20") await this.#lookAtTotal(asset, entries);
-      else voids.push(...(await this.#lookAtTokens(asset, entries, final)));
+      if (asset.standard === "erc20") await this.#checkTotal(asset, entries);
+      else voids.push(...(await this.#checkTokens(asset, entries, final)));
     }
     return voids;
   }
@@ -246,7 +246,7 @@ export class Preflight {
   }
 
   /** A batch's whole ERC-20 amount at once: the rest of the cap must be enough for all of it. */
-  async #lookAtTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
+  async #checkTotal(asset: Asset, entries: readonly Placed[]): Promise<void> {
     const units = entries.reduce((sum, { amount }) => sum + amount, 0n);
     const total: TokenMint = { quantity: units * asset.quantum, blob: "0x" };
     const reason = await this.#chain.tryMint(asset.contractAddress, total, await this.#chain.blockNumber());
@@ -267,7 +267,7 @@ export class Preflight {
   }
 
   /** The slots to make void. */
-  async #lookAtTokens(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
+  async #checkTokens(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
     const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
     const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
     const left = entries.filter(({ slot }) => !gone.has(slot));
@@ -344,7 +344,7 @@ export class Preflight {
   }
 
   async #judge({ assetId, unavailableReason }: Asset, obstacle: string | null): Promise<void> {
-    this.#due.set(assetId, this.#clock() + (obstacle === null ? LOOK_AGAIN_MS : FAULTY_AGAIN_MS));
+    this.#due.set(assetId, this.#clock() + (obstacle === null ? CHECK_AGAIN_MS : FAULTY_AGAIN_MS));
     if (obstacle !== null) {
       await this.#engine.operator.recordMintingFault(assetId, `${FAULT}${obstacle}`.slice(0, MOST_TEXT));
       return;

@@ -78,7 +78,7 @@ export class RefusedSlots {
    * Takes a batch of transfers back whose records would not all count. Throws `l1_failed` for one that may have been sent:
    * {@link voidOf} handles it.
    */
-  async lookAtTransfers(batchNumber: number): Promise<void> {
+  async takeBackInvalid(batchNumber: number): Promise<void> {
     const fault = await this.#transferFault(batchNumber);
     if (fault === null) return;
     if (await this.#mayBeSent(batchNumber))

@@ -5,7 +5,7 @@ import type { L1Event, L1Reader } from "../../ports.ts";
  * for several nodes. A node that lags answers a question for unknown blocks with fewer logs, or none, and without an
  * error. In memory: reads of an earlier process are not repeated.
  */
-export class SecondLook {
+export class SecondRead {
   /** The first block without a second read; null before the first read. */
   #from: bigint | null = null;
   #seen: L1Event[] = [];

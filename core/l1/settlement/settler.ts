@@ -2,7 +2,7 @@ import type { IssuerClient } from "../../guards/issuer/index.ts";
 import type { Address } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Committee, IssuerReader, L1Committer, L1Reader, L1Tokens } from "../../ports.ts";
-import { type BatchLook, commitSealed, isUncommitted } from "./commit.ts";
+import { type BatchCheck, commitSealed, isUncommitted } from "./commit.ts";
 import { Consents } from "./consents.ts";
 import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
 import { Preflight } from "./preflight.ts";
@@ -17,7 +17,7 @@ export interface SettlerOptions extends RoundsOptions, FollowOptions {
   readonly l1: L1Reader & L1Committer & L1Tokens & IssuerReader;
   readonly committee: Committee;
   /** Examines tokens of other chains. Must neither reject nor take long. */
-  readonly mirrors?: readonly BatchLook[];
+  readonly mirrors?: readonly BatchCheck[];
   readonly sealing?: SealingPolicy;
   /** The tokens' issuers; default none. L1 leaves the assets of all other issuers out of each batch. */
   readonly issuers?: readonly IssuerClient[];
@@ -67,7 +67,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
     this.#rollupData = new RollupDataChoice(engine, l1, options.rollupData ?? "auto");
     const preflight = new Preflight(engine, l1, steadyClock(options));
     const refused = new RefusedSlots(engine, l1, steadyClock(options), options.signingMs);
-    const looks = [preflight, ...mirrors];
+    const checks = [preflight, ...mirrors];
     const { issuers = [], consentMs, onIssuerRefusal } = options;
     const patience = { ...(consentMs !== undefined && { waitMs: consentMs }) };
     const told = { ...(onIssuerRefusal && { onRefusal: onIssuerRefusal }) };
@@ -89,7 +89,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
           return due.sealDue();
         }),
       assets: (signal?: AbortSignal) =>
-        this.#ifAgreed(async () => (await preflight.lookAtAssets(signal)) + (await preflight.lookAtFinal(signal))),
+        this.#ifAgreed(async () => (await preflight.checkAssets(signal)) + (await preflight.checkFinal(signal))),
       consents: (signal?: AbortSignal) => this.#ifAgreed(() => consents.gather(signal)),
       commit: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => {
@@ -99,7 +99,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
           await l1.earlierMined(signal);
           await exits.follow(signal);
           const attempts = new Attempts(signal);
-          const commit = { engine, l1, committee, consents, looks, refused, ...(signal && { signal }) };
+          const commit = { engine, l1, committee, consents, checks, refused, ...(signal && { signal }) };
           const committed = await commitSealed(commit, attempts);
           attempts.end();
           return committed;

@@ -3,7 +3,7 @@ import { blockRanges, eventsUpTo, least, requireBlock } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Portal } from "../../ports.ts";
-import type { SecondLook } from "./second-look.ts";
+import type { SecondRead } from "./second-read.ts";
 
 /** The questions to a chain that is followed. */
 export type Watched = Pick<Portal, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events">;
@@ -14,7 +14,7 @@ export interface WatchOptions {
   readonly portal: Watched;
   /** The first block to read: that of the contract's deployment. */
   readonly fromBlock: bigint;
-  readonly secondLook: SecondLook;
+  readonly secondRead: SecondRead;
   /** How long a node may lag behind earlier reads, in ms. */
   readonly lagMs: number;
   readonly signal?: AbortSignal;
@@ -39,7 +39,7 @@ export async function applyL1Events(options: WatchOptions): Promise<void> {
   await takeBackReorganised(options);
   const newest = await portal.blockNumber();
   for (const [from, to] of blockRanges(nextBlock(options), newest)) await applyRange(options, from, to);
-  await lookAgain(options, finalized);
+  await readAgain(options, finalized);
   await recordFinal(options, finalized);
 }
 
@@ -54,19 +54,19 @@ async function caughtUp({ engine, portal, lagMs, signal }: WatchOptions): Promis
   }
 }
 
-async function lookAgain(options: WatchOptions, finalized: bigint): Promise<void> {
-  const { engine, portal, secondLook } = options;
+async function readAgain(options: WatchOptions, finalized: bigint): Promise<void> {
+  const { engine, portal, secondRead } = options;
   const observed = observedOf(engine, portal) ?? -1n;
-  const differs = await secondLook.upTo(least(finalized, observed), portal);
+  const differs = await secondRead.upTo(least(finalized, observed), portal);
   if (differs === null) return;
   await takeBack(options, differs);
   throw new MintmarkError("l1_failed", `the RPC's nodes disagree on the events of block ${differs}; reading it again`);
 }
 
-async function applyRange({ engine, portal, secondLook }: WatchOptions, from: bigint, to: bigint): Promise<void> {
+async function applyRange({ engine, portal, secondRead }: WatchOptions, from: bigint, to: bigint): Promise<void> {
   const { events, block } = await eventsUpTo(portal, from, to);
   await engine.operator.recordEvents(portal.settlement.chainId, events, to, { blockHash: block.hash });
-  secondLook.saw(from, events);
+  secondRead.saw(from, events);
 }
 
 /** The hash is valid for the chain that was read only if the newest read block is still there. */
@@ -117,14 +117,14 @@ async function compareCheckpoints(
 
 /** Drops what was read of these blocks. */
 async function takeBack(
-  { engine, portal, secondLook }: Omit<WatchOptions, "lagMs">,
+  { engine, portal, secondRead }: Omit<WatchOptions, "lagMs">,
   fromBlock: bigint,
   reach: "above final" | "below final" = "above final",
 ): Promise<void> {
   const { chainId } = portal.settlement;
   if (reach === "above final") await engine.operator.recordReorg(chainId, fromBlock);
   else await engine.operator.recordDeepReorg(chainId, fromBlock);
-  secondLook.forget(fromBlock);
+  secondRead.forget(fromBlock);
 }
 
 function observedOf(engine: SettlementPort, { settlement }: Watched): bigint | null {

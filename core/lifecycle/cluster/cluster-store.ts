@@ -73,8 +73,8 @@ export class ClusterStore implements Store {
     return this.#local.entries(range);
   }
 
-  frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
-    return this.#local.frozen(body);
+  atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
+    return this.#local.atSnapshot(body);
   }
 
   /** The leader's write. Rejects with `not_leader`, and changes nothing, when another server leads. */
@@ -124,9 +124,9 @@ export class ClusterStore implements Store {
 
   /** Writes a snapshot of this store to the journal, so that the journal can be pruned. Writes go on meanwhile. */
   async keepSnapshot(): Promise<void> {
-    await this.#local.frozen(async (frozen) => {
-      const { length } = await readPosition(frozen);
-      await this.#journal.keepSnapshot(length, partsOf(frozen, [HEAD_KEY, POSITION_KEY]));
+    await this.#local.atSnapshot(async (snapshot) => {
+      const { length } = await readPosition(snapshot);
+      await this.#journal.keepSnapshot(length, partsOf(snapshot, [HEAD_KEY, POSITION_KEY]));
     });
   }
 

@@ -28,7 +28,7 @@ export async function verifyStore(
   { signal, onProgress }: VerifyOptions,
   commit: Commit,
 ): Promise<VerifyReport> {
-  return opened.frozen(async (store) => {
+  return opened.atSnapshot(async (store) => {
     const problems: string[] = [];
     const report = (problem: string): void => {
       if (problems.length < MAX_PROBLEMS) problems.push(problem);

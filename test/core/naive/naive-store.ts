@@ -25,7 +25,7 @@ export class NaiveStore implements Store {
     yield* found.slice(0, limit);
   }
 
-  frozen<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
+  atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
     return body(new NaiveStore(this.#records));
   }
 
