@@ -23,9 +23,32 @@ function passedOn(flags: readonly string[]): string[] {
   });
 }
 
+/**
+ * Starts a thread whose idle time never keeps the process alive. Returns null if it does not start.
+ *
+ * @param died - called with the thread's own error when it does not start, or ends by one; without one when it ends
+ */
+export function helperThread<Answer>(
+  script: URL,
+  name: string,
+  answered: (worker: Worker, answer: Answer) => void,
+  died: (cause?: unknown) => void,
+): Worker | null {
+  try {
+    const worker = startThread(script, name)
+      .on("error", died)
+      .on("exit", () => died());
+    worker.on("message", (answer: Answer) => answered(worker, answer)).unref();
+    return worker;
+  } catch (cause) {
+    died(cause);
+    return null;
+  }
+}
+
 /** The error of a thread that does not run, which the process also warns of. Its work is done on the event loop. */
-export function brokenThread(name: string, cause: unknown): Error {
+export function brokenThread(name: string, cause: unknown = new Error("The thread has ended.")): Error {
   const message = `The thread ${name} does not run, which slows requests down. Restart the process.`;
-  process.emitWarning(message, { type: "MintmarkWarning", detail: `${cause ?? "The thread has ended."}` });
+  process.emitWarning(message, { type: "MintmarkWarning", detail: `${cause}` });
   return new Error(message, { cause });
 }

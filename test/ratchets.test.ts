@@ -13,7 +13,8 @@ const LINES: Readonly<Record<string, number>> = {
   bench: 4_700,
   contracts: 5_200,
   "contracts/test": 909,
-  core: 1_800,
+  // Raised for what two threads shared by copies; contracts were lowered.
+  core: 1_850,
   "core/batches": 1_150,
   "core/guards": 5_650,
   // Raised to check all code of the settlement contract before it is used.

@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { MintmarkError } from "../errors.ts";
 import { VaultColumns, type VaultParts } from "../store/columns/vault-columns.ts";
-import { brokenThread, startThread } from "../thread.ts";
+import { brokenThread, helperThread } from "../thread.ts";
 import {
   type BatchPlace,
   type DerivedAsset,
@@ -109,16 +109,8 @@ export class SealingThread {
   #started(): Worker | null {
     if (this.#closed) throw new MintmarkError("engine_closed");
     if (this.#worker !== null || this.#fault !== null) return this.#worker;
-    try {
-      const worker = startThread(this.#script, NAME);
-      worker.on("message", (derived: Derived) => this.#answered(derived));
-      worker.on("error", (cause) => this.#died(cause));
-      worker.on("exit", () => this.#died());
-      worker.unref();
-      this.#worker = worker;
-    } catch (cause) {
-      this.#died(cause);
-    }
+    const answered = (_: Worker, derived: Derived) => this.#answered(derived);
+    this.#worker = helperThread(this.#script, NAME, answered, (cause) => this.#died(cause));
     return this.#worker;
   }
 

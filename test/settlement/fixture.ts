@@ -116,6 +116,7 @@ export interface WorldOptions {
   readonly request?: (chain: Chain) => Request;
   readonly fees?: CommitterOptions;
   readonly verifySignature?: NonNullable<EngineOptions["verifySignature"]>;
+  readonly clock?: () => number;
   readonly kzg?: NonNullable<EngineOptions["kzg"]>;
   /** Of the settlement contract. */
   readonly config?: Partial<SettlementConfig>;

@@ -201,3 +201,35 @@ describe("signed transfers", () => {
     await other.close();
   });
 });
+
+test("transfers whose deadline passed in a sealed batch are taken back, and their vault is free again", async () => {
+  let ahead = 0;
+  const world = await createTransferWorld({ clock: () => Date.now() + ahead });
+  const { engine, settler, chain, l1, principal, users, vaults } = world;
+  const balanceOf = async (vaultId: VaultId) =>
+    (await engine.vaults.get(principal.applicationId, vaultId)).availableBalance;
+  const seal = async () => (await engine.operator.sealTransfers())?.batchNumber ?? -1;
+  const transfers = [{ ...whole(world, vaults.items), amount: 3n }];
+  const signedUntil = (seconds: number) =>
+    signTransfers(world, transfers, at(users, 0).owner, BigInt(Math.floor((Date.now() + ahead) / 1000) + seconds));
+  const list = await engine.transfers.request(principal, await signedUntil(3_700));
+  const late = await seal();
+  expect(await balanceOf(vaults.items)).toBe(0n);
+  ahead = 3_800_000;
+  await rpc(chain, "evm_increaseTime", [toHex(3_800)]);
+  await mine(chain, 1);
+  expect(await settler.round()).toMatchObject({ committed: 1 });
+  expect(await engine.batches.get("zk-rollup", late)).toMatchObject({ kind: "calldata", status: "settled" });
+  await settler.round();
+  const { status, failure } = await listOf(world, list);
+  expect([status, failure]).toEqual(["failed", expect.stringContaining("deadline")]);
+  expect(await balanceOf(vaults.items)).toBe(7n);
+  // The vault goes with another deadline.
+  await engine.transfers.request(principal, await signedUntil(86_400));
+  const again = await seal();
+  expect(await settler.round()).toMatchObject({ committed: 1 });
+  expect(await engine.batches.get("zk-rollup", again)).toMatchObject({ kind: "transfers", status: "settled" });
+  expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+  expect((await engine.operator.verify()).problems).toEqual([]);
+  await world.close();
+});

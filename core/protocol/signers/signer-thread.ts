@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { MintmarkError } from "../../errors.ts";
 import type { Address, Hash, Hex } from "../../model.ts";
-import { brokenThread, startThread } from "../../thread.ts";
+import { brokenThread, helperThread } from "../../thread.ts";
 import { bytesToHex, HASH_BYTES, hexToBytes } from "../hex.ts";
 import { transferSigner } from "../transfer-rules.ts";
 import { ANSWER_BYTES, QUESTION_BYTES } from "./signer-bytes.ts";
@@ -68,16 +68,8 @@ export class SignerThread {
 
   #started(): Worker | null {
     if (this.#worker !== null || this.#fault !== null) return this.#worker;
-    try {
-      const worker = startThread(this.#script, NAME);
-      worker.on("message", (answers: Uint8Array) => this.#answered(worker, answers));
-      worker.on("error", (cause) => this.#died(cause));
-      worker.on("exit", () => this.#died());
-      worker.unref();
-      this.#worker = worker;
-    } catch (cause) {
-      this.#died(cause);
-    }
+    const answered = (worker: Worker, answers: Uint8Array) => this.#answered(worker, answers);
+    this.#worker = helperThread(this.#script, NAME, answered, (cause) => this.#died(cause));
     return this.#worker;
   }
 

@@ -125,11 +125,16 @@ describe("the sealing thread", () => {
   it("that dies, or cannot start, costs speed and no batch", async () => {
     const batch = { mode: "validium", batchNumber: 1 } as const;
     const own = deriveBatch(batch, vaultsOf(10), assetAt);
-    for (const script of ["data:text/javascript,process.exit(1)", "data:text/javascript,throw 1", "http://nowhere"]) {
+    for (const [script, why] of [
+      ["data:text/javascript,process.exit(1)", "The thread has ended"],
+      ["data:text/javascript,throw new Error('no memory')", "no memory"],
+      ["http://nowhere", "ERR_INVALID_URL_SCHEME"],
+    ] as const) {
       const thread = new SealingThread(new URL(script));
       const derived = await Promise.all([1, 2].map(() => thread.derive(batch, vaultsOf(10), assetAt)));
       expect(derived).toEqual([own, own]);
       expect(thread.fault?.message).toContain("mintmark-sealing does not run");
+      expect(String(thread.fault?.cause)).toContain(why);
       expect(await thread.derive(batch, vaultsOf(10), assetAt)).toEqual(own);
       await thread.close();
     }

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { privateKeyToAccount } from "viem/accounts";
@@ -65,11 +66,14 @@ describe("the thread of signers", () => {
 
   it("that dies costs speed and no signature, and that is closed answers no more", async () => {
     const thread = new SignerThread(pathToFileURL("/no/such/file.ts"));
+    const warned = once(process, "warning");
     const digest: Hash = `0x${"22".repeat(32)}`;
     const signature = compactBytes(await account.sign({ hash: digest }));
     const all = await Promise.all(Array.from({ length: 20 }, () => thread.recover(digest, signature)));
     expect(all).toEqual(all.map(() => account.address.toLowerCase()));
     expect(thread.fault?.cause).toMatchObject({ code: "MODULE_NOT_FOUND" });
+    const [{ message, detail }] = await warned;
+    expect([message, detail]).toEqual([thread.fault?.message, `${thread.fault?.cause}`]);
     await thread.close();
     expect((await refusal(thread.recover(digest, signature))).code).toBe("engine_closed");
   });
