@@ -94,11 +94,6 @@ export function transferFault(
   return isAuthorized(vault, transfer, committedAt, powers) ? null : "not_authorized";
 }
 
-/** Whether a record moves a vault; see {@link transferFault}. */
-export function validRecord(vault: TransferableVault, record: CommittedRecord, powers: TransferPowers): boolean {
-  return transferFault(vault, record, powers) === null;
-}
-
 /** The vault that a part of a valid record makes. A redemption's payee is the zero address, and so nobody. */
 export function transferredVault(
   vault: TransferableVault,
@@ -109,33 +104,6 @@ export function transferredVault(
   const paid = transfer.amount === 0n ? rest : transfer.amount;
   const [owner, amount] = part === TransferPart.payee ? [transfer.to, paid] : [vault.owner, rest - paid];
   return { ...vault, vaultId: outId, owner, amount, withdrawn: 0n, hops: vault.hops + 1 };
-}
-
-/** A record on the way from a mint to a tip. */
-export interface TransferHop extends CommittedRecord, TransferPowers {
-  readonly outId: VaultId;
-  readonly part: TransferPart;
-  /** Units withdrawn so far of the vault that this hop makes. */
-  readonly withdrawn: bigint;
-}
-
-/**
- * The vault at the end of a chain of records, or the first fault and the number of valid hops before it.
- *
- * @example
- * const { vault, fault } = followTransfers(minted, hops);
- */
-export function followTransfers(
-  origin: TransferableVault,
-  hops: readonly TransferHop[],
-): { readonly vault: TransferableVault; readonly hops: number; readonly fault: TransferFault | null } {
-  let vault = origin;
-  for (const [i, hop] of hops.entries()) {
-    const fault = transferFault(vault, hop, hop);
-    if (fault !== null) return { vault, hops: i, fault };
-    vault = { ...transferredVault(vault, hop, hop), withdrawn: hop.withdrawn };
-  }
-  return { vault, hops: hops.length, fault: null };
 }
 
 /**

@@ -4,7 +4,12 @@ import type { BatchVaultProof, VaultId } from "../../../core/index.ts";
 import type { ProvenHop, ProvenVault } from "../../../core/ports.ts";
 import { transfersDigest } from "../../../core/protocol/transfer.ts";
 import { isTransferred, tipIdOf, tipOwnerOf, verifyHop, verifyHops } from "../../../core/protocol/transfer-proof.ts";
-import { followTransfers, transferFault, transferSigner } from "../../../core/protocol/transfer-rules.ts";
+import {
+  type TransferableVault,
+  transferFault,
+  transferredVault,
+  transferSigner,
+} from "../../../core/protocol/transfer-rules.ts";
 import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { verifyVaultProof } from "../../../core/protocol/verifier.ts";
 import { mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
@@ -32,28 +37,21 @@ async function moved(world: World, transfers: readonly Gift[], by = 0, commit = 
   return list.transfers.map(({ newVaultId }) => newVaultId ?? 0n);
 }
 
-/** The tip by the rules of `followTransfers`, with L1's facts. Nothing was withdrawn. */
-async function followed({ engine }: World, proof: BatchVaultProof) {
-  const { vault, hops = [] } = proof;
-  const minted = {
-    ...vault,
-    withdrawn: 0n,
-    standard: "erc20" as const,
-    transferable: true,
-    hops: 0,
-  };
-  let vaultId = vault.vaultId;
-  const records = [];
+/** The tip, and each record's fault, by the rules of L1 and with its facts. Nothing was withdrawn. */
+async function followed({ engine }: World, { vault: minted, hops = [] }: BatchVaultProof) {
+  let vault: TransferableVault = { ...minted, withdrawn: 0n, standard: "erc20", transferable: true, hops: 0 };
+  const faults = [];
   for (const hop of hops) {
-    const { outId, part, amount, to, deadline, header, signature } = hop;
-    const transfer = { vaultId, amount, to };
+    const { amount, to, deadline, header, signature } = hop;
+    const transfer = { vaultId: vault.vaultId, amount, to };
     // A list of one transfer: so its message can be made from the hop.
     const digest = transfersDigest(engine.settlement, { transfers: [transfer], deadline });
     const powers = { signer: await transferSigner(digest, signature), session: null, approvedAt: 0n, cancelledAt: 0n };
-    records.push({ ...powers, transfer, deadline, ...header, outId, part, withdrawn: 0n });
-    vaultId = outId;
+    const record = { transfer, deadline, committedAt: header.committedAt };
+    faults.push(transferFault(vault, record, powers));
+    vault = transferredVault(vault, record, hop);
   }
-  return followTransfers(minted, records);
+  return { vault, faults };
 }
 
 function committed(proof: BatchVaultProof): ProvenVault {
@@ -78,8 +76,9 @@ describe("the proof of a transferred vault", () => {
     ]);
     expect(verifyHops(committed(proof))).toBe(true);
     expect([tipIdOf(committed(proof)), tipOwnerOf(committed(proof))]).toEqual([last, ann]);
-    const { vault, fault } = await followed(world, proof);
-    expect({ fault, owner: vault.owner, amount: vault.amount }).toEqual({ fault: null, owner: ann, amount: 20n });
+    const { vault, faults } = await followed(world, proof);
+    expect(faults).toEqual([null, null, null]);
+    expect(vault).toMatchObject({ owner: ann, amount: 20n });
     expect(await engine.proofs.content(last ?? 0n)).toEqual({ ...proof.vault, vaultId: last, owner: ann, amount: 20n });
     expect(await engine.proofs.vault(last ?? 0n)).toEqual(proof);
     const minted = await engine.proofs.exit(units);
