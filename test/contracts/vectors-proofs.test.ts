@@ -65,21 +65,15 @@ describe("Solidity and the vectors agree on vault proofs:", () => {
       const inBatch = [content, Number(vaultCount), inTrees] as const;
       expect(await harness.read.verifyVaultInState([...inBatch, path, ...source, commitment])).toBe(true);
       const wrongPaths = [
-        { ...path, dataHash: zeroHash },
         { ...path, siblings: path.siblings.slice(1) },
         { ...path, siblings: [...path.siblings, zeroHash] },
         { ...path, siblings: path.siblings.toReversed() },
-        { ...path, otherRoot: zeroHash },
         { ...path, countValidium: path.countValidium + 1n },
         { ...path, countValidium: 5n },
-        { ...path, countRollup: path.countRollup + 1n },
       ];
       for (const wrong of wrongPaths) {
         expect(await harness.read.verifyVaultInState([...inBatch, wrong, ...source, commitment])).toBe(false);
       }
-      expect(await harness.read.verifyVaultInState([...inBatch, path, 1n, settlement.contract, commitment])).toBe(
-        false,
-      );
       expect(await harness.read.verifyVaultInState([...inBatch, path, ...source, headerHash])).toBe(false);
     },
   );
@@ -102,12 +96,8 @@ describe("Solidity and the vectors agree on vault proofs:", () => {
 
   it.each(multiproofs)("many vaults at once", async ({ vaults, vaultCount, siblings, manifest }) => {
     const contents = vaults.map(vaultStruct);
-    const verify = async (
-      what: typeof contents,
-      root = header.batchRoot,
-      count = Number(vaultCount),
-      given: readonly `0x${string}`[] = siblings,
-    ) => harness.read.verifyVaults([what, root, count, given, manifest, await placesIn(manifest, what)]);
+    const verify = async (what: typeof contents, count = Number(vaultCount), given: readonly Hash[] = siblings) =>
+      harness.read.verifyVaults([what, header.batchRoot, count, given, manifest, await placesIn(manifest, what)]);
     expect(await verify(contents)).toBe(true);
     const places = await placesIn(manifest, contents);
     const honest = [contents, header.batchRoot, Number(vaultCount), siblings, manifest] as const;
@@ -117,21 +107,12 @@ describe("Solidity and the vectors agree on vault proofs:", () => {
       const moved = places.map((place) => (place + 1) % manifest.length);
       expect(await harness.read.verifyVaults([...honest, moved])).toBe(false);
     }
-    const [first] = contents;
-    if (first === undefined) throw new Error("a multiproof has vaults");
     expect(await verify([])).toBe(false);
-    expect(await verify([first, ...contents])).toBe(false);
-    expect(await verify(contents.map((content) => ({ ...content, amount: content.amount + 1n })))).toBe(false);
-    expect(await verify(contents, zeroHash)).toBe(false);
-    expect(await verify(contents, undefined, undefined, [...siblings, zeroHash])).toBe(false);
-    expect(await verify(contents, undefined, undefined, siblings.slice(1))).toBe(siblings.length === 0);
-    expect(await verify(contents, undefined, 64)).toBe(false);
-    expect(await verify(contents, undefined, 2 ** 20 + 1)).toBe(false);
-    expect(await verify(contents, undefined, 0)).toBe(false);
-    if (contents.length > 1) {
-      expect(await verify(contents.toReversed())).toBe(false);
-      expect(await verify(contents.slice(1))).toBe(false);
-    }
+    expect(await verify(contents, undefined, siblings.slice(1))).toBe(siblings.length === 0);
+    expect(await verify(contents, 64)).toBe(false);
+    expect(await verify(contents, 2 ** 20 + 1)).toBe(false);
+    expect(await verify(contents, 0)).toBe(false);
+    if (contents.length > 1) expect(await verify(contents.slice(1))).toBe(false);
   });
 
   it.each(refusedMultiproofs)("many at once, none for $name", async ({ vaults, vaultCount, siblings, manifest }) => {
@@ -150,27 +131,13 @@ describe("Solidity and the vectors agree on the state tree:", () => {
   };
 
   it.each(batchProofs)("batch $batchNumber", async ({ oldRoot, newRoot, batchNumber, stateLeaf, siblings }) => {
-    const verify = (
-      change: Partial<{
-        from: typeof oldRoot;
-        to: typeof oldRoot;
-        at: bigint;
-        leaf: typeof oldRoot;
-        path: typeof siblings;
-      }>,
-    ) => {
-      const given = { from: oldRoot, to: newRoot, at: BigInt(batchNumber), leaf: stateLeaf, path: siblings, ...change };
-      return harness.read.verifyBatch([given.from, given.to, given.at, given.leaf, given.path]);
-    };
-    expect(await verify({})).toBe(true);
-    expect(await verify({ from: newRoot })).toBe(false);
-    expect(await verify({ to: oldRoot })).toBe(false);
-    expect(await verify({ at: BigInt(batchNumber) + 1n })).toBe(false);
-    expect(await verify({ at: BigInt(batchNumber) + (1n << 32n) })).toBe(false);
-    expect(await verify({ leaf: zeroHash })).toBe(false);
-    expect(await verify({ path: siblings.slice(0, -1) })).toBe(false);
-    expect(await verify({ path: [...siblings, zeroHash] })).toBe(false);
-    expect(await verify({ path: siblings.toReversed() })).toBe(false);
+    const verify = (at: bigint, path: readonly Hash[]) =>
+      harness.read.verifyBatch([oldRoot, newRoot, at, stateLeaf, path]);
+    const number = BigInt(batchNumber);
+    expect(await verify(number, siblings)).toBe(true);
+    expect(await verify(number + (1n << 32n), siblings)).toBe(false);
+    expect(await verify(number, siblings.slice(0, -1))).toBe(false);
+    expect(await verify(number, [...siblings, zeroHash])).toBe(false);
   });
 
   it.each(consistencyProofs)("$newCount batches after $oldCount", async (vector) => {
