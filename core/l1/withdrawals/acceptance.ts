@@ -3,7 +3,8 @@ import { orAborted } from "../../abort.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { markRequest } from "../../ledger/marks.ts";
-import { type Address, type Hash, type Hex, MODES, type VaultId } from "../../model.ts";
+import { type Address, type Hash, type Hex, MODES, type Principal, type VaultId } from "../../model.ts";
+import type { ListedVault } from "../../ports.ts";
 import { isSignedBy } from "../../protocol/signature.ts";
 import { requireNotLeftOut } from "../../sealing/left-out.ts";
 import { requireNotVoid } from "../../sealing/void-runs.ts";
@@ -29,6 +30,9 @@ const MIN_VALIDITY = 60n;
 const MAX_VALIDITY = 2_592_000n;
 /** Bound for the signatures of wallet contracts, which have forms of their own. */
 const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
+
+/** Asks for withdrawals: an application from its vaults, or an owner from its own of any application. */
+export type WithdrawalCaller = Principal | { readonly owner: Address };
 
 /** The signature of a request, of a form that a wallet gives. */
 export function signatureOf(request: { readonly signature: Hex }): Hex {
@@ -69,18 +73,27 @@ export async function requireSignature(
   throw new MintmarkError("signature_invalid");
 }
 
-export function requireBalance(
+/** Throws unless the vault can be withdrawn as signed. Each withdrawal costs gas, so an owner takes whole vaults. */
+export function requireAcceptable(
+  ledger: Ledger,
+  caller: WithdrawalCaller,
+  { vaultId, withdrawnBefore, quantity }: ListedVault,
   vault: StoredVault,
   activity: ActivityRecord,
-  withdrawnBefore: bigint,
-  quantity: bigint,
 ): void {
+  requireReady(ledger, vaultId, vault);
+  // A concurrent change may have made it unacceptable since the first check.
+  requireNotVoid(ledger.voids, placeOf(vaultId), "latest");
   if (activity.pending.length > 0) throw new MintmarkError("withdrawal_pending");
   if (activity.spentBy !== null) throw new MintmarkError("vault_spent");
   // The signature covers the withdrawn total before it. If that total has changed, the signature is for another
   // message.
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
-  if (vault.amount - activity.withdrawn < quantity) throw new MintmarkError("insufficient_balance");
+  const left = vault.amount - activity.withdrawn;
+  if (left < quantity) throw new MintmarkError("insufficient_balance");
+  if ("owner" in caller && quantity < left) {
+    throw new MintmarkError("amount_out_of_range", "An owner withdraws all that is left of a vault.");
+  }
 }
 
 type Accepted = Pick<

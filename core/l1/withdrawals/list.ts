@@ -1,17 +1,11 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Address, Hex, Principal, Uuid, VaultId, Withdrawal } from "../../model.ts";
+import type { Address, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
 import type { ListedVault } from "../../ports.ts";
 import { MAX_LISTED_VAULTS, withdrawalListDigest } from "../../protocol/typed-data.ts";
-import { requireNotVoid } from "../../sealing/void-runs.ts";
 import type { StoredVault } from "../../store/columns/vault-columns.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
-import {
-  type ActivityRecord,
-  type WithdrawalListRecord,
-  withdrawalListRecord,
-  withdrawalRecord,
-} from "../../store/records.ts";
+import { type WithdrawalListRecord, withdrawalListRecord, withdrawalRecord } from "../../store/records.ts";
 import { activityKey, withdrawalKey, withdrawalListKey } from "../../store/store-keys.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
@@ -20,11 +14,11 @@ import { batchAt, decodeActivity, placeOf, readVaults } from "../../vaults/vault
 import { portalOf } from "../progress/portals.ts";
 import {
   acceptWithdrawal,
-  requireBalance,
+  requireAcceptable,
   requireDeadline,
-  requireReady,
   requireSignature,
   signatureOf,
+  type WithdrawalCaller,
 } from "./acceptance.ts";
 
 /** What an owner has signed once for many vaults. */
@@ -38,9 +32,6 @@ export interface WithdrawalListRequest {
   /** The owner's EIP-712 `WithdrawalList` message, of the same domain as a single withdrawal's. */
   readonly signature: Hex;
 }
-
-/** Asks for withdrawals: an application from its vaults, or an owner from its own of any application. */
-export type WithdrawalCaller = Principal | { readonly owner: Address };
 
 /** One vault of a list: its withdrawal as it is now, or why it was not accepted. */
 export type ListedWithdrawal =
@@ -139,28 +130,6 @@ function isOutcome(checked: Outcome | object): checked is Outcome {
   return "withdrawalId" in checked || checked instanceof MintmarkError;
 }
 
-/** Throws unless the vault can be withdrawn as listed. Each withdrawal costs gas, so an owner takes whole vaults. */
-export function requireAcceptable(
-  ledger: Ledger,
-  caller: WithdrawalCaller,
-  listed: ListedVault,
-  vault: StoredVault,
-  activity: ActivityRecord,
-): void {
-  requireReady(ledger, listed.vaultId, vault);
-  // A concurrent change may have made it unacceptable since the first check.
-  requireNotVoid(ledger.voids, placeOf(listed.vaultId), "latest");
-  requireBalance(vault, activity, listed.withdrawnBefore, listed.quantity);
-  requireWhole(caller, vault.amount - activity.withdrawn, listed.quantity);
-}
-
-/** Throws when an owner takes less than what is left of its vault. */
-export function requireWhole(caller: WithdrawalCaller, left: bigint, quantity: bigint): void {
-  if ("owner" in caller && quantity < left) {
-    throw new MintmarkError("amount_out_of_range", "An owner withdraws all that is left of a vault.");
-  }
-}
-
 /** Whether a transfer made the vault: L1 takes no list for it. */
 function isTransferred(ledger: Ledger, vaultId: VaultId): boolean {
   return batchAt(ledger, placeOf(vaultId)).transfers;
@@ -198,7 +167,7 @@ export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[])
   }
 }
 
-/** Of each vault its content; null when it is none of the caller's. */
+/** The content of each vault, or null when it is not the caller's. */
 export async function ownVaults(
   ledger: Ledger,
   caller: WithdrawalCaller,

@@ -7,17 +7,8 @@ import { activityKey } from "../../store/store-keys.ts";
 import { requireAddress } from "../../validate.ts";
 import { decodeActivity } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
-import { requireDeadline } from "./acceptance.ts";
-import {
-  commonTo,
-  faultOf,
-  isAlone,
-  ownVaults,
-  requireAcceptable,
-  requireEachOnce,
-  requireListable,
-  type WithdrawalCaller,
-} from "./list.ts";
+import { requireAcceptable, requireDeadline, type WithdrawalCaller } from "./acceptance.ts";
+import { commonTo, faultOf, isAlone, ownVaults, requireEachOnce, requireListable } from "./list.ts";
 
 /** Seconds for which a prepared message is good: longer than tokens take to mature. */
 const VALID_SECONDS = 7n * 86_400n;

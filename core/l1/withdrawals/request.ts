@@ -8,7 +8,6 @@ import { MAX_AMOUNT } from "../../model.ts";
 import type { ListedVault } from "../../ports.ts";
 import { MAX_UINT64 } from "../../protocol/bounds.ts";
 import { withdrawalDigest } from "../../protocol/typed-data.ts";
-import { requireNotVoid } from "../../sealing/void-runs.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import { bigRecord, type WithdrawalRecord, withdrawalIdRecord, withdrawalRecord } from "../../store/records.ts";
 import { activityKey, authorizationKey, endOf, vaultEventsOf, withdrawalKey } from "../../store/store-keys.ts";
@@ -20,11 +19,12 @@ import { decodeActivity, placeOf, readVault } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 import {
   acceptWithdrawal,
-  requireBalance,
+  requireAcceptable,
   requireDeadline,
   requireReady,
   requireSignature,
   signatureOf,
+  type WithdrawalCaller,
 } from "./acceptance.ts";
 import {
   isAlone,
@@ -32,8 +32,6 @@ import {
   ownedBy,
   ownVaults,
   requestWithdrawalList,
-  requireWhole,
-  type WithdrawalCaller,
   type WithdrawalListRequest,
 } from "./list.ts";
 import { type PreparedWithdrawals, prepareWithdrawals, type WithdrawalPreparation } from "./preparation.ts";
@@ -73,10 +71,7 @@ async function requestWithdrawal(
         if (earlierId !== undefined) return decodeRecord(withdrawalIdRecord, earlierId, "An authorization");
         ledger.requirePromising();
         const activity = decodeActivity(group.resolve(key, onDisk));
-        requireBalance(vault, activity, withdrawnBefore, asked.quantity);
-        requireWhole(caller, vault.amount - withdrawnBefore, asked.quantity);
-        // A concurrent change may have made it unacceptable since the first check.
-        requireNotVoid(ledger.voids, placeOf(asked.vaultId), "latest");
+        requireAcceptable(ledger, caller, { ...asked, withdrawnBefore }, vault, activity);
         const accepted = acceptWithdrawal(ledger, group, vault, activity, { ...asked, withdrawnBefore, digest });
         group.stage(authorization, encodeRecord(withdrawalIdRecord, accepted.withdrawalId));
         return accepted;
@@ -244,7 +239,7 @@ export interface Withdrawals {
    * none is left, rejects with the first reason. Changes nothing.
    */
   prepare(caller: WithdrawalCaller, preparation: WithdrawalPreparation): Promise<PreparedWithdrawals>;
-  /** Of each vault its newest withdrawal, in the order of the ids; null when it has none, or is not the owner's. */
+  /** The newest withdrawal of each vault, in the order of the ids; null for one without any, or of another owner. */
   newestOf(owner: Address, vaultIds: readonly VaultId[]): Promise<readonly (Withdrawal | null)[]>;
   /** Rejects with `withdrawal_not_found`. */
   get(applicationId: Uuid, withdrawalId: Uuid): Promise<Withdrawal>;
