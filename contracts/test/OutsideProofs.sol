@@ -17,17 +17,20 @@ struct StatePath {
     uint64 countRollup;
 }
 
-/// @title The protocol's hashes and its four proofs. Stateless, and the same on every EVM chain.
 /// @title Proofs of docs/protocol.md 7 that no deployed contract reads, so that outside verifiers agree with the core.
-library OutsideProofs {
-    /// @notice Height of a batch of `count` slots: ceil(log2 count).
-    function height(uint256 count) internal pure returns (uint256) {
-        return Math.log2(count, Math.Rounding.Ceil);
+abstract contract OutsideProofs {
+    /// @notice {_foldMany} in a batch of `count` slots.
+    function foldMany(uint256[] calldata positions, bytes32[] calldata leaves, uint256 count, bytes32[] calldata siblings)
+        external
+        pure
+        returns (bytes32 root, bool complete)
+    {
+        return _foldMany(positions, leaves, _height(count), siblings);
     }
 
     /// @notice Whether the vault is in a batch of this root and count, at the slot of its id, and the batch's manifest
     /// names its asset. The caller checks the batch number.
-    function verifyVault(Vault memory vault, bytes32 batchRoot, uint32 vaultCount, VaultPath calldata path) internal pure returns (bool) {
+    function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, VaultPath calldata path) external pure returns (bool) {
         (bool shown, bytes32 manifestRoot) = StateProof.manifestRootOf(vault.chainId, vault.assetType, path.assetIndex, path.assetSiblings);
         return shown && StateProof.verifyVaultUnder(vault, manifestRoot, batchRoot, vaultCount, path.siblings);
     }
@@ -43,7 +46,7 @@ library OutsideProofs {
         uint64 sourceChain,
         address source,
         bytes32 commitment
-    ) internal pure returns (bool) {
+    ) external pure returns (bool) {
         // Unused bits of the id make this number larger than any count.
         uint64 batchNumber = (vault.vaultId << 1) >> 21;
         bool isRollup = vault.vaultId >> 63 == 1;
@@ -74,7 +77,7 @@ library OutsideProofs {
         bytes32[] calldata siblings,
         bytes32[] calldata manifest,
         uint8[] calldata assets
-    ) internal pure returns (bool) {
+    ) external pure returns (bool) {
         if (vaults.length == 0 || vaultCount > MAX_BATCH_VAULTS) return false;
         if (assets.length != vaults.length || manifest.length > Manifest.MAX_ASSETS) return false;
         uint256[] memory positions = new uint256[](vaults.length);
@@ -89,14 +92,14 @@ library OutsideProofs {
             positions[i] = slot;
             hashes[i] = StateProof.vaultLeaf(vaults[i]);
         }
-        (bytes32 content, bool complete) = foldMany(positions, hashes, height(vaultCount), siblings);
+        (bytes32 content, bool complete) = _foldMany(positions, hashes, _height(vaultCount), siblings);
         return complete && Manifest.batchRoot(vaults[0].vaultId >> 63, rootOfLeaves(manifest), content) == batchRoot;
     }
 
     /// @notice Whether one more state leaf leads from one root of a state tree to the next. It does not show that L1
     /// accepted the leaf.
     function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 batchNumber, bytes32 leaf, bytes32[] calldata siblings)
-        internal
+        external
         pure
         returns (bool)
     {
@@ -109,8 +112,8 @@ library OutsideProofs {
     /// neighbour if that is its sibling, and otherwise the next of `siblings`.
     /// @return root The tree's root, if `complete`.
     /// @return complete Whether all siblings were used, and no more were needed.
-    function foldMany(uint256[] memory positions, bytes32[] memory hashes, uint256 levels, bytes32[] calldata siblings)
-        internal
+    function _foldMany(uint256[] memory positions, bytes32[] memory hashes, uint256 levels, bytes32[] calldata siblings)
+        private
         pure
         returns (bytes32 root, bool complete)
     {
@@ -150,8 +153,13 @@ library OutsideProofs {
         }
     }
 
+    /// @dev Of a batch of `count` slots: ceil(log2 count).
+    function _height(uint256 count) internal pure returns (uint256) {
+        return Math.log2(count, Math.Rounding.Ceil);
+    }
+
     /// @notice The {root} of a manifest from all of its leaves.
-    function rootOfLeaves(bytes32[] calldata shown) internal pure returns (bytes32) {
+    function rootOfLeaves(bytes32[] calldata shown) public pure returns (bytes32) {
         if (shown.length < 2) return shown.length == 0 ? bytes32(0) : shown[0];
         uint256 leaves;
         assembly ("memory-safe") {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {BatchHeader, Mode, Standard, Vault, VaultPath} from "../interfaces/Model.sol";
+import {BatchHeader, Mode, Standard, Vault} from "../interfaces/Model.sol";
 import {AssetEncoding} from "../libraries/AssetEncoding.sol";
 import {BlobVaults} from "../libraries/BlobVaults.sol";
 import {Manifest} from "../libraries/Manifest.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
 import {StateProof} from "../libraries/StateProof.sol";
-import {OutsideProofs, StatePath} from "./OutsideProofs.sol";
+import {OutsideProofs} from "./OutsideProofs.sol";
 
 /// @title The libraries' functions, to be called from outside.
-contract ProofHarness {
+contract ProofHarness is OutsideProofs {
     function assetType(Standard standard, address token, uint256 quantum) external pure returns (uint256) {
         return AssetEncoding.assetType(standard, token, quantum);
     }
@@ -65,45 +65,6 @@ contract ProofHarness {
         return StateProof.foldEmpty(position, siblings);
     }
 
-    function foldMany(uint256[] calldata positions, bytes32[] calldata leaves, uint256 count, bytes32[] calldata siblings)
-        external
-        pure
-        returns (bytes32 root, bool complete)
-    {
-        return OutsideProofs.foldMany(positions, leaves, OutsideProofs.height(count), siblings);
-    }
-
-    function verifyVault(Vault calldata vault, bytes32 batchRoot, uint32 vaultCount, VaultPath calldata path)
-        external
-        pure
-        returns (bool)
-    {
-        return OutsideProofs.verifyVault(vault, batchRoot, vaultCount, path);
-    }
-
-    function verifyVaultInState(
-        Vault calldata vault,
-        uint32 vaultCount,
-        VaultPath calldata vaultPath,
-        StatePath calldata path,
-        uint64 sourceChain,
-        address source,
-        bytes32 commitment
-    ) external pure returns (bool) {
-        return OutsideProofs.verifyVaultInState(vault, vaultCount, vaultPath, path, sourceChain, source, commitment);
-    }
-
-    function verifyVaults(
-        Vault[] calldata vaults,
-        bytes32 batchRoot,
-        uint32 vaultCount,
-        bytes32[] calldata siblings,
-        bytes32[] calldata manifest,
-        uint8[] calldata assets
-    ) external pure returns (bool) {
-        return OutsideProofs.verifyVaults(vaults, batchRoot, vaultCount, siblings, manifest, assets);
-    }
-
     function hashBatchRoot(uint8 kind, bytes32 manifestRoot, bytes32 content) external pure returns (bytes32) {
         return Manifest.batchRoot(kind, manifestRoot, content);
     }
@@ -124,18 +85,6 @@ contract ProofHarness {
         returns (bool shown, bytes32 root)
     {
         return StateProof.manifestRootOf(chainId, type_, index, siblings);
-    }
-
-    function rootOfLeaves(bytes32[] calldata leaves) external pure returns (bytes32) {
-        return OutsideProofs.rootOfLeaves(leaves);
-    }
-
-    function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 batchNumber, bytes32 leaf, bytes32[] calldata siblings)
-        external
-        pure
-        returns (bool)
-    {
-        return OutsideProofs.verifyBatch(oldRoot, newRoot, batchNumber, leaf, siblings);
     }
 
     function verifyConsistency(

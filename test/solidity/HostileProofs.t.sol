@@ -9,7 +9,7 @@ import {NaiveTree} from "./support/NaiveTree.sol";
 import {expect} from "./support/Expect.sol";
 
 /// @title Every proof that is true is accepted, and changing any part of it makes it refused.
-contract HostileProofsFuzz {
+contract HostileProofsFuzz is OutsideProofs {
     uint256 private constant MAX_VAULTS = 33;
     uint256 private constant MAX_BATCHES = 20;
     uint64 private constant BATCH = 5;
@@ -150,7 +150,7 @@ contract HostileProofsFuzz {
     function testFuzz_APathIsAsLongAsTheTreeIsHigh(uint32 count, uint256 levels) external pure {
         // Small counts as often as large ones.
         count = 1 + (count >> (levels % 32)) % type(uint32).max;
-        uint256 height = OutsideProofs.height(count);
+        uint256 height = _height(count);
         expect(2 ** height >= count && (height == 0 || 2 ** (height - 1) < count), "not ceil(log2 count)");
         expect(StateProof.isHeight(height, count), "its height");
         expect(StateProof.isHeight(levels % 40, count) == (levels % 40 == height), "another height");
@@ -182,29 +182,6 @@ contract HostileProofsFuzz {
         expect(!this.verifyInState(vault, 9, vaultPath, path, 1, commitment), "another path");
     }
 
-    function verifyVault(Vault calldata vault, bytes32 root, uint32 count, VaultPath calldata path) external pure returns (bool) {
-        return OutsideProofs.verifyVault(vault, root, count, path);
-    }
-
-    function verifyVaults(
-        Vault[] calldata vaults,
-        bytes32 root,
-        uint32 count,
-        bytes32[] calldata path,
-        bytes32[] calldata manifest,
-        uint8[] calldata assets
-    ) external pure returns (bool) {
-        return OutsideProofs.verifyVaults(vaults, root, count, path, manifest, assets);
-    }
-
-    function verifyBatch(bytes32 oldRoot, bytes32 newRoot, uint64 number, bytes32 leaf, bytes32[] calldata path)
-        external
-        pure
-        returns (bool)
-    {
-        return OutsideProofs.verifyBatch(oldRoot, newRoot, number, leaf, path);
-    }
-
     function verifyConsistency(
         bytes32 oldRoot,
         uint64 oldCount,
@@ -225,7 +202,7 @@ contract HostileProofsFuzz {
         uint64 chain,
         bytes32 commitment
     ) external view returns (bool) {
-        return OutsideProofs.verifyVaultInState(vault, count, vaultPath, path, chain, address(this), commitment);
+        return this.verifyVaultInState(vault, count, vaultPath, path, chain, address(this), commitment);
     }
 
     function leafOf(Vault calldata vault) external pure returns (bytes32) {
