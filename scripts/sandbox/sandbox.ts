@@ -59,6 +59,8 @@ export interface SandboxDescription {
 export interface Sandbox {
   readonly description: SandboxDescription;
   readonly engine: Engine;
+  /** Leaves the chain running. */
+  stopServer(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -75,16 +77,17 @@ const MATURITY_SECONDS = 3n;
 /** Starts everything in this process, in order. If a later part fails, stops the earlier ones. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const { onProgress = () => {} } = options;
-  await using stack = new AsyncDisposableStack();
+  await using whole = new AsyncDisposableStack();
   const folder = resolve(options.folder);
-  stack.defer(await lockFolder(folder));
+  whole.defer(await lockFolder(folder));
   for (const name of ["engine", "committee", "deployments", "sandbox.json"]) {
     await rm(resolve(folder, name), { recursive: true, force: true });
   }
 
   onProgress("starting the local chain");
   const chain = await startChain("local", options.chainPort);
-  stack.defer(() => chain.stop());
+  whole.defer(() => chain.stop());
+  const stack = whole.use(new AsyncDisposableStack());
   tellPort("chain", options.chainPort, chain.port, onProgress);
   const deployment = await deployTo(chain.rpcUrl, folder, onProgress);
 
@@ -164,8 +167,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const descriptionFile = resolve(folder, "sandbox.json");
   await writeFile(descriptionFile, `${JSON.stringify(description, null, 2)}\n`, { mode: 0o600 });
   stack.defer(() => rm(descriptionFile, { force: true }));
-  const running = stack.move();
-  return { description, engine, stop: () => running.disposeAsync() };
+  const running = whole.move();
+  return { description, engine, stopServer: () => stack.disposeAsync(), stop: () => running.disposeAsync() };
 }
 
 function tellPort(what: string, wanted: number, taken: number, onProgress: (step: string) => void): void {

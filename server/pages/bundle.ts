@@ -11,7 +11,9 @@ const ROOT = new URL("../../", import.meta.url);
 export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "withdraw"] as const;
 
 /** Scripts that are mostly libraries, so that nobody reads them as they are served. */
-const MINIFIED: ReadonlySet<string> = new Set(["claim", "console", "exit", "withdraw"]);
+const MINIFIED: ReadonlySet<string> = new Set(["claim", "console", "exit", "reference", "withdraw"]);
+
+const JSX = { jsx: "automatic", jsxImportSource: "preact" } as const;
 
 /** One copy of the hash functions: the curves, viem and the core ask for versions of them that are alike here. */
 const oneHashLibrary: Plugin = {
@@ -24,12 +26,13 @@ const oneHashLibrary: Plugin = {
   },
 };
 
-/** Makes libraries small in a script that is otherwise served as it is read here. */
-const minifyLibraries: Plugin = {
-  name: "minify-libraries",
+/** Makes libraries and pages small in a script that has the core as it is read here, because it checks proofs with it. */
+const minifyOthers: Plugin = {
+  name: "minify-others",
   setup({ onLoad, esbuild }) {
-    onLoad({ filter: /node_modules\/.*\.m?js$/ }, async ({ path }) => {
-      const { code } = await esbuild.transform(await readFile(path, "utf8"), { minify: true, format: "esm" });
+    onLoad({ filter: /node_modules\/.*\.m?js$|\/server\/pages\/.*\.tsx?$/ }, async ({ path }) => {
+      const options = { minify: true, format: "esm", loader: path.endsWith("s") ? "ts" : "tsx", ...JSX } as const;
+      const { code } = await esbuild.transform(await readFile(path, "utf8"), options);
       return { contents: code, loader: "js" };
     });
   },
@@ -39,16 +42,14 @@ const minifyLibraries: Plugin = {
 export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
   return {
     absWorkingDir: fileURLToPath(ROOT),
-    // The console is written with Preact.
-    entryPoints: [`server/pages/${page}/main.${page === "console" ? "tsx" : "ts"}`],
-    jsx: "automatic",
-    jsxImportSource: "preact",
+    entryPoints: [`server/pages/${page}/main.tsx`],
+    ...JSX,
     bundle: true,
     // Fetched by the browser, when it is needed.
     external: ["/explorer/withdraw.js"],
     write: false,
     minify: MINIFIED.has(page),
-    plugins: [oneHashLibrary, ...(MINIFIED.has(page) ? [] : [minifyLibraries])],
+    plugins: [oneHashLibrary, ...(MINIFIED.has(page) ? [] : [minifyOthers])],
     format: "esm",
     platform: "browser",
     target: "es2022",

@@ -12,7 +12,7 @@ const FOLDER = new URL("./", import.meta.url);
 export async function exitPageHtml(): Promise<{ readonly html: string; readonly policy: string }> {
   const [template, style, script] = await Promise.all([
     readFile(new URL("exit/index.html", FOLDER), "utf8"),
-    readFile(new URL("explorer/style.css", FOLDER), "utf8"),
+    readFile(new URL("shared/style.css", FOLDER), "utf8"),
     pageScript("exit").then((bytes) => bytes.toString()),
   ]);
   const policy = [

@@ -4,56 +4,80 @@ import { pageScript, type SCRIPTS } from "./bundle.ts";
 import { contentPolicy, type Page, type PageFile, pageFile } from "./files.ts";
 
 interface Parts {
+  readonly title: string;
   /** Default: the folder's name. */
   readonly address?: string;
   readonly policy: string;
-  /** A library's style and script, which come before the page's own. */
-  readonly library?: { readonly style?: URL; readonly script?: URL };
+  /** What a browser without scripts shows. */
+  readonly noScript: string;
+  /** Styles before and after the one that all pages share. */
+  readonly styles?: readonly [before: readonly URL[], after: readonly URL[]];
   readonly others?: () => Promise<readonly PageFile[]> | readonly PageFile[];
 }
 
-/** The page of a folder here: its `index.html`, its `style.css` and its script. */
-function scriptedPage(
-  folder: (typeof SCRIPTS)[number],
-  { address = `/${folder}`, policy, library = {}, others = () => [] }: Parts,
-): Page {
+const SHARED = new URL("./shared/style.css", import.meta.url);
+
+/** The page of a folder here, which its script draws. */
+function scriptedPage(folder: (typeof SCRIPTS)[number], parts: Parts): Page {
+  const { address = `/${folder}`, policy, styles: [before, after] = [[], []], others = () => [] } = parts;
   return {
     address,
     policy,
     async load() {
-      const [html, style, script, more] = await Promise.all([
-        readFile(new URL(`./${folder}/index.html`, import.meta.url)),
-        behind(library.style, readFile(new URL(`./${folder}/style.css`, import.meta.url))),
-        behind(library.script, pageScript(folder)),
-        others(),
-      ]);
+      const styles = [...before, SHARED, ...after].map((url) => readFile(url, "utf8"));
       return [
-        pageFile("", html, "index.html"),
-        pageFile("style.css", style),
-        pageFile(`${folder}.js`, script),
-        ...more,
+        pageFile("", documentOf(`${address}/${folder}.js`, address, parts), "index.html"),
+        // The newline ends a library's last comment.
+        pageFile("style.css", (await Promise.all(styles)).join("\n")),
+        pageFile(`${folder}.js`, await pageScript(folder)),
+        ...(await others()),
       ];
     },
   };
 }
 
-/** The newline ends the library's last comment. */
-async function behind(library: URL | undefined, own: Promise<Buffer>): Promise<Buffer> {
-  return library === undefined ? own : Buffer.concat([await readFile(library), Buffer.from("\n"), await own]);
+function documentOf(script: string, address: string, { title, noScript }: Parts): string {
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>${title}</title>
+    <link rel="icon" type="image/svg+xml" href="/explorer/icon.svg">
+    <link rel="stylesheet" href="${address}/style.css">
+    <script type="module" src="${script}"></script>
+  </head>
+  <body>
+    <div id="app"><main><p class="quiet">Loading…</p></main></div>
+    <noscript><p class="notice">${noScript}</p></noscript>
+  </body>
+</html>
+`;
 }
 
 /**
- * Where the holder of a claim link names an owner. The link's key is in the fragment and signs in the browser. Nothing
- * comes from other hosts: whoever reads the key could claim with it.
+ * Where the holder of a claim link names an owner. The link's key is in the fragment and signs in the browser. Only
+ * images come from other hosts: whoever reads the key could claim with it.
  */
-export const claimPage = scriptedPage("claim", { policy: contentPolicy() });
+export const claimPage = scriptedPage("claim", {
+  title: "Claim a token",
+  noScript: "Your browser signs the claim, which needs JavaScript.",
+  // The issuer chose the token's image, as it gave the link.
+  policy: contentPolicy({ "img-src": "'self' https: data:" }),
+});
 
-/** The console of applications' teams and of the operator. It looks like the explorer, whose style it shares. */
+/** The console of applications' teams and of the operator. */
 export function consolePage({ engine }: Pick<Service, "engine">): Page {
   return scriptedPage("console", {
+    title: "Mintmark console",
+    noScript: "The console needs JavaScript. The same is possible with the HTTP API: /docs.",
     // Images of tokens are at their issuers' hosts; the page asks for them only when its reader wants them.
     policy: contentPolicy({ "img-src": "'self' https: data:" }),
-    library: { style: new URL("./uPlot.min.css", import.meta.resolve("uplot")) },
+    styles: [
+      [new URL("./uPlot.min.css", import.meta.resolve("uplot"))],
+      [new URL("./console/style.css", import.meta.url)],
+    ],
     others: () => [pageFile("settings.json", JSON.stringify({ environment: engine.environment }))],
   });
 }
@@ -68,6 +92,8 @@ export function consolePage({ engine }: Pick<Service, "engine">): Page {
 export function explorerPage(service: Pick<Service, "engine" | "explorerRpc" | "ownerRelay">): Page {
   const { engine, explorerRpc, ownerRelay } = service;
   return scriptedPage("explorer", {
+    title: "Mintmark explorer",
+    noScript: "Proofs are checked in your browser, which needs JavaScript. The same data is at /public/v1/batches.",
     policy: contentPolicy({
       "script-src": "'self' 'wasm-unsafe-eval'",
       "img-src": "'self' https: data:",
@@ -77,7 +103,7 @@ export function explorerPage(service: Pick<Service, "engine" | "explorerRpc" | "
       const { environment } = engine;
       const settings = { environment, rpc: explorerRpc ?? null, relayVaults: ownerRelay.vaultsPerDay };
       return [
-        pageFile("icon.svg", await readFile(new URL("./explorer/icon.svg", import.meta.url))),
+        pageFile("icon.svg", await readFile(new URL("./shared/icon.svg", import.meta.url))),
         pageFile("settings.json", JSON.stringify(settings)),
         // Loaded when an owner withdraws by its own transaction.
         pageFile("withdraw.js", await pageScript("withdraw")),
@@ -86,19 +112,11 @@ export function explorerPage(service: Pick<Service, "engine" | "explorerRpc" | "
   });
 }
 
-/** Two files of the Swagger UI package, served from here, so the page needs no other host. */
-const SWAGGER = new URL("./static/", import.meta.resolve("@fastify/swagger-ui/package.json"));
-
 /** The interactive reference: this server's OpenAPI document, with requests to try. */
 export const referencePage = scriptedPage("reference", {
   address: "/docs",
-  // Nothing from other hosts, no inline script. Swagger UI sets styles by script, and its arrows are data addresses.
-  // Its sanitizer has a policy of its own, and the page's default policy lets through what it has cleaned.
-  policy: contentPolicy({
-    "style-src": "'self' 'unsafe-inline'",
-    "img-src": "'self' data:",
-    "trusted-types": "default dompurify",
-  }),
-  library: { script: new URL("swagger-ui-bundle.js", SWAGGER) },
-  others: async () => [pageFile("swagger-ui.css", await readFile(new URL("swagger-ui.css", SWAGGER)))],
+  title: "Mintmark API",
+  noScript: "The reference needs JavaScript. The document it shows is at /openapi.json.",
+  policy: contentPolicy(),
+  styles: [[], [new URL("./reference/style.css", import.meta.url)]],
 });

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createWorld, type World } from "../server/fixture.ts";
 import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
 
+const PIXEL =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const OWNER = `0x${"7a".repeat(20)}`;
 
 describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
@@ -33,10 +35,15 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     const { address, href } = await newLink("901");
     const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
     const { page, problems, origins } = await visit(context);
+    const metadata = { name: "Cup of the first day", description: "For whoever came.", image: PIXEL };
+    await world.send("PUT", `/api/v1/assets/${world.erc721.assetId}/tokens/901/metadata`, { body: metadata });
     const sent: string[] = [];
     page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`));
     await page.goto(href);
-    await page.getByText("Token erc721 (ERC721)").waitFor();
+    await page.getByRole("heading", { name: "Cup of the first day" }).waitFor();
+    await page.getByText("For whoever came.").waitFor();
+    await page.getByRole("img", { name: "Cup of the first day" }).waitFor();
+    await page.getByText("erc721 (ERC721)").waitFor();
     await page.getByLabel("Your address").fill("0x12");
     await page.getByRole("button", { name: "Claim" }).click();
     await page.getByText("This is no address").waitFor();

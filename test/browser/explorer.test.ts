@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     // The sandbox's rollup goes into blobs.
     expect(await tab.locator(".checks li.holds", { hasText: "Each blob has its KZG proof" }).count()).toBe(1);
     expect(await tab.locator("tbody tr").count()).toBe(9);
-    expect(await tab.title()).toBe("Batch zk-rollup-0 · Mintmark explorer");
+    expect(await tab.title()).toBe("Batch rollup-0 · Mintmark explorer");
     await tab.getByLabel("Vault or batch").fill("99999999");
     await tab.keyboard.press("Enter");
     await tab.getByRole("alert").waitFor();
@@ -145,8 +145,8 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     const { page: tab, problems } = await visit(context);
     await tab.goto(`${page}#/owner`);
     await tab.getByRole("button", { name: "Sign in with your wallet" }).click();
-    await tab.getByText("3 vaults of yours").waitFor();
-    expect(await tab.locator("tbody tr").count(), `${name}'s vaults`).toBe(3);
+    await tab.getByText("3 tokens of yours").waitFor();
+    expect(await tab.locator("li.token").count(), `${name}'s tokens`).toBe(3);
     const [download] = await Promise.all([
       tab.waitForEvent("download"),
       tab
@@ -260,15 +260,12 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     const { api, apiKey } = sandbox.description;
     const { page: tab, problems } = await visit(await browser.newContext({ colorScheme: "dark" }));
     await tab.goto(`${api}/docs`);
-    await tab.getByRole("button", { name: "Authorize" }).click();
-    await tab.locator("#api_key_value").or(tab.getByLabel("auth-api-key")).first().fill(apiKey);
-    await tab.getByRole("button", { name: "Apply credentials" }).first().click();
-    await tab.getByRole("button", { name: "Close", exact: true }).first().click();
-    const mint = tab.locator("#operations-Mint-mint");
-    await mint.locator(".opblock-summary").click();
+    await tab.getByLabel("API key or token").fill(apiKey);
+    const mint = tab.locator("details#mint");
+    await mint.locator("summary").first().click();
     for (const attempt of ["first", "second"]) {
       const answered = tab.waitForResponse((response) => response.url().includes("/api/v1/mint"));
-      await mint.getByRole("button", { name: "Execute" }).click();
+      await mint.getByRole("button", { name: "Send" }).click();
       const response = await answered;
       expect([attempt, response.status(), await response.json()]).toMatchObject([attempt, 200, { mintId: /./ }]);
     }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { type Abi, createPublicClient, createWalletClient, type Hex, http, parseAbi } from "viem";
+import { type Abi, createPublicClient, createWalletClient, erc20Abi, type Hex, http, parseAbi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { exportExitKit } from "../../core/guards/exit/index.ts";
 import { readL1 } from "../../core/l1/index.ts";
@@ -97,11 +97,12 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   async function signIn(wallets: readonly StubWallet[], shape?: BrowserContextOptions) {
     const visited = await open(wallets, "/explorer#/owner", shape);
     await visited.tab.getByRole("button", { name: "Sign in with Foxy" }).click();
-    await visited.tab.getByText(/vaults of yours in/).waitFor();
+    await visited.tab.getByText(/tokens of yours in/).waitFor();
     return visited;
   }
-  const box = (tab: Page, tokenId: number) => tab.getByRole("checkbox", { name: `Select vault ${vault(tokenId)}` });
-  const rowOf = (tab: Page, tokenId: number) => tab.locator("tr").filter({ has: box(tab, tokenId) });
+  const box = (tab: Page, tokenId: number) =>
+    tab.getByRole("checkbox", { name: `Select token ${tokenId}`, exact: true });
+  const rowOf = (tab: Page, tokenId: number) => tab.locator("li.token").filter({ has: box(tab, tokenId) });
   const spent = async (tab: Page, tokenId: number, how = "on L1") => {
     await rowOf(tab, tokenId).and(tab.locator(".spent")).getByText(how).waitFor();
     expect(await box(tab, tokenId).isDisabled()).toBe(true);
@@ -122,6 +123,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     givenKit = await saveKit(BigInt(vault(11)), "given");
     const { tab, problems } = await signIn([stub()]);
     for (const tokenId of [10, 11]) await box(tab, tokenId).check();
+    await tab.getByText("Give away or redeem").click();
     await tab.getByLabel("Receiver's address").fill("0x12");
     await press(tab, "Give to this address");
     await tab.getByText("Enter the receiver's address").waitFor();
@@ -163,13 +165,13 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     expect(problems).toEqual([]);
     const friend = await open([stub({ account: bob })], "/explorer#/owner");
     await press(friend.tab, "Sign in with Foxy");
-    await friend.tab.getByText("2 vaults of yours in").waitFor();
+    await friend.tab.getByText("2 tokens of yours in").waitFor();
     // The operator withdraws what the friend got, for a signature of its own.
-    const own = friend.tab.getByRole("checkbox", { name: `Select vault ${newVault}` });
+    const own = box(friend.tab, 10);
     await own.check();
     asked.length = 0;
     await press(friend.tab, "Withdraw by the operator");
-    const row = friend.tab.locator("tr.spent").filter({ has: own });
+    const row = friend.tab.locator("li.spent").filter({ has: own });
     await row.getByText("on L1").waitFor();
     expect(asked.filter((method) => /^eth_(sign|send)/.test(method))).toEqual(["eth_signTypedData_v4"]);
     expect((await ownerOf(10)).toLowerCase()).toBe(bob.address.toLowerCase());
@@ -179,6 +181,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   test("redeems a ticket after it has read that this burns it, and the explorer shows that it is gone", async () => {
     const { tab, problems } = await signIn([stub()], SHAPES[0]);
     await box(tab, 12).check();
+    await tab.getByText("Give away or redeem").click();
     await press(tab, "Redeem");
     await tab.getByText("The tokens are burnt for ever.").waitFor();
     await press(tab, "Cancel");
@@ -200,7 +203,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
   test("chooses one of several wallets, and withdraws a vault by the operator with one signature", async () => {
     const other = stub({ name: "Other", account: bob });
     const { tab, problems } = await signIn([other, stub()]);
-    expect(await tab.getByRole("button", { name: "Withdraw by the operator" }).isDisabled()).toBe(true);
+    expect(await tab.getByRole("button", { name: "Withdraw by the operator" }).count()).toBe(0);
     asked.length = 0;
     await box(tab, 1).check();
     await press(tab, "Withdraw by the operator");
@@ -250,7 +253,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     for (const tokenId of [8, 9]) await box(tab, tokenId).check();
     await press(tab, "Withdraw by the operator");
     await tab.getByRole("alert").getByText("accepts no more requests").waitFor();
-    await tab.locator("tr.spent").getByText("on L1").nth(3).waitFor();
+    await tab.locator("li.spent").getByText("on L1").nth(3).waitFor();
     expect(lists).toBe(2);
   });
 
@@ -312,7 +315,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       await press(tab, "Connect Foxy");
       await tab.getByText("The contract has checked 1 proof.").waitFor();
       await press(tab, "Withdraw");
-      await tab.getByText(`Vault ${vault(5)} is paid`).waitFor();
+      await tab.getByText("Swords, token 5: paid.").waitFor();
       expect(await ownerOf(5)).toBe(alice.address);
       expect([problems, [...origins]]).toEqual([[], []]);
     });
@@ -324,7 +327,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       await tab.getByRole("alert").getByText("All of this vault has been withdrawn").waitFor();
       asked.length = 0;
       await press(tab, "Withdraw");
-      for (const tokenId of [6, 7]) await tab.getByText(`Vault ${vault(tokenId)} is paid`).waitFor();
+      for (const tokenId of [6, 7]) await tab.getByText(`Swords, token ${tokenId}: paid.`).waitFor();
       expect(asked.filter((method) => method === "eth_sendTransaction")).toHaveLength(1);
       expect([await ownerOf(6), await ownerOf(7)]).toEqual([alice.address, alice.address]);
     });
@@ -339,10 +342,11 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
       await former.getByText("Nothing is left to withdraw.").waitFor();
       const { tab, problems, origins } = await open([stub({ account: bob })], address, SHAPES[0]);
       await tab.getByLabel("The file, or several of them").setInputFiles(await saveKit(BigInt(made), "received"));
+      await tab.getByText("Details").click();
       await tab.getByText(`vault ${vault(11)}, 1 transfer ago`).waitFor();
       await press(tab, "Connect Foxy");
       await press(tab, "Withdraw");
-      await tab.getByText(`Vault ${made} is paid`).waitFor();
+      await tab.getByText("Swords, token 11: paid.").waitFor();
       expect((await ownerOf(11)).toLowerCase()).toBe(bob.address.toLowerCase());
       expect([problems, [...origins]]).toEqual([[], []]);
       for (const page of [former, tab]) {
@@ -449,11 +453,37 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     const read = () =>
       answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId: vaults[0]?.vaultId ?? "" } } }));
     await until("the ERC-20 in a sealed batch", read, ({ status }) => status !== "accepted");
-    const { tab: later } = await signIn([stub()]);
-    await later
-      .getByText(/: 12\.5 \w+$/)
-      .locator("bdi")
-      .nth(1)
-      .waitFor();
+    const { tab: later } = await signIn([stub()], SHAPES[0]);
+    const card = later.locator("li.token").filter({ hasText: "Loyalty Points" });
+    await card.locator("bdi").getByText("12.5 PTS").waitFor();
+    // What only experts read is folded away.
+    expect(await card.getByText("12,500,000,000").isVisible()).toBe(false);
+    await card.getByText("Details").click();
+    await card.getByText("12,500,000,000").waitFor();
+  });
+
+  test("withdraws an ERC-20 with the saved exit page, while the server is stopped and the chain runs", async () => {
+    const { api, assets } = sandbox.description;
+    const { assetId = "", contractAddress = "0x" } = assets.find(({ standard }) => standard === "erc20") ?? {};
+    const mints = [{ assetId, amountDecimal: "1234.5", dataAvailabilityMode: "zk-rollup" as const }];
+    const [{ vaultId = "" } = {}] = (await mint(client, { users: [{ userId, mints }] })).vaults;
+    const read = () => answer(client.GET("/api/v1/vaults/{vaultId}", { params: { path: { vaultId } } }));
+    await until("the mint on L1", read, ({ status }) => status === "settled" || status === "finalized");
+    const kit = await saveKit(BigInt(vaultId), "points");
+    const saved = join(folder, "saved.html");
+    await writeFile(saved, await (await fetch(`${api}/exit/mintmark-exit.html`)).text());
+    await sandbox.stopServer();
+    await expect(fetch(api)).rejects.toThrow("fetch failed");
+    const { tab, problems, origins } = await open([stub()], `file://${saved}`, SHAPES[0]);
+    await tab.getByLabel("The file, or several of them").setInputFiles(kit);
+    await press(tab, "Connect Foxy");
+    // The token's own contract tells its name, symbol and decimals.
+    await tab.getByRole("heading", { name: "Loyalty Points" }).waitFor();
+    await press(tab, "Withdraw");
+    await tab.getByText("1,234.5 PTS of Loyalty Points: paid.").waitFor();
+    const chain = createPublicClient({ transport: http(sandbox.description.rpcUrl) });
+    const call = { abi: erc20Abi, address: contractAddress, functionName: "balanceOf" } as const;
+    expect(await chain.readContract({ ...call, args: [alice.address] })).toBe(1_234_500_000_000_000_000_000n);
+    expect([problems, [...origins]]).toEqual([[], []]);
   });
 });

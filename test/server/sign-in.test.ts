@@ -193,7 +193,7 @@ describe("pages", () => {
     expect(page.body).not.toMatch(/<script(?![^>]* src=)|<style|\son\w+=|\sstyle=/);
     const { etag = "" } = page.headers;
     expect((await world.app.inject({ url: "/explorer", headers: { "if-none-match": etag } })).statusCode).toBe(304);
-    for (const path of ["/explorer/../package.json", "/explorer/main.ts", "/explorer/%2e%2e/package.json"]) {
+    for (const path of ["/explorer/../package.json", "/explorer/main.tsx", "/explorer/%2e%2e/package.json"]) {
       expect((await world.app.inject({ url: path })).statusCode, path).toBe(404);
     }
   });
@@ -207,20 +207,23 @@ describe("pages", () => {
       ["*;q=0.5, gzip;q=0", "br"],
       ["gzip;q=0", undefined],
     ] as const) {
-      const { headers } = await world.app.inject({ url: "/explorer", headers: { "accept-encoding": accepts } });
+      const { headers } = await world.app.inject({
+        url: "/explorer/style.css",
+        headers: { "accept-encoding": accepts },
+      });
       expect(headers["content-encoding"], accepts).toBe(coding);
     }
   });
 
-  test("bring the core's code to the browser in one file, and of the packages noble's hashes and curves only", async () => {
+  test("bring the core's code to the browser in one file, and of the packages noble's hashes and curves and Preact only", async () => {
     const { statusCode, body, headers } = await world.app.inject({ url: "/explorer/explorer.js" });
     expect([statusCode, headers["content-type"]]).toEqual([200, "text/javascript; charset=utf-8"]);
     expect(body).not.toMatch(/^(?:import|export)\b/m);
     // The bundler names each source before its code.
-    const sources = [...body.matchAll(/^\/\/ (\S+\.[jt]s)$/gm)].map(([, path = ""]) => path);
+    const sources = [...body.matchAll(/^\/\/ (\S+\.m?[jt]s)$/gm)].map(([, path = ""]) => path);
     expect(sources).toContain("core/protocol/proof.ts");
-    const packages = sources.flatMap((path) => /.*node_modules\/(@?[^/]+(?:\/[^/]+)?)/.exec(path)?.[1] ?? []);
-    expect(new Set(packages)).toEqual(new Set(["@noble/hashes", "@noble/curves"]));
+    const packages = sources.flatMap((path) => /.*node_modules\/(@[^/]+\/[^/]+|[^/]+)/.exec(path)?.[1] ?? []);
+    expect(new Set(packages)).toEqual(new Set(["@noble/hashes", "@noble/curves", "preact"]));
     expect(await pageScript("explorer")).toEqual(Buffer.from(body));
   });
 });

@@ -17,6 +17,12 @@ export function moment(seconds: bigint): string {
   return new Date(Number(seconds) * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
 
+/** Decimal text with its thousands grouped: `12500.5` as `12,500.5`. */
+export function grouped(decimal: string): string {
+  const [whole = "", fraction] = decimal.split(".");
+  return `${BigInt(whole).toLocaleString("en")}${fraction === undefined ? "" : `.${fraction}`}`;
+}
+
 /** A count with its noun: `1 vault`, `3 vaults`. */
 export function counted(count: number | bigint, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString()} ${count === 1 || count === 1n ? noun : plural}`;

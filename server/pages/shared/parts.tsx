@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { sentenceOf } from "./format.ts";
 
@@ -14,13 +14,14 @@ export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: numbe
   const [state, set] = useState<{ value: T | undefined; error: Error | null }>({ value: undefined, error: null });
   const newest = useRef(load);
   newest.current = load;
+  const turn = useRef(0);
   const reload = useCallback(async () => {
-    const mine = newest.current;
+    const mine = ++turn.current;
     try {
-      const value = await mine();
-      if (newest.current === mine) set({ value, error: null });
+      const value = await newest.current();
+      if (turn.current === mine) set({ value, error: null });
     } catch (error) {
-      if (newest.current === mine) set(({ value }) => ({ value, error: error as Error }));
+      if (turn.current === mine) set(({ value }) => ({ value, error: error as Error }));
     }
   }, []);
   useEffect(() => {
@@ -32,18 +33,72 @@ export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: numbe
   return { ...state, reload };
 }
 
-export function Failure({ error, retry }: { error: Error; retry?: (() => void) | undefined }) {
+export function Failure({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
   return (
     <div class="failure">
-      <p class="notice problem" role="alert">
-        {error.message}
-      </p>
-      {retry && (
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
-      )}
+      <Notice problem>{sentenceOf(error)}</Notice>
+      {retry && <Button onClick={retry} text="Try again" />}
     </div>
+  );
+}
+
+/** A button; `main` marks the one that a page is about. */
+export function Button({
+  text,
+  main = false,
+  submit = false,
+  label,
+  pressed,
+  ...rest
+}: {
+  text: string;
+  onClick?: () => unknown;
+  main?: boolean;
+  submit?: boolean;
+  disabled?: boolean;
+  label?: string;
+  pressed?: boolean;
+}) {
+  const said = { ...(label && { "aria-label": label }), ...(pressed !== undefined && { "aria-pressed": pressed }) };
+  return (
+    <button type={submit ? "submit" : "button"} class={main ? "main" : undefined} {...said} {...rest}>
+      {text}
+    </button>
+  );
+}
+
+/** A hash, an address or other long text: complete, in a fixed width, wrapped at the screen's edge. */
+export function code(text: string) {
+  return <code>{text}</code>;
+}
+
+/** A notice that screen readers announce. */
+export function Notice({ children, problem = false }: { children: ComponentChildren; problem?: boolean }) {
+  return (
+    <p class={problem ? "notice problem" : "notice"} role={problem ? "alert" : "status"}>
+      {children}
+    </p>
+  );
+}
+
+/** Content that loads when it is first shown. */
+export function Later({ load }: { load: () => Promise<ComponentChildren> }) {
+  return <Shown of={useLoad(load, null)}>{(content) => content}</Shown>;
+}
+
+export type Fact = readonly [name: string, value: ComponentChildren];
+
+/** Names and their values. */
+export function Facts({ of }: { of: readonly Fact[] }) {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
   );
 }
 
@@ -90,9 +145,7 @@ export function Action({ children, ask, work }: { children: string; ask?: string
   };
   return (
     <>
-      <button type="button" disabled={busy} onClick={click}>
-        {children}
-      </button>
+      <Button disabled={busy} onClick={click} text={children} />
       {error && <span role="alert">{error.message}</span>}
     </>
   );
@@ -155,6 +208,27 @@ export function When({ at }: { at: string | null }) {
 export function Id({ of }: { of: string | null }) {
   if (of === null) return <>–</>;
   return <code title={of}>{of.length > 18 ? `${of.slice(0, 8)}…${of.slice(-6)}` : of}</code>;
+}
+
+/** A table that grows on demand. */
+export function LongTable<T>({ entries, ...rest }: Parameters<typeof Table<T>>[0]) {
+  const [shown, setShown] = useState(25);
+  return (
+    <>
+      <Table entries={entries.slice(0, shown)} {...rest} />
+      <More left={entries.length - shown} show={() => setShown(shown + 25)} />
+    </>
+  );
+}
+
+/** A button for what is not shown yet. */
+export function More({ left, show }: { left: number; show: () => void }) {
+  if (left <= 0) return null;
+  return (
+    <p>
+      <Button onClick={show} text={`Show more (${left.toLocaleString()} left)`} />
+    </p>
+  );
 }
 
 export function Status({ of }: { of: string }) {

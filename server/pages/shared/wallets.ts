@@ -1,3 +1,5 @@
+import { useEffect, useReducer } from "preact/hooks";
+
 /** An EIP-1193 provider: a wallet, or an Ethereum node behind `fetch`. */
 export interface Provider {
   request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
@@ -35,9 +37,16 @@ export function wallets(): readonly Wallet[] {
   return ethereum === undefined ? [] : [{ name: "your wallet", provider: ethereum }];
 }
 
-/** Calls `tell` when a further wallet announces itself. */
-export function onWallet(tell: () => void): void {
-  listeners.add(tell);
+/** The same, as they announce themselves to a page that is shown. */
+export function useWallets(): readonly Wallet[] {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  useEffect(() => {
+    const tell = () => redraw(null);
+    listeners.add(tell);
+    tell();
+    return () => void listeners.delete(tell);
+  }, []);
+  return wallets();
 }
 
 /** The wallet that the visitor has chosen, or the first; null without one. */

@@ -1,6 +1,8 @@
-import { type Provider, wallet } from "../shared/wallets.ts";
+import { useReducer, useState } from "preact/hooks";
+import type { Hex } from "../../../core/protocol/verifier.ts";
+import { Button, Later, Notice } from "../shared/parts.tsx";
+import { type Provider, useWallets, wallet } from "../shared/wallets.ts";
 import { readState, type Settings, type State } from "./api.ts";
-import { el, fill, notice } from "./dom.ts";
 import { node, SettlementContract } from "./l1.ts";
 
 /** The source of L1 data: the visitor's wallet, a node of the visitor's choice, or the operator's node. */
@@ -28,7 +30,7 @@ export async function l1(): Promise<SettlementContract | null> {
   const provider = chosenProvider();
   if (provider === null) return null;
   const { contract, chainId } = await settlement();
-  return new SettlementContract(provider, contract, BigInt(chainId));
+  return new SettlementContract(provider, contract as Hex, BigInt(chainId));
 }
 
 function chosenProvider(): Provider | null {
@@ -55,30 +57,65 @@ export function accordingToL1(finding: string): string {
   return `${finding}.${choice === "operator" ? doubt : ""}`;
 }
 
-/** Shows the choice; calls `onChange` after each choice. */
-export function showSource(place: HTMLElement, given: Settings, onChange: () => void): void {
+/** Takes the server's settings, and the source that the visitor chose before. */
+export function startSource(given: Settings): void {
   settings = given;
   ownAddress = remembered();
-  choice ??= ownAddress !== "" ? "own" : wallet() !== null ? "wallet" : given.rpc !== null ? "operator" : null;
+  chooseFirst();
+}
+
+function chooseFirst(): void {
+  choice ??= ownAddress !== "" ? "own" : wallet() !== null ? "wallet" : settings.rpc !== null ? "operator" : null;
+}
+
+/** The choice, below every view. */
+export function Source({ onChange }: { onChange: () => void }) {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const [isWrong, setWrong] = useState(false);
+  const hasWallet = useWallets().length > 0;
+  chooseFirst();
   const choose = (next: Choice) => {
     choice = next;
-    showSource(place, given, onChange);
+    redraw(null);
     onChange();
   };
-  place.replaceChildren(
-    el("h2", { id: "source-title" }, "Source of L1 data"),
-    el(
-      "div",
-      { class: "choices", role: "group", "aria-labelledby": "source-title" },
-      ...(wallet() === null ? [] : [pick("wallet", "My wallet", choose)]),
-      ...(given.rpc === null ? [] : [pick("operator", "The operator's node", choose)]),
-    ),
-    addressForm(choose),
-    el("p", { class: "quiet" }, explain(given)),
+  const pick = (value: Choice, label: string) => (
+    <Button pressed={choice === value} onClick={() => choose(value)} text={label} />
   );
-  const named = el("div", { class: "contract" });
-  place.append(named);
-  void fill(named, nameContract);
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    const address = String(new FormData(event.currentTarget as HTMLFormElement).get("rpc")).trim();
+    setWrong(!NODE_ADDRESS.test(address));
+    if (!NODE_ADDRESS.test(address)) return;
+    ownAddress = address;
+    remember(address);
+    choose("own");
+  };
+  return (
+    <section class="source" aria-labelledby="source-title">
+      <h2 id="source-title">Source of L1 data</h2>
+      <div class="choices">
+        {hasWallet && pick("wallet", "My wallet")}
+        {settings.rpc !== null && pick("operator", "The operator's node")}
+      </div>
+      <form class="address" onSubmit={submit} noValidate>
+        <label for="rpc">My Ethereum node</label>
+        <input
+          id="rpc"
+          name="rpc"
+          type="url"
+          placeholder="https://your.ethereum.node"
+          defaultValue={ownAddress}
+          spellcheck={false}
+          autocomplete="off"
+        />
+        <Button submit pressed={choice === "own"} text="Use my node" />
+        {isWrong && <Notice problem>Give an https:// address, or http://localhost with its port.</Notice>}
+      </form>
+      <p class="quiet">{explain()}</p>
+      <Later load={nameContract} />
+    </section>
+  );
 }
 
 /** A browser can refuse storage. The page works without it. */
@@ -98,48 +135,16 @@ function remember(address: string): void {
   }
 }
 
-function pick(value: Choice, label: string, choose: (next: Choice) => void): HTMLElement {
-  const option = el("button", { type: "button", "aria-pressed": String(choice === value) }, label);
-  option.addEventListener("click", () => choose(value));
-  return option;
-}
-
-function addressForm(choose: (next: Choice) => void): HTMLElement {
-  const input = el("input", {
-    id: "rpc",
-    type: "url",
-    placeholder: "https://your.ethereum.node",
-    value: ownAddress,
-    spellcheck: "false",
-    autocomplete: "off",
-  }) as HTMLInputElement;
-  const submit = el("button", { type: "submit", "aria-pressed": String(choice === "own") }, "Use my node");
-  const form = el("form", { class: "address" }, el("label", { for: "rpc" }, "My Ethereum node"), input, submit);
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    const address = input.value.trim();
-    if (!NODE_ADDRESS.test(address)) {
-      form.querySelector(".notice")?.remove();
-      form.append(notice("Give an https:// address, or http://localhost with its port.", "problem"));
-      return;
-    }
-    ownAddress = address;
-    remember(address);
-    choose("own");
-  });
-  return form;
-}
-
-function explain({ rpc }: Settings): string {
+function explain(): string {
   if (choice === "operator") {
-    return `This page reads L1 through the operator's own node (${rpc}). A dishonest operator could run a dishonest node. To check the operator, use your wallet or a node that you trust.`;
+    return `This page reads L1 through the operator's own node (${settings.rpc}). A dishonest operator could run a dishonest node. To check the operator, use your wallet or a node that you trust.`;
   }
   if (choice === null) return "To compare with L1, name an Ethereum node, or open this page with a wallet.";
   return `This page reads L1 through ${sourceName()}, independent of the operator.`;
 }
 
-async function nameContract(): Promise<Node> {
+async function nameContract() {
   const { contract, chainId } = await settlement();
   const text = `Settlement contract ${contract} on chain ${chainId}, according to this server. Compare it with the address that you know.`;
-  return el("p", { class: "quiet" }, text);
+  return <p class="quiet">{text}</p>;
 }

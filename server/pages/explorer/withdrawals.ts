@@ -1,11 +1,25 @@
+import type { ComponentChildren } from "preact";
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
 import { sentenceOf } from "../shared/format.ts";
+import { shortName } from "../shared/tokens.tsx";
 import { switchChain } from "../shared/wallets.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
-import { relayVaults } from "./source.ts";
+import { relayVaults } from "./source.tsx";
 
-/** How a vault stands, and in words. */
-export type Change = (vaultId: bigint, text: string, standing: "ready" | "waiting" | "spent") => void;
+/** How a token stands, in words. */
+export interface Standing {
+  readonly text: ComponentChildren;
+  readonly kind: "ready" | "waiting" | "spent";
+}
+
+export type Change = (vaultId: bigint, text: Standing["text"], kind: Standing["kind"]) => void;
+
+/** What the page says of a withdrawal on its way, by the operator's status, and of a paid one. */
+export const ON_THE_WAY: Readonly<Record<string, string>> = {
+  accepted: "Accepted. It waits for its batch and its turn.",
+  submitted: "Sent to L1.",
+};
+export const PAID = "It is on L1, in your wallet.";
 
 /** A withdrawal as the operator tells its owner. */
 export interface Withdrawal {
@@ -68,11 +82,13 @@ export async function byRelay(
       const signature = await session.provider.request({ method: "eth_signTypedData_v4", params });
       const list = { ...submit.body, signature };
       const reply = await postAsOwner<{ readonly vaults: readonly Refused[] }>(session, "/owner/v1/withdrawals", list);
-      for (const { vaultId, error } of reply.vaults) if (error === null) change(BigInt(vaultId), "accepted", "waiting");
+      for (const { vaultId, error } of reply.vaults)
+        if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");
       refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));
     }
   }
-  return refused.map(({ vaultId, error }) => `Vault ${vaultId} was not accepted. ${error?.detail ?? ""}`);
+  const named = (id: string) => shortName(vaults.find(({ vaultId }) => `${vaultId}` === id));
+  return refused.map(({ vaultId, error }) => `${named(vaultId)} was not accepted. ${error?.detail ?? ""}`);
 }
 
 /** The server prepares the message, so the page checks that it says what the owner asked for. */
@@ -99,11 +115,12 @@ export async function byOwnTransaction(
   const { parseExitKit, withdraw } = await import("/explorer/withdraw.js");
   const refused: string[] = [];
   const kits = [];
-  for (const { vaultId } of vaults) {
+  for (const vault of vaults) {
+    const { vaultId } = vault;
     try {
       kits.push(parseExitKit(await (await asOwner(session, `/owner/v1/vaults/${vaultId}/exit-kit`)).text()));
     } catch (error) {
-      refused.push(`Vault ${vaultId} cannot be withdrawn. ${sentenceOf(error)}`);
+      refused.push(`${shortName(vault)} cannot be withdrawn. ${sentenceOf(error)}`);
     }
   }
   for (const group of Map.groupBy(kits, ({ vault }) => vault.chainId).values()) {
@@ -111,13 +128,14 @@ export async function byOwnTransaction(
     if (kit === undefined) continue;
     await switchChain(session.provider, kit.settlement.chainId);
     const sent = () => {
-      for (const { tip } of group) change(tip.vaultId, "sent to L1", "waiting");
+      for (const { tip } of group) change(tip.vaultId, ON_THE_WAY.submitted, "waiting");
     };
     for (const { vaultId, refusal } of await withdraw(session.provider, session.address, group, sent)) {
-      if (refusal === null) change(vaultId, "on L1", "spent");
+      if (refusal === null) change(vaultId, PAID, "spent");
       else {
-        change(vaultId, "here", "ready");
-        refused.push(`Vault ${vaultId} was not paid. ${refusal}`);
+        change(vaultId, "You can withdraw it.", "ready");
+        const vault = vaults.find((each) => each.vaultId === vaultId);
+        refused.push(`${shortName(vault)} was not paid. ${refusal}`);
       }
     }
   }

@@ -1,3 +1,5 @@
+import { createClient, custom, erc20Abi } from "viem";
+import { readContract } from "viem/actions";
 import { type ExitKit, exitWithKit, exitWithKits, parseExitKit, planExit } from "../../../core/guards/exit/browser.ts";
 import type { Hash } from "../../../core/index.ts";
 import { connectWallet } from "../../../core/l1/index.ts";
@@ -23,13 +25,33 @@ export interface Checked {
   readonly left: bigint;
   /** Base units of the token that they mint. */
   readonly baseUnits: bigint;
+  /** What the token's contract says of itself; null where it says nothing. */
+  readonly name: string | null;
+  readonly symbol: string | null;
+  readonly decimals: number | null;
 }
 
 /** Has the kit's contract verify it. Rejects with what is wrong with the kit, and when nothing is left. */
 export async function check(provider: Provider, address: `0x${string}`, kit: ExitKit): Promise<Checked> {
   const l1 = await connect(provider, address, kit);
   const { withdrawnBefore, quantity, baseUnits } = await planExit({ kit, l1, account: address });
-  return { withdrawn: withdrawnBefore, left: quantity, baseUnits };
+  return { withdrawn: withdrawnBefore, left: quantity, baseUnits, ...(await names(provider, kit)) };
+}
+
+/** What a contract may say of itself, without filling the page. */
+const MOST_CHARACTERS = 60;
+
+/** Not every token's contract has all of these. */
+async function names(provider: Provider, { token }: ExitKit): Promise<Pick<Checked, "name" | "symbol" | "decimals">> {
+  const client = createClient({ transport: custom(provider) });
+  const at = { abi: erc20Abi, address: token.address } as const;
+  const none = () => null;
+  const [name, symbol, decimals] = await Promise.all([
+    readContract(client, { ...at, functionName: "name" }).catch(none),
+    readContract(client, { ...at, functionName: "symbol" }).catch(none),
+    token.standard === "erc20" ? readContract(client, { ...at, functionName: "decimals" }).catch(none) : null,
+  ]);
+  return { name: name?.slice(0, MOST_CHARACTERS) ?? null, symbol: symbol?.slice(0, MOST_CHARACTERS) ?? null, decimals };
 }
 
 /** Withdraws all that is left of the kits' vaults, which one contract pays, by transactions of their owner. */

@@ -1,11 +1,13 @@
+import { Fragment } from "preact";
 import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
-import { counted } from "../shared/format.ts";
+import { blobText } from "../shared/format.ts";
+import { Button } from "../shared/parts.tsx";
+import { Amount } from "../shared/tokens.tsx";
 import { switchChain } from "../shared/wallets.ts";
-import { button, code, el } from "./dom.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
-import { relayVaults, settlement } from "./source.ts";
-import { fateOf } from "./transfer-view.ts";
-import type { Change } from "./withdrawal-view.ts";
+import { relayVaults, settlement } from "./source.tsx";
+import { fateOf } from "./transfer-view.tsx";
+import type { Change } from "./withdrawals.ts";
 
 const NOBODY: Hex = `0x${"00".repeat(20)}`;
 /** Seconds to the furthest deadline that the page lets sign: the server's day, and a day for wrong clocks. */
@@ -32,23 +34,45 @@ interface Sent {
 export type Given = Map<bigint, { readonly transferId: string; readonly to: Hex }>;
 
 /** What the owner reads before the wallet asks. `to` is null for a redemption. */
-export function question(vaults: readonly VaultContent[], to: Hex | null, sign: () => unknown, cancel: () => unknown) {
-  const ids = vaults.map(({ vaultId }) => vaultId).join(", ");
-  const what = `${counted(vaults.length, "vault")} (${ids}), with all that is left`;
-  const asked =
-    to === null
-      ? ["You redeem ", what, ". The tokens are burnt for ever."]
-      : ["You give ", what, ", to ", code(to), "."];
-  return el(
-    "div",
-    { class: "notice plain", role: "group", "aria-label": "What you sign" },
-    el("p", {}, ...asked),
-    el(
-      "p",
-      {},
-      `Your wallet shows a message named "Transfers": each vault, the amount 0 for all that is left, and ${to === null ? "the zero address" : "the receiver"}. Nobody can take it back after you have signed. It costs you no gas.`,
-    ),
-    el("div", { class: "choices" }, button("Sign in my wallet", sign), button("Cancel", cancel)),
+export function Question({
+  vaults,
+  to,
+  onSign,
+  onCancel,
+}: {
+  vaults: readonly VaultContent[];
+  to: Hex | null;
+  onSign: () => void;
+  onCancel: () => void;
+}) {
+  return (
+    <fieldset class="notice" aria-label="What you sign">
+      <p>
+        {to === null ? "You redeem " : "You give "}
+        {vaults.map((vault, i) => (
+          <Fragment key={vault.vaultId}>
+            {i > 0 && ", "}
+            {vault.blob === "0x" ? <Amount of={vault} /> : `token ${blobText(vault.blob)}`}
+          </Fragment>
+        ))}
+        {to === null ? ", with all that is left. The tokens are burnt for ever." : ", with all that is left, to "}
+        {to !== null && <code>{to}</code>}
+        {to !== null && "."}
+      </p>
+      <p>
+        Your wallet shows a message named "Transfers": the vault of each token, the amount 0 for all that is left, and{" "}
+        {to === null ? "the zero address" : "the receiver"}. Nobody can take it back after you have signed. It costs you
+        no gas.
+      </p>
+      <details>
+        <summary>The vaults</summary>
+        <p>{vaults.map(({ vaultId }) => vaultId).join(", ")}</p>
+      </details>
+      <div class="choices">
+        <Button main onClick={onSign} text="Sign in my wallet" />
+        <Button onClick={onCancel} text="Cancel" />
+      </div>
+    </fieldset>
   );
 }
 
@@ -73,7 +97,7 @@ export async function giveAway(
     const sent = await postAsOwner<Sent>(session, "/owner/v1/transfers", { ...typedData.message, signature });
     for (const { vaultId } of some) {
       given.set(vaultId, { transferId: sent.transferId, to: to ?? NOBODY });
-      change(vaultId, `${fateOf(to ?? NOBODY)}; accepted`, "waiting");
+      change(vaultId, `It is ${fateOf(to ?? NOBODY)}; accepted.`, "waiting");
     }
   }
   return [];
@@ -107,9 +131,9 @@ export async function followGiven(session: SignedIn, given: Given, change: Chang
       if (own !== transferId) continue;
       if (status === "failed") {
         given.delete(vaultId);
-        change(vaultId, `failed: ${failure ?? "no reason given"}`, "ready");
-      } else if (status === "settled" || status === "finalized") change(vaultId, fateOf(to), "spent");
-      else change(vaultId, `${fateOf(to)}; ${status}`, "waiting");
+        change(vaultId, `That failed: ${failure ?? "no reason given"}`, "ready");
+      } else if (status === "settled" || status === "finalized") change(vaultId, `It is ${fateOf(to)}.`, "spent");
+      else change(vaultId, `It is ${fateOf(to)}; ${status}.`, "waiting");
     }
   }
 }

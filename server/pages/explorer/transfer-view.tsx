@@ -1,12 +1,10 @@
 import {
   BatchTree,
-  batchHeaderHash,
   bytesToHex,
   decodeTransferData,
   type Hex,
   isRedemption,
   MAX_TRANSFER_HOPS,
-  type ProvenHop,
   TransferPart,
   transferBatchRoot,
   transferLeaves,
@@ -16,10 +14,9 @@ import {
   verifyHop,
 } from "../../../core/protocol/verifier.ts";
 import { brief, counted } from "../shared/format.ts";
+import { type Fact, Facts, LongTable } from "../shared/parts.tsx";
 import { type Batch, type History, type Proof, readBatchData, readHistory, type Step } from "./api.ts";
-import type { Check } from "./checks.ts";
-import { type Child, code, el, facts, link, tableHead } from "./dom.ts";
-import { l1, sourceName } from "./source.ts";
+import { type Check, keptByL1 } from "./checks.tsx";
 
 /** What a transfer has made of a vault, in words. */
 export function fateOf(to: string): string {
@@ -41,22 +38,32 @@ export function transferChecks({ batchRoot, batchNumber }: Batch, data: Uint8Arr
   ];
 }
 
-/** The transfers of a batch as a table. */
-export function transferTable(data: Uint8Array, batchNumber: number): HTMLElement {
-  const made = transferOutputs(decodeTransferData(data), batchNumber);
-  const rows = made.map(({ outId, part, transfer }) => {
-    const isKept = part === TransferPart.change;
-    const gone = !isKept && isRedemption(transfer);
-    const cells: Child[] = [
-      vaultLink(String(transfer.vaultId)),
-      gone ? "burnt" : vaultLink(String(outId)),
-      isKept ? "what is left" : transfer.amount === 0n ? "all" : transfer.amount.toLocaleString(),
-      isKept ? "kept by the giver" : gone ? "redeemed" : code(transfer.to),
-    ];
-    return el("tr", {}, ...cells.map((cell) => el("td", {}, cell)));
+/** The transfers of a batch. */
+export function TransferTable({ data, batchNumber }: { data: Uint8Array; batchNumber: number }) {
+  const made = transferOutputs(decodeTransferData(data), batchNumber).map((output) => {
+    const isKept = output.part === TransferPart.change;
+    return { ...output, isKept, isGone: !isKept && isRedemption(output.transfer) };
   });
-  const head = tableHead(["Taken vault", "New vault", "Units", "Receiver"]);
-  return el("div", { class: "table" }, el("table", {}, head, el("tbody", {}, ...rows)));
+  return (
+    <LongTable
+      label="Transfers"
+      entries={made}
+      columns={[
+        ["Taken vault", ({ transfer }) => <VaultLink of={transfer.vaultId} />],
+        ["New vault", ({ outId, isGone }) => (isGone ? "burnt" : <VaultLink of={outId} />)],
+        [
+          "Units",
+          ({ transfer: { amount }, isKept }) =>
+            isKept ? "what is left" : amount === 0n ? "all" : amount.toLocaleString("en"),
+        ],
+        [
+          "Receiver",
+          ({ transfer: { to }, isKept, isGone }) =>
+            isKept ? "kept by the giver" : isGone ? "redeemed" : <code>{to}</code>,
+        ],
+      ]}
+    />
+  );
 }
 
 /** Checks of the transfers that lead from the minted vault to the shown one. */
@@ -69,45 +76,54 @@ export function hopChecks({ vault, hops }: Proof): Check[] {
         claim: `The batch's root holds ${name}.`,
         test: async () => [verifyHop(from, hop) ? "holds" : "fails", `vault ${from} to vault ${hop.outId}`],
       },
-      { claim: `L1 keeps the batch of ${name}.`, test: () => keptByL1(hop) },
+      { claim: `L1 keeps the batch of ${name}.`, test: () => keptByL1(hop.header, unpackVaultId(hop.outId)) },
     ] as const;
   });
 }
 
-async function keptByL1({ header, outId }: ProvenHop): Promise<readonly ["holds" | "fails" | "open", string]> {
-  if (header.committedAt === 0n) return ["open", "L1 has not committed the batch yet."];
-  const contract = await l1();
-  if (contract === null) return ["open", "Choose below how to read L1."];
-  const { mode, batchNumber } = unpackVaultId(outId);
-  const kept = await contract.batchHeaderHash(mode, batchNumber);
-  return [batchHeaderHash(header) === kept ? "holds" : "fails", `${kept}, says ${sourceName()}`];
-}
-
 /** Where a vault comes from and what took it; nothing for a vault that was only minted. */
-export function historyFacts({ before, after }: History): Node[] {
-  if (before.length + after.length === 0) return [];
+export function HistoryFacts({ of: { before, after } }: { of: History }) {
+  if (before.length + after.length === 0) return null;
   const steps = before.map(
-    (step, i) => [i === 0 ? "Minted for" : "Then", said(step, i === 0 ? step.from : null)] as const,
+    (step, i): Fact => [i === 0 ? "Minted for" : `Then (${i})`, <Said key={i} step={step} isFirst={i === 0} />],
   );
-  const fates = after.map((step) => [step.isChange ? "And" : "Taken", said(step, null)] as const);
-  return [
-    el("h2", {}, "Transfers"),
-    el("p", {}, `${counted(before.length, "transfer")} since the mint, of ${MAX_TRANSFER_HOPS} at most.`),
-    facts([...steps, ...fates]),
-  ];
+  const fates = after.map(
+    (step, i): Fact => [step.isChange ? "And" : i === 0 ? "Taken" : `Taken (${i})`, <Said key={i} step={step} />],
+  );
+  return (
+    <>
+      <h2>Transfers</h2>
+      <p>{`${counted(before.length, "transfer")} since the mint, of ${MAX_TRANSFER_HOPS} at most.`}</p>
+      <Facts of={[...steps, ...fates]} />
+    </>
+  );
 }
 
-function said({ from, to, isChange, newVaultId, amount, vaultId, status }: Step, minted: Hex | null): HTMLElement {
-  const units = amount === null ? "" : `${counted(BigInt(amount), "unit")} `;
-  const how = isChange ? "kept by " : isRedemption({ to }) ? "redeemed by " : "given to ";
-  const who = isRedemption({ to }) || isChange ? from : to;
-  const where = newVaultId === null ? [] : [", vault ", vaultLink(newVaultId)];
-  const start: Child[] = minted === null ? [] : [code(minted), ", vault ", vaultLink(vaultId), "; "];
-  return el("span", {}, ...start, units, how, code(who), ...where, ` (${status})`);
+function Said({ step, isFirst = false }: { step: Step; isFirst?: boolean }) {
+  const { from, to, isChange, newVaultId, amount, vaultId, status } = step;
+  const units = amount === null ? "" : `${counted(amount, "unit")} `;
+  return (
+    <span>
+      {isFirst && (
+        <>
+          <code>{from}</code>, vault <VaultLink of={vaultId} />;{" "}
+        </>
+      )}
+      {units}
+      {isChange ? "kept by " : isRedemption({ to }) ? "redeemed by " : "given to "}
+      <code>{isRedemption({ to }) || isChange ? from : to}</code>
+      {newVaultId !== null && (
+        <>
+          , vault <VaultLink of={newVaultId} />
+        </>
+      )}{" "}
+      ({status})
+    </span>
+  );
 }
 
-function vaultLink(vaultId: string): HTMLElement {
-  return link(`#/vaults/${vaultId}`, vaultId);
+function VaultLink({ of }: { of: bigint }) {
+  return <a href={`#/vaults/${of}`}>{String(of)}</a>;
 }
 
 /** What transfers do to one owner's vaults, as the public data of the batches tell. */
@@ -154,7 +170,7 @@ export class OwnTransfers {
 
   /** The contents of vaults that transfers made, as the operator tells them. Those that L1 does not count hold nothing. */
   async #contents(ids: readonly bigint[]): Promise<VaultContent[]> {
-    const read = await Promise.all(ids.map((vaultId) => readHistory(String(vaultId))));
+    const read = await Promise.all(ids.map((vaultId) => readHistory(vaultId)));
     return read.flatMap(({ vault }) => vault ?? []);
   }
 }

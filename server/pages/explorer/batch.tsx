@@ -1,6 +1,6 @@
+import { useState } from "preact/hooks";
 import {
   BatchTree,
-  batchHeaderHash,
   blobContent,
   blobSlots,
   blobsIn,
@@ -18,13 +18,14 @@ import {
   verifyBlob,
   versionedHash,
 } from "../../../core/protocol/verifier.ts";
-import { counted, moment } from "../shared/format.ts";
+import { blobText, brief, counted, moment } from "../shared/format.ts";
+import { Button, type Column, code, Facts, Later, LongTable } from "../shared/parts.tsx";
+import { Amount } from "../shared/tokens.tsx";
 import { type Batch, readBatch, readBatchData, readBlobProofs } from "./api.ts";
-import { type Check, checkList } from "./checks.ts";
-import { button, code, el, facts, fill } from "./dom.ts";
-import { accordingToL1, l1, sourceName } from "./source.ts";
-import { transferChecks, transferTable } from "./transfer-view.ts";
-import { vaultTable } from "./vaults.ts";
+import { type Check, Checks, keptByL1 } from "./checks.tsx";
+import { accordingToL1 } from "./source.tsx";
+import { batchName } from "./state.tsx";
+import { TransferTable, transferChecks } from "./transfer-view.tsx";
 
 /** Batches up to this many vaults are recomputed at once, in some tens of milliseconds. */
 const AT_ONCE = 20_000;
@@ -43,53 +44,74 @@ function decoded(data: Uint8Array): ReturnType<typeof decodeBatch> {
 }
 
 /** One batch, recomputed from its data. */
-export async function batchView(batchId: string): Promise<Node[]> {
-  const batch = await readBatch(batchId);
-  const place = el("div", {});
-  const recompute = () => fill(place, async () => recomputed(batch));
-  if (batch.batchRoot === null) {
-    place.append(
-      el("p", { class: "quiet" }, "The batch is still open. Its vaults can be read and checked once it is sealed."),
-    );
-  } else if (batch.vaultCount > AT_ONCE) {
-    place.append(button(`Download and recompute all ${batch.vaultCount.toLocaleString()} vaults`, recompute));
-  } else {
-    await recompute();
-  }
-  return [
-    el("h1", {}, `Batch ${batchId}`),
-    el("p", { class: "lead" }, `${counted(batch.vaultCount, "vault")}, ${batch.status}.`),
-    place,
-    el("h2", {}, "On L1"),
-    facts([
-      ["Batch root", batch.batchRoot === null ? "not sealed" : code(batch.batchRoot)],
-      ["Data hash", batch.dataHash === null ? "not sealed" : code(batch.dataHash)],
-      ["Transaction", batch.l1TxHash === null ? "not sent" : code(batch.l1TxHash)],
-      ["Block", batch.l1BlockNumber ?? "not mined"],
-      ["Committed", batch.committedAt === null ? "not yet" : moment(BigInt(batch.committedAt))],
-    ]),
-  ];
+export async function batchView(name: string) {
+  const batch = await readBatch(name.replace(/^rollup/, "zk-rollup"));
+  const { batchRoot, dataHash, l1TxHash, l1BlockNumber, committedAt, vaultCount } = batch;
+  return (
+    <>
+      <h1>Batch {batchName(batch.batchId)}</h1>
+      <p class="lead">
+        {counted(vaultCount, "vault")}, {batch.status}.
+      </p>
+      <Recomputed batch={batch} />
+      <h2>On L1</h2>
+      <Facts
+        of={[
+          ["Batch root", batchRoot === null ? "not sealed" : code(batchRoot)],
+          ["Data hash", dataHash === null ? "not sealed" : code(dataHash)],
+          ["Transaction", l1TxHash === null ? "not sent" : code(l1TxHash)],
+          ["Block", l1BlockNumber ?? "not mined"],
+          ["Committed", committedAt === null ? "not yet" : moment(BigInt(committedAt))],
+        ]}
+      />
+    </>
+  );
 }
 
-async function recomputed(batch: Batch): Promise<Node[]> {
+function Recomputed({ batch }: { batch: Batch }) {
+  const [asked, setAsked] = useState(batch.vaultCount <= AT_ONCE);
+  if (batch.batchRoot === null) {
+    return <p class="quiet">The batch is still open. Its vaults can be read and checked once it is sealed.</p>;
+  }
+  if (asked) return <Later load={() => recomputed(batch)} />;
+  return (
+    <Button
+      onClick={() => setAsked(true)}
+      text={`Download and recompute all ${batch.vaultCount.toLocaleString()} vaults`}
+    />
+  );
+}
+
+async function recomputed(batch: Batch) {
   const data = await readBatchData(batch.batchId);
   if (batch.kind === "transfers") {
-    return [
-      checkList([hashCheck(batch, data), ...transferChecks(batch, data), l1Check(batch)], VERDICTS()),
-      el("h2", {}, "Transfers"),
-      transferTable(data, batch.batchNumber),
-    ];
+    return (
+      <>
+        <Checks of={[hashCheck(batch, data), ...transferChecks(batch, data), l1Check(batch)]} verdicts={verdicts()} />
+        <h2>Transfers</h2>
+        <TransferTable data={data} batchNumber={batch.batchNumber} />
+      </>
+    );
   }
   const { slots: entries, assets } = decoded(data);
   const slots = placeVaults(entries, batch.mode, batch.batchNumber);
-  return [
-    checkList(batchChecks(batch, data, assets, slots), VERDICTS()),
-    el("h2", {}, "Vaults"),
-    vaultTable(slots.filter((vault) => vault !== null)),
-  ];
+  return (
+    <>
+      <Checks of={batchChecks(batch, data, assets, slots)} verdicts={verdicts()} />
+      <h2>Vaults</h2>
+      <LongTable label="Vaults" entries={slots.filter((vault) => vault !== null)} columns={VAULT_COLUMNS} />
+    </>
+  );
 }
 
-const VERDICTS = () => ({
+const VAULT_COLUMNS: readonly Column<VaultContent>[] = [
+  ["Vault", ({ vaultId }) => <a href={`#/vaults/${vaultId}`}>{String(vaultId)}</a>],
+  ["Token", ({ blob }) => (blob === "0x" ? "fungible" : blobText(blob))],
+  ["Amount", (vault) => <Amount of={vault} />, "number"],
+  ["Owner", ({ owner }) => <code title={owner}>{brief(owner)}</code>],
+];
+
+const verdicts = () => ({
   holds: accordingToL1("This batch matches L1, down to each vault"),
   fails: "This batch does not match its claims.",
   open: "This batch has not been compared with L1.",
@@ -140,19 +162,13 @@ function hashCheck({ dataHash }: Batch, data: Uint8Array): Check {
 }
 
 function l1Check({ batchRoot, vaultCount, committedAt, l1Sequence, mode, batchNumber }: Batch): Check {
+  const header =
+    batchRoot === null || committedAt === null || l1Sequence === null
+      ? null
+      : { batchRoot, vaultCount, committedAt: BigInt(committedAt), sequence: BigInt(l1Sequence) };
   return {
     claim: "L1 keeps the hash of this root, count, time and sequence.",
-    async test() {
-      if (batchRoot === null || committedAt === null || l1Sequence === null) {
-        return ["open", "L1 has not committed the batch yet."];
-      }
-      const contract = await l1();
-      if (contract === null) return ["open", "Choose below how to read L1."];
-      const header = { batchRoot, vaultCount, committedAt: BigInt(committedAt), sequence: BigInt(l1Sequence) };
-      const kept = await contract.batchHeaderHash(mode, batchNumber);
-      const [outcome] = same(batchHeaderHash(header), kept);
-      return [outcome, `${kept}, says ${sourceName()}`];
-    },
+    test: () => keptByL1(header, { mode, batchNumber }),
   };
 }
 

@@ -1,0 +1,217 @@
+import { type ComponentChildren, render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { hashTypedData, isAddress } from "viem";
+import { privateKeyToAddress, sign } from "viem/accounts";
+import { claimTypedData } from "../../../core/protocol/index.ts";
+import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
+import { grouped } from "../shared/format.ts";
+import { Button, code, Facts, Failure, Notice, Shown, useAction, useLoad } from "../shared/parts.tsx";
+import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
+import { accountsOf, useWallets } from "../shared/wallets.ts";
+
+type Hex = `0x${string}`;
+
+/** The link's private key. It is in the fragment, which browsers send to no server. */
+function keyInFragment(): Hex | null {
+  const text = location.hash.slice(1);
+  if (!/^[A-Za-z0-9_-]{43}$/.test(text)) return null;
+  const bytes = atob(`${text.replaceAll("-", "+").replaceAll("_", "/")}=`);
+  return `0x${Array.from(bytes, (byte) => byte.charCodeAt(0).toString(16).padStart(2, "0")).join("")}`;
+}
+
+function addressOf(key: Hex): Hex | null {
+  try {
+    return privateKeyToAddress(key);
+  } catch {
+    return null;
+  }
+}
+
+/** An answer of this server, or its reason as an error. */
+async function ask<T>(path: string, init?: RequestInit): Promise<T> {
+  const answer = await fetch(path, init);
+  const body = (await answer.json().catch(() => null)) as (T & { readonly detail?: string }) | null;
+  if (answer.ok && body !== null) return body;
+  throw new Error(body?.detail ?? "The server does not answer as it should. Try again later.");
+}
+
+const ENDED: Readonly<Record<string, string>> = {
+  claimed: "This link has been used.",
+  cancelled: "The issuer has cancelled this link. Ask for another.",
+  expired: "This link has expired. Ask its issuer for another.",
+};
+
+function Page({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <main id="main" class="narrow" aria-live="polite">
+      <h1>{title}</h1>
+      {children}
+    </main>
+  );
+}
+
+function App() {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    addEventListener("hashchange", () => setHash(location.hash));
+  }, []);
+  const key = keyInFragment();
+  const address = key === null ? null : addressOf(key);
+  if (key === null || address === null) {
+    return (
+      <Page title="This link is incomplete">
+        <p>Open it again from where you have it, or scan the code again.</p>
+      </Page>
+    );
+  }
+  return <Link key={hash} secret={key} address={address} />;
+}
+
+function Link({ secret, address }: { secret: Hex; address: Hex }) {
+  const link = useLoad(() => ask<PublicClaimLink>(`/public/v1/claims/${address}`), address);
+  const [taken, setTaken] = useState<TakenClaimLink | null>(null);
+  const { value: claim } = link;
+  const title = taken ? "It is yours" : link.error ? "This link does not work" : "Claim a token";
+  const ended = claim && ENDED[claim.status];
+  return (
+    <Page title={title}>
+      <Shown of={link}>
+        {(shown) => (
+          <>
+            <Token claim={shown} />
+            {taken ? (
+              <Taken {...taken} />
+            ) : ended ? (
+              <Notice>{ended}</Notice>
+            ) : (
+              <Form {...{ secret, onTaken: setTaken }} claim={shown} />
+            )}
+          </>
+        )}
+      </Shown>
+    </Page>
+  );
+}
+
+/** The token's own metadata, or that of its contract. */
+async function readMetadata({ asset: { assetId }, tokenId }: PublicClaimLink): Promise<Metadata | null> {
+  const path = `/public/v1/metadata/${assetId}`;
+  const own = tokenId === null ? null : await metadataAt(`${path}/${tokenId}`);
+  return own ?? metadataAt(path);
+}
+
+/** What the link gives. The issuer, who gave the link, also chose the image. */
+function Token({ claim }: { claim: PublicClaimLink }) {
+  const { asset, tokenId, amount, quantity, expiresAt, status, ownerAddress } = claim;
+  const metadata = useLoad(() => readMetadata(claim), asset.assetId).value ?? {};
+  const name = textIn(metadata, "name") ?? asset.name;
+  const description = textIn(metadata, "description");
+  const isFungible = asset.standard === "erc20";
+  return (
+    <section class="card gift" aria-label="The token">
+      <Picture source={textIn(metadata, "image")} name={name} asked />
+      <div>
+        <h2>
+          <bdi>{name}</bdi>
+        </h2>
+        {amount !== null && (
+          <p class="amount">
+            <bdi>{isFungible ? `${grouped(amount)} ${asset.symbol}` : `${grouped(amount)} of token ${tokenId}`}</bdi>
+          </p>
+        )}
+        {description !== null && <p>{description}</p>}
+        <Facts
+          of={[
+            ["Token", `${asset.name} (${asset.symbol})`],
+            ...(tokenId === null ? [] : [["Id", tokenId] as const]),
+            ...(quantity !== null && quantity > 1 ? [["Tokens", String(quantity)] as const] : []),
+            ...(ownerAddress === null ? [] : [["Owner", code(ownerAddress)] as const]),
+            ...(expiresAt !== null && status === "open"
+              ? [["Claim until", new Date(expiresAt).toLocaleString()] as const]
+              : []),
+          ]}
+        />
+      </div>
+    </section>
+  );
+}
+
+function Form({
+  secret,
+  claim,
+  onTaken,
+}: {
+  secret: Hex;
+  claim: PublicClaimLink;
+  onTaken: (taken: TakenClaimLink) => void;
+}) {
+  const [owner, setOwner] = useState("");
+  const { busy, error, run } = useAction();
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    void run(async () => {
+      const address = owner.trim();
+      if (!isAddress(address)) throw new Error("This is no address: 0x and 40 hex digits. Copy it again.");
+      onTaken(await take(secret, claim, address));
+    });
+  };
+  return (
+    <form class="claim" onSubmit={submit}>
+      <label for="owner">Your address on Ethereum. It will own the token, and nobody can change it later.</label>
+      <div class="choices">
+        {useWallets().map(({ name, provider }) => (
+          <Button
+            key={name}
+            onClick={() => run(async () => setOwner((await accountsOf(provider))[0] ?? ""))}
+            text={`Use ${name}`}
+          />
+        ))}
+      </div>
+      <input
+        id="owner"
+        value={owner}
+        onInput={(event) => setOwner(event.currentTarget.value)}
+        placeholder="0x…"
+        autocomplete="off"
+        spellcheck={false}
+        required
+      />
+      <Button submit main disabled={busy} text="Claim" />
+      {error && <Failure error={error} />}
+    </form>
+  );
+}
+
+/** Signs the owner with the link's key, so that nobody on the way can lead the token elsewhere. */
+async function take(key: Hex, { linkAddress, settlement }: PublicClaimLink, owner: Hex): Promise<TakenClaimLink> {
+  const domain = { chainId: BigInt(settlement.chainId), contract: settlement.contract as Hex };
+  const hash = hashTypedData(claimTypedData(domain, { link: linkAddress as Hex, owner }));
+  const body = JSON.stringify({ ownerAddress: owner, signature: await sign({ hash, privateKey: key, to: "hex" }) });
+  const headers = { "content-type": "application/json" };
+  return ask(`/public/v1/claims/${linkAddress}`, { method: "POST", headers, body });
+}
+
+function Taken({ ownerAddress, vaults }: TakenClaimLink) {
+  return (
+    <>
+      <Notice>The token is minted. It is on layer 2, and only its owner can withdraw it.</Notice>
+      <Facts of={[["Owner", code(ownerAddress)]]} />
+      <ul>
+        {vaults.map(({ vaultId, tokenId }) => (
+          <li key={vaultId}>
+            <a href={`/explorer#/vaults/${vaultId}`}>{tokenId === null ? "See its proof" : `Token ${tokenId}`}</a>
+          </li>
+        ))}
+      </ul>
+      <p>
+        <a href="/explorer#/owner">My tokens</a> shows all that you own here.
+      </p>
+    </>
+  );
+}
+
+const place = document.getElementById("app");
+if (place !== null) {
+  place.replaceChildren();
+  render(<App />, place);
+}

@@ -1,0 +1,90 @@
+import { useEffect, useState } from "preact/hooks";
+import { type BatchHeader, batchHeaderHash, type Mode } from "../../../core/protocol/verifier.ts";
+import { sentenceOf } from "../shared/format.ts";
+import { l1, sourceName } from "./source.tsx";
+
+/** The outcome of one check: it holds, it fails, or it was not possible. */
+export type Outcome = "holds" | "fails" | "open";
+
+const SIGNS: Readonly<Record<Outcome | "waits", readonly [sign: string, spoken: string]>> = {
+  holds: ["✓", "Holds: "],
+  fails: ["✗", "Fails: "],
+  open: ["–", "Not checked: "],
+  waits: ["…", "Checking: "],
+};
+
+export type Result = readonly [Outcome, string];
+
+export interface Check {
+  /** The claim. */
+  readonly claim: string;
+  /** Runs the check and describes its result. A rejection leaves the check open, with the reason. */
+  readonly test: () => Promise<Result>;
+}
+
+/** Runs checks one after the other, shows each result, and the verdict at the end. */
+export function Checks({ of, verdicts }: { of: readonly Check[]; verdicts: Readonly<Record<Outcome, string>> }) {
+  const [results, setResults] = useState<readonly Result[]>([]);
+  useEffect(() => {
+    let isShown = true;
+    void (async () => {
+      const done: Result[] = [];
+      for (const { test } of of) {
+        done.push(await test().catch((error: unknown) => ["open", sentenceOf(error)] as const));
+        if (!isShown) return;
+        setResults([...done]);
+      }
+    })();
+    return () => {
+      isShown = false;
+    };
+  }, []);
+  const outcomes = results.map(([outcome]) => outcome);
+  const all: Outcome = outcomes.includes("fails") ? "fails" : outcomes.includes("open") ? "open" : "holds";
+  const isDone = results.length === of.length;
+  return (
+    <div>
+      <p class={`verdict ${isDone ? all : "waits"}`} role="status">
+        {isDone && <Sign of={all} />}
+        {isDone ? verdicts[all] : "Checking in your browser…"}
+      </p>
+      <ol class="checks">
+        {of.map(({ claim }, i) => {
+          const [outcome, how] = results[i] ?? (["waits", ""] as const);
+          return (
+            <li key={claim} class={outcome}>
+              <Sign of={outcome} />
+              <div>
+                <p>
+                  <span class="unseen">{SIGNS[outcome][1]}</span>
+                  {claim}
+                </p>
+                <p class="how">{how}</p>
+              </div>
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}
+
+/** Whether L1 keeps the hash of a batch's header. */
+export async function keptByL1(
+  header: BatchHeader | null,
+  { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
+): Promise<Result> {
+  if (header === null || header.committedAt === 0n) return ["open", "L1 has not committed the batch yet."];
+  const contract = await l1();
+  if (contract === null) return ["open", "Choose below how to read L1."];
+  const kept = await contract.batchHeaderHash(mode, batchNumber);
+  return [batchHeaderHash(header) === kept ? "holds" : "fails", `${kept}, says ${sourceName()}`];
+}
+
+function Sign({ of }: { of: Outcome | "waits" }) {
+  return (
+    <span class="sign" aria-hidden="true">
+      {SIGNS[of][0]}
+    </span>
+  );
+}

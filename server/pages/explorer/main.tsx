@@ -1,0 +1,147 @@
+import { type ComponentChildren, render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Button, Failure, Later, Shown, useLoad } from "../shared/parts.tsx";
+import { Problem, readSettings } from "./api.ts";
+import { batchView } from "./batch.tsx";
+import { Owner } from "./owner.tsx";
+import { Source, startSource } from "./source.tsx";
+import { batchesView, stateView } from "./state.tsx";
+import { vaultView } from "./vault.tsx";
+
+type View = (argument: string) => Promise<ComponentChildren>;
+
+/** The views, by the text after the address's `#`. */
+const ROUTES: readonly (readonly [RegExp, View])[] = [
+  [/^\/?$/, stateView],
+  [/^\/batches$/, batchesView],
+  [/^\/batches\/([a-z]+(?:-[a-z]+)?-\d+)$/, batchView],
+  [/^\/vaults\/(\d+)$/, vaultView],
+  [/^\/owner$/, async () => <Owner />],
+];
+const SECTIONS = [
+  ["#/", "State"],
+  ["#/batches", "Batches"],
+  ["#/owner", "My tokens"],
+] as const;
+
+const notFound: View = async () => (
+  <>
+    <h1>Nothing here</h1>
+    <p>Give a vault's id, or a batch such as rollup-0.</p>
+  </>
+);
+
+/** Every view has a heading, also one that cannot be shown. */
+async function viewOf(path: string, retry: () => void): Promise<ComponentChildren> {
+  const [pattern, view] = ROUTES.find(([candidate]) => candidate.test(path)) ?? [null, notFound];
+  try {
+    return await view(pattern?.exec(path)?.[1] ?? "");
+  } catch (error) {
+    const isMissing = error instanceof Problem && error.code.endsWith("_not_found");
+    return (
+      <>
+        <h1>{isMissing ? "Not found" : "This cannot be shown now"}</h1>
+        <Failure error={error} retry={retry} />
+      </>
+    );
+  }
+}
+
+function usePath(): string {
+  const [path, setPath] = useState(location.hash);
+  useEffect(() => {
+    const read = () => {
+      if (!location.hash.startsWith("#/") && location.hash !== "") return;
+      setPath(location.hash);
+      document.getElementById("main")?.focus({ preventScroll: true });
+      scrollTo(0, 0);
+    };
+    addEventListener("hashchange", read);
+    return () => removeEventListener("hashchange", read);
+  }, []);
+  return path.replace(/^#/, "");
+}
+
+/** A vault's id is a number; everything else is a batch's name. */
+function find(event: SubmitEvent): void {
+  event.preventDefault();
+  const query = String(new FormData(event.currentTarget as HTMLFormElement).get("query")).trim();
+  if (query !== "") location.hash = /^\d+$/.test(query) ? `#/vaults/${query}` : `#/batches/${query}`;
+}
+
+function Titled({ children }: { children: ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${document.querySelector("#main h1")?.textContent ?? "Mintmark"} · Mintmark explorer`;
+  });
+  return <>{children}</>;
+}
+
+function App() {
+  const path = usePath();
+  const [version, setVersion] = useState(0);
+  const again = () => setVersion((earlier) => earlier + 1);
+  const settings = useLoad(async () => {
+    const read = await readSettings();
+    startSource(read);
+    return read;
+  }, null);
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <header class="top">
+        <a class="brand" href="#/">
+          <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+            <use href="/explorer/icon.svg#mark" />
+          </svg>
+          <span>Mintmark</span>
+        </a>
+        {settings.value && <span class="badge">{settings.value.environment}</span>}
+        <nav aria-label="Sections">
+          {SECTIONS.map(([href, name]) => (
+            <a key={href} href={href} {...(href.slice(1) === (path || "/") && { "aria-current": "page" as const })}>
+              {name}
+            </a>
+          ))}
+        </nav>
+        <search>
+          <form class="search" onSubmit={find}>
+            <label class="unseen" for="query">
+              Vault or batch
+            </label>
+            <input
+              id="query"
+              name="query"
+              type="search"
+              placeholder="Vault id, or a batch: rollup-0"
+              autocomplete="off"
+              spellcheck={false}
+            />
+            <Button submit text="Find" />
+          </form>
+        </search>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {settings.error && <h1>The explorer cannot start now</h1>}
+        <Shown of={settings}>
+          {() => <Later key={`${path} ${version}`} load={async () => <Titled>{await viewOf(path, again)}</Titled>} />}
+        </Shown>
+      </main>
+      <footer>
+        {settings.value && <Source onChange={again} />}
+        <p class="quiet">
+          This page changes nothing without your wallet. It hashes, folds and compares in your browser, with the same
+          code that the engine runs: <a href="/explorer/explorer.js">read it</a>. API: <a href="/docs">reference</a>,{" "}
+          <a href="/openapi.json">OpenAPI</a>.
+        </p>
+      </footer>
+    </>
+  );
+}
+
+const place = document.getElementById("app");
+if (place !== null) {
+  place.replaceChildren();
+  render(<App />, place);
+}

@@ -1,0 +1,333 @@
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import type { Hash, Hex, VaultContent } from "../../../core/protocol/verifier.ts";
+import { blobText, counted, sentenceOf } from "../shared/format.ts";
+import { Button, code, Facts, More, Notice, useAction } from "../shared/parts.tsx";
+import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
+import { followGiven, type Given, giveAway, Question } from "./give.tsx";
+import type { Registration } from "./l1.ts";
+import { asOwner, type SignedIn } from "./session.ts";
+import { l1, relayVaults, settlement } from "./source.tsx";
+import type { OwnTransfers } from "./transfer-view.tsx";
+import {
+  byOwnTransaction,
+  byRelay,
+  type Change,
+  ON_THE_WAY,
+  PAID,
+  type Standing,
+  type Withdrawal,
+} from "./withdrawals.ts";
+
+const PAGE = 24;
+const POLLING_MS = 2_000;
+const ADDRESS = /^0x(?!0{40}$)[0-9a-fA-F]{40}$/;
+
+/** The owner's tokens as cards with a selection, and what can be done with the selected ones. */
+export function OwnTokens({
+  session,
+  transfers,
+  vaults,
+}: {
+  session: SignedIn;
+  transfers: OwnTransfers;
+  vaults: readonly VaultContent[];
+}) {
+  const [count, setCount] = useState(PAGE);
+  const [isHosted, setHosted] = useState(false);
+  const [asked, setAsked] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const [notices, setNotices] = useState<readonly string[]>([]);
+  const [question, setQuestion] = useState<{ readonly to: Hex | null } | null>(null);
+  const [, redraw] = useReducer((drawn: number) => drawn + 1, 0);
+  const page = useRef({
+    standings: new Map<bigint, Standing>(),
+    selected: new Set<bigint>(),
+    given: new Map() as Given,
+    isFollowing: false,
+    isShown: true,
+    vaults,
+  }).current;
+  page.vaults = vaults;
+  const { standings, selected, given } = page;
+  const shown = vaults.slice(0, count);
+  const chosen = shown.filter(({ vaultId }) => selected.has(vaultId));
+  const relayed = relayVaults();
+
+  useEffect(() => {
+    const unseen = shown.filter(({ vaultId }) => !standings.has(vaultId));
+    for (const { vaultId } of unseen) standings.set(vaultId, { text: "…", kind: "ready" });
+    void look(unseen).then(follow);
+  }, [shown.length]);
+  useEffect(
+    () => () => {
+      page.isShown = false;
+    },
+    [],
+  );
+
+  /** Shows how a token stands. A spent one, or one on its way, cannot be selected. */
+  function set(vaultId: bigint, text: Standing["text"], kind: Standing["kind"]): void {
+    standings.set(vaultId, { text, kind });
+    if (kind !== "ready") selected.delete(vaultId);
+    redraw(null);
+  }
+
+  function select(ids: readonly bigint[], isOn: boolean): void {
+    for (const vaultId of ids) isOn ? selected.add(vaultId) : selected.delete(vaultId);
+    setQuestion(null);
+    redraw(null);
+  }
+
+  /** Shows what the owner is about to sign. */
+  function ask(to: string | null): void {
+    const isWrong = to !== null && !ADDRESS.test(to);
+    setNotices(isWrong ? ["Enter the receiver's address: 0x and 40 hex digits."] : []);
+    setQuestion(isWrong ? null : { to: to as Hex | null });
+  }
+
+  async function run(work: (...by: [SignedIn, readonly VaultContent[], Change]) => Promise<readonly string[]>) {
+    setBusy(true);
+    setQuestion(null);
+    setNotices([]);
+    setNotices(await work(session, chosen, set).catch((error: unknown) => [sentenceOf(error)]));
+    setBusy(false);
+    // A later list may fail after an earlier one was accepted.
+    void follow();
+  }
+
+  /** Asks L1 what has been paid, and the operator what is on its way. */
+  async function look(some: readonly VaultContent[]): Promise<void> {
+    const [paid, newest] = await Promise.all([
+      paidOnL1(some).catch(() => new Map<bigint, bigint>()),
+      newestOf(session, some).catch(() => new Map<bigint, Withdrawal>()),
+    ]);
+    for (const vault of some) {
+      const { vaultId, amount } = vault;
+      const fate = transfers.fate(vaultId);
+      if (fate !== null) given.delete(vaultId);
+      if (fate !== null) set(vaultId, `It is ${fate}.`, "spent");
+      if (fate !== null || given.has(vaultId)) continue;
+      const { status = "", quantity = "0", withdrawnBefore = "0", failure } = newest.get(vaultId) ?? {};
+      const settled = status === "settled" || status === "finalized";
+      const told = settled ? BigInt(withdrawnBefore) + BigInt(quantity) : 0n;
+      const withdrawn = paid.get(vaultId) ?? told;
+      const can = relayed === 0 ? "You can withdraw it." : "You can withdraw it or give it away.";
+      if (withdrawn >= amount) set(vaultId, PAID, "spent");
+      else if (status in ON_THE_WAY) set(vaultId, ON_THE_WAY[status], "waiting");
+      else if (status === "failed") set(vaultId, `The withdrawal failed: ${failure ?? "no reason given"}`, "ready");
+      else if (withdrawn === 0n) set(vaultId, can, "ready");
+      else set(vaultId, [<Amount key="paid" of={vault} amount={withdrawn} />, ` of it is on L1. ${can}`], "ready");
+    }
+  }
+
+  /** Looks again until nothing is on its way, or the page shows something else. */
+  async function follow(): Promise<void> {
+    if (page.isFollowing) return;
+    page.isFollowing = true;
+    const waiting = () => page.vaults.filter(({ vaultId }) => standings.get(vaultId)?.kind === "waiting");
+    while (page.isShown && waiting().length > 0) {
+      await new Promise((resolve) => setTimeout(resolve, POLLING_MS));
+      const some = waiting();
+      for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
+      await followGiven(session, given, set).catch(() => undefined);
+    }
+    page.isFollowing = false;
+  }
+
+  const kindOf = ({ vaultId }: VaultContent) => standings.get(vaultId)?.kind ?? "ready";
+  const ready = shown.filter((vault) => kindOf(vault) === "ready").map(({ vaultId }) => vaultId);
+  const give = (event: SubmitEvent) => {
+    event.preventDefault();
+    ask(String(new FormData(event.currentTarget as HTMLFormElement).get("receiver")).trim());
+  };
+  return (
+    <>
+      <p class="quiet">
+        {relayed === 0
+          ? "You pay the gas of your own transaction and depend on nobody. The tokens go to your own address."
+          : `You sign once, and once for each token that a transfer made. The operator sends the transaction and pays the gas of up to ${counted(relayed, "token")} a day. By your own transaction you pay it and depend on nobody. The tokens go to your own address.`}
+      </p>
+      <div class="choices">
+        <Button disabled={ready.length === 0} onClick={() => select(ready, true)} text="Select all" />
+        {isHosted && !asked && <Button onClick={() => setAsked(true)} text="Show images from their issuers' hosts" />}
+      </div>
+      <ul class="tokens" aria-label="My tokens">
+        {shown.map((vault) => (
+          <Card
+            key={vault.vaultId}
+            {...{ vault, session, asked }}
+            standing={standings.get(vault.vaultId)}
+            isSelected={selected.has(vault.vaultId)}
+            onSelect={(isOn) => select([vault.vaultId], isOn)}
+            onHosted={() => setHosted(true)}
+          />
+        ))}
+      </ul>
+      <More left={vaults.length - count} show={() => setCount(count + PAGE)} />
+      <section class={chosen.length > 0 ? "withdraw open" : "withdraw"} aria-label="What to do with them">
+        <p role="status">
+          {chosen.length === 0 ? "No token is selected." : `${counted(chosen.length, "token")} selected.`}
+        </p>
+        {chosen.length > 0 && (
+          <>
+            <div class="choices">
+              {relayed > 0 && (
+                <Button
+                  main
+                  disabled={busy}
+                  onClick={() => run((...by) => byRelay(...by, (vaultId) => transfers.made(vaultId)))}
+                  text="Withdraw by the operator"
+                />
+              )}
+              <Button
+                main={relayed === 0}
+                disabled={busy}
+                onClick={() => run(byOwnTransaction)}
+                text="Withdraw by my own transaction"
+              />
+            </div>
+            {relayed > 0 && (
+              <details>
+                <summary>Give away or redeem</summary>
+                <form class="choices" onSubmit={give}>
+                  <input
+                    name="receiver"
+                    aria-label="Receiver's address"
+                    placeholder="0x…"
+                    autocomplete="off"
+                    spellcheck={false}
+                  />
+                  <Button submit disabled={busy} text="Give to this address" />
+                  <Button disabled={busy} onClick={() => ask(null)} text="Redeem" />
+                </form>
+              </details>
+            )}
+          </>
+        )}
+        {busy && <p class="quiet">Answer the request in your wallet…</p>}
+        {question && (
+          <Question
+            vaults={chosen}
+            to={question.to}
+            onSign={() => run((by, some, change) => giveAway(by, some, question.to, given, change))}
+            onCancel={() => setQuestion(null)}
+          />
+        )}
+        {notices.map((text) => (
+          <Notice key={text} problem>
+            {text}
+          </Notice>
+        ))}
+      </section>
+    </>
+  );
+}
+
+interface CardProps {
+  readonly vault: VaultContent;
+  readonly session: SignedIn;
+  readonly standing: Standing | undefined;
+  readonly isSelected: boolean;
+  /** Whether the owner wants images of other hosts. */
+  readonly asked: boolean;
+  onSelect(isOn: boolean): void;
+  onHosted(): void;
+}
+
+function Card({ vault, session, standing, isSelected, asked, onSelect, onHosted }: CardProps) {
+  const { vaultId, blob, amount, chainId, assetType } = vault;
+  const metadata = useMetadata(vault);
+  const { error, run } = useAction();
+  const [isSaved, setSaved] = useState(false);
+  const image = textIn(metadata, "image");
+  useEffect(() => {
+    if (image !== null && isImage(image) && !image.startsWith("data:")) onHosted();
+  }, [image]);
+  const text = amountText(amount, blob, metadata);
+  const id = blob === "0x" ? null : blobText(blob);
+  const label = id === null ? text : `token ${id}`;
+  const name = textIn(metadata, "name");
+  const save = async () => {
+    const response = await asOwner(session, `/owner/v1/vaults/${vaultId}/exit-kit`);
+    const address = URL.createObjectURL(await response.blob());
+    Object.assign(document.createElement("a"), { href: address, download: `exit-kit-${vaultId}.json` }).click();
+    URL.revokeObjectURL(address);
+    setSaved(true);
+  };
+  const kind = standing?.kind ?? "ready";
+  return (
+    <li class={`token ${kind}`}>
+      <Picture source={image} name="" asked={asked} />
+      <div>
+        <h2>
+          <bdi>{name ?? (id === null ? "Tokens" : `Token ${id}`)}</bdi>
+        </h2>
+        <p class="amount">{id === null ? <bdi>{text}</bdi> : `Token ${id}${amount === 1n ? "" : `, ${text} of it`}`}</p>
+        <p class="standing">{standing?.text ?? "…"}</p>
+        <div class="choices">
+          <label class="select">
+            <input
+              type="checkbox"
+              aria-label={`Select ${label}`}
+              checked={isSelected}
+              disabled={kind !== "ready"}
+              onChange={(event) => onSelect(event.currentTarget.checked)}
+            />
+            Select
+          </label>
+          <Button label={`Download the exit kit of ${label}`} onClick={() => run(save)} text="Exit kit" />
+          {isSaved && (
+            <span role="status" class="quiet">
+              saved
+            </span>
+          )}
+        </div>
+        {error && <Notice problem>{sentenceOf(error)}</Notice>}
+        <details>
+          <summary>Details</summary>
+          <Facts
+            of={[
+              [
+                "Vault",
+                <a key="vault" href={`#/vaults/${vaultId}`}>
+                  {String(vaultId)}
+                </a>,
+              ],
+              ["Units", amount.toLocaleString("en")],
+              ["Minting blob", blobText(blob)],
+              ["Asset type", code(assetType)],
+              ["Chain", String(chainId)],
+            ]}
+          />
+        </details>
+      </div>
+    </li>
+  );
+}
+
+/** Of each vault of the settlement's chain the units that L1 has paid; empty without a source of L1 data. */
+async function paidOnL1(vaults: readonly VaultContent[]): Promise<ReadonlyMap<bigint, bigint>> {
+  const [contract, { chainId }] = await Promise.all([l1(), settlement()]);
+  if (contract === null) return new Map();
+  const registrations = new Map<Hash, Promise<Registration | null>>();
+  const here = vaults.filter((vault) => String(vault.chainId) === chainId);
+  const paid = await Promise.all(
+    here.map(async ({ vaultId, chainId, assetType }) => {
+      const known = registrations.get(assetType) ?? contract.registration(chainId, assetType);
+      registrations.set(assetType, known);
+      const registered = await known;
+      return [vaultId, registered === null ? 0n : await contract.withdrawn(vaultId, registered.standard)] as const;
+    }),
+  );
+  return new Map(paid);
+}
+
+async function newestOf(session: SignedIn, vaults: readonly VaultContent[]): Promise<ReadonlyMap<bigint, Withdrawal>> {
+  if (vaults.length === 0) return new Map();
+  const query = vaults.map(({ vaultId }) => `vaultId=${vaultId}`).join("&");
+  const answer = await (await asOwner(session, `/owner/v1/withdrawals?${query}`)).json();
+  const named = answer.vaults as readonly { readonly vaultId: string; readonly withdrawal: Withdrawal | null }[];
+  return new Map(
+    named.flatMap(({ vaultId, withdrawal }) => (withdrawal === null ? [] : [[BigInt(vaultId), withdrawal] as const])),
+  );
+}

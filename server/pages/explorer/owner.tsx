@@ -1,0 +1,109 @@
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import type { VaultContent } from "../../../core/protocol/verifier.ts";
+import { counted } from "../shared/format.ts";
+import { Button, Failure, Notice, useAction } from "../shared/parts.tsx";
+import { useWallets } from "../shared/wallets.ts";
+import { readBatches } from "./api.ts";
+import { vaultsOf } from "./batch.tsx";
+import { OwnTokens } from "./own-tokens.tsx";
+import { type Session, type SignedIn, signIn } from "./session.ts";
+import { OwnTransfers } from "./transfer-view.tsx";
+
+/** In memory only: it ends with the page. */
+let session: Session | null = null;
+
+/** The signed-in owner's tokens: what they are, their exit kits, and their way to L1. */
+export function Owner() {
+  const [ended, setEnded] = useState(false);
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const change = (next: Session | null, isEnded = false) => {
+    session = next;
+    setEnded(isEnded);
+    redraw(null);
+  };
+  const current = session !== null && Date.parse(session.expiresAt) > Date.now() ? session : null;
+  return (
+    <>
+      <h1>My tokens</h1>
+      <p class="lead">
+        Take your tokens to L1 here. An exit kit is a small file that does the same without this server:{" "}
+        <a href="/exit">the exit page</a> needs only the file and your wallet. Keep it like a receipt.
+      </p>
+      {ended && <Notice problem>Your session has ended. Sign in again.</Notice>}
+      {current === null ? (
+        <Welcome onSignedIn={change} />
+      ) : (
+        <>
+          <p class="who">
+            Signed in as <code>{current.address}</code> <Button onClick={() => change(null)} text="Sign out" />
+          </p>
+          <Found key={current.token} session={{ ...current, end: () => change(null, true) }} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Welcome({ onSignedIn }: { onSignedIn: (session: Session) => void }) {
+  const found = useWallets();
+  const last = useRef(found[0]);
+  const { error, run } = useAction();
+  if (found.length === 0) {
+    return <Notice>This browser has no wallet. Open this page in a browser with your Ethereum wallet.</Notice>;
+  }
+  const start = (wallet = last.current) => {
+    last.current = wallet;
+    if (wallet !== undefined) void run(async () => onSignedIn(await signIn(wallet)));
+  };
+  return (
+    <>
+      <p>Your wallet signs a short text that names this site. It sends no transaction and costs nothing.</p>
+      <div class="choices">
+        {found.map((wallet) => (
+          <Button key={wallet.name} main onClick={() => start(wallet)} text={`Sign in with ${wallet.name}`} />
+        ))}
+      </div>
+      {error && <Failure error={error} retry={() => start()} />}
+    </>
+  );
+}
+
+/**
+ * Searches the public data of one page of batches, and offers to continue. Nobody learns which vaults it searches for.
+ */
+function Found({ session }: { session: SignedIn }) {
+  const transfers = useRef(new OwnTransfers(session.address)).current;
+  const [{ vaults, batches, next }, setFound] = useState({
+    vaults: [] as readonly VaultContent[],
+    batches: 0,
+    next: null as string | null,
+  });
+  const { busy, error, run } = useAction();
+  const search = () =>
+    run(async () => {
+      const page = await readBatches(next);
+      const sealed = page.data.filter(({ batchRoot }) => batchRoot !== null);
+      const mine: VaultContent[] = [];
+      for (const batch of sealed) if (batch.kind === "transfers") mine.push(...(await transfers.read(batch)));
+      const minted = await Promise.all(sealed.filter(({ kind }) => kind !== "transfers").map(vaultsOf));
+      mine.push(...minted.flat().filter(({ owner }) => owner === session.address));
+      mine.push(...(await transfers.changesOf(mine)));
+      setFound({ vaults: [...vaults, ...mine], batches: batches + sealed.length, next: page.next });
+    });
+  useEffect(() => void search(), []);
+  return (
+    <>
+      {vaults.length > 0 && <OwnTokens session={session} transfers={transfers} vaults={vaults} />}
+      {error ? (
+        <Failure error={error} retry={search} />
+      ) : (
+        <p class="quiet" role="status">
+          {busy
+            ? "Searching the public batch data…"
+            : `${counted(vaults.length, "token")} of yours in ${counted(batches, "sealed batch", "sealed batches")}. `}
+          {!busy && next !== null && <Button onClick={search} text="Search older batches" />}
+        </p>
+      )}
+    </>
+  );
+}

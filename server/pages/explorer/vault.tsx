@@ -1,0 +1,194 @@
+import { bytesToHex, unpackVaultId, vaultLeaf, verifyVaultProof } from "../../../core/protocol/verifier.ts";
+import { blobText, counted, grouped } from "../shared/format.ts";
+import { code, type Fact, Facts, Later, Notice } from "../shared/parts.tsx";
+import { Amount, AskedPicture, readMetadata, textIn } from "../shared/tokens.tsx";
+import { Problem, type Proof, readHistory, readProof } from "./api.ts";
+import { type Check, Checks, keptByL1 } from "./checks.tsx";
+import type { Registration, SettlementContract } from "./l1.ts";
+import { accordingToL1, l1, settlement } from "./source.tsx";
+import { batchName } from "./state.tsx";
+import { fateOf, HistoryFacts, hopChecks } from "./transfer-view.tsx";
+
+/** One vault: its content, and its proof checked here. */
+export async function vaultView(vaultId: string) {
+  const heading = (
+    <h1>
+      Vault <span class="id">{vaultId}</span>
+    </h1>
+  );
+  const proof = await readProof(vaultId).catch((error: unknown) => {
+    if (error instanceof Problem && error.code === "proof_not_ready") return null;
+    throw error;
+  });
+  if (proof === null) {
+    return (
+      <>
+        {heading}
+        <Notice>
+          This vault's batch is still open. Its proof exists once the batch is sealed; look again in a moment.
+        </Notice>
+      </>
+    );
+  }
+  const { header, hops } = proof;
+  const history = await readHistory(vaultId);
+  // A vault that transfers made is the minted one with another owner, and perhaps a part of it.
+  const vault = history.vault ?? proof.vault;
+  const { mode, batchNumber, slot } = unpackVaultId(vault.vaultId);
+  const batchId = `${mode}-${batchNumber}`;
+  const taken = history.after.find(({ status }) => status !== "failed");
+  const isWaiting = header === null || hops.some(({ header: { committedAt } }) => committedAt === 0n);
+  return (
+    <>
+      {heading}
+      <p class="lead">
+        Slot {slot} of <a href={`#/batches/${batchId}`}>{batchName(batchId)}</a>.
+      </p>
+      {taken && <Notice>{`A transfer takes this vault: ${fateOf(taken.to)} (${taken.status}).`}</Notice>}
+      <Checks
+        of={[...vaultChecks(proof), ...hopChecks(proof)]}
+        verdicts={{
+          holds: accordingToL1("This vault is on L1"),
+          fails: "This proof is wrong: L1 does not have this vault.",
+          open: isWaiting
+            ? "This vault is sealed. Its commit on L1 is still to come."
+            : "This vault has not been compared with L1.",
+        }}
+      />
+      <h2>Content</h2>
+      <Facts
+        of={[
+          ["Owner", code(vault.owner)],
+          ["Amount", <Amount key="amount" of={vault} />],
+          ["Minting blob", blobText(vault.blob)],
+          ["Asset type", code(vault.assetType)],
+          ["Chain", String(vault.chainId)],
+        ]}
+      />
+      <HistoryFacts of={history} />
+      <Later load={() => issuersWord(vault)} />
+      <Later load={() => payout({ vault, header }, taken !== undefined)} />
+      <Path of={proof} />
+      <p>
+        Yours? <a href="#/owner">Sign in with your wallet</a> to download its exit kit.
+      </p>
+    </>
+  );
+}
+
+/** Name and image by the token's issuer, which no proof covers. */
+async function issuersWord(vault: Proof["vault"]) {
+  const metadata = await readMetadata(vault);
+  if (metadata === null) return null;
+  const [name, description, image] = ["name", "description", "image"].map((each) => textIn(metadata, each));
+  const said: (readonly [string, string | null | undefined])[] = [
+    ["Name", name],
+    ["Description", description],
+  ];
+  return (
+    <>
+      <h2>The issuer says</h2>
+      <Facts of={said.filter(([, text]) => text)} />
+      {image && (
+        <p>
+          <AskedPicture source={image} name={name ?? "The token"} />
+        </p>
+      )}
+    </>
+  );
+}
+
+function vaultChecks(proof: Proof): Check[] {
+  const { vault, header, batchRoot, leaf, siblings } = proof;
+  const { mode, batchNumber } = unpackVaultId(vault.vaultId);
+  return [
+    {
+      claim: "The vault's content hashes to its leaf.",
+      async test() {
+        const computed = bytesToHex(vaultLeaf(vault));
+        return [computed === leaf ? "holds" : "fails", computed];
+      },
+    },
+    {
+      claim: "The proof leads from the vault to the batch root.",
+      async test() {
+        const steps =
+          siblings.length === 0
+            ? "the only leaf is the root"
+            : counted(siblings.length, "word of 32 bytes", "words of 32 bytes");
+        return [verifyVaultProof(batchRoot, proof) ? "holds" : "fails", `${steps}: ${batchRoot}`];
+      },
+    },
+    {
+      claim: "L1 keeps the hash of that root, with its count, time and sequence.",
+      async test() {
+        if (header && (header.batchRoot !== batchRoot || header.vaultCount !== proof.vaultCount))
+          return ["fails", "The header belongs to another batch."];
+        return keptByL1(header, { mode, batchNumber });
+      },
+    },
+  ];
+}
+
+/**
+ * L1's data about the vault's token, and what it has paid; for another chain's token, the contract that pays there.
+ */
+async function payout({ vault, header }: Pick<Proof, "vault" | "header">, isTaken: boolean) {
+  const contract = await l1();
+  const registered = header === null ? null : await contract?.registration(vault.chainId, vault.assetType);
+  if (!contract || !registered) return null;
+  return (
+    <>
+      <h2>On L1</h2>
+      <Facts
+        of={[
+          ["Token", code(registered.token)],
+          ["Standard", registered.standard.replace("erc", "ERC-")],
+          ["Base units", grouped(`${vault.amount * registered.quantum}`)],
+          ...(await paidOut(contract, vault, registered, isTaken)),
+        ]}
+      />
+    </>
+  );
+}
+
+async function paidOut(
+  contract: SettlementContract,
+  vault: Proof["vault"],
+  { standard, token, quantum }: Registration,
+  isTaken: boolean,
+): Promise<Fact[]> {
+  const { chainId, portals } = await settlement();
+  if (String(vault.chainId) === chainId) {
+    const withdrawn = await contract.withdrawn(vault.vaultId, standard);
+    const paid: Fact = [
+      "Withdrawn",
+      <span key="paid">
+        <Amount of={vault} amount={withdrawn} /> of <Amount of={vault} />
+      </span>,
+    ];
+    if (withdrawn >= vault.amount) return [paid];
+    if (isTaken && (await contract.isSpent(vault.vaultId))) {
+      return [paid, ["Can be paid now", "no, a transfer on L1 takes it"]];
+    }
+    const refusal = await contract.refusal(token, vault.owner, (vault.amount - withdrawn) * quantum, vault.blob);
+    return [
+      paid,
+      ["Can be paid now", refusal === null ? "yes, its token takes it" : `refused by its token: ${refusal}`],
+    ];
+  }
+  const portal = portals.find((each) => each.chainId === String(vault.chainId));
+  const where = portal ? <code>{portal.contract}</code> : "by a mirror that this server does not name";
+  return [[`Paid on chain ${vault.chainId}`, where]];
+}
+
+function Path({ of: { leaf, siblings, batchRoot } }: { of: Proof }) {
+  const names = ["Leaf", ...siblings.map((_, i) => `Sibling ${i + 1}`), "Root"];
+  const steps = [leaf, ...siblings, batchRoot];
+  return (
+    <details>
+      <summary>The whole path</summary>
+      <Facts of={steps.map((hash, i) => [names[i] ?? "", code(hash)] as const)} />
+    </details>
+  );
+}

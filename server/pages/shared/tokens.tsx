@@ -1,0 +1,82 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { decimalAmount, type Hex, type VaultContent } from "../../../core/protocol/verifier.ts";
+import { blobText, counted, grouped } from "./format.ts";
+import { Button, useLoad } from "./parts.tsx";
+
+// Names and images of tokens by their issuers, which no proof covers. A `data:` image is part of this server's answer.
+// The host of any other image would learn who looks at which token, so the page fetches those only on request.
+
+/** What an issuer says of a token. */
+export type Metadata = Readonly<Record<string, unknown>>;
+type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob">;
+
+const known = new Map<string, Promise<Metadata | null>>();
+
+/** What the token in a vault is called and looks like; null when its issuer has said nothing. */
+export function readMetadata({ vaultId, chainId, assetType, blob }: Vault): Promise<Metadata | null> {
+  // All vaults of an ERC-20 have one answer.
+  const key = blob === "0x" ? `${chainId} ${assetType}` : `${vaultId}`;
+  const read = known.get(key) ?? metadataAt(`/public/v1/vaults/${vaultId}/metadata`);
+  known.set(key, read);
+  read.catch(() => known.delete(key));
+  return read;
+}
+
+/** The answer of a public address for metadata; null for none. */
+export async function metadataAt(path: string): Promise<Metadata | null> {
+  const answer = await fetch(path);
+  if (answer.ok) return answer.json();
+  if (answer.status === 404) return null;
+  throw new Error(`This server has no names of tokens now. It answered ${answer.status}.`);
+}
+
+/** The same in a component. The vault is shown without it too. */
+export function useMetadata(vault: Vault): Metadata {
+  return useLoad(() => readMetadata(vault), vault.vaultId).value ?? {};
+}
+
+export function textIn(metadata: Metadata, name: string): string | null {
+  const value = metadata[name];
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+/** Whole tokens with their symbol, as a wallet shows them; units of a token whose decimals nobody has told. */
+export function amountText(amount: bigint, blob: Hex, metadata: Metadata): string {
+  const { decimals, quantum, symbol } = metadata;
+  if (blob !== "0x") return amount.toLocaleString("en");
+  if (typeof decimals !== "number" || typeof quantum !== "string") return counted(amount, "unit");
+  const whole = grouped(decimalAmount(amount, { decimals, quantum: BigInt(quantum) }));
+  return typeof symbol === "string" ? `${whole} ${symbol}` : whole;
+}
+
+/** An amount of a vault's token. Its characters cannot reorder what stands beside it. */
+export function Amount({ of, amount = of.amount }: { of: VaultContent; amount?: bigint }) {
+  return <bdi>{amountText(amount, of.blob, useMetadata(of))}</bdi>;
+}
+
+/** A token in a sentence: by its id, where it has one. */
+export function shortName(vault: Pick<VaultContent, "blob"> | undefined): string {
+  return vault === undefined || vault.blob === "0x" ? "The fungible token" : `Token ${blobText(vault.blob)}`;
+}
+
+/** An image of its issuer; in its place a box, while it is not asked for or there is none. */
+export function Picture({ source, name, asked }: { source: string | null; name: string; asked: boolean }) {
+  const [failed, setFailed] = useState(false);
+  const isShown = source !== null && isImage(source) && (asked || source.startsWith("data:")) && !failed;
+  if (!isShown) return <span class="picture none" aria-hidden="true" />;
+  return <img class="picture" src={source} alt={name} referrerpolicy="no-referrer" onError={() => setFailed(true)} />;
+}
+
+/** Whether browsers can fetch it. */
+export function isImage(source: string): boolean {
+  return /^(?:https|data):/.test(source);
+}
+
+/** An issuer's image on a page of one token: a button fetches it from its host. */
+export function AskedPicture({ source, name }: { source: string; name: string }): ComponentChildren {
+  const [asked, setAsked] = useState(source.startsWith("data:"));
+  if (!isImage(source)) return <code>{source}</code>;
+  if (asked) return <Picture source={source} name={name} asked />;
+  return <Button onClick={() => setAsked(true)} text="Show the image" />;
+}
