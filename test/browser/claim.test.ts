@@ -1,8 +1,9 @@
 import type { Browser } from "playwright-core";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Uuid } from "../../core/index.ts";
 import { createWorld, type World } from "../server/fixture.ts";
-import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
+import { addWallet, axeFaults, hasChromium, launchChromium, visit } from "./chromium.ts";
 
 const PIXEL =
   "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -12,9 +13,17 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
   let world: World;
   let browser: Browser;
   let api: string;
+  let assetId: Uuid;
   beforeAll(async () => {
     [world, browser] = await Promise.all([createWorld(), launchChromium()]);
     api = await world.app.listen({ host: "127.0.0.1", port: 0 });
+    const { engine, applicationId } = world;
+    const contractAddress = `0x${"cc".repeat(20)}` as const;
+    const names = { name: "Cups", symbol: "CUP" };
+    ({ assetId } = await engine.assets.add({ standard: "erc721", contractAddress, ...names, applicationId }));
+    await engine.assets.whitelist(assetId);
+    await engine.operator.recordRegistered(assetId, { minterLocked: true });
+    await engine.assets.enable(applicationId, assetId);
   });
   afterAll(async () => {
     await browser?.close();
@@ -25,7 +34,7 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
   async function newLink(tokenId: string, expiresAt: string | null = null) {
     const key = generatePrivateKey();
     const { address } = privateKeyToAccount(key);
-    const mint = { assetId: world.erc721.assetId, tokenId, dataAvailabilityMode: "validium" };
+    const mint = { assetId, tokenId, dataAvailabilityMode: "validium" };
     const body = { claims: [{ linkAddress: address, mint, expiresAt }] };
     expect((await world.send("POST", "/api/v1/claims", { body })).status).toBe(200);
     return { address, href: `${api}/claim#${Buffer.from(key.slice(2), "hex").toString("base64url")}` };
@@ -36,14 +45,18 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
     const { page, problems, origins } = await visit(context);
     const metadata = { name: "Cup of the first day", description: "For whoever came.", image: PIXEL };
-    await world.send("PUT", `/api/v1/assets/${world.erc721.assetId}/tokens/901/metadata`, { body: metadata });
+    expect((await world.send("PUT", `/api/v1/assets/${assetId}/tokens/901/metadata`, { body: metadata })).status).toBe(
+      200,
+    );
     const sent: string[] = [];
     page.on("request", (request) => sent.push(`${request.url()} ${request.postData() ?? ""}`));
     await page.goto(href);
     await page.getByRole("heading", { name: "Cup of the first day" }).waitFor();
     await page.getByText("For whoever came.").waitFor();
     await page.getByRole("img", { name: "Cup of the first day" }).waitFor();
-    await page.getByText("erc721 (ERC721)").waitFor();
+    await page.getByText("Cups (CUP)").waitFor();
+    expect(await axeFaults(page)).toEqual([]);
+    expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     await page.getByLabel("Your address").fill("0x12");
     await page.getByRole("button", { name: "Claim" }).click();
     await page.getByText("This is no address").waitFor();
@@ -76,7 +89,8 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     await page.getByText("It is yours").waitFor();
     const { ownerAddress } = await world.engine.claims.find(address);
     expect(ownerAddress).toBe(account.address.toLowerCase());
-    expect(problems).toEqual([]);
+    // A browser names each refused request, and this token has no metadata; what the page itself does stays quiet.
+    expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
   });
 
   test("says what is wrong with a link", async () => {
