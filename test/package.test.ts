@@ -139,7 +139,7 @@ describe("the package, installed in a foreign project", () => {
       const settlement = { chainId: 1n, contract: "0x${"5e".repeat(20)}", engineVersion: 5 };
       const engine = await openEngine({ store: "store", settlement, environment: "sandbox", createIfMissing: true });
       const app = await buildServer({ engine });
-      for (const url of ["/explorer", "/explorer/explorer.js", "/explorer/withdraw.js", "/exit", "/docs", "/docs/reference.js", "/guide/", "/guide/guides/collection.html"]) {
+      for (const url of ["/explorer", "/explorer/explorer.js", "/explorer/withdraw.js", "/exit", "/docs", "/docs/reference.js", "/guide/", "/guide/collection"]) {
         const { statusCode } = await app.inject({ url });
         console.log(statusCode, url);
       }

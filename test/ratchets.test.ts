@@ -48,7 +48,8 @@ const LINES: Readonly<Record<string, number>> = {
   "server/client": 500,
   "server/http": 3_600,
   "server/jobs": 2_950,
-  "server/pages": 5_850,
+  // Raised for a reference of our own in place of 24 packages; `test/` was lowered.
+  "server/pages": 6_400,
   // Raised for settings of `up` and `doctor`.
   "server/process": 2_900,
   "server/routes": 4_900,

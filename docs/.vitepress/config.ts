@@ -14,16 +14,20 @@ function sidebar(): DefaultTheme.SidebarItem[] {
     text: group.slice(0, group.indexOf("\n")),
     items: [...group.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\)/gm)].map(([, text = "", page = ""]) => ({
       text,
-      link: `/${page.replace(/\.md$/, "")}`,
+      link: addressOf(page),
     })),
   }));
 }
 
-/** The path of a file of the repository outside of these pages; null for other links. */
-function sourceOf(href: string, page: string): string | null {
+/** Where a page of `docs/` is in the site: without its ending, and the guides beside the other pages. */
+function addressOf(page: string): string {
+  return `/${page.replace(/^guides\//, "").replace(/\.md$/, "")}`;
+}
+
+/** The path of the repository's file that a relative link on a page names; null for other links. */
+function pathOf(href: string, page: string): string | null {
   if (/^(?:[a-z]+:|#|\/)/.test(href)) return null;
-  const path = relative(ROOT, join(dirname(join(DOCS, page)), href.replace(/#.*$/, "")));
-  if (path.startsWith("docs/")) return null;
+  const path = relative(ROOT, join(dirname(page), href.replace(/#.*$/, "")));
   if (path.startsWith("..") || !existsSync(join(ROOT, path))) throw new Error(`${page} links to ${href}: no such file`);
   return path;
 }
@@ -32,6 +36,8 @@ export default defineConfig({
   title: "Mintmark",
   description: "Mints tokens on layer 2 and settles them on Ethereum",
   base: "/guide/",
+  cleanUrls: true,
+  rewrites: { "guides/:page": ":page" },
   head: [["link", { rel: "icon", type: "image/svg+xml", href: "/explorer/icon.svg" }]],
   // A dead link ends the build.
   ignoreDeadLinks: false,
@@ -62,11 +68,16 @@ export default defineConfig({
           }
           // The site has only these pages. A link to another file of the repository names it instead.
           let isSource = false;
+          const { realPath, path: page } = env as { readonly path: string; readonly realPath?: string };
           for (const child of token.children ?? []) {
             if (child.type === "link_open") {
-              const path = sourceOf(child.attrGet("href") ?? "", (env as { relativePath: string }).relativePath);
-              isSource = path !== null;
-              if (path === null) continue;
+              const link = child.attrGet("href") ?? "";
+              const path = pathOf(link, realPath ?? page);
+              isSource = path !== null && !path.startsWith("docs/");
+              if (path !== null && !isSource) {
+                child.attrSet("href", addressOf(path.slice("docs/".length)) + link.replace(/^[^#]*/, ""));
+              }
+              if (!isSource) continue;
               child.tag = "span";
               child.attrs = [["title", `${path}, in the repository`]];
             } else if (child.type === "link_close" && isSource) {

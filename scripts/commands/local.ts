@@ -22,10 +22,12 @@ export function addLocal(program: Command): void {
     async (settings) => {
       const { MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort } = settings;
       requireClone();
-      const [{ startSandbox }, { screen }] = await Promise.all([
+      const [{ startSandbox }, { screen }, { buildGuide }] = await Promise.all([
         import("../sandbox/sandbox.ts"),
         import("../sandbox/screen.ts"),
+        import("../../server/pages/guide.ts"),
       ]);
+      buildGuide().catch((error: unknown) => note(messageOf(error)));
       const sandbox = await startSandbox({
         folder,
         port,

@@ -37,7 +37,7 @@ export function screen({
     "",
     "Mintmark sandbox",
     "",
-    `  API        ${api}      reference ${api}/docs      explorer ${api}/explorer`,
+    `  API        ${api}      reference ${api}/docs      explorer ${api}/explorer      guide ${api}/guide`,
     `  key        ${apiKey}`,
     `  chain      ${rpcUrl}      StateCommitment ${contract}`,
     `  rollup     batches in ${rollupData}${rollupData === "blobs" ? ", and in calldata what does not fit" : ""}`,

@@ -1,11 +1,42 @@
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { once } from "node:events";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { constants, setPriority } from "node:os";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { contentPolicy, type Page, pageFile } from "./files.ts";
 
+const DOCS = fileURLToPath(new URL("../../docs/", import.meta.url));
 /** The site that `npm run docs` builds from `docs/`. The package brings it built. */
-const FOLDER = fileURLToPath(new URL("../../docs/.vitepress/dist/", import.meta.url));
+const FOLDER = join(DOCS, ".vitepress/dist/");
+
+let building: Promise<void> | undefined;
+
+/** Builds the guide of a clone at low priority, unless it is newer than its pages. Requests wait for it. */
+export function buildGuide(): Promise<void> {
+  building ??= build();
+  return building;
+}
+
+async function build(): Promise<void> {
+  const config = join(DOCS, ".vitepress/config.ts");
+  const timeOf = (path: string) =>
+    stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => 0,
+    );
+  // The package brings no configuration.
+  if ((await timeOf(config)) === 0) return;
+  const pages = (await readdir(DOCS, { recursive: true })).filter((name) => /^[^.].*\.(?:md|svg|png)$/.test(name));
+  const times = await Promise.all([config, ...pages.map((name) => join(DOCS, name))].map(timeOf));
+  if ((await timeOf(join(FOLDER, "index.html"))) > Math.max(...times)) return;
+  const command = join(dirname(fileURLToPath(import.meta.resolve("vitepress/package.json"))), "bin/vitepress.js");
+  const child = spawn(process.execPath, [command, "build", DOCS], { stdio: "ignore" });
+  if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  const [code] = await once(child, "exit");
+  if (code !== 0) throw new Error("The guide could not be built. `npm run docs` says why.");
+}
 
 const UNBUILT = `<!doctype html><html lang="en"><title>Guide</title><h1>The guide is not built here</h1>
 <p>Run <code>npm run docs</code> in the repository, then start the server again. The package brings it built.</p></html>`;
@@ -16,6 +47,7 @@ export const guidePage: Page = {
   isFolder: true,
   policy: contentPolicy(),
   async load() {
+    await building?.catch(() => {});
     const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true }).catch(() => []);
     const paths = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
     if (paths.length === 0) return [pageFile("", UNBUILT, "index.html")];
@@ -23,7 +55,7 @@ export const guidePage: Page = {
       paths.map(async (path) => {
         const body = await readFile(path);
         const name = path.slice(FOLDER.length).replaceAll("\\", "/");
-        const file = pageFile(name === "index.html" ? "" : name, body, name);
+        const file = pageFile(name.replace(/(?:^index)?\.html$/, ""), body, name);
         return name.endsWith(".html") ? { ...file, policy: policyOf(body.toString()) } : file;
       }),
     );

@@ -13,6 +13,7 @@ const LINKS = {
   guide: "/guide/",
   reference: "/docs",
   openapi: "/openapi.json",
+  console: "/console",
   explorer: "/explorer",
   exit: "/exit",
   health: "/healthz",

@@ -40,7 +40,7 @@ describe.skipIf(!hasChromium)("the guide, built and served", () => {
     const pages = await linksOf(".VPSidebar a");
     expect(pages.length).toBeGreaterThan(25);
     expect(pages.slice(0, 4).map((url) => url.slice(guide.length))).toEqual(
-      ["collection", "loyalty", "tickets", "embed"].map((name) => `/guides/${name}.html`),
+      ["collection", "loyalty", "tickets", "embed"].map((name) => `/${name}`),
     );
     for (const url of pages) {
       const answer = await fetch(url);
@@ -57,8 +57,15 @@ describe.skipIf(!hasChromium)("the guide, built and served", () => {
 
   test("searches without any other server", async () => {
     const { page, problems, origins } = await visit(await browser.newContext());
-    await page.goto(`${guide}/guides/collection.html`);
+    await page.goto(`${guide}/collection`);
     await page.getByRole("button", { name: "Search" }).first().click();
+    for (const word of ["vault", "testnet", "gas"]) {
+      await page.getByRole("searchbox").fill(word);
+      await page
+        .locator(".VPLocalSearchBox .result", { hasText: new RegExp(word, "i") })
+        .first()
+        .waitFor();
+    }
     await page.getByRole("searchbox").fill("sell tickets");
     await page.locator(".VPLocalSearchBox .result").first().click();
     await page.getByRole("heading", { level: 1, name: "Sell tickets" }).waitFor();
@@ -66,7 +73,7 @@ describe.skipIf(!hasChromium)("the guide, built and served", () => {
   });
 
   test.each(SHAPES)("is clean for axe: $viewport.width $colorScheme", async (shape) => {
-    for (const path of ["/", "/concepts.html", "/guides/collection.html", "/api.html"]) {
+    for (const path of ["/", "/concepts", "/collection", "/api"]) {
       const { page, problems } = await visit(await browser.newContext(shape));
       await page.goto(`${guide}${path}`);
       await page.getByRole("heading", { level: 1 }).waitFor();
