@@ -54,7 +54,7 @@ const LINES: Readonly<Record<string, number>> = {
   "server/process": 2_900,
   "server/routes": 4_900,
   // Raised for `up` on public networks and tokens of others.
-  test: 58_800,
+  test: 58_500,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
 const PACKAGES = 610;
