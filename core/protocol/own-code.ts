@@ -16,6 +16,9 @@ export type CodeReader = (address: Address) => Promise<unknown>;
  * part that differs. An account that delegates to other code (EIP-7702) differs.
  *
  * It says nothing about what the constructor wrote. `mintmark check-contract` checks that too.
+ *
+ * @example
+ * await requireOwnCode((address) => client.getCode({ address }), { chainId: 1n, contract });
  */
 export async function requireOwnCode(
   codeOf: CodeReader,
