@@ -1,5 +1,5 @@
 import { MintmarkError } from "./errors.ts";
-import type { L1Block, L1Event, L1Reader } from "./ports.ts";
+import type { CommitEvent, L1Block, L1Event, L1Reader } from "./ports.ts";
 
 /** Most blocks of one query for logs; many nodes refuse more. */
 export const MOST_BLOCKS = 2_000n;
@@ -22,6 +22,19 @@ export function overlapping(next: bigint, first: bigint): bigint {
 /** The blocks from `first` to `last`, in ranges that nodes accept. */
 export function* blockRanges(first: bigint, last: bigint): Generator<readonly [from: bigint, to: bigint]> {
   for (let from = first; from <= last; from += MOST_BLOCKS) yield [from, least(from + MOST_BLOCKS - 1n, last)];
+}
+
+/** The batches that L1 took in these blocks, in its order. */
+export async function* commitsIn(
+  l1: Pick<L1Reader, "events">,
+  first: bigint,
+  last: bigint,
+  signal?: AbortSignal,
+): AsyncGenerator<CommitEvent> {
+  for (const [from, to] of blockRanges(first, last)) {
+    signal?.throwIfAborted();
+    for (const event of await l1.events(from, to)) if (event.type === "batchCommitted") yield event;
+  }
 }
 
 /** The events of a range and its last block, all of one chain. Throws `l1_failed` when the block changes meanwhile. */

@@ -202,6 +202,9 @@ export interface L1Receipt {
   readonly gasUsed: bigint;
 }
 
+/** The event of a batch that the settlement contract took. */
+export type CommitEvent = L1Event & { readonly type: "batchCommitted" };
+
 /** An event of the settlement contract or of a mirror, with its position on the chain. */
 export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; readonly logIndex: number } & (
   | ({

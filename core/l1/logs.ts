@@ -2,7 +2,7 @@ import { getAbiItem, type Log, numberToHex, parseEventLogs } from "viem";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MODES } from "../model.ts";
-import type { L1Event } from "../ports.ts";
+import type { CommitEvent, L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
 import type { L1Client } from "./client.ts";
@@ -91,8 +91,6 @@ function toEvent(log: DecodedLog, before: readonly DecodedLog[]): L1Event | null
       return null;
   }
 }
-
-type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 
 /** What the contract tells of a commit in the one or two events directly before it. */
 function besideCommit(before: readonly DecodedLog[]): Pick<CommitEvent, "leftOut" | "blobs" | "transfers"> {

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
 import { type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
-import type { L1Block, L1Event } from "../../ports.ts";
+import type { CommitEvent, L1Block, L1Event } from "../../ports.ts";
 import { BatchDataError } from "../../protocol/batch-data.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
@@ -229,7 +229,7 @@ export class Archive extends ArchiveReads {
   }
 
   async #applyCommit(
-    event: L1Event & { readonly type: "batchCommitted" },
+    event: CommitEvent,
     data: Uint8Array | null,
     position: Position,
   ): Promise<readonly InvalidTransfer[]> {

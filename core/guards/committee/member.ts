@@ -1,6 +1,6 @@
 import type { LocalAccount } from "viem";
 import { pause } from "../../backoff.ts";
-import { blockRanges } from "../../blocks.ts";
+import { commitsIn } from "../../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../../model.ts";
 import type { ClaimedBatch, HistoryPoint, L1Reader, L1State, VaultContent } from "../../ports.ts";
 import { nextHistory, stateLeaf } from "../../protocol/commitment.ts";
@@ -206,17 +206,15 @@ export class CommitteeMember {
   async #learnRoots(from: number): Promise<boolean> {
     let learned = false;
     const newest = await this.#l1.blockNumber();
-    for (const [first, last] of blockRanges(this.archive.position?.block ?? 0n, newest)) {
-      for (const event of await this.#l1.events(first, last)) {
-        if (event.type !== "batchCommitted" || event.mode !== "validium" || event.batchNumber < from) continue;
-        const { batchNumber, dataHash, batchRoot: rootOnL1, leftOut = [] } = event;
-        const signed = await this.#signed(batchNumber);
-        if (signed?.dataHash !== dataHash || (signed.rootOnL1 ?? signed.batchRoot) === rootOnL1) continue;
-        const data = await this.archive.dataOf(dataHash);
-        if (data === null || !isBatch(deriveBatch("validium", batchNumber, data, { leftOut }), event)) continue;
-        await this.archive.store.put(signedKey(batchNumber), JSON.stringify({ ...signed, rootOnL1 }), TEXT);
-        learned = true;
-      }
+    for await (const event of commitsIn(this.#l1, this.archive.position?.block ?? 0n, newest)) {
+      if (event.mode !== "validium" || event.batchNumber < from) continue;
+      const { batchNumber, dataHash, batchRoot: rootOnL1, leftOut = [] } = event;
+      const signed = await this.#signed(batchNumber);
+      if (signed?.dataHash !== dataHash || (signed.rootOnL1 ?? signed.batchRoot) === rootOnL1) continue;
+      const data = await this.archive.dataOf(dataHash);
+      if (data === null || !isBatch(deriveBatch("validium", batchNumber, data, { leftOut }), event)) continue;
+      await this.archive.store.put(signedKey(batchNumber), JSON.stringify({ ...signed, rootOnL1 }), TEXT);
+      learned = true;
     }
     return learned;
   }

@@ -1,8 +1,8 @@
 import { zeroAddress } from "viem";
-import { blockRanges } from "../../blocks.ts";
+import { commitsIn } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import { batchIdOf, type Mode, type Standard, type VaultId } from "../../model.ts";
-import type { L1Event, L1Reader, ProvenVault } from "../../ports.ts";
+import type { CommitEvent, L1Reader, ProvenVault } from "../../ports.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
 import { type Kzg, withKzg } from "../../protocol/kzg/kzg.ts";
 import type { BatchVaultProof } from "../../protocol/proof.ts";
@@ -118,13 +118,11 @@ async function batchOf(commit: CommitEvent, data: CommittedData, signal?: AbortS
   throw new MintmarkError("proof_not_ready", `No source gave the data of ${batchId}: ${asked}.`);
 }
 
-type CommitEvent = L1Event & { readonly type: "batchCommitted" };
-
-/** L1's commits, in their order, each block read once. A transfer comes behind the batch of the vault that it spends. */
+/** L1's commits, each read once and in order. A transfer comes after the batch of the vault that it spends. */
 class Commits {
   readonly #options: ProveFromL1Options;
   readonly #read = new Map<string, CommitEvent>();
-  #ranges: Iterator<readonly [bigint, bigint]> | null = null;
+  #rest: AsyncIterator<CommitEvent> | null = null;
 
   constructor(options: ProveFromL1Options) {
     this.#options = options;
@@ -133,17 +131,14 @@ class Commits {
   /** Rejects with `batch_not_found`. */
   async find(mode: Mode, batchNumber: number): Promise<CommitEvent> {
     const { l1, fromBlock, signal } = this.#options;
-    this.#ranges ??= blockRanges(fromBlock, await l1.blockNumber());
+    this.#rest ??= commitsIn(l1, fromBlock, await l1.blockNumber(), signal);
     const id = batchIdOf(mode, batchNumber);
     for (;;) {
       const known = this.#read.get(id);
       if (known !== undefined) return known;
-      const range = this.#ranges.next();
-      if (range.done) throw new MintmarkError("batch_not_found", `L1 has not committed ${id}.`);
-      signal?.throwIfAborted();
-      for (const event of await l1.events(...range.value)) {
-        if (event.type === "batchCommitted") this.#read.set(batchIdOf(event.mode, event.batchNumber), event);
-      }
+      const { value: next, done } = await this.#rest.next();
+      if (done) throw new MintmarkError("batch_not_found", `L1 has not committed ${id}.`);
+      this.#read.set(batchIdOf(next.mode, next.batchNumber), next);
     }
   }
 }

@@ -1,7 +1,7 @@
-import { blockRanges } from "../../blocks.ts";
+import { blockRanges, commitsIn } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import { batchIdOf, type VaultId } from "../../model.ts";
-import type { L1Event, L1Reader, ProvenHop } from "../../ports.ts";
+import type { CommitEvent, L1Reader, ProvenHop } from "../../ports.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
 import { unpackHashes } from "../../protocol/hex.ts";
 import { isRedemption } from "../../protocol/transfer.ts";
@@ -113,8 +113,6 @@ async function findSpending({ tip, hops, header }: ExitKit, l1: StandingChain, o
   );
 }
 
-type CommitEvent = L1Event & { readonly type: "batchCommitted" };
-
 /**
  * The commits from a block on, then those before it: a hostile operator with enough members can commit a record of a
  * vault that does not exist yet.
@@ -122,14 +120,12 @@ type CommitEvent = L1Event & { readonly type: "batchCommitted" };
 async function* commitsAround(start: bigint, l1: TransferLog, signal?: AbortSignal): AsyncGenerator<CommitEvent> {
   let isFirstSeen = false;
   async function* within(from: bigint, to: bigint): AsyncGenerator<CommitEvent> {
-    signal?.throwIfAborted();
-    for (const event of await l1.events(from, to)) {
-      if (event.type !== "batchCommitted") continue;
+    for await (const event of commitsIn(l1, from, to, signal)) {
       isFirstSeen ||= event.sequence === 0n;
       yield event;
     }
   }
-  for (const [from, to] of blockRanges(start, await l1.blockNumber())) yield* within(from, to);
+  yield* within(start, await l1.blockNumber());
   for (const [from, to] of [...blockRanges(0n, start - 1n)].reverse()) {
     if (isFirstSeen) return;
     yield* within(from, to);

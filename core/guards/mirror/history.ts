@@ -1,7 +1,7 @@
 import { blockRanges, overlapping } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Mode } from "../../model.ts";
-import type { L1Event, L1Reader } from "../../ports.ts";
+import type { CommitEvent, L1Reader } from "../../ports.ts";
 import {
   countOf,
   type StateCounts,
@@ -32,8 +32,6 @@ export interface Growth {
   /** The new tree's 32 siblings at the new count. */
   readonly atNew: readonly Hash[];
 }
-
-type Committed = L1Event & { readonly type: "batchCommitted" };
 
 /**
  * Every state that a settlement contract has had in its chain's final blocks, from its events alone. A committee member
@@ -176,7 +174,7 @@ export class SourceHistory {
   }
 
   /** Takes the next commit; known ones change nothing. After a gap, the next read restarts at the last known one. */
-  #take({ mode, batchNumber, vaultCount, dataHash, batchRoot, sequence, blockNumber }: Committed): void {
+  #take({ mode, batchNumber, vaultCount, dataHash, batchRoot, sequence, blockNumber }: CommitEvent): void {
     const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
     if (sequence < BigInt(this.#order.length)) {
       const known = this.#leaves[mode][batchNumber];

@@ -4,7 +4,7 @@ import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Batch, Hash, Mode } from "../../model.ts";
 import { batchIdOf } from "../../model.ts";
-import type { L1Event, PortalIdentity } from "../../ports.ts";
+import type { CommitEvent, L1Event, PortalIdentity } from "../../ports.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
 import { slotCountOf } from "../../sealing/void-runs.ts";
 import type { Group } from "../../store/group.ts";
@@ -13,8 +13,6 @@ import { tellBatch } from "../../tenants/events/event-log.ts";
 import { judgeBatch } from "../../transfers/judge.ts";
 import { requireHash } from "../../validate.ts";
 
-/** L1's record of a committed batch. */
-export type Committed = L1Event & { readonly type: "batchCommitted" };
 /** A mirror's record of a batch. */
 export type Imported = L1Event & { readonly type: "batchImported" };
 
@@ -41,7 +39,7 @@ export async function recordSubmitted(
 /**
  * Requires that the batch on L1 or a mirror is the one that this store sealed. Throws as {@link foreign} says.
  */
-export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: Committed | Imported): void {
+export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: CommitEvent | Imported): void {
   const batch = ledger.batches[event.mode].latest(event.batchNumber);
   const ours =
     (chainId === ledger.settlement.chainId) === (event.type === "batchCommitted") &&
@@ -56,7 +54,7 @@ export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: 
 }
 
 /** The batch's root when L1 leaves out the assets that its event names. */
-function rootAs(batch: BatchRecord, event: Committed | Imported): Hash | null {
+function rootAs(batch: BatchRecord, event: CommitEvent | Imported): Hash | null {
   const { mode, assets, content, inBlobs, transfers } = batch;
   if (event.type === "batchImported" || assets === null || content === null) return batch.batchRoot;
   const leftOut = event.leftOut ?? [];
@@ -72,7 +70,7 @@ export function foreign(ledger: Ledger, chainId: bigint, detail: string): Mintma
   return new MintmarkError(chainId === ledger.settlement.chainId ? "history_diverged" : "l1_failed", detail);
 }
 
-export async function applyCommitted(ledger: Ledger, group: Group, event: Committed): Promise<BatchRecord> {
+export async function applyCommitted(ledger: Ledger, group: Group, event: CommitEvent): Promise<BatchRecord> {
   const { mode, batchNumber, blockNumber, committedAt, sequence: l1Sequence } = event;
   const batch = asLeftOut(ledger, group, latestBatch(ledger, mode, batchNumber), event.leftOut ?? []);
   const txHash = requireHash("txHash", event.txHash);

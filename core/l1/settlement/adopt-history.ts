@@ -1,9 +1,9 @@
-import { blockRanges } from "../../blocks.ts";
+import { commitsIn } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import { CommittedData, type DataSources } from "../../guards/archive/committed-data.ts";
 import { type Address, batchIdOf, MODES, type Standard } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { AssetId, L1Event, L1Reader } from "../../ports.ts";
+import type { AssetId, CommitEvent, L1Reader } from "../../ports.ts";
 import { isBlobBatchData } from "../../protocol/blob-batch.ts";
 import { countOf } from "../../protocol/commitment.ts";
 import { type Kzg, withKzg } from "../../protocol/kzg/kzg.ts";
@@ -26,8 +26,6 @@ export interface AdoptOptions extends DataSources {
   readonly signal?: AbortSignal;
 }
 
-type Commit = L1Event & { readonly type: "batchCommitted" };
-
 /**
  * Replaces what a diverged store holds by L1's history, and ends the divergence. Adopts a final history only, because
  * failed mints stay failed.
@@ -47,7 +45,7 @@ async function adopt(options: AdoptOptions, committed: CommittedData): Promise<A
     throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
   const finalized = await l1.finalizedBlockNumber();
   const newest = await l1.state();
-  const commits = await commitsUpTo(finalized, options);
+  const commits = await Array.fromAsync(commitsIn(options.l1, options.fromBlock, finalized, options.signal));
   const adopted: AdoptedBatches[] = [];
   let isOther = false;
   for (const mode of MODES) {
@@ -59,7 +57,7 @@ async function adopt(options: AdoptOptions, committed: CommittedData): Promise<A
       );
     }
     let first = 0;
-    while (first < there.length && (await isOurs(engine, there[first] as Commit))) first++;
+    while (first < there.length && (await isOurs(engine, there[first] as CommitEvent))) first++;
     const batches: AdoptedBatch[] = [];
     for (const commit of there.slice(first)) {
       signal?.throwIfAborted();
@@ -113,16 +111,7 @@ async function tokenNames(token: Address, standard: Standard, isHere: boolean, l
   return isGood ? { name, symbol, decimals } : none;
 }
 
-async function commitsUpTo(finalized: bigint, { l1, fromBlock, signal }: AdoptOptions): Promise<Commit[]> {
-  const commits: Commit[] = [];
-  for (const [from, to] of blockRanges(fromBlock, finalized)) {
-    signal?.throwIfAborted();
-    for (const event of await l1.events(from, to)) if (event.type === "batchCommitted") commits.push(event);
-  }
-  return commits;
-}
-
-async function isOurs(engine: SettlementPort, commit: Commit): Promise<boolean> {
+async function isOurs(engine: SettlementPort, commit: CommitEvent): Promise<boolean> {
   const { mode, batchNumber, dataHash, leftOut = [] } = commit;
   try {
     const own = await engine.batches.getSealed(mode, batchNumber);
@@ -138,7 +127,7 @@ async function isOurs(engine: SettlementPort, commit: Commit): Promise<boolean> 
 }
 
 /** A batch with its data, from L1 or from a source. */
-async function batchOf(commit: Commit, committed: CommittedData, signal: AbortSignal | undefined) {
+async function batchOf(commit: CommitEvent, committed: CommittedData, signal: AbortSignal | undefined) {
   let cause: unknown;
   const onFault = (_: unknown, error: unknown) => {
     cause = error ?? cause;
