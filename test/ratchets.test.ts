@@ -43,10 +43,11 @@ const LINES: Readonly<Record<string, number>> = {
   "scripts/exit": 150,
   "scripts/sandbox": 500,
   "scripts/tokens": 400,
-  "scripts/up": 1_150,
+  "scripts/up": 1_200,
   server: 900,
   "server/client": 500,
-  "server/http": 3_600,
+  // Raised for the spellings of StarkExpress.
+  "server/http": 3_700,
   "server/jobs": 2_950,
   // Raised for a reference of our own in place of 24 packages; `test/` was lowered.
   "server/pages": 6_400,
@@ -54,7 +55,7 @@ const LINES: Readonly<Record<string, number>> = {
   "server/process": 2_900,
   "server/routes": 4_900,
   // Raised for `up` on public networks and tokens of others.
-  test: 58_500,
+  test: 58_200,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
 const PACKAGES = 610;

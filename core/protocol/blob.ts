@@ -123,12 +123,26 @@ function mintmarkTokenId(blob: Uint8Array): bigint {
 
 /** Such tokens read only the first 32 bytes. The blob must have exactly 32, so each id has one blob. */
 function rawTokenId(blob: Uint8Array): bigint {
-  if (blob.length !== RAW_BYTES) throw blobInvalid("the minting blob must be the token id in 32 bytes");
+  if (blob.length !== RAW_BYTES)
+    throw otherScheme(
+      "raw32",
+      "the minting blob must be the token id in 32 bytes",
+      decimalTokenId(blob) ?? imxId(blob),
+    );
   return BigInt(bytesToHex(blob));
 }
 
 /** `{id}:{blueprint}`: the blueprint is all bytes between the second opening brace and the last byte. */
 function imxTokenId(blob: Uint8Array): bigint {
+  const id = imxId(blob);
+  if (id !== null) return id;
+  const form = "the minting blob must be {id}:{blueprint}, with the id as a canonical decimal below 2^256";
+  const sent = decimalTokenId(blob) ?? (blob.length === RAW_BYTES ? BigInt(bytesToHex(blob)) : null);
+  throw otherScheme("imx", form, sent);
+}
+
+/** The id of a blob of scheme `imx`; null for any other blob. */
+function imxId(blob: Uint8Array): bigint | null {
   const idEnd = blob.indexOf(CLOSE);
   const framed =
     blob[0] === OPEN &&
@@ -137,10 +151,16 @@ function imxTokenId(blob: Uint8Array): bigint {
     blob[idEnd + 2] === OPEN &&
     blob.length >= idEnd + 4 &&
     blob[blob.length - 1] === CLOSE;
-  const id = framed ? decimalTokenId(blob.subarray(1, idEnd)) : null;
-  if (id === null)
-    throw blobInvalid("the minting blob must be {id}:{blueprint}, with the id as a canonical decimal below 2^256");
-  return id;
+  return framed ? decimalTokenId(blob.subarray(1, idEnd)) : null;
+}
+
+/** @param sent - the id that the blob names in another scheme; null if it names none */
+function otherScheme(scheme: BlobScheme, form: string, sent: bigint | null): MintmarkError {
+  if (sent === null) return blobInvalid(`${form} (scheme ${scheme})`);
+  const blob = bytesToHex(Uint8Array.from(blobTextOf(scheme, String(sent)), (byte) => byte.charCodeAt(0)));
+  return blobInvalid(
+    `${form} (scheme ${scheme}); for the id ${sent}, which was sent, give its tokenId, or the blob ${blob}`,
+  );
 }
 
 /** The value of a canonical decimal below 2^256; null for any other bytes. */

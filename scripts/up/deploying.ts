@@ -1,8 +1,10 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { formatEther } from "viem";
+import { createWalletClient, formatEther } from "viem";
 import type { Address } from "../../core/index.ts";
+import { askL1 } from "../../core/l1/failure.ts";
+import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { checkPlan, type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
 import { deployPlan } from "../deploy/deploy.ts";
@@ -46,7 +48,9 @@ export async function deployKept(by: Deployer, deploying: Deploying): Promise<De
     }
     for (const warning of await checkPlan(by, plan, earlier)) options.say(`warning: ${warning}`);
     await deployPlan(by, plan, { record, earlier, onProgress: options.progress });
-    if (earlier === undefined || missing > 0) await blocksOnTop(by, options);
+    // A local chain makes blocks for transactions only, and takes none back.
+    const isNew = earlier === undefined || missing > 0;
+    if (isNew && !isLocalChain(BigInt(by.chainId))) await blocksOnTop(by, options);
     if (!(await forgetLost(by, record))) return (await readRecord(record)) as Deployment;
     options.say("the chain dropped the deployment in a reorganisation; deploying again");
   }
@@ -83,11 +87,23 @@ export async function fund(by: Deployer, { options, plan, payers, symbol }: Depl
   const needs: Need[] = payers.map((payer) => ({ ...payer, wei: weiFor(gasOfRole(payer.role, gas), price) }));
   const missing = await unmet(by, needs);
   if (missing.length === 0) return;
+  if (isLocalChain(BigInt(by.chainId))) return give(by, missing);
   options.say(`Send ${symbol} to these accounts:\n${fundingLines(missing, symbol).join("\n")}`);
   const { signal, pollMs: intervalMs } = options;
   const onMissing = (left: readonly Need[]) =>
     options.progress(`waiting for money: ${left.map(({ role }) => role).join(", ")} (Ctrl-C; run again to go on)`);
   await waitForMoney(by, needs, { signal, intervalMs, onMissing });
+}
+
+/** A local chain's node has accounts of its own, with money that is worth nothing. */
+async function give({ client, transport }: Deployer, needs: readonly Need[]): Promise<void> {
+  const wallet = createWalletClient({ transport });
+  const [account] = await askL1("asking for the node's accounts", () => wallet.getAddresses());
+  if (account === undefined) throw new Error("the local chain's node has no accounts to take money from");
+  for (const { address: to, wei: value } of needs) {
+    const hash = await wallet.sendTransaction({ account, chain: null, to, value });
+    await client.waitForTransactionReceipt({ hash });
+  }
 }
 
 /** Removes what the chain does not have from the record. Resolves with whether anything was removed. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Address } from "../../core/index.ts";
+import { isLocalChain } from "../../server/process/settings/settings.ts";
 import type { Deployment } from "../deploy/record.ts";
 import type { Process, Settings } from "./files.ts";
 import { passwordFile } from "./keys.ts";
@@ -28,7 +29,13 @@ interface Facts {
 export function processesOf(facts: Facts): Process[] {
   const { folder, rpc, deployment, terms, isTest, signers, leastBalance } = facts;
   const { address: contract, deployedAtBlock, threshold } = deployment.settlement;
-  const chain = { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: `${deployedAtBlock}` };
+  const chain = {
+    MINTMARK_RPC_URL: rpc,
+    MINTMARK_CONTRACT: contract,
+    MINTMARK_FROM_BLOCK: `${deployedAtBlock}`,
+    // A local chain makes no blocks by itself that would make others final.
+    ...(isLocalChain(BigInt(deployment.chainId)) && { MINTMARK_CONFIRMATIONS: "0", MINTMARK_POLL_MS: "1000" }),
+  };
   const serverUrl = `http://127.0.0.1:${terms.port}`;
   const members = facts.members.map((member, at) => ({ ...member, port: terms.port + 100 + at }));
   const committee = [
@@ -38,6 +45,7 @@ export function processesOf(facts: Facts): Process[] {
   const peers = [serverUrl, ...terms.committee.map(({ url }) => url)];
   const keyOf = (party: string, signing: Signing) => signingSettings(folder, party, signing);
   const store = join(folder, "server", "store");
+  const { MINTMARK_POLL_MS: _, ...serverChain } = chain;
   const server: Process = {
     name: "server",
     command: ["server"],
@@ -46,7 +54,7 @@ export function processesOf(facts: Facts): Process[] {
       MINTMARK_STORE: store,
       MINTMARK_ENVIRONMENT: isTest ? "sandbox" : "live",
       MINTMARK_CHAIN_ID: `${deployment.chainId}`,
-      ...chain,
+      ...serverChain,
       ...keyOf("OPERATOR", signers.operator),
       ...keyOf("RECEIPT", signers.receipt),
       MINTMARK_MEMBERS: committee.join(),

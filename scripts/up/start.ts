@@ -42,13 +42,15 @@ export async function startProcesses(
   }
   const ended = Promise.race(failures);
   ended.catch(() => {});
+  const waiting = new AbortController();
   try {
     for (const { name, readyUrl } of lasting) {
       if (readyUrl === null) continue;
       onProgress(`waiting until the ${name} is ready`);
-      await Promise.race([isReady(readyUrl, signal), ended]);
+      await Promise.race([isReady(readyUrl, AbortSignal.any([signal, waiting.signal])), ended]);
     }
   } catch (error) {
+    waiting.abort();
     await stop();
     throw error;
   }

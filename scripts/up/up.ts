@@ -48,7 +48,7 @@ export async function up(options: UpOptions): Promise<UpResult> {
   const terms = answersSchema.parse(record.answers);
   const symbol = network?.symbol ?? "ETH";
   say(
-    `network     ${network?.title ?? `chain ${there.chainId}`}; blocks are final after ${network?.finality ?? "what its node says"}`,
+    `network     ${network?.title ?? `chain ${there.chainId}`}; blocks are final after ${network?.finality ?? "a time that its node decides"}`,
   );
 
   progress("making keys");

@@ -15,6 +15,7 @@ import {
 import { wording } from "../routes/schema-wording.ts";
 import type { Service } from "../service.ts";
 import { type Code, ServerError, STATUS_OF } from "./errors.ts";
+import { adviceFor, inOurSpelling } from "./spellings.ts";
 
 /**
  * The credentials of a route: a scope of a key or a member; `any` for each valid credential of an application; `member`
@@ -235,7 +236,7 @@ function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: Fasti
   const issues: Issue[] = [];
   const params = schemas.params && check(schemas.params, request.params, ["path"], issues);
   const query = schemas.query
-    ? check(schemas.query, request.query, ["query"], issues)
+    ? check(schemas.query, inOurSpelling(schemas.query, request.query), ["query"], issues)
     : refuseParameters(request.query, issues);
   const wantsBody = schemas.body !== undefined || schemas.coreBody !== undefined;
   if (wantsBody && request.body === undefined) {
@@ -259,7 +260,7 @@ function check(schema: z.ZodType, value: unknown, prefix: readonly string[], iss
 
 function refuseParameters(query: unknown, issues: Issue[]): undefined {
   for (const name of Object.keys(query ?? {})) {
-    issues.push({ pointer: pointer(["query", name]), code: "validation_failed", detail: "Unknown parameter." });
+    issues.push({ pointer: pointer(["query", name]), code: "validation_failed", detail: unknownParameter(name) });
   }
   return undefined;
 }
@@ -269,11 +270,13 @@ function explain(issue: z.core.$ZodIssue, prefix: readonly string[]): Issue[] {
   if (issue.code !== "unrecognized_keys") {
     return [{ pointer: pointer(path), code: "validation_failed", detail: issue.message }];
   }
-  const detail = prefix[0] === "query" ? "Unknown parameter." : "Unknown field.";
-  return issue.keys
-    .slice(0, MAX_ISSUES + 1)
-    .map((key) => ({ pointer: pointer([...path, key]), code: "validation_failed", detail }));
+  return issue.keys.slice(0, MAX_ISSUES + 1).map((key) => {
+    const detail = prefix[0] === "query" ? unknownParameter(key) : "Unknown field.";
+    return { pointer: pointer([...path, key]), code: "validation_failed", detail };
+  });
 }
+
+const unknownParameter = (name: string) => `Unknown parameter.${adviceFor(name)}`;
 
 /** A JSON pointer (RFC 6901). */
 function pointer(path: readonly string[]): string {

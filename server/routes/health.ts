@@ -9,7 +9,8 @@ const HEALTHY = "Healthy";
 /** Reports that the process is alive: as JSON, or as plain text if the client accepts that and not JSON. */
 export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply, version: string) {
   reply.header("vary", "accept");
-  const wantsText = /(?:^|,)\s*text\/plain\b/i.test(accept) && !/\bjson\b/i.test(accept);
+  // Also beside JSON: the original's client accepts both, and compares with the bare word.
+  const wantsText = /(?:^|,)\s*text\/plain\b/i.test(accept);
   if (!wantsText) return { status: HEALTHY, version };
   reply.type("text/plain; charset=utf-8");
   return HEALTHY;

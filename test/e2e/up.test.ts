@@ -1,154 +1,58 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
-import { createTestClient, createWalletClient, http, keccak256, parseAbi, publicActions } from "viem";
-import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
+import { createWalletClient, http, keccak256, parseAbi } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { readRecord } from "../../scripts/deploy/record.ts";
 import { settingsIn } from "../../scripts/doctor/doctor.ts";
-import { freePort } from "../../scripts/sandbox/port.ts";
-import { answer, createClient } from "../../server/client/index.ts";
-import { type Anvil, startAnvil } from "../anvil.ts";
 import { eventually } from "../eventually.ts";
-import { Npm } from "../npm.ts";
 import { at } from "../settlement/fixture.ts";
+import {
+  AWAY,
+  answersIn,
+  BASE,
+  chainOf,
+  endAll,
+  folderOf,
+  funded,
+  mintAndWithdraw,
+  mintmark,
+  portOf,
+  SEPOLIA,
+  sourcify,
+  TOKEN,
+} from "../up-world.ts";
 
-// A public chain, as far as a machine without a network has one: another chain id, blocks by time, late finality.
-
-const SEPOLIA = 11_155_111;
-const BASE = 8_453;
-const ETHER = 10n ** 18n;
-const TOKEN = { standard: "erc721", name: "Swords", symbol: "SWRD" };
-/** Nobody listens there. */
-const AWAY = "http://127.0.0.1:1";
-
-const stack: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const end of stack.splice(0).reverse()) await end();
-});
-
-async function chainOf(chainId: number): Promise<Anvil & { readonly client: ReturnType<typeof clientOf> }> {
-  const anvil = await startAnvil(["--chain-id", `${chainId}`, "--block-time", "1", "--slots-in-an-epoch", "1"]);
-  stack.push(() => anvil.close());
-  return { ...anvil, client: clientOf(anvil.url) };
-}
-
-function clientOf(url: string) {
-  return createTestClient({ mode: "anvil", transport: http(url) }).extend(publicActions);
-}
-
-async function folderOf(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "mintmark-up-"));
-  stack.push(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-function mintmark(...args: string[]): Npm {
-  const run = new Npm(["run", "--silent", "mintmark", "--", ...args]);
-  stack.push(() => run[Symbol.asyncDispose]());
-  return run;
-}
-
-async function answersIn(folder: string, answers: object): Promise<string> {
-  const file = join(folder, "answers.json");
-  await writeFile(file, JSON.stringify(answers));
-  return file;
-}
-
-/** Gives every account that the command names the money that it asks for. */
-async function fund(said: string, client: ReturnType<typeof clientOf>): Promise<void> {
-  for (const [, address] of said.matchAll(/^ {2}[\w-]+ +(0x[0-9a-f]{40}) /gm)) {
-    await client.setBalance({ address: address as `0x${string}`, value: 5n * ETHER });
-  }
-}
-
-/** Runs it until it asks for money, gives the money, and stops it there. */
-async function funded(args: readonly string[], client: ReturnType<typeof clientOf>): Promise<void> {
-  const asking = mintmark(...args);
-  await asking.says(/waiting for money/);
-  await fund(asking.said, client);
-  await asking[Symbol.asyncDispose]();
-}
-
-/** Sourcify's interface, version 2, that keeps what it is given. */
-async function sourcify(): Promise<{
-  url: string;
-  given: Map<string, { stdJsonInput: object; contractIdentifier: string }>;
-}> {
-  const given = new Map<string, { stdJsonInput: object; contractIdentifier: string }>();
-  const server = createServer(async (request, response) => {
-    const [, , kind, , address = ""] = (request.url ?? "").split("/");
-    const reply = (status: number, body: unknown) =>
-      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-    if (request.method === "POST") {
-      given.set(address, (await json(request)) as never);
-      return reply(202, { verificationId: address });
-    }
-    if (kind === "contract") return reply(404, { match: null });
-    return reply(200, { isJobCompleted: true, contract: { match: "exact_match" } });
-  });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  stack.push(() => new Promise((done) => server.close(done)));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, given };
-}
+afterEach(endAll);
 
 describe("mintmark up on a public network", () => {
   test("brings a deployment to life without money at first; a token is minted, final and withdrawn", async () => {
     const { url, client } = await chainOf(SEPOLIA);
     const folder = await folderOf();
-    const port = await freePort(0);
+    const port = portOf();
     const answers = await answersIn(folder, { members: 2, tokens: [TOKEN], maturitySeconds: 1, port });
     const args = ["up", "--network", "sepolia", "--rpc", url, "--folder", folder, "--answers", answers];
     const more = ["--poll-ms", "200", "--sourcify", AWAY, "--yes"];
     await funded([...args, ...more], client);
+    const busy = createServer().listen(port + 100, "127.0.0.1");
+    const refused = mintmark(...args, ...more, "--start");
+    expect(await refused.ended).toBe(1);
+    expect(refused.said).toMatch(/error: the member-1 ended with 1; \S+member-1\.log says why/);
+    await new Promise((done) => busy.close(done));
     const running = mintmark(...args, ...more, "--start", "--json");
     await running.says(/all processes are ready/);
-    expect(running.said).toMatch(/sources +not published: 127\.0\.0\.1:1 cannot be reached/);
-    expect(running.said).toMatch(/deployed +cost 0\.\d+ ETH/);
+    expect(refused.said).toMatch(/sources +not published: 127\.0\.0\.1:1 cannot be reached/);
+    expect(refused.said).toMatch(/deployed +cost 0\.\d+ ETH/);
 
-    const { settlement, tokens } = (await readRecord(join(folder, "deployments", `${SEPOLIA}.json`))) ?? {};
-    const apiKey = (await readFile(join(folder, "keys", "api-key"), "utf8")).trim();
-    const api = createClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey });
-    const owner = privateKeyToAccount(generatePrivateKey());
-    const { userId } = await answer(api.POST("/api/v1/users", { body: { ownerAddress: owner.address } }));
-    const { data: assets } = await answer(api.GET("/api/v1/assets", {}));
-    const { assetId } = at(assets, 0);
-    const mints = (["validium", "zk-rollup"] as const).map((mode, index) => {
-      return { assetId, tokenId: `${index + 1}`, amount: 1, dataAvailabilityMode: mode };
-    });
-    const minted = await answer(api.POST("/api/v1/mint", { body: { users: [{ userId, mints }] } }));
-    if (!("mintId" in minted)) throw new Error("it was a dry run");
-    const vault = at(minted.vaults, 1);
-    await eventually(async () => {
-      const query = { mintId: minted.mintId };
-      const { data } = await answer(api.GET("/api/v1/transactions", { params: { query } }));
-      expect(data.map(({ status }) => status)).toEqual(["finalized", "finalized"]);
-    });
-    const deadline = BigInt(Math.floor(Date.now() / 1000) + 3_600);
-    const withdrawal = { withdrawnBefore: 0n, quantity: 1n, recipient: owner.address, deadline };
-    const message = { vaultId: BigInt(vault.vaultId), ...withdrawal };
-    const contract = settlement?.address ?? "0x";
-    const signature = await owner.signTypedData(withdrawalTypedData({ chainId: BigInt(SEPOLIA), contract }, message));
-    const body = { vaultId: vault.vaultId, quantity: "1", deadline: `${deadline}`, signature };
-    await answer(api.POST("/api/v1/withdrawals", { body }));
-    const token = tokens?.[0]?.address ?? "0x";
-    const abi = parseAbi(["function ownerOf(uint256) view returns (address)"]);
-    await eventually(async () => {
-      const found = await client.readContract({ abi, address: token, functionName: "ownerOf", args: [2n] });
-      expect(found).toBe(owner.address);
-    });
+    await mintAndWithdraw({ folder, port, chainId: SEPOLIA, client });
 
     // The backup may be under way.
     const findings = () => mintmark("doctor", "--folder", folder, "--json").json();
     await eventually(async () => {
       for (const { status } of await findings()) expect(status).not.toBe("fault");
     });
-    const operator = settlement?.operator ?? "0x";
-    const admin = settlement?.admin ?? "0x";
+    const { settlement } = (await readRecord(join(folder, "deployments", `${SEPOLIA}.json`))) ?? {};
+    const { operator = "0x", admin = "0x", address: contract = "0x" } = settlement ?? {};
     await client.impersonateAccount({ address: admin });
     const revoke = parseAbi(["function revokeOperator(address)"]);
     const { request } = await client.simulateContract({

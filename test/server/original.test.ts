@@ -73,10 +73,41 @@ test("assets are listed by the types of the original's SDKs", async () => {
 test("health is the bare word for those who take plain text, without a key", async () => {
   const bare = await world.send("GET", "/healthz", { key: null, headers: { accept: "text/plain" } });
   expect([bare.status, bare.text, bare.headers["content-type"]]).toEqual([200, "Healthy", "text/plain; charset=utf-8"]);
-  for (const accept of ["*/*", "application/json", "text/plain, application/json", "text/html"]) {
+  // As the original's client asks.
+  const client = "application/json, text/plain, */*";
+  expect((await world.send("GET", "/healthz", { key: null, headers: { accept: client } })).text).toBe("Healthy");
+  for (const accept of ["*/*", "application/json", "text/html"]) {
     const { body: answer } = await world.send("GET", "/healthz", { key: null, headers: { accept } });
     expect(answer.status, accept).toBe("Healthy");
   }
+});
+
+describe("a list", () => {
+  const list = (path: string) => world.send("GET", path);
+
+  test.each([
+    ["/api/v1/assets?asset_type=MINTABLE_ERC721&page_size=1", "/api/v1/assets?assetType=erc721&limit=1"],
+    ["/api/v1/transactions?transaction_status=Streamed", "/api/v1/transactions?status=accepted"],
+    ["/api/v1/transactions?transactionStatus=Confirmed&pageSize=2", "/api/v1/transactions?status=finalized&limit=2"],
+    ["/api/v1/transactions?operation=Mint&page_size=2", "/api/v1/transactions?type=mint&limit=2"],
+    ["/api/v1/transactions?type=FullWithdrawal", "/api/v1/transactions?type=withdrawal"],
+  ])("%s is %s", async (theirs, ours) => {
+    const { status, body: page } = await list(theirs);
+    expect(status).toBe(200);
+    expect(page).toEqual((await list(ours)).body);
+  });
+
+  test.each([
+    ["page_number=2", "/query/page_number", "give `pagination.nextCursor`"],
+    ["sortBy=name", "/query/sortBy", "give `order`"],
+    ["transaction_status_comparison=IsEqualTo", "/query/transaction_status_comparison", "compare by equality"],
+    ["status=accepted&transaction_status=Failed", "/query/transaction_status", "Unknown parameter."],
+    ["constructor=1", "/query/constructor", "Unknown parameter."],
+  ])("says for %s what to give instead", async (query, pointer, advice) => {
+    const { status, body: problem } = await list(`/api/v1/transactions?${query}`);
+    expect(status).toBe(400);
+    expect(problem.errors).toMatchObject([{ pointer, detail: expect.stringContaining(advice) }]);
+  });
 });
 
 describe("a token", () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { keccak256 } from "viem";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, test } from "vitest";
+import type { Hex } from "../../../core/model.ts";
 import { canonicalBlob, tokenIdOf } from "../../../core/protocol/blob.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { textBlob } from "./arbitrary.ts";
@@ -52,4 +53,19 @@ describe("minting blobs", () => {
       }),
     );
   });
+});
+
+test("a blob of another scheme is refused with the id that it names, and how to give it", () => {
+  const text = (of: string): Hex => `0x${Buffer.from(of).toString("hex")}`;
+  const word: Hex = `0x${"11".padStart(64, "0")}`;
+  for (const [scheme, blob, right] of [
+    ["raw32", text("17"), word],
+    ["raw32", text("{17}:{}"), word],
+    ["imx", text("17"), text("{17}:{}")],
+    ["imx", word, text("{17}:{}")],
+  ] as const) {
+    const hint = `(scheme ${scheme}); for the id 17, which was sent, give its tokenId, or the blob ${right}`;
+    expect(() => tokenIdOf("erc721", scheme, blob)).toThrow(hint);
+    expect(tokenIdOf("erc721", scheme, right)).toBe(17n);
+  }
 });
