@@ -1,15 +1,14 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { constants, setPriority } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { contentPolicy, type Page, pageFile } from "./files.ts";
 
-const DOCS = fileURLToPath(new URL("../../docs/", import.meta.url));
 /** The site that `npm run docs` builds from `docs/`. The package brings it built. */
-const FOLDER = join(DOCS, ".vitepress/dist/");
+const FOLDER = fileURLToPath(new URL("../../docs/.vitepress/dist/", import.meta.url));
 
 let building: Promise<void> | undefined;
 
@@ -20,19 +19,8 @@ export function buildGuide(): Promise<void> {
 }
 
 async function build(): Promise<void> {
-  const config = join(DOCS, ".vitepress/config.ts");
-  const timeOf = (path: string) =>
-    stat(path).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => 0,
-    );
-  // The package brings no configuration.
-  if ((await timeOf(config)) === 0) return;
-  const pages = (await readdir(DOCS, { recursive: true })).filter((name) => /^[^.].*\.(?:md|svg|png)$/.test(name));
-  const times = await Promise.all([config, ...pages.map((name) => join(DOCS, name))].map(timeOf));
-  if ((await timeOf(join(FOLDER, "index.html"))) > Math.max(...times)) return;
-  const command = join(dirname(fileURLToPath(import.meta.resolve("vitepress/package.json"))), "bin/vitepress.js");
-  const child = spawn(process.execPath, [command, "build", DOCS], { stdio: "ignore" });
+  const script = fileURLToPath(new URL("../../scripts/build/guide.ts", import.meta.url));
+  const child = spawn(process.execPath, [script], { stdio: "ignore" });
   if (child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
   const [code] = await once(child, "exit");
   if (code !== 0) throw new Error("The guide could not be built. `npm run docs` says why.");

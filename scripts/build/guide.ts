@@ -1,0 +1,40 @@
+/** `npm run docs`: builds the guide that the server serves, unless it is newer than its pages. */
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Level } from "level";
+import { pause } from "../../core/backoff.ts";
+import { answerHelp } from "../command.ts";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const DOCS = join(ROOT, "docs");
+const CACHE = join(DOCS, ".vitepress/cache");
+
+answerHelp("Usage: npm run docs\n\nBuilds the guide, which the server shows at /guide.\n");
+mkdirSync(CACHE, { recursive: true });
+// One at a time, because each build deletes the files of another. A dead process holds no lock.
+const lock = new Level(join(CACHE, "lock"));
+while (!(await lock.open().then(() => true, isElsewhere))) await pause(200);
+if (builtAt() < newestSource()) {
+  const command = join(ROOT, "node_modules/vitepress/bin/vitepress.js");
+  execFileSync(process.execPath, [command, "build", DOCS], { stdio: "inherit" });
+}
+await lock.close();
+
+function isElsewhere({ cause }: Error): false {
+  if (cause instanceof Error && "code" in cause && cause.code === "LEVEL_LOCKED") return false;
+  throw cause;
+}
+
+function builtAt(): number {
+  return statSync(join(DOCS, ".vitepress/dist/index.html"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+function newestSource(): number {
+  const files = readdirSync(DOCS, { recursive: true, encoding: "utf8" });
+  const sources = files.filter((name) =>
+    /^(?!\.vitepress\/(?:cache|dist|\.temp)).*\.(?:md|svg|png|ts|css)$/.test(name),
+  );
+  return Math.max(...sources.map((name) => statSync(join(DOCS, name)).mtimeMs));
+}
