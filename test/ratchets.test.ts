@@ -31,7 +31,8 @@ const LINES: Readonly<Record<string, number>> = {
   "core/vaults": 2_200,
   examples: 350,
   scripts: 50,
-  "scripts/build": 600,
+  // Raised to build the guide once at a time; packages were lowered.
+  "scripts/build": 650,
   "scripts/cli": 1_000,
   "scripts/cluster": 650,
   // Raised for `up`, `doctor` and `assets inspect`.
@@ -58,7 +59,7 @@ const LINES: Readonly<Record<string, number>> = {
   test: 58_200,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
-const PACKAGES = 610;
+const PACKAGES = 600;
 
 /** Lines of the code in each room, generated code apart. */
 function linesOfRooms(): Record<string, number> {
