@@ -16,7 +16,7 @@ export type { PendingOptions, PendingWithdrawal } from "./l1/withdrawals/pending
 export type { PreparedWithdrawals, WithdrawalPreparation } from "./l1/withdrawals/preparation.ts";
 export type { WithdrawalRequest, Withdrawals } from "./l1/withdrawals/request.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
-export type { List, PageOptions } from "./ledger/list.ts";
+export type { List, OrderedPage, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
 export { type RestoreOptions, restoreStore } from "./lifecycle/verify/restore.ts";
 export type { VerifyOptions, VerifyReport } from "./lifecycle/verify/verify.ts";

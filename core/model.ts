@@ -190,6 +190,8 @@ export interface Transaction {
   readonly quantum: bigint;
   readonly decimals: number;
   readonly mintingBlob: Hex;
+  /** null for ERC-20. */
+  readonly tokenId: bigint | null;
   readonly amount: bigint;
   readonly dataAvailabilityMode: Mode;
   readonly batchId: string;

@@ -68,10 +68,12 @@ export function tablePage<V, T>(
   table: Table<number, V>,
   { after, limit }: PageStart,
   view: (record: V) => T | null,
+  order: Order = "asc",
 ): PageEntries<T> {
   const data: T[] = [];
-  let last = after ?? -1;
-  for (let at = last + 1; at < table.count; at++) {
+  const step = order === "asc" ? 1 : -1;
+  let last = after ?? (order === "asc" ? -1 : table.count);
+  for (let at = last + step; at >= 0 && at < table.count; at += step) {
     const record = table.get(at);
     const entry = record === undefined ? null : view(record);
     if (entry === null) continue;
@@ -90,6 +92,15 @@ export function tablePage<V, T>(
  * for await (const vault of engine.vaults.list(applicationId, { userId })) total += vault.amount;
  */
 export interface List<T> extends Promise<Page<T>>, AsyncIterable<T> {}
+
+/** By age: `asc` has the oldest first, `desc` the newest. */
+export type Order = "asc" | "desc";
+
+/** Selects a page of a list that can begin with its oldest entry or its newest. */
+export interface OrderedPage extends PageOptions {
+  /** Default `asc`. */
+  readonly order?: Order | undefined;
+}
 
 /** Selects a page of a list. */
 export interface PageOptions {

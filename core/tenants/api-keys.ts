@@ -4,7 +4,7 @@ import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
+import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
 import {
   type Address,
   type ApiKey,
@@ -248,9 +248,9 @@ export function keysOf(context: EngineContext): Keys {
       listOf(context, "keys", applicationId, page, (start) => {
         const { ledger } = context;
         const { applicationIndex } = ledger.application(applicationId);
-        return tablePage(ledger.keys, start, (key) =>
-          key.applicationIndex === applicationIndex && !key.ofMember ? keyView(ledger, key) : null,
-        );
+        const view = (key: KeyRecord) =>
+          key.applicationIndex === applicationIndex && !key.ofMember ? keyView(ledger, key) : null;
+        return tablePage(ledger.keys, start, view, page.order);
       }),
     async revoke(keyId, wait) {
       const { ledger } = context;
@@ -280,7 +280,7 @@ export interface Keys {
    */
   rotate(keyId: string, key?: Pick<NewKey, "expiresAt">, wait?: WaitOptions): Promise<IssuedKey>;
   /** Oldest first, with revoked keys. */
-  list(applicationId: Uuid, page?: PageOptions): List<ApiKey>;
+  list(applicationId: Uuid, page?: OrderedPage): List<ApiKey>;
   /** Revokes a key; repeats change nothing. Rejects with `key_not_found`. */
   revoke(keyId: string, wait?: WaitOptions): Promise<ApiKey>;
   /** The principal of a token. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */

@@ -3,7 +3,7 @@ import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
+import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
 import type { Application, Mode, Uuid } from "../model.ts";
 import type { ApplicationRecord } from "../store/records.ts";
 import { requireModeOrNull, requireText, requireUuid } from "../validate.ts";
@@ -56,7 +56,7 @@ export function applicationsOf(context: EngineContext): Applications {
     get: async (applicationId) => applicationView(context.ledger.application(applicationId)),
     list: (page = {}) =>
       listOf(context, "applications", "", page, (start) =>
-        tablePage(context.ledger.applications, start, applicationView),
+        tablePage(context.ledger.applications, start, applicationView, page.order),
       ),
     async change(applicationId, changes, wait) {
       const { ledger } = context;
@@ -89,7 +89,7 @@ export interface Applications {
   /** Rejects with `application_not_found`. */
   get(applicationId: Uuid): Promise<Application>;
   /** Oldest first. */
-  list(page?: PageOptions): List<Application>;
+  list(page?: OrderedPage): List<Application>;
   /** Sets the mode of mints that name none; null: mints must name one. */
   change(
     applicationId: Uuid,

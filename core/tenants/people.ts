@@ -4,7 +4,7 @@ import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageOptions, tablePage } from "../ledger/list.ts";
+import { type List, listOf, type OrderedPage, type PageOptions, tablePage } from "../ledger/list.ts";
 import { type Address, ROLES, type Role, type Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import type { MemberRecord } from "../store/records.ts";
@@ -63,9 +63,8 @@ export function peopleOf(context: EngineContext): People {
       listOf(context, "members", applicationId ?? "operator", page, (start) => {
         const { ledger } = context;
         const index = applicationId === null ? null : ledger.application(applicationId).applicationIndex;
-        return tablePage(ledger.members, start, (record) =>
-          record.applicationIndex === index ? memberView(ledger, record) : null,
-        );
+        const view = (record: MemberRecord) => (record.applicationIndex === index ? memberView(ledger, record) : null);
+        return tablePage(ledger.members, start, view, page.order);
       }),
     changeRole: (memberId, role, wait) =>
       change((ledger, group) => {
@@ -213,7 +212,7 @@ export interface People extends Sessions {
   /** Adds a member. Rejects with `application_not_found`, `too_many_members`, `role_missing`. */
   invite(member: NewMember, wait?: WaitOptions): Promise<Invitation>;
   /** The members of an application, or for null the operator's; oldest first, with removed ones. */
-  list(applicationId: Uuid | null, page?: PageOptions): List<Member>;
+  list(applicationId: Uuid | null, page?: OrderedPage): List<Member>;
   /** Rejects with `member_not_found`, `role_missing`. */
   changeRole(memberId: Uuid, role: Role, wait?: WaitOptions): Promise<Member>;
   /** Ends the member's sessions and rights for ever. Rejects with `member_not_found`, `role_missing`. */

@@ -3,7 +3,7 @@ import type { WaitOptions } from "../abort.ts";
 import { type Issue, MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
+import { type List, listOf, type OrderedPage, type PageEntries, type PageStart } from "../ledger/list.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
 import { findUser, readUsers } from "../ledger/users.ts";
 import { type Address, MAX_REFERENCE, type User, type Uuid } from "../model.ts";
@@ -180,7 +180,7 @@ async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Prom
 async function userPage(
   ledger: Ledger,
   applicationId: Uuid,
-  { ownerAddress, reference }: UserFilter,
+  { ownerAddress, reference, order }: UserFilter,
   { after, limit }: PageStart,
 ): Promise<PageEntries<User>> {
   const { applicationIndex } = ledger.application(applicationId);
@@ -195,9 +195,11 @@ async function userPage(
       : reference !== undefined
         ? userReferencesOf(applicationIndex, reference)
         : userKeysOf(applicationIndex);
-  const start = after === null ? { gte: prefix } : { gt: keyOf(after) };
+  const reverse = order === "desc";
+  const start = after === null || reverse ? { gte: prefix } : { gt: keyOf(after) };
+  const end = after === null || !reverse ? endOf(prefix) : keyOf(after);
   const indices: number[] = [];
-  for await (const [key, record] of ledger.store.entries({ ...start, lt: endOf(prefix), limit: limit + 1 })) {
+  for await (const [key, record] of ledger.store.entries({ ...start, lt: end, reverse, limit: limit + 1 })) {
     const isOwned = ownerAddress !== undefined;
     indices.push(isOwned ? decodeRecord(ownerRecord, record, "An owner").userIndex : key.readUInt32BE(key.length - 4));
   }
@@ -238,7 +240,7 @@ export interface Users {
   createAll(applicationId: Uuid, users: readonly NewUser[], wait?: WaitOptions): Promise<User[]>;
   /** Rejects with `user_not_found`. */
   get(applicationId: Uuid, userId: Uuid): Promise<User>;
-  /** Oldest first. */
+  /** Oldest first, unless the filter says otherwise. */
   list(applicationId: Uuid, filter?: UserFilter): List<User>;
 }
 
@@ -251,7 +253,7 @@ export interface NewUser {
 }
 
 /** The filter of a list of users. */
-export interface UserFilter extends PageOptions {
+export interface UserFilter extends OrderedPage {
   readonly ownerAddress?: Address | undefined;
   readonly reference?: string | undefined;
 }

@@ -71,7 +71,7 @@ export function vaultsOf(context: EngineContext): Vaults {
           return vaultsOfToken(ledger, applicationId, { ...filter, tokenId: filter.tokenId }, start);
         const { found, next } = await findPage(ledger, applicationId, filter, start, {
           type: filter.reference === undefined ? undefined : "mint",
-          order: "asc",
+          order: filter.order ?? "asc",
           wanted: listing(ledger, filter),
         });
         const located = await readVaults(
@@ -105,7 +105,7 @@ export function vaultsOf(context: EngineContext): Vaults {
 export interface Vaults {
   /** Rejects with `vault_not_found`, also for another application's vault. */
   get(applicationId: Uuid, vaultId: VaultId): Promise<Vault>;
-  /** In the order of creation. Pages can be short, as with {@link Transactions.list}. */
+  /** Oldest first, unless the filter says otherwise. Pages can be short, as with {@link Transactions.list}. */
   list(applicationId: Uuid, filter?: VaultFilter): List<Vault>;
   /**
    * A user's balances by token, in the order of first mints. An ERC-721 balance is one vault; others are sums over

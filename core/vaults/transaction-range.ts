@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PageOptions } from "../ledger/list.ts";
+import type { OrderedPage, PageOptions } from "../ledger/list.ts";
 import {
   type Address,
   batchIdOf,
@@ -365,8 +365,8 @@ export interface TransactionFilter extends PageOptions {
   readonly order?: "asc" | "desc" | undefined;
 }
 
-/** Filter of a list of vaults. */
-export interface VaultFilter extends PageOptions {
+/** Filter of a list of vaults. A list by `tokenId` has an order of its own. */
+export interface VaultFilter extends OrderedPage {
   readonly userId?: Uuid | undefined;
   readonly ownerAddress?: Address | undefined;
   readonly assetId?: Uuid | undefined;

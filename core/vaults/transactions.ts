@@ -15,7 +15,7 @@ import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
 import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
-import { batchOfRecord, failureOf, lostAt, statusOf, voidAt } from "./vaults.ts";
+import { batchOfRecord, failureOf, lostAt, statusOf, tokenIn, voidAt } from "./vaults.ts";
 
 async function findMintTransaction(ledger: Ledger, applicationId: Uuid, mintId: Uuid, position: number) {
   try {
@@ -100,8 +100,12 @@ async function views(ledger: Ledger, applicationIndex: number, found: readonly F
 function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Found["source"], bigint>): Transaction {
   const { source, sequence } = found;
   const place = placeOfFound(found);
-  const { assetId, quantum, decimals } = ledger.assetAt(assetIndexOf(found));
+  const asset = ledger.assetAt(assetIndexOf(found));
+  const { assetId, quantum, decimals } = asset;
+  const mintingBlob = source.type === "mint" ? source.mint.blob : source.blob;
   const common = {
+    mintingBlob,
+    tokenId: tokenIn(asset, mintingBlob),
     sequence,
     userId,
     status: statusOfFound(ledger, found),
@@ -124,7 +128,6 @@ function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Fou
       transactionId: `${mintId}.${source.position}`,
       mintId,
       vaultId: vaultIdOf(mint),
-      mintingBlob: mint.blob,
       amount: mint.amount,
       l1TxHash: voided === null ? (batch?.l1TxHash ?? null) : null,
       l1BlockNumber: voided === null ? (batch?.l1BlockNumber ?? null) : null,
@@ -135,7 +138,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Fou
   }
   if (source.type === "transfer")
     return { ...common, ...transferFacts(ledger, source), amount: moved.get(source) ?? 0n };
-  const { record, blob } = source;
+  const { record } = source;
   return {
     ...common,
     type: "withdrawal",
@@ -143,7 +146,6 @@ function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Fou
     mintId: null,
     reference: null,
     vaultId: record.vaultId,
-    mintingBlob: blob,
     amount: record.quantity,
     l1TxHash: record.l1TxHash,
     l1BlockNumber: record.l1BlockNumber,
@@ -158,7 +160,7 @@ function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Fou
   };
 }
 
-function transferFacts(ledger: Ledger, { list, output, blob }: Found["source"] & { readonly type: "transfer" }) {
+function transferFacts(ledger: Ledger, { list, output }: Found["source"] & { readonly type: "transfer" }) {
   const place = placeIn(list, output.position);
   const batch = place === null ? null : batchOfRecord(ledger, place);
   return {
@@ -167,7 +169,6 @@ function transferFacts(ledger: Ledger, { list, output, blob }: Found["source"] &
     mintId: null,
     reference: null,
     vaultId: output.transfer.vaultId,
-    mintingBlob: blob,
     l1TxHash: batch?.l1TxHash ?? null,
     l1BlockNumber: batch?.l1BlockNumber ?? null,
     failure: output.transfer.fault === null ? list.failure : failureOfFault(output.transfer),

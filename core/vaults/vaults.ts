@@ -1,14 +1,20 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { Mode, Status, Uuid, Vault, VaultId } from "../model.ts";
+import type { Hex, Mode, Status, Uuid, Vault, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
 import { type StoredVault, VaultColumns } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
-import { type ActivityRecord, activityRecord, type BatchRecord, type VoidedRun } from "../store/records.ts";
+import {
+  type ActivityRecord,
+  type AssetRecord,
+  activityRecord,
+  type BatchRecord,
+  type VoidedRun,
+} from "../store/records.ts";
 import { activityKey, chunkKey } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/tokens/token-id.ts";
 import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns } from "../store/vault-chunk.ts";
@@ -190,8 +196,7 @@ function vaultView(
     quantum: asset.quantum,
     decimals: asset.decimals,
     mintingBlob: vault.blob,
-    // The slot of a void mint, or of a transfer of an unknown vault, has no blob.
-    tokenId: vault.blob === "0x" ? null : fastTokenIdOf(asset.standard, asset.blobScheme, vault.blob),
+    tokenId: tokenIn(asset, vault.blob),
     dataAvailabilityMode: place.mode,
     amount: vault.amount,
     availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),
@@ -203,6 +208,11 @@ function vaultView(
     createdAt: vault.createdAt,
     updatedAt: Math.max(vault.updatedAt, moved, activity.updatedAt),
   };
+}
+
+/** The token that a blob names; null for an ERC-20, and for the slot of a void mint or an unknown vault's transfer. */
+export function tokenIn({ standard, blobScheme }: Pick<AssetRecord, "standard" | "blobScheme">, blob: Hex) {
+  return blob === "0x" ? null : fastTokenIdOf(standard, blobScheme, blob);
 }
 
 /**

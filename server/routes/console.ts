@@ -53,6 +53,7 @@ const ofApplication = {
   params: applicationParams,
   success: { status: 200, description: "The application.", schemas: [application] },
 } as const;
+const NEWEST = { order: "desc" } as const;
 const signedOut = ["credentials_invalid", "credentials_expired"] as const;
 const SIGNED = {
   message: "localhost wants you to sign in with your Ethereum account: …",
@@ -153,11 +154,11 @@ export const consoleEndpoints: readonly Endpoint[] = [
     path: `${PATH}/keys`,
     summary: "The application's API keys, without their secrets",
     query: pageQuery,
-    success: { status: 200, description: "A page, oldest first.", schemas: [keyList] },
+    success: { status: 200, description: "A page, newest first.", schemas: [keyList] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine }, signedIn, query, reply }) {
       neverStore(reply);
-      return pageToWire(await engine.keys.list(applicationOf(signedIn), query), apiKeyToWire);
+      return pageToWire(await engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }), apiKeyToWire);
     },
   }),
   endpoint({
@@ -214,11 +215,11 @@ export const consoleEndpoints: readonly Endpoint[] = [
     path: `${PATH}/members`,
     summary: "The members of the application, or of the operator, with removed ones",
     query: pageQuery,
-    success: { status: 200, description: "A page, oldest first.", schemas: [memberList] },
+    success: { status: 200, description: "A page, newest first.", schemas: [memberList] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine }, signedIn: { applicationId }, query, reply }) {
       neverStore(reply);
-      return pageToWire(await engine.people.list(applicationId, query), memberToWire);
+      return pageToWire(await engine.people.list(applicationId, { ...query, ...NEWEST }), memberToWire);
     },
   }),
   endpoint({
@@ -301,11 +302,11 @@ export const consoleEndpoints: readonly Endpoint[] = [
     path: `${PATH}/applications`,
     summary: "All applications",
     query: pageQuery,
-    success: { status: 200, description: "A page, oldest first.", schemas: [applicationList] },
+    success: { status: 200, description: "A page, newest first.", schemas: [applicationList] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine }, query, reply }) {
       neverStore(reply);
-      return pageToWire(await engine.applications.list(query), applicationToWire);
+      return pageToWire(await engine.applications.list({ ...query, ...NEWEST }), applicationToWire);
     },
   }),
   endpoint({

@@ -107,6 +107,15 @@ export const flag = z
   .meta({ type: "boolean" })
   .transform((text) => text === "true");
 
+/** The query parameter for the order of a list by age. */
+export function orderOf(byDefault: "asc" | "desc") {
+  const first = byDefault === "asc" ? "oldest" : "newest";
+  return z
+    .enum(["asc", "desc"])
+    .optional()
+    .meta({ description: `By age; default ${first} first.` });
+}
+
 // ---- values in responses
 
 export const outUuid = z.guid();

@@ -6,6 +6,7 @@ import {
   batchId,
   createdBetween,
   mode,
+  orderOf,
   outDecimal,
   outHash,
   outHex,
@@ -36,6 +37,7 @@ export const transaction = responseComponent(
     assetId: outUuid,
     ...outUnits,
     mintingBlob: outHex,
+    tokenId: outDecimal.nullable().meta({ description: "null for ERC-20." }),
     amount: outDecimal.meta({
       description: "Units. Of a transfer of all that is left: 0 until its batch is sealed.",
     }),
@@ -64,7 +66,7 @@ export const transactionQuery = z.strictObject({
   reference: reference.optional(),
   dataAvailabilityMode: askedMode.optional(),
   ...createdBetween,
-  order: z.enum(["asc", "desc"]).optional().meta({ description: "By sequence; default newest first." }),
+  order: orderOf("desc"),
   ...page,
 });
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { MAX_NEW_USERS } from "../../core/index.ts";
 import {
   address,
+  orderOf,
   outAddress,
   outDecimal,
   outHex,
@@ -30,6 +31,7 @@ export const userPage = responseComponent("UserPage", pageOf(user));
 export const userQuery = z.strictObject({
   ownerAddress: address.optional(),
   reference: reference.optional(),
+  order: orderOf("asc"),
   ...page,
 });
 export const userParams = z.strictObject({ userId: uuid });

@@ -7,6 +7,7 @@ import {
   batchId,
   createdBetween,
   mode,
+  orderOf,
   outAddress,
   outDecimal,
   outHash,
@@ -64,6 +65,7 @@ export const vaultQuery = z.strictObject({
   status: z.enum(STATUSES).optional(),
   reference: reference.optional().meta({ description: "Vaults with a mint under this reference." }),
   ...createdBetween,
+  order: orderOf("asc"),
   ...page,
 });
 export const vaultParams = z.strictObject({ vaultId });

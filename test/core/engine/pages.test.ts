@@ -77,6 +77,15 @@ describe("other lists", () => {
     );
     expect(own).toEqual(vaults.filter((vault) => vault.userId === userId && vault.assetId === assets.erc721));
     expect(await pages((cursor) => engine.users.list(applicationId, paged(cursor)))).toEqual(tenant.users);
+    const newest = (cursor?: string) => ({ ...paged(cursor), order: "desc" }) as const;
+    const backwards = await pages((cursor) => engine.vaults.list(applicationId, newest(cursor)));
+    expect(backwards).toEqual(vaults.toReversed());
+    expect(await pages((cursor) => engine.users.list(applicationId, newest(cursor)))).toEqual(
+      tenant.users.toReversed(),
+    );
+    for (let i = 0; i < 4; i++) await engine.keys.issue(applicationId, { name: `key ${i}` });
+    const keys = await all(engine.keys.list(applicationId));
+    expect(await pages((cursor) => engine.keys.list(applicationId, newest(cursor)))).toEqual(keys.toReversed());
     const known = await pages((cursor) => engine.assets.list(applicationId, { limit: 1, ...(cursor && { cursor }) }));
     expect(known.map(({ assetId }) => assetId)).toEqual(Object.values(assets));
     const erc20 = await engine.assets.list(applicationId, { standard: ["erc20"], enabled: true, symbol: "erc20" });

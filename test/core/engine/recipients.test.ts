@@ -196,6 +196,8 @@ describe("users created together", () => {
       [4, 6],
     ]);
     expect(await idsOf({ ownerAddress: OTHER })).toEqual([[1, 3], [5]]);
+    expect(await idsOf({ ownerAddress: OTHER, order: "desc" })).toEqual([[5, 3], [1]]);
+    expect(await idsOf({ reference: "team", order: "desc" })).toEqual([[4, 3], [2, 1], [0]]);
     expect(await idsOf({ reference: "team" })).toEqual([[0, 1], [2, 3], [4]]);
     expect((await idsOf({ ownerAddress: NEW, reference: "team" })).flat()).toEqual([0, 2, 4]);
     expect(await idsOf({ reference: "tea" })).toEqual([[]]);
