@@ -3,6 +3,8 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
 import type { Uuid } from "../model.ts";
+import { tokenIdOf } from "../protocol/blob.ts";
+import { decimalAmount } from "../protocol/quantized.ts";
 import type { Entry } from "../store/entries.ts";
 import { readEntry } from "../store/journal.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
@@ -66,6 +68,17 @@ async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
   };
 }
 
+/** What a mint made, such as `12.5 PTS` or `Swords #17, and 2 more`. */
+function mintText(ledger: Ledger, { mints }: MintEntry): string | null {
+  const [first] = mints;
+  if (first === undefined) return null;
+  const asset = ledger.assetAt(first.assetIndex);
+  const tokenId = first.blob === "0x" ? null : tokenIdOf(asset.standard, asset.blobScheme, first.blob);
+  const token = tokenId === null ? asset.symbol : `${asset.name} #${tokenId}`;
+  const text = asset.standard === "erc721" ? token : `${decimalAmount(first.amount, asset)} ${token}`;
+  return mints.length === 1 ? text : `${text}, and ${mints.length - 1} more`;
+}
+
 /** Entries that can follow the one which names a change: an invitation's link, the metadata of a mint. */
 const FOLLOWING: ReadonlySet<string> = new Set(["memberLinked", "metadataSet"]);
 
@@ -99,7 +112,7 @@ type Subject = Pick<AuditEntry, "subject" | "detail">;
 
 function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   const named = (subject: string | undefined, detail: string | null = null) => ({ subject: subject ?? null, detail });
-  if (entry.kind === "mint") return named(entry.mintId);
+  if (entry.kind === "mint") return named(entry.mintId, mintText(ledger, entry));
   if (entry.kind === "claimsCreated") return named(entry.claims[0]?.link);
   if (entry.kind === "claimCancelled") return named(entry.link);
   if ("memberIndex" in entry && entry.memberIndex !== null) {

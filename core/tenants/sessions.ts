@@ -139,15 +139,22 @@ function readSecret(ledger: Ledger, secret: string): readonly [MemberRecord | un
 const matches = (hash: Buffer, stored: Hash | undefined): boolean =>
   timingSafeEqual(hash, stored === undefined ? NOBODY : Buffer.from(stored.slice(2), "hex"));
 
+/** Says how to make a new link. A link names its member to its holder, also after it was used. */
+function newLink(member: MemberRecord | undefined): string {
+  const command = member === undefined ? "members invite" : `members link ${member.memberId}`;
+  return `Ask for a new one: an admin makes it on the page Team, or the operator by: mintmark ${command}`;
+}
+
 /** The member whose link this is. Throws `credentials_invalid`, also for a used one, or `credentials_expired`. */
 function byLink(ledger: Ledger, link: string): number {
   const [found, hash] = readSecret(ledger, link);
   const member = found === undefined ? undefined : ledger.members.latest(found.memberIndex);
   if (!matches(hash, member?.link?.linkHash) || !member?.link) {
-    throw new MintmarkError("credentials_invalid", "This link was used, replaced or mistyped. Ask for a new one.");
+    const detail = `This link was used, replaced or mistyped. ${newLink(member)}`;
+    throw new MintmarkError("credentials_invalid", detail);
   }
   if (member.link.expiresAt <= ledger.journalClock.present()) {
-    throw new MintmarkError("credentials_expired", "This link has expired. Ask for a new one.");
+    throw new MintmarkError("credentials_expired", `This link has expired. ${newLink(member)}`);
   }
   return member.memberIndex;
 }

@@ -247,7 +247,7 @@ describe("the audit log", () => {
     expect(log.map(({ action, memberName, count, detail }) => [action, memberName, count, detail])).toEqual([
       ["memberInvited", "Ada", 1, "Bob: viewer"],
       ["webhookCreated", "Ada", 1, "https://example.com"],
-      ["mint", "Ada", 2, null],
+      ["mint", "Ada", 2, "erc721 #1, and 1 more"],
       ["keyIssued", "Ada", 1, "shop"],
       ["sessionOpened", "Ada", 1, "Ada"],
     ]);
