@@ -1,6 +1,5 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,7 +12,7 @@ import { until } from "../../scripts/demo/until.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import { answer, createClient, mint, transfer } from "../../server/client/index.ts";
-import { addWallet, hasChromium, launchChromium, visit } from "./chromium.ts";
+import { addWallet, axeFaults, hasChromium, launchChromium, visit } from "./chromium.ts";
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true };
 const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>`;
@@ -22,13 +21,11 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   let folder: string;
   let sandbox: Sandbox;
   let browser: Browser;
-  let axe: string;
   /** Swords of the first user, minted early so that they are final by the time that a test transfers them. */
   let swords: readonly string[];
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "mintmark-console-"));
-    axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
     [sandbox, browser] = await Promise.all([startSandbox({ folder, port: 0, chainPort: 0 }), launchChromium()]);
     const assetId = sandbox.description.assets.find(({ symbol }) => symbol === "SWRD")?.assetId ?? "";
     const one = { assetId, amount: "1", dataAvailabilityMode: "zk-rollup" } as const;
@@ -68,18 +65,16 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.getByText("Loading…").first().waitFor({ state: "detached" });
   }
 
-  /** What axe-core finds wrong, as `rule: element`. */
-  async function faults(page: Page): Promise<string[]> {
-    await page.evaluate(axe);
-    return page.evaluate(async () => {
-      const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
-      interface Violation {
-        readonly id: string;
-        readonly nodes: readonly { readonly html: string }[];
-      }
-      const { violations } = await axe.run();
-      return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 120)}`));
-    });
+  /** What is wider than its place: the page itself, or tables. */
+  function cutParts(page: Page): Promise<string[]> {
+    const wide = "each => each.scrollWidth > each.clientWidth";
+    const places = 'document.querySelectorAll("html, .table")';
+    return page.evaluate<string[]>(`[...${places}].filter(${wide}).map((each) => each.ariaLabel ?? "page")`);
+  }
+
+  async function search(page: Page, text: string) {
+    await page.getByLabel("Find anything").fill(text);
+    await page.locator("search").getByRole("button", { name: "Find" }).click();
   }
 
   test("the link that the sandbox prints signs a newcomer in, once, and leaves no secret in the address", async () => {
@@ -106,7 +101,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.goto("about:blank");
     await page.goto(sandbox.description.consoleLinks.team);
     await signIn.click();
-    expect(await page.getByRole("alert").innerText()).toContain("Ask for a new one.");
+    const { data } = await sandbox.engine.people.list(sandbox.description.applicationId);
+    const you = data.find(({ name }) => name === "You")?.memberId;
+    expect(await page.getByRole("alert").innerText()).toContain(`mintmark members link ${you}`);
   });
 
   test("a developer creates a key, which works, rotates it and revokes it", async () => {
@@ -126,8 +123,9 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.locator(".secret code").waitFor();
     expect(await asked(await page.locator(".secret code").innerText())).toBe(200);
     page.on("dialog", (dialog) => void dialog.accept());
-    await row.first().getByRole("button", { name: "Revoke" }).click();
-    await row.first().locator(".gone").waitFor();
+    // The newest is first.
+    await row.last().getByRole("button", { name: "Revoke" }).click();
+    await row.last().locator(".gone").waitFor();
     expect(await asked(secret)).toBe(401);
     await open(page, "Audit log");
     await page.getByRole("cell", { name: "revoked the key" }).waitFor();
@@ -194,14 +192,16 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.getByLabel("Token id").fill("424242");
     await page.getByLabel("Data").selectOption("zk-rollup");
     await page.getByLabel("Reference").fill(HOSTILE);
+    await page.getByText("Everybody can exit from L1 alone").waitFor();
     await page.getByRole("button", { name: "Mint", exact: true }).click();
     await page.getByText("Minted: vault").waitFor();
     await page.getByRole("cell", { name: HOSTILE }).first().waitFor();
+    await page.getByRole("cell", { name: "mint Swords #424242" }).first().waitFor();
     // A second mint of the token is refused in a sentence.
     await page.getByLabel("Owner's address").fill(owner);
     await page.getByLabel("Token id").fill("424242");
     await page.getByRole("button", { name: "Mint", exact: true }).click();
-    expect(await page.getByRole("alert").innerText()).toContain("tokenId: this token");
+    expect(await page.getByRole("alert").allInnerTexts()).toEqual(["tokenId: this token has been minted before"]);
 
     await open(page, "Drops");
     const rows = Array.from({ length: 500 }, (_, i) => `${owner},${500_000 + i}`);
@@ -252,7 +252,8 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     receiver.close();
     for (const [name, text] of [
       ["Overview", "Transactions a day"],
-      ["Vaults", "424242"],
+      ["Vaults", "424243"],
+      ["Audit log", "Swords #424242"],
     ] as const) {
       await open(page, name);
       await page.getByText(text).first().waitFor();
@@ -282,13 +283,20 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await engine.mint(await engine.keys.authenticate(apiKey), { users: [{ ownerAddress, mints }] });
     const { page, problems } = await signedIn("viewer");
     await open(page, "Vaults");
-    await page.getByLabel("Owner").fill(ownerAddress);
-    await page.getByRole("button", { name: "Find" }).click();
+    const filters = page.getByRole("form", { name: "Find vaults" });
+    await filters.getByLabel("Owner").fill(ownerAddress);
+    await filters.getByRole("button", { name: "Find" }).click();
     const rows = page.getByRole("row").filter({ hasText: "faces" });
     await expect.poll(() => rows.count()).toBe(2);
     expect(await page.locator("main img").count()).toBe(0);
-    await page.getByRole("button", { name: "Show names and images" }).click();
-    await rows.getByRole("img", { name: HOSTILE }).waitFor();
+    await filters.getByLabel("Names and images").selectOption("shown");
+    await rows.getByRole("img", { name: HOSTILE, exact: true }).waitFor();
+    await rows.getByRole("img", { name: "Token 2 has no image" }).waitFor();
+    // What was typed stays, also in the address.
+    await page.reload();
+    await rows.first().waitFor();
+    expect(await filters.getByLabel("Owner").inputValue()).toBe(ownerAddress);
+    await expect.poll(() => rows.count()).toBe(2);
     expect(await page.locator("main script, main [onerror]").count()).toBe(0);
     // A browser names the token without metadata in its console.
     expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
@@ -309,19 +317,116 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     });
     const { page, problems } = await signedIn("viewer");
     await open(page, "Transfers");
-    const row = (vaultId: string) => page.getByRole("row").filter({ hasText: vaultId });
-    await row(ticket).filter({ hasText: "Swords 700001" }).getByText("redeemed", { exact: true }).waitFor();
+    const row = (vaultId: string) => page.getByRole("row").filter({ has: page.getByTitle(vaultId) });
+    await row(ticket).filter({ hasText: "Swords #700001" }).getByText("redeemed", { exact: true }).waitFor();
     for (const owner of [signer, friend]) await row(gift).getByTitle(owner.address.toLowerCase()).waitFor();
     expect(await row(more.at(-1) ?? "").count()).toBe(0);
     await page.getByRole("button", { name: "Show 2 more" }).click();
     await row(more.at(-1) ?? "").waitFor();
-    expect(await faults(page)).toEqual([]);
+    expect(await axeFaults(page)).toEqual([]);
     await page.getByLabel("Status").selectOption("failed");
     await page.getByText("None yet.").waitFor();
     await open(page, "Assets");
     await page.getByRole("columnheader", { name: "Transferable" }).waitFor();
     const sword = page.getByRole("row").filter({ hasText: "SWRD" }).getByRole("cell");
-    await expect.poll(() => sword.nth(5).innerText()).toBe("yes");
+    await expect.poll(() => sword.nth(4).innerText()).toBe("yes");
+    expect(problems).toEqual([]);
+  });
+
+  test("the search leads to what an id, an address or a reference names, in the own application only", async () => {
+    const { engine, description } = sandbox;
+    const { applicationId, api, apiKey, assets } = description;
+    const ownerAddress = `0x${"5e".repeat(20)}` as const;
+    const { userId } = await engine.users.create(applicationId, { ownerAddress, reference: "Ada, player 7" });
+    const [swords, points] = ["SWRD", "PTS"].map((each) => assets.find(({ symbol }) => symbol === each)?.assetId ?? "");
+    const mode = { dataAvailabilityMode: "validium" } as const;
+    const { mintId, vaults } = await mint(createClient({ baseUrl: api, apiKey }), {
+      users: [
+        {
+          userId,
+          mints: [
+            { ...mode, assetId: swords ?? "", tokenId: "770077", amount: "1", reference: "=order 7" },
+            { ...mode, assetId: points ?? "", amountDecimal: "1234.5" },
+          ],
+        },
+      ],
+    });
+    const [{ vaultId = "", batchId = "" } = {}] = vaults;
+    const { page, problems } = await signedIn("viewer");
+    const heading = (name: string) => page.getByRole("heading", { level: 1, name, exact: true });
+    for (const [text, title] of [
+      [vaultId, `Vault ${vaultId}`],
+      ["770077", "Swords #770077"],
+      [`${mintId}.1`, "Transaction"],
+      [batchId, `Batch ${batchId}`],
+      [ownerAddress, "Owner"],
+      [userId, "User"],
+      ["Ada, player 7", "User"],
+      ["=order 7", "Transactions"],
+      [mintId, "Transactions"],
+    ] as const) {
+      await search(page, text);
+      await heading(title).waitFor();
+      await page.getByText("Loading…").first().waitFor({ state: "detached" });
+      expect(await cutParts(page), text).toEqual([]);
+    }
+    await page.getByRole("cell", { name: "1,234.5 PTS" }).waitFor();
+    await search(page, "770077");
+    await page.getByRole("row", { name: /minted Swords #770077/ }).waitFor();
+    await page.getByRole("definition").filter({ hasText: "holds it" }).getByTitle(ownerAddress).waitFor();
+    // A redeemed sword has a past, and no holder.
+    await search(page, "700001");
+    await page.getByText("It was redeemed.").waitFor();
+    await page.getByRole("row", { name: /redeemed/ }).waitFor();
+    // Another application's team finds none of these.
+    const other = await engine.applications.create({ name: "Elsewhere" });
+    const { link } = await engine.people.invite({ ...other, role: "admin", name: "Stranger" });
+    const { page: stranger } = await visit(await browser.newContext());
+    await stranger.goto(`${api}/console#link=${link}`);
+    await stranger.getByRole("button", { name: "Sign in with this link" }).click();
+    for (const text of [vaultId, "770077", `${mintId}.1`, ownerAddress, userId, "Ada, player 7", "=order 7", mintId]) {
+      await search(stranger, text);
+      await stranger.getByRole("heading", { name: `Found for ${text}` }).waitFor();
+      await stranger.getByText("Nothing of your application.").waitFor();
+    }
+    // A browser names each id that does not exist in its console.
+    expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
+  test("transactions are filtered by date, and exported as a table for spreadsheets", async () => {
+    const { page, problems } = await signedIn("viewer");
+    await open(page, "Transactions");
+    const filters = page.getByRole("form", { name: "Find transactions" });
+    const find = filters.getByRole("button", { name: "Find" });
+    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    await filters.getByLabel("From").fill(day(2));
+    await find.click();
+    await page.getByText("None yet.").waitFor();
+    await filters.getByLabel("From").fill(day(-2));
+    await filters.getByLabel("To").fill(day(2));
+    await filters.getByLabel("Reference").fill("=order 7");
+    await find.click();
+    await page.getByRole("cell", { name: "=order 7" }).waitFor();
+    expect(await page.getByRole("row").count()).toBe(2);
+    const [file] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Export as CSV" }).click(),
+    ]);
+    const [header, row, ...more] = (await readFile(await file.path(), "utf8")).trim().split("\r\n");
+    expect(header).toContain("accepted,type,status,asset,symbol,tokenId,amount,userId,vaultId,batchId,reference");
+    expect(row).toMatch(/^20\d\d-[^,]*Z,mint,[a-z]+,Swords,SWRD,770077,1,/);
+    // A spreadsheet must not run it as a formula.
+    expect(row).toContain(",'=order 7,");
+    expect(more).toEqual([]);
+    // The whole list has more pages than one.
+    await page.goto(`${sandbox.description.api}/console#/transactions?type=mint`);
+    const [whole] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Export as CSV" }).click(),
+    ]);
+    const { mints } = await sandbox.engine.transactions.usage(sandbox.description.applicationId);
+    const lines = (await readFile(await whole.path(), "utf8")).trim().split("\r\n");
+    expect(BigInt(lines.length - 1)).toBe(mints);
     expect(problems).toEqual([]);
   });
 
@@ -385,19 +490,25 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   });
 
   test.each([
-    ["admin", "on a phone, dark", { ...PHONE, colorScheme: "dark" }],
-    ["operator", "at a desk, light", { colorScheme: "light" }],
-  ] as const)("every page of the %s is clean for axe and fits the screen, %s", async (role, _, shape) => {
-    const { page, problems, context } = await signedIn(role, shape);
-    for (const name of await page.getByRole("navigation").getByRole("link").allInnerTexts()) {
-      await open(page, name);
-      expect(await faults(page), name).toEqual([]);
-      const wide = await page.evaluate<number>("document.documentElement.scrollWidth - innerWidth");
-      expect(wide, `${name} fits the screen`).toBeLessThanOrEqual(0);
-    }
-    expect(problems).toEqual([]);
-    await context.close();
-  });
+    ["admin", "dark"],
+    ["operator", "light"],
+  ] as const)(
+    "no page of the %s has a fault for axe or is cut on a phone, a tablet or a desk, %s",
+    async (role, colorScheme) => {
+      const { page, problems, context } = await signedIn(role, { ...PHONE, colorScheme });
+      for (const name of await page.getByRole("navigation").getByRole("link").allInnerTexts()) {
+        await open(page, name);
+        expect(await axeFaults(page), name).toEqual([]);
+        for (const width of [390, 1024, 1440]) {
+          await page.setViewportSize({ width, height: 844 });
+          expect(await cutParts(page), `${name}, ${width} px`).toEqual([]);
+        }
+        await page.setViewportSize(PHONE.viewport);
+      }
+      expect(problems).toEqual([]);
+      await context.close();
+    },
+  );
 
   test("is one script of less than 200 KB compressed", async () => {
     const context: BrowserContext = await browser.newContext();

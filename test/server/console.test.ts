@@ -226,6 +226,7 @@ describe("a role", () => {
       "developer mint 3",
       "developer sessionOpened 1",
     ]);
+    expect(data[3].detail).toMatch(/^[\d.]+ \S+, and 2 more$/);
     expect(JSON.stringify(data)).not.toContain(body.secret.slice(-72));
   });
 
@@ -269,7 +270,7 @@ describe("a role", () => {
     expect((await operator.send("PUT", path)).body.suspended).toBe(true);
     expect((await operator.send("DELETE", path)).body.suspended).toBe(false);
     const { data } = (await operator.send("GET", "/console/v1/applications")).body;
-    expect(data.map(({ name }: { name: string }) => name)).toEqual(["First", "Second", "Third"]);
+    expect(data.map(({ name }: { name: string }) => name)).toEqual(["Third", "Second", "First"]);
     const { checks, commits } = (await operator.send("GET", "/console/v1/operations")).body;
     expect(checks).toContainEqual({ name: "clock", ok: true, detail: "fits the journal" });
     expect(commits).toEqual([]);

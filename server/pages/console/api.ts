@@ -9,7 +9,7 @@ export interface Listed<T> {
   readonly pagination: { readonly nextCursor: string | null };
 }
 
-/** The application that a member of the operator looks at. */
+/** The application that a person of the operator looks at. */
 let chosen: string | null = null;
 
 export function chooseApplication(applicationId: string | null): void {
@@ -23,7 +23,17 @@ export function whenSignedOut(call: () => void): void {
   onSignedOut = call;
 }
 
-/** Calls a route of this server as the signed-in member. Rejects with a {@link Problem} that is a sentence. */
+/** A {@link Problem} of a caller who asks too fast. */
+class TooFast extends Problem {
+  readonly seconds: number;
+
+  constructor(code: string, detail: string, seconds: number) {
+    super(code, `${detail} Try again in ${seconds} s.`);
+    this.seconds = seconds;
+  }
+}
+
+/** Calls a route of this server for the signed-in person. Rejects with a {@link Problem} that is a sentence. */
 export async function call<T>(method: string, path: string, body?: unknown, type = "application/json"): Promise<T> {
   const response = await fetch(path, {
     method,
@@ -43,9 +53,10 @@ export async function call<T>(method: string, path: string, body?: unknown, type
   const problem = isJson(response) ? JSON.parse(text) : {};
   const { code = "internal", detail = `The server answered ${response.status}.`, errors = [] } = problem;
   if (response.status === 401 && !path.endsWith("/session")) onSignedOut();
-  const first = errors[0] === undefined ? "" : ` ${nameOf(errors[0].pointer)}${errors[0].detail}`;
+  const [first] = errors;
+  const said = first === undefined ? detail : `${nameOf(first.pointer)}${first.detail}`;
   const wait = response.headers.get("retry-after");
-  throw new Problem(code, `${detail}${first}${wait === null ? "" : ` Try again in ${wait} s.`}`);
+  throw wait === null ? new Problem(code, said) : new TooFast(code, said, Number(wait));
 }
 
 function isJson(response: Response): boolean {
@@ -55,6 +66,52 @@ function isJson(response: Response): boolean {
 function nameOf(pointer: string): string {
   const name = pointer.split("/").at(-1) ?? "";
   return name === "" ? "" : `${name}: `;
+}
+
+/** The same, with null for what does not exist or is no such id. */
+export async function callOrNull<T>(path: string): Promise<T | null> {
+  try {
+    return await call<T>("GET", path);
+  } catch (error) {
+    if (error instanceof Problem && /_not_found$|^validation_failed$/.test(error.code)) return null;
+    throw error;
+  }
+}
+
+/** A path with the parameters that have a value. */
+export function withQuery(path: string, parameters: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(parameters).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}
+
+export function readPage<T>(path: string, cursor: string | null): Promise<Listed<T>> {
+  const next = cursor === null ? "" : `${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`;
+  return call("GET", path + next);
+}
+
+/** Every entry of a list, a page at a time. Waits when the server asks it to. */
+export async function* readAll<T>(path: string): AsyncGenerator<readonly T[]> {
+  let cursor: string | null = null;
+  do {
+    const page: Listed<T> | null = await readPage<T>(path, cursor).catch(async (error: unknown) => {
+      if (!(error instanceof TooFast)) throw error;
+      await new Promise((done) => setTimeout(done, error.seconds * 1_000));
+      return null;
+    });
+    if (page === null) continue;
+    yield page.data;
+    cursor = page.pagination.nextCursor;
+    if (cursor === null) return;
+  } while (true);
+}
+
+/** Hands the person a file. */
+export function download(name: string, type: string, text: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 export const readSession = () => call<MemberSession>("GET", "/console/v1/session");

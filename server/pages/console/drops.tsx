@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
 import type { Drop, MemberSession } from "../../client/index.ts";
-import { call } from "./api.ts";
-import { AssetChoice, ModeChoice, useAssets } from "./day.tsx";
+import { call, download } from "./api.ts";
 import { Action, type Column, Field, Form, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
+import { AssetChoice, ModeChoice, useEnabledAssets } from "./tokens.tsx";
 
 /** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
 export function Drops({ session }: { session: MemberSession }) {
-  const assets = useAssets();
+  const assets = useEnabledAssets();
   const [version, setVersion] = useState(0);
   const canMint = session.rights.includes("mint");
   const upload = async (fields: FormData) => {
@@ -26,12 +26,7 @@ export function Drops({ session }: { session: MemberSession }) {
   };
   const result = async ({ dropId }: Drop) => {
     const lines = await call<string>("GET", `/api/v1/drops/${dropId}/result`);
-    const address = URL.createObjectURL(new Blob([lines], { type: "application/x-ndjson" }));
-    const link = document.createElement("a");
-    link.href = address;
-    link.download = `${dropId}.ndjson`;
-    link.click();
-    URL.revokeObjectURL(address);
+    download(`${dropId}.ndjson`, "application/x-ndjson", lines);
   };
   const done = ({ minted, mintable, refused, unknown }: Drop) => minted + mintable + refused + unknown;
   const columns: Column<Drop>[] = [

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { ApiKey, IssuedApiKey, MemberSession } from "../../client/index.ts";
+import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
 
@@ -38,7 +39,12 @@ export function Keys({ session }: { session: MemberSession }) {
     ["Name", (key) => <span class={key.revokedAt === null ? "" : "gone"}>{key.name ?? "–"}</span>],
     ["Id", ({ keyId }) => <Id of={keyId} />],
     ["Scopes", (key) => key.scopes.join(", ")],
-    ["Mints", (key) => (key.mintQuota === null ? key.mintsUsed : `${key.mintsUsed} of ${key.mintQuota}`), "number"],
+    [
+      "Mints",
+      (key) =>
+        key.mintQuota === null ? grouped(key.mintsUsed) : `${grouped(key.mintsUsed)} of ${grouped(key.mintQuota)}`,
+      "number",
+    ],
     ["Created", ({ createdAt }) => <When at={createdAt} />],
     ["Revoked", ({ revokedAt }) => <When at={revokedAt} />],
     [

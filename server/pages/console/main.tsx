@@ -2,40 +2,60 @@ import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Application, MemberSession } from "../../client/index.ts";
 import { call, chooseApplication, readSession, whenSignedOut } from "./api.ts";
-import { Assets, Mint, Overview, Transactions, Users, Vaults, Withdrawals } from "./day.tsx";
+import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
 import { Keys } from "./keys.tsx";
 import { Applications, Operating } from "./operator.tsx";
-import { Failure, Title } from "./parts.tsx";
+import { Failure, Title, textOf } from "./parts.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
-import { Transfers } from "./transfers-page.tsx";
+import { AssetPage, BatchPage, Find, UserPage, VaultPage, Vaults } from "./things.tsx";
+import { forgetAssets } from "./tokens.tsx";
+import { TransactionPage, Transactions } from "./transactions.tsx";
+import { TransferPage, Transfers } from "./transfers-page.tsx";
 import { Webhooks } from "./webhooks.tsx";
 
 /** What every page is given. */
 interface Context {
   readonly session: MemberSession;
-  /** null: a member of the operator who looks at no application. */
+  /** null: a person of the operator who looks at no application. */
   readonly application: string | null;
+  /** The parts of the address behind the page: ids of what is shown. */
+  readonly ids: readonly string[];
   choose(application: Application | null): void;
 }
 
-/** A page: its address after `#/`, its name, and its content. */
+/** A page: its address after `#/`, its name (empty: the menu lacks it), and its content. */
 type Entry = readonly [path: string, name: string, page: (context: Context) => ComponentChildren, right?: Right];
 type Right = MemberSession["rights"][number];
 
 const OF_APPLICATION: readonly Entry[] = [
   ["overview", "Overview", () => <Overview />],
   ["keys", "API keys", ({ session }) => <Keys session={session} />],
-  ["assets", "Assets", ({ session }) => <Assets session={session} />],
-  ["users", "Users", ({ session }) => <Users session={session} />],
+  [
+    "assets",
+    "Assets",
+    ({ session, ids: [id, tokenId] }) =>
+      id === undefined ? <Assets session={session} /> : <AssetPage assetId={id} tokenId={tokenId} />,
+  ],
+  [
+    "users",
+    "Users",
+    ({ session, ids: [id] }) => (id === undefined ? <Users session={session} /> : <UserPage id={id} />),
+  ],
   ["mint", "Mint by hand", () => <Mint />, "mint"],
   ["drops", "Drops", ({ session }) => <Drops session={session} />],
-  ["transactions", "Transactions", () => <Transactions />],
-  ["vaults", "Vaults", () => <Vaults />],
-  ["transfers", "Transfers", () => <Transfers />],
-  ["withdrawals", "Withdrawals", () => <Withdrawals />],
+  [
+    "transactions",
+    "Transactions",
+    ({ ids: [id] }) => (id === undefined ? <Transactions /> : <TransactionPage id={id} />),
+  ],
+  ["vaults", "Vaults", ({ ids: [id] }) => (id === undefined ? <Vaults /> : <VaultPage id={id} />)],
+  ["transfers", "Transfers", ({ ids: [id] }) => (id === undefined ? <Transfers /> : <TransferPage id={id} />)],
+  ["withdrawals", "Withdrawals", () => <Transactions title="Withdrawals" type="withdrawal" />],
   ["webhooks", "Webhooks", () => <Webhooks />, "webhooks"],
+  ["batches", "", ({ ids: [id = ""] }) => <BatchPage id={id} />],
+  ["find", "", () => <Find />],
 ];
 const OF_OPERATOR: readonly Entry[] = [
   ["operations", "Operations", () => <Operating />],
@@ -106,14 +126,16 @@ function isSignedOut(code: string): boolean {
 function Console({ session, path, onSignedOut }: { session: MemberSession; path: string; onSignedOut: () => void }) {
   const [looked, setLooked] = useState<Application | null>(null);
   const choose = (application: Application | null) => {
+    forgetAssets();
     chooseApplication(application?.applicationId ?? null);
     setLooked(application);
     location.hash = application === null ? "#/applications" : "#/overview";
   };
   const application = session.member.applicationId ?? looked?.applicationId ?? null;
-  const context: Context = { session, application, choose };
+  const [asked = "", ...ids] = (path.split("?")[0] ?? "").split("/").map(decodeURIComponent);
+  const context: Context = { session, application, ids, choose };
   const pages = pagesOf(context);
-  const shown = pages.find(([each]) => path.split("/")[0] === each) ?? pages[0];
+  const shown = pages.find(([each]) => asked === each) ?? pages[0];
   const signOut = () => void call("DELETE", "/console/v1/session").then(onSignedOut, onSignedOut);
   return (
     <>
@@ -137,6 +159,7 @@ function Console({ session, path, onSignedOut }: { session: MemberSession; path:
             </button>
           </span>
         )}
+        {application !== null && <Search />}
         <span class="who">
           <span>
             {session.member.name} <span class="quiet">({session.member.role})</span>
@@ -148,17 +171,44 @@ function Console({ session, path, onSignedOut }: { session: MemberSession; path:
       </header>
       <div class="shell">
         <nav aria-label="Pages">
-          {pages.map(([each, name]) => (
-            <a key={each} href={`#/${each}`} {...(each === shown?.[0] && { "aria-current": "page" })}>
-              {name}
-            </a>
-          ))}
+          {pages
+            .filter(([, name]) => name !== "")
+            .map(([each, name]) => (
+              <a key={each} href={`#/${each}`} {...(each === shown?.[0] && { "aria-current": "page" })}>
+                {name}
+              </a>
+            ))}
         </nav>
-        <main id="main" tabIndex={-1} key={`${shown?.[0]} ${context.application}`}>
+        <main id="main" tabIndex={-1} key={`${shown?.[0]} ${ids.join("/")} ${context.application}`}>
           {shown?.[2](context)}
         </main>
       </div>
     </>
+  );
+}
+
+/** Takes the id or the name of anything, and leads to its page. */
+function Search() {
+  const search = (event: SubmitEvent) => {
+    event.preventDefault();
+    const typed = textOf(new FormData(event.currentTarget as HTMLFormElement), "q");
+    if (typed !== undefined) location.hash = `#/find?${new URLSearchParams({ q: typed })}`;
+  };
+  return (
+    <search>
+      <form class="search" onSubmit={search}>
+        <input
+          name="q"
+          type="search"
+          required
+          maxLength={80}
+          autocomplete="off"
+          aria-label="Find anything"
+          placeholder="Token, vault, user, address, reference…"
+        />
+        <button type="submit">Find</button>
+      </form>
+    </search>
   );
 }
 

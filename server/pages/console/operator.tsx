@@ -127,7 +127,7 @@ export function Applications({ onChoose }: { onChoose: (application: Application
   ];
   return (
     <>
-      <Title lead="Look into an application to invite its first member.">Applications</Title>
+      <Title lead="Look into an application to invite its first person.">Applications</Title>
       <Form label="New application" action="Create application" send={create}>
         <Field label="Name">
           <input name="name" required maxLength={200} autocomplete="off" />

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Column, Failure, Field, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
-import { call, type Listed } from "./api.ts";
+import { type Column, Failure, Field, Id, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
+import { type Listed, readPage } from "./api.ts";
 
 export * from "../shared/parts.tsx";
 
@@ -88,6 +88,66 @@ export function Secret({ title, secret, onDone }: { title: string; secret: strin
   );
 }
 
+/** The parameters of a page, which its address keeps behind a question mark: so they outlive a reload and a visit. */
+export function useFilters(): Readonly<Record<string, string>> {
+  return Object.fromEntries(new URLSearchParams(location.hash.split("?")[1]));
+}
+
+/** A form that filters the page. It keeps what was typed, and puts it into the address. */
+export function Filters({ label, children }: { label: string; children: ComponentChildren }) {
+  const form = useRef<HTMLFormElement>(null);
+  const filters = useFilters();
+  const named = () => [...(form.current?.querySelectorAll<HTMLInputElement>("[name]") ?? [])];
+  useEffect(() => {
+    for (const input of named()) input.value = filters[input.name] ?? "";
+  }, [JSON.stringify(filters)]);
+  const apply = () => {
+    const typed = named().map(({ name, value }) => [name, value.trim()] as const);
+    const given = Object.entries({ ...filters, ...Object.fromEntries(typed) }).filter(([, value]) => value !== "");
+    location.hash = `${location.hash.split("?")[0]}?${new URLSearchParams(given)}`;
+  };
+  const others = Object.entries(filters).filter(([name]) => named().every((input) => input.name !== name));
+  return (
+    <>
+      <form
+        ref={form}
+        class="fields"
+        aria-label={label}
+        onChange={(event) => event.target instanceof HTMLSelectElement && apply()}
+        onSubmit={(event) => {
+          event.preventDefault();
+          apply();
+        }}
+      >
+        {children}
+        <button type="submit">Find</button>
+      </form>
+      {form.current !== null && others.length > 0 && (
+        <p class="quiet">
+          Only with {others.map((each) => each.join(" ")).join(", ")}.{" "}
+          <a href={location.hash.split("?")[0]}>Show all</a>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** A choice of one value; empty for all. */
+export function Choice({ label, name, values }: { label: string; name: string; values: readonly string[] }) {
+  return (
+    <Field label={label}>
+      <select name={name}>
+        <option value="">all</option>
+        {values.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+export const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"];
+
 /** A list of the API as a table that grows by pages. Its first page is looked at again every few seconds. */
 export function List<T, R = T>({
   label,
@@ -111,9 +171,7 @@ export function List<T, R = T>({
     const data: T[] = [];
     let cursor: string | null = null;
     for (let page = 0; page < pages; page++) {
-      const query: string =
-        cursor === null ? "" : `${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`;
-      const listed: Listed<T> = await call("GET", path + query);
+      const listed: Listed<T> = await readPage(path, cursor);
       data.push(...listed.data);
       cursor = listed.pagination?.nextCursor ?? null;
       if (cursor === null) break;
@@ -145,20 +203,12 @@ export function List<T, R = T>({
   );
 }
 
-const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"];
-
-/** Filters a list by a status; empty for all. */
-export function StatusChoice({ value, onChoose }: { value: string; onChoose: (value: string) => void }) {
+/** The link to the page of a thing, by its id. */
+export function To({ page, id }: { page: string; id: string | null }) {
+  if (id === null) return <>–</>;
   return (
-    <form class="fields">
-      <Field label="Status">
-        <select value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
-          <option value="">all</option>
-          {STATUSES.map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </select>
-      </Field>
-    </form>
+    <a href={`#/${page}/${encodeURIComponent(id)}`}>
+      <Id of={id} />
+    </a>
   );
 }

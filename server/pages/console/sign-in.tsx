@@ -44,7 +44,7 @@ export function SignIn({
   if (several !== null) {
     return (
       <main id="main">
-        <Title lead="This wallet is a member of several teams. Another team than the first asks for one more signature.">
+        <Title lead="This wallet belongs to several teams. Another team than the first asks for one more signature.">
           Choose a team
         </Title>
         {error && <Failure error={error} />}

@@ -7,7 +7,7 @@ import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When
 const ROLES = {
   viewer: "viewer: looks",
   developer: "developer: mints, keys, webhooks",
-  admin: "admin: everything, members too",
+  admin: "admin: everything, people too",
 } as const;
 
 export function Team({ session, application }: { session: MemberSession; application: string | null }) {
@@ -63,7 +63,7 @@ export function Team({ session, application }: { session: MemberSession; applica
   ];
   return (
     <>
-      <Title lead="Each member has a role. The engine checks it before each change, and logs who made it.">Team</Title>
+      <Title lead="Each person has a role. The engine checks it before each change, and logs who made it.">Team</Title>
       {invited?.link && (
         <Secret
           title={`Link for ${invited.member.name}. It signs in once, within a week.`}
@@ -72,7 +72,7 @@ export function Team({ session, application }: { session: MemberSession; applica
         />
       )}
       {canManage && (
-        <Form label="New member" action="Invite" send={invite}>
+        <Form label="New person" action="Invite" send={invite}>
           <Field label="Name">
             <input name="name" required maxLength={100} autocomplete="off" />
           </Field>
@@ -90,7 +90,7 @@ export function Team({ session, application }: { session: MemberSession; applica
           </Field>
         </Form>
       )}
-      <List label="Members" path="/console/v1/members" columns={columns} version={version} />
+      <List label="People" path="/console/v1/members" columns={columns} version={version} />
       <OwnWallet session={session} />
     </>
   );
@@ -159,10 +159,31 @@ const ACTIONS: Readonly<Record<string, string>> = {
 const ENTRIES: readonly Column<AuditEntry>[] = [
   ["When", ({ time }) => <When at={time} />],
   ["Who", ({ memberName }) => memberName ?? "the operator's command line"],
-  ["Did what", ({ action, count }) => `${ACTIONS[action] ?? action}${count > 1 ? ` (${count} times)` : ""}`],
+  [
+    "Did what",
+    ({ action, count }) =>
+      `${ACTIONS[action] ?? action}${count > 1 && action !== "mint" ? ` (${count.toLocaleString("en")} times)` : ""}`,
+  ],
   ["To", ({ action, detail }) => (action.startsWith("session") ? "" : (detail ?? ""))],
-  ["Id", ({ subject }) => <Id of={subject} />],
+  ["Id", ({ action, subject }) => <Subject action={action} id={subject} />],
 ];
+
+/** The pages of what some changes are about. */
+const PAGES: Readonly<Record<string, (id: string) => string>> = {
+  mint: (id) => `transactions?mintId=${id}`,
+  userCreated: (id) => `users/${id}`,
+  withdrawalRequested: (id) => `transactions/${id}`,
+};
+
+function Subject({ action, id }: { action: string; id: string | null }) {
+  const page = PAGES[action];
+  if (page === undefined || id === null) return <Id of={id} />;
+  return (
+    <a href={`#/${page(id)}`}>
+      <Id of={id} />
+    </a>
+  );
+}
 
 export function Audit() {
   return (

@@ -1,8 +1,23 @@
 import { useState } from "preact/hooks";
-import type { Asset, Transfer } from "../../client/index.ts";
-import { call, type Listed } from "./api.ts";
-import { wholeTokens } from "./day.tsx";
-import { type Column, Id, List, Status, StatusChoice, Title, useLoad, When } from "./parts.tsx";
+import type { Transfer } from "../../client/index.ts";
+import { call, withQuery } from "./api.ts";
+import {
+  Choice,
+  type Column,
+  Filters,
+  Id,
+  List,
+  Shown,
+  STATUSES,
+  Status,
+  Table,
+  Title,
+  To,
+  useFilters,
+  useLoad,
+  When,
+} from "./parts.tsx";
+import { Worth } from "./tokens.tsx";
 
 /** Vaults shown at first of one signed list, which can have 1,024. */
 const MOST_SHOWN = 10;
@@ -27,19 +42,12 @@ function rowsOf(lists: readonly Transfer[], opened: ReadonlySet<string>): readon
   });
 }
 
-function tokenOf({ assetId, tokenId, amount, ...units }: Given, assets: readonly Asset[]): string {
-  const { name = "Token", standard } = assets.find((asset) => asset.assetId === assetId) ?? {};
-  const token = tokenId === null ? name : `${name} ${tokenId}`;
-  if (standard === "erc721") return token;
-  return amount === null ? `${token}, all that is left` : `${wholeTokens({ amount, ...units })} × ${token}`;
-}
-
 function Receiver({ of: { to, failure } }: { of: Given }) {
-  if (BigInt(to ?? 0) !== 0n) return <Id of={to} />;
+  if (BigInt(to ?? 0) !== 0n) return <To page="users" id={to} />;
   return failure === null ? <span class="status done">redeemed</span> : <>not redeemed</>;
 }
 
-const columnsOf = (assets: readonly Asset[], open: (list: Transfer) => void): readonly Column<Row>[] => [
+const columnsOf = (open: (list: Transfer) => void): readonly Column<Row>[] => [
   [
     "Vault",
     ({ list, given }) =>
@@ -49,11 +57,9 @@ const columnsOf = (assets: readonly Asset[], open: (list: Transfer) => void): re
         </button>
       ) : (
         <>
-          <bdi>{tokenOf(given, assets)}</bdi>
+          <Worth of={{ ...given, amount: given.amount ?? "0" }} isRest={given.amount === null} />
           <br />
-          <a class="quiet" href={`/explorer#/vaults/${given.vaultId}`}>
-            {given.vaultId}
-          </a>
+          <To page="vaults" id={given.vaultId} />
           {given.failure !== null && <p class="why">{given.failure}</p>}
         </>
       ),
@@ -66,7 +72,7 @@ const columnsOf = (assets: readonly Asset[], open: (list: Transfer) => void): re
           <Receiver of={given} />
           <br />
           <span class="quiet">
-            from <Id of={given.from} />
+            from <To page="users" id={given.from} />
           </span>
         </>
       ),
@@ -77,22 +83,36 @@ const columnsOf = (assets: readonly Asset[], open: (list: Transfer) => void): re
 ];
 
 export function Transfers() {
-  const [status, setStatus] = useState("");
+  const filters = useFilters();
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  const assets = useLoad(() => call<Listed<Asset>>("GET", "/api/v1/assets?limit=100"), "assets");
   const open = ({ transferId }: Transfer) => setOpened(new Set([...opened, transferId]));
   return (
     <>
       <Title lead="An owner signs who gets its vaults, or redeems them. A redeemed vault, such as a used ticket, is gone for ever. A failed transfer moves nothing.">
         Transfers
       </Title>
-      <StatusChoice value={status} onChoose={setStatus} />
+      <Filters label="Find transfers">
+        <Choice label="Status" name="status" values={STATUSES} />
+      </Filters>
       <List<Transfer, Row>
         label="Transfers"
-        path={`/api/v1/transfers${status && `?status=${status}`}`}
-        columns={columnsOf(assets.value?.data ?? [], open)}
+        path={withQuery("/api/v1/transfers", filters)}
+        columns={columnsOf(open)}
         rowsOf={(lists) => rowsOf(lists, opened)}
       />
+    </>
+  );
+}
+
+/** One signed list, with all that it gives. */
+export function TransferPage({ id }: { id: string }) {
+  const loaded = useLoad(() => call<Transfer>("GET", `/api/v1/transfers/${id}`), id, 5_000);
+  return (
+    <>
+      <Title>Transfer</Title>
+      <Shown of={loaded}>
+        {(list) => <Table label="Transfer" columns={columnsOf(() => {})} entries={rowsOf([list], new Set([id]))} />}
+      </Shown>
     </>
   );
 }

@@ -166,7 +166,7 @@ export function Table<T>({
   empty?: string;
 }) {
   return (
-    // A table that is wider than a phone scrolls, also by keyboard.
+    // Rows become cards where there is no room for columns. A table that is still too wide scrolls, also by keyboard.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling place must take the focus.
     <section class="table" tabIndex={0} aria-label={label}>
       {entries.length === 0 ? (
@@ -186,7 +186,8 @@ export function Table<T>({
             {entries.map((entry, i) => (
               <tr key={i}>
                 {columns.map(([title, cell, kind]) => (
-                  <td key={title} class={kind}>
+                  // The title stands beside the content where rows are cards.
+                  <td key={title} class={kind} data-title={title}>
                     {cell(entry)}
                   </td>
                 ))}

@@ -1,0 +1,465 @@
+import type { ComponentChildren } from "preact";
+import type { Asset, Batch, Transaction, User, Vault, VaultHistory } from "../../client/index.ts";
+import { call, callOrNull, type Listed, readAll, withQuery } from "./api.ts";
+import { mintedOf } from "./day.tsx";
+import {
+  Choice,
+  type Column,
+  Facts,
+  Field,
+  Filters,
+  Id,
+  List,
+  Shown,
+  STATUSES,
+  Status,
+  Table,
+  Title,
+  To,
+  useFilters,
+  useLoad,
+  When,
+} from "./parts.tsx";
+import { Named, useAsset, Worth, wholeTokens } from "./tokens.tsx";
+import { TransactionList } from "./transactions.tsx";
+
+// A page for each thing that the search finds, with its history.
+
+const VAULTS: readonly Column<Vault>[] = [
+  ["Vault", ({ vaultId }) => <To page="vaults" id={vaultId} />],
+  ["Token", (vault) => <Worth of={vault} />],
+  ["Status", ({ status }) => <Status of={status} />],
+  ["Left", (vault) => wholeTokens({ ...vault, amount: vault.availableBalance }), "number"],
+  ["Owner", ({ ownerAddress }) => <To page="users" id={ownerAddress} />],
+  ["Batch", ({ batchId }) => <To page="batches" id={batchId} />],
+];
+const NAMED: readonly Column<Vault>[] = VAULTS.map((column) =>
+  column[0] !== "Token"
+    ? column
+    : [
+        "Token",
+        (vault) => (
+          <>
+            <Worth of={vault} />
+            {vault.tokenId !== null && (
+              <Named key={`${vault.assetId} ${vault.tokenId}`} assetId={vault.assetId} tokenId={vault.tokenId} />
+            )}
+          </>
+        ),
+      ],
+);
+
+function VaultList({
+  label,
+  of,
+  isNamed = false,
+}: {
+  label: string;
+  of: Readonly<Record<string, string | undefined>>;
+  isNamed?: boolean;
+}) {
+  return (
+    <List
+      label={label}
+      path={withQuery("/api/v1/vaults", { order: "desc", ...of })}
+      columns={isNamed ? NAMED : VAULTS}
+    />
+  );
+}
+
+export function Vaults() {
+  const { images, ...filters } = useFilters();
+  return (
+    <>
+      <Title>Vaults</Title>
+      <Filters label="Find vaults">
+        <Field label="Owner (empty: all)">
+          <input name="ownerAddress" placeholder="0x…" pattern="0x[0-9a-fA-F]{40}" autocomplete="off" />
+        </Field>
+        <Field label="Token id">
+          <input name="tokenId" inputMode="numeric" pattern="\d{1,78}" autocomplete="off" />
+        </Field>
+        <Choice label="Status" name="status" values={STATUSES} />
+        <Field label="Names and images">
+          <select name="images">
+            <option value="">hidden</option>
+            <option value="shown">shown: their hosts learn your address</option>
+          </select>
+        </Field>
+      </Filters>
+      <VaultList label="Vaults" of={filters} isNamed={images === "shown"} />
+    </>
+  );
+}
+
+/** One line of what happened to a token. */
+interface Event {
+  readonly at: string;
+  readonly what: ComponentChildren;
+  readonly who: ComponentChildren;
+  readonly status: string;
+  readonly page: string;
+}
+
+const EVENTS: readonly Column<Event>[] = [
+  [
+    "When",
+    ({ at, page }) => (
+      <a href={page}>
+        <When at={at} />
+      </a>
+    ),
+  ],
+  ["What", ({ what }) => what],
+  ["Who", ({ who }) => who],
+  ["Status", ({ status }) => <Status of={status} />],
+];
+
+const NOBODY = `0x${"00".repeat(20)}`;
+
+/** What happened to the vault, and before to those that transfers made it of; newest first. */
+async function eventsOf(vaultId: string, { before, after }: VaultHistory): Promise<Event[]> {
+  const vaults = [vaultId, ...before.map((step) => step.vaultId)];
+  const lists = await Promise.all(
+    vaults.map((each) => call<Listed<Transaction>>("GET", `/api/v1/transactions?limit=100&vaultId=${each}`)),
+  );
+  const own = lists.flatMap(({ data }) => data).filter(({ type }) => type !== "transfer");
+  const done = own.map(
+    (one): Event => ({
+      at: one.timestamps.accepted ?? "",
+      what: (
+        <>
+          {one.type === "mint" ? "minted " : "withdrawn "}
+          <Worth of={one} />
+        </>
+      ),
+      who: (
+        <>
+          {one.type === "mint" ? "to " : "by "}
+          <To page="users" id={one.userId} />
+        </>
+      ),
+      status: one.status,
+      page: `#/transactions/${one.transactionId}`,
+    }),
+  );
+  const moved = [...before, ...after]
+    .filter(({ isChange }) => !isChange)
+    .map(
+      (step): Event => ({
+        at: step.createdAt,
+        what: step.to === NOBODY ? "redeemed" : "transferred",
+        who: (
+          <>
+            <To page="users" id={step.from} />
+            {step.to !== NOBODY && (
+              <>
+                {" "}
+                to <To page="users" id={step.to} />
+              </>
+            )}
+          </>
+        ),
+        status: step.status,
+        page: `#/transfers/${step.transferId}`,
+      }),
+    );
+  return [...done, ...moved].sort((a, b) => b.at.localeCompare(a.at));
+}
+
+/** Where a vault's token is now, in a sentence. */
+function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }) {
+  const { status, ownerAddress, availableBalance, withdrawnBalance } = vault;
+  const next = history.after.find(({ isChange }) => !isChange);
+  if (status === "failed") return <>Nowhere: the mint failed.</>;
+  return (
+    <>
+      {availableBalance !== "0" && (
+        <>
+          <To page="users" id={ownerAddress} /> holds it{" "}
+          {status === "finalized"
+            ? "for certain: it is final on L1."
+            : `here. It is ${status}, and not final on L1 yet.`}{" "}
+        </>
+      )}
+      {withdrawnBalance !== "0" && <>{availableBalance === "0" ? "It" : "A part"} was withdrawn to L1. </>}
+      {next?.to === NOBODY && <>It was redeemed. </>}
+      {next !== undefined && next.to !== NOBODY && (
+        <>
+          <To page="users" id={next.to} /> has it
+          {next.newVaultId === null ? (
+            ", once the transfer is sealed"
+          ) : (
+            <>
+              {" "}
+              in vault <To page="vaults" id={next.newVaultId} />
+            </>
+          )}
+          .{" "}
+        </>
+      )}
+      {availableBalance === "0" && withdrawnBalance === "0" && next === undefined && <>It waits for a withdrawal.</>}
+    </>
+  );
+}
+
+/** A vault, where its token is, and what happened to it. */
+function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
+  const load = async () => {
+    const [vault, history] = await Promise.all([
+      call<Vault>("GET", `/api/v1/vaults/${id}`),
+      call<VaultHistory>("GET", `/api/v1/vaults/${id}/history`),
+    ]);
+    return { vault, history, events: await eventsOf(id, history) };
+  };
+  return (
+    <Shown of={useLoad(load, id, 5_000)}>
+      {({ vault, history, events }) => (
+        <>
+          <Facts
+            of={[
+              ["Now", <Whereabouts vault={vault} history={history} />],
+              ["Token", <Worth of={vault} />],
+              ["Left in it", wholeTokens({ ...vault, amount: vault.availableBalance })],
+              ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
+              ["Status", <Status of={vault.status} />],
+              ...(vault.refusal === undefined ? [] : [["The token refuses it", vault.refusal] as const]),
+              [
+                "Owner",
+                <>
+                  <To page="users" id={vault.ownerAddress} />, user <To page="users" id={vault.userId} />
+                </>,
+              ],
+              ["Batch", <To page="batches" id={vault.batchId} />],
+              [
+                "Vault",
+                level === "page" ? (
+                  <a href={`/explorer#/vaults/${id}`}>Proof in the explorer</a>
+                ) : (
+                  <To page="vaults" id={id} />
+                ),
+              ],
+            ]}
+          />
+          <h2>History</h2>
+          <Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
+        </>
+      )}
+    </Shown>
+  );
+}
+
+export function VaultPage({ id }: { id: string }) {
+  return (
+    <>
+      <Title>{`Vault ${id}`}</Title>
+      <VaultStory id={id} level="page" />
+    </>
+  );
+}
+
+/** An asset, or one token of it: who has it, and its history when one vault holds it. */
+export function AssetPage({ assetId, tokenId }: { assetId: string; tokenId: string | undefined }) {
+  const asset = useAsset(assetId);
+  const query = withQuery("/api/v1/vaults", { assetId, tokenId, limit: "2" });
+  const loaded = useLoad(() => call<Listed<Vault>>("GET", query), query, 5_000);
+  const name = asset?.name ?? "Asset";
+  if (tokenId === undefined) {
+    return (
+      <>
+        <Title>{name}</Title>
+        {asset && <AssetFacts of={asset} />}
+        <h2>Transactions</h2>
+        <TransactionList label="Transactions" of={{ assetId }} />
+      </>
+    );
+  }
+  return (
+    <>
+      <Title>{`${name} #${tokenId}`}</Title>
+      <Shown of={loaded}>
+        {({ data: [first, second] }) => {
+          if (first === undefined) return <p class="notice">No vault of your application holds this token.</p>;
+          if (second === undefined) return <VaultStory id={first.vaultId} level="part" />;
+          return <VaultList label="Vaults" of={{ assetId, tokenId }} />;
+        }}
+      </Shown>
+    </>
+  );
+}
+
+function AssetFacts({ of: asset }: { of: Asset }) {
+  return (
+    <Facts
+      of={[
+        ["Contract", <code>{asset.contractAddress}</code>],
+        ["Standard", asset.standard],
+        ["Minted", `${mintedOf(asset)} ${asset.symbol}`],
+        ["Can be minted", asset.mintingAvailable ? "yes" : asset.unavailableReason],
+      ]}
+    />
+  );
+}
+
+/** A user by its id, or an owner by its address, with all that it holds. */
+export function UserPage({ id }: { id: string }) {
+  const isOwner = id.startsWith("0x");
+  const load = async (): Promise<readonly User[]> => {
+    if (!isOwner) return [await call<User>("GET", `/api/v1/users/${id}`)];
+    return (await call<Listed<User>>("GET", `/api/v1/users?limit=100&ownerAddress=${id}`)).data;
+  };
+  const of = isOwner ? { ownerAddress: id } : { userId: id };
+  return (
+    <>
+      <Title>{isOwner ? "Owner" : "User"}</Title>
+      <Shown of={useLoad(load, id)}>
+        {(users) => (
+          <Facts
+            of={[
+              ["Address", <code>{isOwner ? id : users[0]?.ownerAddress}</code>],
+              ...users.map(
+                ({ userId, reference, createdAt }) =>
+                  [
+                    "User",
+                    <>
+                      <To page="users" id={userId} /> {reference} since <When at={createdAt} />
+                    </>,
+                  ] as const,
+              ),
+            ]}
+          />
+        )}
+      </Shown>
+      <h2>Vaults</h2>
+      <VaultList label="Vaults" of={of} />
+      <h2>Transactions</h2>
+      <TransactionList label="Transactions" of={of} />
+    </>
+  );
+}
+
+/** A batch, with what it holds of the application. */
+export function BatchPage({ id }: { id: string }) {
+  const loaded = useLoad(() => call<Batch>("GET", `/public/v1/batches/${id}`), id, 5_000);
+  return (
+    <>
+      <Title>{`Batch ${id}`}</Title>
+      <Shown of={loaded}>
+        {({ status, vaultCount, timestamps, l1TxHash }) => (
+          <Facts
+            of={[
+              ["Status", <Status of={status} />],
+              ["Vaults of all applications", vaultCount.toLocaleString()],
+              ...Object.entries(timestamps).map(([step, at]) => [step, <When at={at ?? null} />] as const),
+              ["L1 transaction", <Id of={l1TxHash} />],
+              ["Data", <a href={`/explorer#/batches/${id}`}>Check it in the explorer</a>],
+            ]}
+          />
+        )}
+      </Shown>
+      <h2>Your vaults in it</h2>
+      <VaultList label="Vaults" of={{ batchId: id }} />
+      <h2>Your transactions in it</h2>
+      <TransactionList label="Transactions" of={{ batchId: id }} />
+    </>
+  );
+}
+
+/** What the search has found: its kind, its name, and its page. */
+type Found = readonly [kind: string, name: string, page: string];
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** Looks a text up wherever it can be an id, an address or a reference. */
+async function find(text: string): Promise<readonly Found[]> {
+  const at = encodeURIComponent(text);
+  const one = async (path: string, ...found: Found): Promise<Found[]> =>
+    (await callOrNull(path)) === null ? [] : [found];
+  const some = async <T,>(path: string, found: (entries: readonly T[]) => Found[]): Promise<Found[]> =>
+    found((await callOrNull<Listed<T>>(path))?.data ?? []);
+  const any = (path: string, ...found: Found) => some(path, (entries) => (entries.length > 0 ? [found] : []));
+  const user = ({ userId, reference }: User): Found => ["User", reference ?? userId, `users/${userId}`];
+  const asset = ({ assetId, name, contractAddress }: Asset): Found[] =>
+    contractAddress === text.toLowerCase() ? [["Asset", name, `assets/${assetId}`]] : [];
+  const lookups: Promise<Found[]>[] = [];
+  if (/^0x[0-9a-f]{40}$/i.test(text)) {
+    lookups.push(any(`/api/v1/users?limit=1&ownerAddress=${at}`, "Owner", text, `users/${text.toLowerCase()}`));
+    lookups.push(
+      Array.fromAsync(readAll<Asset>("/api/v1/assets?limit=100"), (all) => all.flatMap(asset)).then((all) =>
+        all.flat(),
+      ),
+    );
+  } else if (/^(?:validium|zk-rollup)-\d+$/.test(text)) {
+    lookups.push(one(`/public/v1/batches/${at}`, "Batch", text, `batches/${text}`));
+  } else if (/^[0-9a-f-]{36}(?:\.\d+)?$/i.test(text)) {
+    lookups.push(one(`/api/v1/transactions/${at}`, "Transaction", text, `transactions/${text}`));
+    if (UUID.test(text)) {
+      lookups.push(one(`/api/v1/users/${at}`, "User", text, `users/${text}`));
+      lookups.push(one(`/api/v1/assets/${at}`, "Asset", text, `assets/${text}`));
+      lookups.push(one(`/api/v1/transfers/${at}`, "Transfer", text, `transfers/${text}`));
+      lookups.push(any(`/api/v1/transactions?limit=1&mintId=${at}`, "Mint", text, `transactions?mintId=${text}`));
+    }
+  }
+  if (/^\d{1,78}$/.test(text)) {
+    lookups.push(one(`/api/v1/vaults/${at}`, "Vault", text, `vaults/${text}`));
+    lookups.push(
+      some<Vault>(`/api/v1/vaults?limit=100&tokenId=${at}`, (vaults) =>
+        [...new Set(vaults.map(({ assetId }) => assetId))].map((id) => ["Token", text, `assets/${id}/${text}`]),
+      ),
+    );
+  }
+  if (text.length <= 64) {
+    lookups.push(some<User>(`/api/v1/users?limit=100&reference=${at}`, (users) => users.map(user)));
+    lookups.push(
+      any(
+        `/api/v1/transactions?limit=1&reference=${at}`,
+        "Transactions with the reference",
+        text,
+        `transactions?reference=${at}`,
+      ),
+    );
+  }
+  return (await Promise.all(lookups)).flat();
+}
+
+function FoundAsset({ page, name }: { page: string; name: string }) {
+  const [, assetId = "", tokenId] = /^assets\/([^/]+)(?:\/(.*))?$/.exec(page) ?? [];
+  const asset = useAsset(assetId);
+  return <>{tokenId === undefined ? (asset?.name ?? name) : `${asset?.name ?? ""} #${tokenId}`}</>;
+}
+
+const FOUND: readonly Column<Found>[] = [
+  ["Kind", ([kind]) => kind],
+  [
+    "Name",
+    ([, name, page]) => (
+      <a href={`#/${page}`}>{page.startsWith("assets/") ? <FoundAsset page={page} name={name} /> : name}</a>
+    ),
+  ],
+];
+
+/** Leads to the page of what a text names, at once if it names one thing. */
+export function Find() {
+  const { q = "" } = useFilters();
+  const load = async () => {
+    const found = await find(q);
+    const [only, second] = found;
+    if (only !== undefined && second === undefined) location.replace(`#/${only[2]}`);
+    return found;
+  };
+  return (
+    <>
+      <Title>{`Found for ${q}`}</Title>
+      <Shown of={useLoad(load, q)}>
+        {(found) => (
+          <Table
+            label="Found"
+            columns={FOUND}
+            entries={found}
+            empty="Nothing of your application. Give a vault, transaction, batch or token id, an address, a user, or a whole reference."
+          />
+        )}
+      </Shown>
+    </>
+  );
+}

@@ -1,0 +1,138 @@
+import { useState } from "preact/hooks";
+import { decimalAmount } from "../../../core/protocol/verifier.ts";
+import type { Asset } from "../../client/index.ts";
+import { grouped } from "../shared/format.ts";
+import { call, type Listed } from "./api.ts";
+import { Field, useLoad } from "./parts.tsx";
+
+/** Units of a token, as the API gives them. */
+export interface Units {
+  readonly assetId: string;
+  readonly tokenId: string | null;
+  readonly amount: string;
+  readonly quantum: string;
+  readonly decimals: number;
+}
+
+/** Each asset is asked for once, however many rows name it. */
+const assets = new Map<string, Promise<Asset>>();
+
+export function readAsset(assetId: string): Promise<Asset> {
+  const read = assets.get(assetId) ?? call<Asset>("GET", `/api/v1/assets/${assetId}`);
+  assets.set(assetId, read);
+  read.catch(() => assets.delete(assetId));
+  return read;
+}
+
+/** Forgets the assets of another application. */
+export function forgetAssets(): void {
+  assets.clear();
+}
+
+export function useAsset(assetId: string): Asset | undefined {
+  return useLoad(() => readAsset(assetId), assetId).value;
+}
+
+/** An amount in whole tokens, grouped: `12,500.5`. */
+export function wholeTokens({ amount, quantum, decimals }: Pick<Units, "amount" | "quantum" | "decimals">): string {
+  return grouped(decimalAmount(BigInt(amount), { quantum: BigInt(quantum), decimals }));
+}
+
+/** A token with its amount: `12.5 PTS`, `Swords #17`, `2,500 × Potions #7`. */
+export function amountText(units: Units, asset: Asset | undefined): string {
+  const { tokenId, assetId } = units;
+  const whole = wholeTokens(units);
+  if (tokenId === null) return `${whole} ${asset?.symbol ?? assetId}`;
+  const token = `${asset?.name ?? assetId} #${tokenId}`;
+  return asset?.standard === "erc721" ? token : `${whole} × ${token}`;
+}
+
+/** The same, as a link to the page of the token. */
+export function Worth({ of, isRest = false }: { of: Units; isRest?: boolean }) {
+  const asset = useAsset(of.assetId);
+  const path = of.tokenId === null ? of.assetId : `${of.assetId}/${of.tokenId}`;
+  const text = isRest && asset?.standard !== "erc721" ? `all that is left of ${asset?.name ?? "it"}` : null;
+  return (
+    <a href={`#/assets/${path}`}>
+      <bdi>{text ?? amountText(of, asset)}</bdi>
+    </a>
+  );
+}
+
+/** What a token's issuer says of it. Anybody could have written it. */
+interface Metadata {
+  readonly name?: unknown;
+  readonly image?: unknown;
+}
+
+/** The name and the image of a token; a box in place of an image that is missing. */
+export function Named({ assetId, tokenId }: { assetId: string; tokenId: string }) {
+  const read = () => call<Metadata>("GET", `/public/v1/metadata/${assetId}/${tokenId}`);
+  const { value } = useLoad(read, `${assetId} ${tokenId}`);
+  const [failed, setFailed] = useState(false);
+  const name = typeof value?.name === "string" ? value.name : `Token ${tokenId}`;
+  const image = typeof value?.image === "string" && /^(?:https:|data:image\/)/.test(value.image) ? value.image : null;
+  return (
+    <span class="named">
+      {image === null || failed ? (
+        <span class="token none" role="img" aria-label={`${name} has no image`} />
+      ) : (
+        <img
+          class="token"
+          src={image}
+          alt={name}
+          loading="lazy"
+          referrerpolicy="no-referrer"
+          onError={() => setFailed(true)}
+        />
+      )}
+      <bdi>{name}</bdi>
+    </span>
+  );
+}
+
+/** The enabled assets, for a form. */
+export function useEnabledAssets() {
+  return useLoad(() => call<Listed<Asset>>("GET", "/api/v1/assets?enabled=true&limit=100"), "assets");
+}
+
+export function AssetChoice({ assets: all }: { assets: readonly Asset[] }) {
+  return (
+    <Field label="Asset">
+      <select name="assetId">
+        {all.map(({ assetId, name, standard }) => (
+          <option key={assetId} value={assetId}>
+            {`${name} (${standard})`}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+const MODES = {
+  validium: "The committee keeps the data. This is the cheapest. An exit without the operator needs one honest member.",
+  "zk-rollup": "L1 carries the data. Everybody can exit from L1 alone, and each mint costs more gas.",
+} as const;
+
+export function ModeChoice() {
+  const [mode, setMode] = useState<keyof typeof MODES>("validium");
+  return (
+    <>
+      <Field label="Data">
+        <select
+          name="mode"
+          aria-describedby="mode"
+          onChange={(event) => setMode(event.currentTarget.value as keyof typeof MODES)}
+        >
+          {Object.keys(MODES).map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+      </Field>
+      <p class="quiet wide" id="mode">
+        {MODES[mode]}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,177 @@
+import type { Transaction } from "../../client/index.ts";
+import { call, download, readAll, withQuery } from "./api.ts";
+import {
+  Action,
+  Choice,
+  type Column,
+  Facts,
+  Field,
+  Filters,
+  Id,
+  List,
+  Shown,
+  STATUSES,
+  Status,
+  Title,
+  To,
+  useFilters,
+  useLoad,
+  When,
+} from "./parts.tsx";
+import { readAsset, Worth, wholeTokens } from "./tokens.tsx";
+
+const PATH = "/api/v1/transactions";
+
+/** A transfer of 0 is one of all that is left. */
+const isRest = ({ type, amount }: Transaction) => type === "transfer" && amount === "0";
+
+export const COLUMNS: readonly Column<Transaction>[] = [
+  [
+    "When",
+    ({ timestamps, transactionId }) => (
+      <a href={`#/transactions/${transactionId}`}>
+        <When at={timestamps.accepted ?? null} />
+      </a>
+    ),
+  ],
+  [
+    "What",
+    (one) => (
+      <>
+        {one.type} <Worth of={one} isRest={isRest(one)} />
+      </>
+    ),
+  ],
+  [
+    "Status",
+    ({ status, failure }) => (
+      <>
+        <Status of={status} />
+        {failure !== null && <p class="why">{failure}</p>}
+      </>
+    ),
+  ],
+  [
+    "Vault and user",
+    ({ vaultId, userId }) => (
+      <>
+        <To page="vaults" id={vaultId} />
+        <br />
+        <To page="users" id={userId} />
+      </>
+    ),
+  ],
+  ["Reference", ({ reference }) => reference ?? "–"],
+];
+
+/** Transactions with some parameters of the API, newest first. */
+export function TransactionList({ label, of }: { label: string; of: Readonly<Record<string, string | undefined>> }) {
+  return (
+    <>
+      <List label={label} path={withQuery(PATH, of)} columns={COLUMNS} />
+      <p>
+        <Action work={() => exportCsv(withQuery(PATH, { ...of, limit: "100" }))}>Export as CSV</Action>
+      </p>
+    </>
+  );
+}
+
+const HEADER = [
+  ...["accepted", "type", "status", "asset", "symbol", "tokenId", "amount", "userId", "vaultId", "batchId"],
+  ...["reference", "transactionId", "l1TxHash", "failure"],
+];
+
+/** All pages of the list in one file. Amounts are whole tokens, without groups of digits. */
+async function exportCsv(path: string): Promise<void> {
+  const lines = [HEADER];
+  for await (const page of readAll<Transaction>(path)) {
+    for (const one of page) {
+      const { name, symbol } = await readAsset(one.assetId);
+      const amount = isRest(one) ? "" : wholeTokens(one).replaceAll(",", "");
+      const { type, status, tokenId, userId, vaultId, batchId, reference, transactionId, l1TxHash, failure } = one;
+      const when = one.timestamps.accepted ?? "";
+      const ids = [tokenId, amount, userId, vaultId, batchId, reference, transactionId, l1TxHash, failure];
+      lines.push([when, type, status, name, symbol, ...ids.map((each) => each ?? "")]);
+    }
+  }
+  download("transactions.csv", "text/csv", `${lines.map((line) => line.map(csvCell).join(",")).join("\r\n")}\r\n`);
+}
+
+/** Spreadsheets would run text that begins like a formula. */
+function csvCell(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** The API's bounds are exclusive. A day is one of the person's time zone. */
+function between({ from, to, ...others }: Readonly<Record<string, string>>) {
+  const start = (day: string, days: number) => {
+    const date = new Date(`${day}T00:00:00`);
+    date.setDate(date.getDate() + days);
+    return date.getTime();
+  };
+  return {
+    ...others,
+    createdAfter: from && new Date(start(from, 0) - 1).toISOString(),
+    createdBefore: to && new Date(start(to, 1)).toISOString(),
+  };
+}
+
+export function Transactions({ title = "Transactions", type }: { title?: string; type?: Transaction["type"] }) {
+  const filters = useFilters();
+  return (
+    <>
+      <Title lead={type && "An owner signs a withdrawal with its wallet, in your application or in the explorer."}>
+        {title}
+      </Title>
+      <Filters label="Find transactions">
+        {type === undefined && <Choice label="Type" name="type" values={["mint", "withdrawal", "transfer"]} />}
+        <Choice label="Status" name="status" values={STATUSES} />
+        <Field label="From">
+          <input name="from" type="date" />
+        </Field>
+        <Field label="To">
+          <input name="to" type="date" />
+        </Field>
+        {type === undefined && (
+          <Field label="Reference">
+            <input name="reference" maxLength={64} autocomplete="off" />
+          </Field>
+        )}
+      </Filters>
+      <TransactionList label={title} of={{ ...between(filters), type: type ?? filters.type }} />
+    </>
+  );
+}
+
+/** One transaction, with the time of each step. */
+export function TransactionPage({ id }: { id: string }) {
+  const loaded = useLoad(() => call<Transaction>("GET", `${PATH}/${encodeURIComponent(id)}`), id, 5_000);
+  return (
+    <>
+      <Title>Transaction</Title>
+      <Shown of={loaded}>
+        {(one) => (
+          <Facts
+            of={[
+              ["Id", <code>{one.transactionId}</code>],
+              ["Type", one.type],
+              ["Token", <Worth of={one} isRest={isRest(one)} />],
+              ["Status", <Status of={one.status} />],
+              ...(one.failure === null ? [] : [["Failure", one.failure] as const]),
+              ["User", <To page="users" id={one.userId} />],
+              ["Vault", <To page="vaults" id={one.vaultId} />],
+              ["Batch", <To page="batches" id={one.batchId} />],
+              ["Reference", one.reference ?? "–"],
+              ...STATUSES.flatMap((status) => {
+                const at = one.timestamps[status as keyof typeof one.timestamps];
+                return at === undefined ? [] : [[status, <When at={at} />] as const];
+              }),
+              ["L1 transaction", <Id of={one.l1TxHash} />],
+            ]}
+          />
+        )}
+      </Shown>
+    </>
+  );
+}
