@@ -50,8 +50,9 @@ const LINES: Readonly<Record<string, number>> = {
   // Raised for the spellings of StarkExpress.
   "server/http": 3_700,
   "server/jobs": 2_950,
-  // Raised for a reference of our own in place of 24 packages; `test/` was lowered.
-  "server/pages": 6_400,
+  // Raised for a reference of our own in place of 24 packages, and for the search of the console with a page of each
+  // thing that it finds; `test/` was lowered.
+  "server/pages": 7_400,
   // Raised for settings of `up` and `doctor`.
   "server/process": 2_900,
   "server/routes": 4_900,

@@ -247,9 +247,9 @@ export function keysOf(context: EngineContext): Keys {
     list: (applicationId, page = {}) =>
       listOf(context, "keys", applicationId, page, (start) => {
         const { ledger } = context;
-        const { applicationIndex } = ledger.application(applicationId);
+        const { applicationIndex: index } = ledger.application(applicationId);
         const view = (key: KeyRecord) =>
-          key.applicationIndex === applicationIndex && !key.ofMember ? keyView(ledger, key) : null;
+          key.applicationIndex === index && !key.ofMember ? keyView(ledger, key) : null;
         return tablePage(ledger.keys, start, view, page.order);
       }),
     async revoke(keyId, wait) {

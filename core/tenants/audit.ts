@@ -69,14 +69,12 @@ async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
 }
 
 /** What a mint made, such as `12.5 PTS` or `Swords #17, and 2 more`. */
-function mintText(ledger: Ledger, { mints }: MintEntry): string | null {
-  const [first] = mints;
+function mintText(ledger: Ledger, { mints: [first, ...others] }: MintEntry): string | null {
   if (first === undefined) return null;
-  const asset = ledger.assetAt(first.assetIndex);
-  const tokenId = first.blob === "0x" ? null : tokenIdOf(asset.standard, asset.blobScheme, first.blob);
-  const token = tokenId === null ? asset.symbol : `${asset.name} #${tokenId}`;
-  const text = asset.standard === "erc721" ? token : `${decimalAmount(first.amount, asset)} ${token}`;
-  return mints.length === 1 ? text : `${text}, and ${mints.length - 1} more`;
+  const { standard, blobScheme, name, symbol, ...units } = ledger.assetAt(first.assetIndex);
+  const token = first.blob === "0x" ? symbol : `${name} #${tokenIdOf(standard, blobScheme, first.blob)}`;
+  const more = others.length === 0 ? "" : `, and ${others.length} more`;
+  return `${standard === "erc721" ? "" : `${decimalAmount(first.amount, units)} `}${token}${more}`;
 }
 
 /** Entries that can follow the one which names a change: an invitation's link, the metadata of a mint. */

@@ -150,8 +150,7 @@ function byLink(ledger: Ledger, link: string): number {
   const [found, hash] = readSecret(ledger, link);
   const member = found === undefined ? undefined : ledger.members.latest(found.memberIndex);
   if (!matches(hash, member?.link?.linkHash) || !member?.link) {
-    const detail = `This link was used, replaced or mistyped. ${newLink(member)}`;
-    throw new MintmarkError("credentials_invalid", detail);
+    throw new MintmarkError("credentials_invalid", `This link was used, replaced or mistyped. ${newLink(member)}`);
   }
   if (member.link.expiresAt <= ledger.journalClock.present()) {
     throw new MintmarkError("credentials_expired", `This link has expired. ${newLink(member)}`);

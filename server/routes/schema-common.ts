@@ -107,15 +107,6 @@ export const flag = z
   .meta({ type: "boolean" })
   .transform((text) => text === "true");
 
-/** The query parameter for the order of a list by age. */
-export function orderOf(byDefault: "asc" | "desc") {
-  const first = byDefault === "asc" ? "oldest" : "newest";
-  return z
-    .enum(["asc", "desc"])
-    .optional()
-    .meta({ description: `By age; default ${first} first.` });
-}
-
 // ---- values in responses
 
 export const outUuid = z.guid();
@@ -149,6 +140,12 @@ export const page = {
     .max(1024)
     .optional()
     .meta({ description: "`pagination.nextCursor` of the previous page, with the same filters." }),
+};
+
+/** The same of a list that can begin with its oldest entry or its newest. */
+export const orderedPage = {
+  order: z.enum(["asc", "desc"]).optional().meta({ description: "By age: `desc` has the newest first." }),
+  ...page,
 };
 
 /** A page of `schema`. */

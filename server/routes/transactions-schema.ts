@@ -6,14 +6,13 @@ import {
   batchId,
   createdBetween,
   mode,
-  orderOf,
+  orderedPage,
   outDecimal,
   outHash,
   outHex,
   outTime,
   outUnits,
   outUuid,
-  page,
   pageOf,
   reference,
   responseComponent,
@@ -66,8 +65,7 @@ export const transactionQuery = z.strictObject({
   reference: reference.optional(),
   dataAvailabilityMode: askedMode.optional(),
   ...createdBetween,
-  order: orderOf("desc"),
-  ...page,
+  ...orderedPage,
 });
 
 export const transactionParams = z.strictObject({ transactionId: z.string().min(1).max(80) });

@@ -9,7 +9,7 @@ export const transactionEndpoints: readonly Endpoint[] = [
     path: "/api/v1/transactions",
     tag: "Transactions",
     access: "read",
-    summary: "Mints, withdrawals and transfers of the application",
+    summary: "Mints, withdrawals and transfers of the application, newest first",
     description: "A page can be shorter than `limit` even if there is a next one.",
     query: transactionQuery,
     success: { status: 200, description: "One page.", schemas: [transactionPage] },

@@ -2,14 +2,13 @@ import { z } from "zod";
 import { MAX_NEW_USERS } from "../../core/index.ts";
 import {
   address,
-  orderOf,
+  orderedPage,
   outAddress,
   outDecimal,
   outHex,
   outTime,
   outUnits,
   outUuid,
-  page,
   pageOf,
   reference,
   requestComponent,
@@ -31,8 +30,7 @@ export const userPage = responseComponent("UserPage", pageOf(user));
 export const userQuery = z.strictObject({
   ownerAddress: address.optional(),
   reference: reference.optional(),
-  order: orderOf("asc"),
-  ...page,
+  ...orderedPage,
 });
 export const userParams = z.strictObject({ userId: uuid });
 

@@ -7,7 +7,7 @@ import {
   batchId,
   createdBetween,
   mode,
-  orderOf,
+  orderedPage,
   outAddress,
   outDecimal,
   outHash,
@@ -15,7 +15,6 @@ import {
   outTime,
   outUnits,
   outUuid,
-  page,
   pageOf,
   reference,
   responseComponent,
@@ -65,8 +64,7 @@ export const vaultQuery = z.strictObject({
   status: z.enum(STATUSES).optional(),
   reference: reference.optional().meta({ description: "Vaults with a mint under this reference." }),
   ...createdBetween,
-  order: orderOf("asc"),
-  ...page,
+  ...orderedPage,
 });
 export const vaultParams = z.strictObject({ vaultId });
 

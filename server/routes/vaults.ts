@@ -27,7 +27,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
     path: "/api/v1/vaults",
     tag: "Vaults",
     access: "read",
-    summary: "Vaults of the application",
+    summary: "Vaults of the application, oldest first",
     description:
       "A page can be shorter than `limit` even if there is a next one. With `tokenId` the vaults come batch by batch, without failed ERC-721 mints, because their ids are free again.",
     query: vaultQuery,
