@@ -73,8 +73,8 @@ function mintText(ledger: Ledger, { mints: [first, ...others] }: MintEntry): str
   if (first === undefined) return null;
   const { standard, blobScheme, name, symbol, ...units } = ledger.assetAt(first.assetIndex);
   const token = first.blob === "0x" ? symbol : `${name} #${tokenIdOf(standard, blobScheme, first.blob)}`;
-  const more = others.length === 0 ? "" : `, and ${others.length} more`;
-  return `${standard === "erc721" ? "" : `${decimalAmount(first.amount, units)} `}${token}${more}`;
+  const text = standard === "erc721" ? token : `${decimalAmount(first.amount, units)} ${token}`;
+  return others.length === 0 ? text : `${text}, and ${others.length} more`;
 }
 
 /** Entries that can follow the one which names a change: an invitation's link, the metadata of a mint. */

@@ -139,10 +139,10 @@ function readSecret(ledger: Ledger, secret: string): readonly [MemberRecord | un
 const matches = (hash: Buffer, stored: Hash | undefined): boolean =>
   timingSafeEqual(hash, stored === undefined ? NOBODY : Buffer.from(stored.slice(2), "hex"));
 
-/** Says how to make a new link. A link names its member to its holder, also after it was used. */
+/** Says how to make a new link. A used link still names its member. */
 function newLink(member: MemberRecord | undefined): string {
-  const command = member === undefined ? "members invite" : `members link ${member.memberId}`;
-  return `Ask for a new one: an admin makes it on the page Team, or the operator by: mintmark ${command}`;
+  const command = member === undefined ? "invite" : `link ${member.memberId}`;
+  return `Ask for a new one: an admin makes it on the page Team, or the operator by: mintmark members ${command}`;
 }
 
 /** The member whose link this is. Throws `credentials_invalid`, also for a used one, or `credentials_expired`. */
