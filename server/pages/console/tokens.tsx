@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { decimalAmount } from "../../../core/protocol/verifier.ts";
 import type { Asset } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
+import { metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { call, type Listed } from "./api.ts";
 import { Field, useLoad } from "./parts.tsx";
 
@@ -59,33 +60,14 @@ export function Worth({ of, isRest = false }: { of: Units; isRest?: boolean }) {
   );
 }
 
-/** What a token's issuer says of it. Anybody could have written it. */
-interface Metadata {
-  readonly name?: unknown;
-  readonly image?: unknown;
-}
-
-/** The name and the image of a token; a box in place of an image that is missing. */
+/** The name and the image of a token. */
 export function Named({ assetId, tokenId }: { assetId: string; tokenId: string }) {
-  const read = () => call<Metadata>("GET", `/public/v1/metadata/${assetId}/${tokenId}`);
-  const { value } = useLoad(read, `${assetId} ${tokenId}`);
-  const [failed, setFailed] = useState(false);
-  const name = typeof value?.name === "string" ? value.name : `Token ${tokenId}`;
-  const image = typeof value?.image === "string" && /^(?:https:|data:image\/)/.test(value.image) ? value.image : null;
+  const path = `/public/v1/metadata/${assetId}/${tokenId}`;
+  const said = useLoad(() => metadataAt(path), path).value ?? {};
+  const name = textIn(said, "name") ?? `Token ${tokenId}`;
   return (
     <span class="named">
-      {image === null || failed ? (
-        <span class="token none" role="img" aria-label={`${name} has no image`} />
-      ) : (
-        <img
-          class="token"
-          src={image}
-          alt={name}
-          loading="lazy"
-          referrerpolicy="no-referrer"
-          onError={() => setFailed(true)}
-        />
-      )}
+      <Picture source={textIn(said, "image")} name={name} asked />
       <bdi>{name}</bdi>
     </span>
   );
