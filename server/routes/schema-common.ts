@@ -142,7 +142,6 @@ export const page = {
     .meta({ description: "`pagination.nextCursor` of the previous page, with the same filters." }),
 };
 
-/** The same of a list that can begin with its oldest entry or its newest. */
 export const orderedPage = {
   order: z.enum(["asc", "desc"]).optional().meta({ description: "By age: `desc` has the newest first." }),
   ...page,
