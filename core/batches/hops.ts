@@ -16,7 +16,7 @@ import { corruptBatch, findBatch, headerOf } from "./batches.ts";
 /** The transfers that lead from a mint to a vault. */
 interface ProvenHops {
   readonly originId: VaultId;
-  /** In their order. */
+  /** The records, from the mint to the last vault. */
   readonly hops: readonly ProvenHop[];
 }
 

@@ -91,7 +91,7 @@ export async function vaultProof(
 export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<VaultContent> {
   const place = provablePlace(ledger, vaultId, true);
   const { vault: stored } = (await readVaults(ledger, [place]))[0] as LocatedVault;
-  // A redemption's slot holds nothing, nor does that of a transfer that does not count.
+  // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not count.
   if (stored.amount === 0n) throw new MintmarkError("vault_not_found");
   const vault = contentOf(place, stored, ledger.assetAt(stored.assetIndex));
   requireNotLeftOut(findBatch(ledger, place.mode, place.batchNumber), vault);

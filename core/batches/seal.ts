@@ -75,7 +75,7 @@ export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSi
     const closed = isEmpty ? [] : closeOpenBatches(ledger, mode);
     return { sealed: Promise.all(closed.map((batch) => sealClosed(ledger, group, batch))) };
   }, signal);
-  // Without KZG, batches in blobs wait, and those behind them.
+  // A batch in blobs waits while KZG is missing, and so do the batches behind it.
   const newest = (await (mode === "zk-rollup" ? ledger.blobs.unlessFaulty(sealed) : sealed)).at(-1);
   return newest === undefined ? null : batchView(newest);
 }

@@ -138,7 +138,7 @@ export function withdrawCalldata(call: WithdrawalCall): Hex {
  * vault
  */
 export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemGas: bigint) {
-  // By packed list: its number in the call.
+  // The number of each packed list in the call.
   const numbers = new Map<Hex, number>();
   const listed = calls.map((call) => {
     const { list } = call.authorization;

@@ -132,7 +132,7 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     return askL1("asking for the newest block", () => this.connection.client.getBlockNumber());
   }
 
-  /** Of a mined transaction. */
+  /** Gas that a mined transaction used. */
   async gasUsed(txHash: Hash): Promise<bigint> {
     const { client } = this.connection;
     const receipt = await askL1(`reading transaction ${txHash}`, () => client.getTransactionReceipt({ hash: txHash }));

@@ -3,8 +3,8 @@ import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts"
 import { stateCommitmentAbi as abi } from "./abi.ts";
 
 /**
- * Calldata of `authorizeSession` on the settlement contract. With the owner's signature of `sessionTypedData` any account
- * can send it; without one only the owner's own account.
+ * Calldata of `authorizeSession` on the settlement contract. Any account can send it with the owner's signature of
+ * `sessionTypedData`. The owner's own account needs no signature.
  *
  * @example
  * const data = sessionCalldata(session, await player.signTypedData(sessionTypedData(settlement, session)));
@@ -19,8 +19,8 @@ export function sessionArguments({ owner, key, until, limit, assetType }: Sessio
 }
 
 /**
- * Calldata of `revokeSession` on the settlement contract. It ends the session of the key, or makes sure that there never is
- * one. With the owner's signature of `sessionEndTypedData` any account can send it; without one only the owner's own.
+ * Calldata of `revokeSession` on the settlement contract. It ends the key's session, or makes sure that there never is
+ * one. Any account can send it with the owner's signature of `sessionEndTypedData`. The owner's own needs no signature.
  *
  * @example
  * await wallet.sendTransaction({ to: contract, data: revocationCalldata({ owner: wallet.account.address, key }) });
@@ -30,8 +30,8 @@ export function revocationCalldata({ owner, key }: SessionEndMessage, signature:
 }
 
 /**
- * Calldata of `cancelTransfers` on the settlement contract, for the account of the owner or of the signer: a commit of a
- * later second no longer counts for these transfers.
+ * Calldata of `cancelTransfers` on the settlement contract, for the account of the owner or of the signer. These
+ * transfers no longer count when they are committed in a later second.
  *
  * @example
  * await wallet.sendTransaction({ to: contract, data: cancellationCalldata(digest) });

@@ -234,7 +234,7 @@ export class TransactionSender implements Sender {
       if (offer.outbid && sent.length === 0 && higher === null) throw atCap();
       const receipt = offer.outbid && sent.length === 0 ? null : await this.#received(sent, nonce, options.signal);
       if (receipt) return receipt;
-      // At the cap only patience helps. That is the caller's, who has other work meanwhile.
+      // At the cap one can only wait. The caller decides that, because it has other work meanwhile.
       if (higher === null) throw atCap();
       offer.fees = higher;
       await this.#make(offer, options);

@@ -46,7 +46,7 @@ export interface VaultReceipt {
   /** Position of the vault in the request. */
   readonly index: number;
   readonly count: number;
-  /** From the leaf upwards: ceil(log2 count) siblings. */
+  /** The ceil(log2 count) siblings, from the leaf upwards. */
   readonly siblings: readonly Hash[];
   /** Milliseconds since 1970. */
   readonly time: number;

@@ -60,7 +60,7 @@ export interface TransferGroup {
 export interface TransferOutput {
   readonly outId: VaultId;
   readonly part: TransferPart;
-  /** Of the transfer in the data, from 0. */
+  /** The number of the transfer's group in the data, from 0. */
   readonly group: number;
   readonly transfer: Transfer;
 }

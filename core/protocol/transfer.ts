@@ -9,7 +9,7 @@ import { rootOfKind } from "./manifest.ts";
 import { typedDataDomain, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
 
-/** Not viem's, which would come into the browser's bundle with it. */
+/** viem's constant would bring viem into the browser's bundle. */
 const ZERO_ADDRESS: Address = `0x${"0".repeat(40)}`;
 
 /** One vault, or a part of it, changes hands. */

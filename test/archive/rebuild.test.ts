@@ -58,7 +58,7 @@ describe("the public state, rebuilt", () => {
     await requireWhole(archive, await rebuild({ archive, ...(await withMember()) }));
   });
 
-  test("from L1 alone holds all of rollup, and of validium the roots; a member fills in the rest later", async () => {
+  test("from L1 alone holds all rollup batches and the roots of validium; a member fills in the rest later", async () => {
     const archive = await openArchive(world);
     const report = await rebuild({ archive, ...(await chainOf(world)) });
     expect(report.missing).toEqual(["validium-0", "validium-1", "validium-2"]);

@@ -131,7 +131,7 @@ describe("an owner's authorization", () => {
     await d.state.write.withdraw(withdrawArgs(request(own, 0, { quantity: 6n })), { account: owner.account });
   });
 
-  it("in the owner's own call may be anything but wrong: a signature is checked when there is one", async () => {
+  it("is not needed in the owner's own call, and is checked when it is there", async () => {
     const owner = d.actors.owner;
     const own = await commitRollup(d, [entry(d.assets.coin, owner.account.address, "", 10n)]);
     const bad = { deadline: NEVER, signature: "0x00" } as const;
@@ -183,7 +183,7 @@ describe("an owner's authorization", () => {
       expect(await d.tokens.card.read.balanceOf([wallet.address])).toBe(1n);
     });
 
-    it("is not its key's bare signature over something else, nor a stranger's", async () => {
+    it("is neither a stranger's signature, nor its key's over something else", async () => {
       const { own } = await walletBatch("honest");
       await refusesSignature(await signed(d, d.actors.stranger, request(own, 0)));
       const honest = await signed(d, key, request(own, 0));

@@ -310,7 +310,7 @@ describe("nobody is paid", () => {
     await withdraw(opening(batch, 3, [3]));
   });
 
-  it("by a slot behind the count, nor by one that the count makes a continuation", async () => {
+  it("by a slot behind the count, or by one that the count makes a continuation", async () => {
     const slots = [coins(1n), coins(2n), card(String(2n ** 200n))];
     const short = await commitBlobs(d, slots, { batch: { vaultCount: 2 } });
     await refused({ ...request({ ...short, vaults: [null, null, { ...coins(2n), vaultId: (1n << 63n) + 2n }] }, 2) });

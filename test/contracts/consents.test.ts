@@ -137,7 +137,7 @@ describe.each(MODES)("a %s batch", (mode) => {
     expect(leftOut(await commit(allOf(replayed, consentOf(d, bob, [shield]))))).toEqual(["sword"]);
   });
 
-  it("takes no consent of another key, nor one that names another issuer's token or nobody's as well", async () => {
+  it("takes no consent of another key, and none that also names another issuer's token or nobody's", async () => {
     const stranger = newKey();
     for (const consenting of [
       consentOf(d, stranger, [sword]),
@@ -287,7 +287,7 @@ describe.each([
   });
 });
 
-it("costs members nothing: they sign the batch whole, and whatever L1 leaves out of it they have signed", async () => {
+it("costs members nothing: they sign the whole batch, whatever L1 leaves out of it", async () => {
   const withdrawn = await commitValidium(d, slots(), undefined, consentOf(d, bob, [shield]));
   expect(leftOut(withdrawn)).toEqual(["sword"]);
   const whole = await commitValidium(d, slots("2"), undefined, both());

@@ -142,7 +142,7 @@ describe("two vaults of one ERC-721 token", () => {
     }
   });
 
-  it("what is to be voided must be proven, both vaults of it", async () => {
+  it("are voided with proofs of both only", async () => {
     const [first, second] = [
       await commitRollup(d, [entry(d.assets.card, victim, "7"), entry(d.assets.card, victim, "8")]),
       await commitRollup(d, [entry(d.assets.card, thief, "7"), entry(d.assets.card, thief, "8")]),
@@ -190,7 +190,7 @@ describe("two vaults of one ERC-721 token", () => {
     await voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot: 0 });
   });
 
-  it("of another chain's token nothing is voided here", async () => {
+  it("of another chain's token are not voided here", async () => {
     const far = assetOf("erc721", d.assets.card.token, 1n, 137n);
     await d.state.write.registerAsset([STANDARD.erc721, 137n, far.token, 1n, SCHEME.imx]);
     const batch = await commitRollup(d, [

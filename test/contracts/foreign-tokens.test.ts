@@ -75,7 +75,7 @@ describe("tokens of other engines", () => {
     expect((await token.read.ownerOf([18n])).toLowerCase()).toBe(owner.toLowerCase());
   });
 
-  it("a raw id has one spelling: a vault with bytes behind it, which the token would read, pays nobody", async () => {
+  it("a raw id has one spelling, so a vault with bytes behind the id pays nobody", async () => {
     const token = await d.viem.deployContract("StarkExpressERC721", [d.state.address]);
     const asset = await register("erc721", token.address, SCHEME.raw32);
     const blobs = [`${raw(7n)}00`, raw(7n).slice(0, 64), "0x07", `${raw(7n)}${raw(8n).slice(2)}`] as Hex[];

@@ -251,7 +251,7 @@ describe("the asset registry", () => {
     }
   });
 
-  it("hears a token out whatever gas the caller gives: nobody registers it as something else by starving its answers", async () => {
+  it("gives a token's answers their gas, so nobody registers it as something else by starving them", async () => {
     const deployCard = () => d.mintable.erc721();
     const coin = await d.mintable.erc20({ quantum: 250n });
     let card = await deployCard();

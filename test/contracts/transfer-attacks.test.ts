@@ -61,7 +61,7 @@ describe("attacks on transfers", () => {
     await authorize(wallet.address);
   });
 
-  it("what is redeemed leaves with nobody's signature, and goes to nobody", async () => {
+  it("nobody's signature moves what is redeemed, and nobody gets it", async () => {
     const mint = await commitRollup(d, coins(100n));
     const batch = await moved(give(idOf(mint), NOBODY));
     const hops = [hopOf(batch, 0)];

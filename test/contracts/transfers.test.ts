@@ -293,7 +293,7 @@ describe("transfers", () => {
       expect(await refused(mint, 0, bob, { hops: [hopOf(batch, 0)] })).toMatchObject({ error: "TransferInvalid" });
     });
 
-    it("are not made up: a validium root that holds a record's leaf is none", async () => {
+    it("are not made up by a validium root that holds a record's leaf", async () => {
       const mint = await commitRollup(d, cards(1));
       const real = await moved(bob, give(idOf(mint), key(bob).address));
       const validium = await commitAs.validium(d, cards(1, key(bob), 9));
@@ -382,7 +382,7 @@ describe("transfers", () => {
       await exits(mint, 1, ann, { refutation, quantity: 4n });
     });
 
-    it("do not count behind its end, nor in the second of its start", async () => {
+    it("count neither behind its end nor in the second of its start", async () => {
       const mint = await commitRollup(d, cards(3));
       await connection.provider.request({ method: "evm_setAutomine", params: [false] });
       const operator = { account: d.actors.operator.account, gas: 2_000_000n } as const;

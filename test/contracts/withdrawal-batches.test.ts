@@ -197,7 +197,7 @@ describe("a batch of withdrawals", () => {
       return { ...result, hostile: request(batch, 1) };
     };
 
-    it("that refuses: its words are in the report, and it can be asked again", async () => {
+    it("that refuses is reported with its words, and can be asked again", async () => {
       const token = await d.viem.deployContract("RevertingToken");
       const { failed, hostile } = await surviving(await d.register("erc1155", token.address));
       expect(failed[0]?.error).toBe("TokenRefused");
@@ -208,7 +208,7 @@ describe("a batch of withdrawals", () => {
       expect(await token.read.balanceOf([owner])).toBe(1n);
     });
 
-    it("that burns all its gas: it gets no more than an item's", async () => {
+    it("that burns all its gas gets no more than an item's", async () => {
       const token = await d.viem.deployContract("GasBurner", [maxUint256]);
       const { gasUsed } = await surviving(await d.register("erc1155", token.address));
       expect(gasUsed).toBeLessThan(2n * ITEM_GAS);

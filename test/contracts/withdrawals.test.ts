@@ -261,7 +261,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
   });
 });
 
-it("of a token with a cap, the first to withdraw gets the rest of the cap", async () => {
+it("the first to withdraw gets the rest of a token's cap", async () => {
   const d = await fresh();
   const { owner, operator } = d.actors;
   const capped = await d.mintable.erc20({ cap: 100n });

@@ -114,7 +114,7 @@ describe("withdrawals of another chain's tokens, when L1's history is adopted", 
     expect(events).toEqual(expect.arrayContaining(["mint.failed", "withdrawal.failed"]));
   });
 
-  test("of a batch that its chain has reorganised away after the mirror paid it, the records stay whole", async () => {
+  test("keep whole records when their chain reorganised a batch away that the mirror has paid", async () => {
     const { near } = world;
     await mintFar(winner, "validium", 5);
     await winner.settler.round();

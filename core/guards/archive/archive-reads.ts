@@ -166,7 +166,7 @@ export abstract class ArchiveReads {
     return isCommitted && !(await this.store.has(batchKey("missing", mode, batchNumber), TEXT));
   }
 
-  /** With the transfers since the mint. Verified before return. Throws as {@link Archive.vaultContent}. */
+  /** The vault's proof, with the transfers since the mint. It is verified before return. Throws as {@link Archive.vaultContent}. */
   async vaultProof(vaultId: VaultId): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
     await this.vaultContent(vaultId);
     return chainProof(vaultId, this.kzg, async (mode, batchNumber) => {

@@ -63,7 +63,7 @@ interface DeriveOptions extends Pick<DecodeOptions, "standardOf"> {
   readonly leftOut?: readonly number[];
   /** As {@link DerivedBatch.unnamed}; default none. */
   readonly unnamed?: readonly number[];
-  /** Of the blobs on L1, for a batch in blobs. The data's blobs are compared with them by {@link hasBlobs} only. */
+  /** Hashes of the blobs on L1, for a batch in blobs. Only {@link hasBlobs} compares the data with them. */
   readonly versionedHashes?: readonly Hash[];
 }
 

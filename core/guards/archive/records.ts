@@ -12,7 +12,7 @@ export interface Commit extends BatchHeader {
   readonly leftOut: readonly number[];
   /** Places in the data's list of assets of those that the manifest lacks; absent when it has all. */
   readonly unnamed?: readonly number[];
-  /** Of a batch whose data is in blobs. */
+  /** Its blobs, when L1 has the data in blobs. */
   readonly blobs?: CommittedBlobs;
 }
 

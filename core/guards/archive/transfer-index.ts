@@ -56,7 +56,7 @@ export type TransferCommit = Pick<BatchHeader, "committedAt" | "sequence"> &
 export interface JudgedRecord {
   readonly transfer: Transfer;
   readonly outputs: readonly TransferOutput[];
-  /** Of the signed message, which can cover several records, and whose signature it has; null for none. */
+  /** What was signed, which can cover several records. `signer` is null when the signature is nobody's. */
   readonly deadline: bigint;
   readonly digest: Hash;
   readonly signer: Address | null;
@@ -105,9 +105,9 @@ interface Verdicts {
 }
 
 /**
- * Judges the records of committed transfer batches exactly as L1 does, and keeps who owns each vault since. A verdict can
- * be made late: powers count by their times, and a vault that a valid record spends pays nothing. Only a voided duplicate
- * changes it, to `exhausted`, on L1 too.
+ * Judges the records of committed transfer batches exactly as L1 does, and keeps the owner of each vault since. A verdict
+ * can be made late, because powers count by their times, and a vault that a valid record spends pays nothing. Only a
+ * voided duplicate changes a verdict, to `exhausted`, and it does so on L1 too.
  */
 export class TransferIndex {
   readonly #batches: Batches;

@@ -47,7 +47,7 @@ export interface MemberStanding {
 
 /** A committee that requests each signature separately and keeps the result of each member. */
 export interface Collector extends Committee {
-  /** By address. A late answer still changes its member's standing to "signed" or "failed". */
+  /** Each member's standing, in the order of addresses. A late answer still changes it to "signed" or "failed". */
   standings(): readonly MemberStanding[];
   /** Rejects with `validation_failed` unless the contract has this committee and threshold in force. */
   requireInForce(): Promise<void>;

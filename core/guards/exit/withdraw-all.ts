@@ -7,7 +7,7 @@ import { type ExitOptions, type ExitPlan, ownCall, planExit } from "./withdraw.t
 
 /** An exit of many vaults: their kits, the chain and the account that owns them. */
 export interface ExitAllOptions extends Pick<ExitOptions, "account" | "recipient" | "onSent" | "fromBlock" | "signal"> {
-  /** Of the contract that `l1` is connected to, each vault once. */
+  /** Kits for the contract that `l1` is connected to, each vault once. */
   readonly kits: readonly ExitKit[];
   readonly l1: ExitOptions["l1"] & Pick<L1Committer, "withdraw" | "mostWithdrawals">;
 }

@@ -50,7 +50,7 @@ export class SourceHistory {
     "zk-rollup": new StateHistory(),
   };
   readonly #leaves: Readonly<Record<Mode, StateLeafContent[]>> = { validium: [], "zk-rollup": [] };
-  /** By sequence: the mode of each commit, and how many of the commits before it were validium. */
+  /** The mode of each commit in sequence, and how many of the commits before it were validium. */
   readonly #order: { readonly mode: Mode; readonly validiumBefore: number }[] = [];
   readonly #fromBlock: bigint;
   #nextBlock: bigint;

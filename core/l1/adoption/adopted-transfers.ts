@@ -41,12 +41,12 @@ export interface AdoptedState {
 }
 
 /**
- * The lists and the vaults of a batch of transfers in L1's history. A list that this store has keeps its id. A receiver is
- * the owner's user in the application of the vaults, or else its user by owner, as of minted vaults. What the vaults hold
- * is decided once L1's event of the commit is read.
+ * The lists and the vaults of a batch of transfers in L1's history. A list that this store has keeps its id. The holder
+ * of a new vault is its owner's user in the application of the spent vaults. An owner without such a user gets one as
+ * for minted vaults. What the vaults hold is decided when L1's event of the commit is read.
  *
- * L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several owners under
- * one signature. Such a record takes its slots, and moves nothing.
+ * L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several owners
+ * under one signature. Such a record takes its slots and moves nothing.
  */
 export async function adoptedTransfers(
   ledger: Ledger,
@@ -130,7 +130,8 @@ async function listOf(
     if (isRedemption(transfer)) payees.push(null);
     else payees.push(userIndex === null ? state.holderOf(transfer.to) : { applicationIndex, userIndex });
   }
-  // A signature of nobody stands for a key without a session. Beside vaults of others, an owner's own key counts as one.
+  // The zero address stands for nobody's signature. When vaults of others are spent too, the owner's key counts as a
+  // session's.
   const signer = signature === "0x" ? null : ((await ledger.signers.recover(digest, signature)) ?? zeroAddress);
   const isOwners = vaults.every((vault) => vault.owner === owner && signer === owner);
   const list: AdoptedList = {

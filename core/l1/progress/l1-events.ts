@@ -112,7 +112,7 @@ async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: 
     case "sessionRevoked":
     case "transfersApproved":
     case "transfersCancelled":
-      // Only the settlement contract keeps them; a mirror pays no transferred vault.
+      // The settlement contract alone keeps them, because a mirror pays no transferred vault.
       if (chainId === ledger.settlement.chainId) await applyPower(ledger, group, event);
   }
 }

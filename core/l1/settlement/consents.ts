@@ -21,7 +21,7 @@ export interface ConsentStanding {
 
 /** The consents to a batch, and the assets without one. */
 export interface Gathered {
-  /** By issuer, ascending. */
+  /** In ascending order of issuers. */
   readonly consents: readonly Consent[];
   readonly leftOut: readonly LeftOut[];
 }
@@ -72,7 +72,7 @@ interface Asking {
   reasons: ReadonlyMap<Hash, string>;
   /** Ends with the first consent, or when nobody asks any more. */
   readonly done: Promise<void>;
-  /** Why nobody asks; null when the issuer is asked. */
+  /** Why the issuer is not asked; null when it is. */
   readonly fault: string | null;
   readonly stop: AbortController;
 }
@@ -85,9 +85,9 @@ interface Asking {
 export class Consents {
   readonly #options: ConsentsOptions;
   readonly #clients: ReadonlyMap<Address, IssuerClient>;
-  /** By the digest of a consent to all of the assets, which covers batch, content, assets and epochs. */
+  /** Keyed by the digest of a consent to all assets, which covers batch, content, assets and epochs. */
   readonly #asked = new Map<Hash, Asking>();
-  /** By batch id: batches whose issuers were looked up. */
+  /** Batches whose issuers were looked up, by batch id. */
   readonly #batches = new Map<string, Waiting>();
   /** Issuers that a batch waited for without an answer. Later batches wait for them less. */
   readonly #tardy = new Set<Address>();

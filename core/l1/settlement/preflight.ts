@@ -73,9 +73,9 @@ export class Preflight {
   readonly #final = new Map<Mode, number>();
   /** Batches with refused vaults, and the time of their next examination. */
   readonly #unpayable = new Map<string, Unpayable>();
-  /** By asset: the time of its next examination. */
+  /** When each asset is examined next. */
   readonly #due = new Map<Uuid, number>();
-  /** By asset: a refused mint, which decides whether the asset can be minted again. */
+  /** A refused mint of each asset, which decides whether the asset can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();
   /** Assets for which L1 has said whether they are transferable. */
   readonly #transferable = new Set<Uuid>();
@@ -233,7 +233,7 @@ export class Preflight {
     return registration === null;
   }
 
-  /** By asset type; tokens of this chain. */
+  /** The entries of this chain's tokens, by asset type. */
   #entriesByAsset(data: Uint8Array): ReadonlyMap<string, readonly Placed[]> {
     const byType = new Map<string, Placed[]>();
     for (const [slot, entry] of trustedSlots(data).entries()) {

@@ -24,15 +24,15 @@ interface Refused {
 
 /**
  * Makes slots void that L1 or the committee refuses, or takes refused transfers back, so that a refused batch does not
- * block those behind it. A void slot stays void. So two things come first: the refusal must still stand in a block after the first one is final; and
- * no earlier transaction may still commit the old batch, so the account uses up its nonces, and the block that did so
- * must be final. The same holds for a batch without a recorded transaction, because a process can end, or an answer be
- * lost, before the record. One per engine.
+ * block those behind it. A void slot stays void, so two things come first. The refusal must still stand in a block after
+ * the first one is final. No earlier transaction may still commit the old batch: the account uses up its nonces, and
+ * the block that did so must be final. The same holds for a batch without a recorded transaction, because a process can
+ * end, or an answer be lost, before the record. One per engine.
  */
 export class RefusedSlots {
   readonly #engine: SettlementPort;
   readonly #l1: L1Reader & L1Committer;
-  /** By batch and last transaction: the block that must be final. Lost with the process; the wait then starts anew. */
+  /** The block that must be final, by batch and last transaction. A new process starts the wait anew. */
   readonly #waiting = new Map<string, bigint>();
   /** An earlier process may have sent the rollup batches before this one without a record of it. */
   readonly #firstUnsent: number;
@@ -75,8 +75,8 @@ export class RefusedSlots {
   }
 
   /**
-   * Takes a batch of transfers back whose records would not all count. Throws `l1_failed` for one that may have been sent:
-   * {@link voidOf} handles it.
+   * Takes a batch of transfers back when some of its records would not count. Throws `l1_failed` when the batch may have
+   * been sent: {@link voidOf} handles that.
    */
   async takeBackInvalid(batchNumber: number): Promise<void> {
     const fault = await this.#transferFault(batchNumber);

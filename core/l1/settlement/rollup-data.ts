@@ -3,8 +3,8 @@ import type { SettlementPort } from "../../operator.ts";
 import type { L1Committer } from "../../ports.ts";
 
 /**
- * Where the data of rollup batches go: into blobs where they fit (`blobs`), so too on chains that are known to take them
- * (`auto`), or into calldata.
+ * Where the data of rollup batches go: into blobs where they fit (`blobs`), into blobs on chains that are known to take
+ * them (`auto`), or into calldata.
  */
 export const ROLLUP_DATA = ["auto", "blobs", "calldata"] as const;
 /** See {@link ROLLUP_DATA}. */

@@ -12,8 +12,9 @@ export interface SealingPolicy {
 const MOST_TRANSFER_BATCHES = 16;
 
 /**
- * Seals open batches that are old enough, and waiting transfers as those of `zk-rollup`, by the time of their first mint or since this process first saw them. A clock
- * behind the journal makes the first useless.
+ * Seals open batches that are old enough, and waiting transfers by the policy of `zk-rollup`. The age counts from the
+ * first mint or transfer, or from when this process first saw it if that is longer ago by the clocks: a clock behind the
+ * journal's makes the former useless.
  */
 export class Sealing {
   readonly #engine: SettlementPort;

@@ -42,8 +42,8 @@ export interface Round {
 export type SettlerWork = "follow" | "seal" | "assets" | "consents" | "commit" | "withdraw";
 
 /**
- * Brings an engine's batches and withdrawals to L1, and L1's events to the engine. Seals and sends nothing before the
- * engine was compared with L1, nor while they differ. One per engine.
+ * Brings an engine's batches and withdrawals to L1, and L1's events to the engine. Seals and sends nothing until the
+ * engine agrees with L1. One per engine.
  *
  * @example
  * await new Settler({ engine, l1, committee, fromBlock }).run(signal);

@@ -23,7 +23,7 @@ const MOST_TEXT = 1_000;
 
 interface Refused {
   readonly times: number;
-  /** By the clock. */
+  /** The time of the clock before which nothing is sent. */
   readonly notBefore: number;
 }
 
@@ -44,7 +44,7 @@ export class WithdrawalSender {
    */
   readonly #refused = new Map<Uuid, Refused>();
   /**
-   * By owner and asset: withdrawals that the contract refused in transactions. Owner or token caused it, so a newly
+   * Withdrawals that the contract refused in transactions, by owner and asset. Owner or token caused it, so a newly
    * signed withdrawal of both waits too.
    */
   readonly #refusedSent = new Map<string, Refused>();

@@ -49,7 +49,7 @@ export function requireDeadline(ledger: Ledger, deadline: bigint): void {
 /** Throws unless the vault is sealed and can still be paid. */
 export function requireReady(ledger: Ledger, vaultId: VaultId, vault: StoredVault): void {
   const place = placeOf(vaultId);
-  // A redemption's slot holds nothing, nor does that of a transfer that does not count.
+  // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not count.
   if (vault.amount === 0n) throw new MintmarkError("vault_not_found");
   if (batchAt(ledger, place).status === "open") {
     throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");

@@ -18,7 +18,7 @@ import { PREFIX } from "../../store/store-keys.ts";
 
 type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
 
-/** By prefix: takes a stored record into memory. In the order of loading. */
+/** What takes a stored record into memory, for each prefix in the order of loading. */
 const LOADERS: ReadonlyMap<number, Load> = new Map([
   [
     PREFIX.divergence,

@@ -21,7 +21,7 @@ type Put = Extract<StoreOperation, { readonly type: "put" }>;
  */
 export class Replica {
   readonly #ledger: Ledger;
-  /** By `mode:number`: vaults of each unsealed batch that the token index has. */
+  /** How many vaults of each unsealed batch the token index has, by `mode:number`. */
   readonly #indexed = new Map<string, number>();
 
   constructor(ledger: Ledger) {

@@ -96,7 +96,7 @@ export class ReferenceBatches {
   readonly #voids = new Map<string, VoidedRun[]>();
   /** The data of batches that another operator made as no engine would. */
   readonly #given = new Map<string, Given>();
-  /** By batch: how many further entries make slots of it void. */
+  /** How many further entries make slots of a batch void. */
   readonly #coming: Map<string, number>;
   /** The vaults of sealed batches with slots that become void later. */
   readonly #kept = new Map<string, readonly StoredVault[]>();

@@ -10,7 +10,7 @@ import { type Expected, expectedRecord } from "./reference-records.ts";
 
 /** The part of the reference for events of applications. */
 export class ReferenceEvents {
-  /** By application. */
+  /** The number of events of each application. */
   readonly #counts: number[] = [];
   readonly #applications: Record<Mode, number[][]> = { validium: [], "zk-rollup": [] };
 

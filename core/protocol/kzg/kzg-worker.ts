@@ -21,7 +21,7 @@ function probe(): Uint8Array {
   return blob;
 }
 
-// Not imported at the top: a platform without the native code must get an answer.
+// Imported here and not at the top, because a platform without the native code must get an answer.
 const { DasContextJs } = await import("@crate-crypto/node-eth-kzg");
 let context = DasContextJs.create({ usePrecomp: false });
 /**

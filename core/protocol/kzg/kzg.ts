@@ -71,7 +71,7 @@ class ThreadDied extends MintmarkError {}
 export class KzgThread implements Kzg {
   #started: Promise<Worker> | null = null;
   #exited: Promise<unknown> = Promise.resolve();
-  /** By the job's id. */
+  /** Who waits for each job, by its id. */
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #isClosed = false;

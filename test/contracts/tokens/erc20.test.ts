@@ -137,7 +137,7 @@ describe("MintableERC20", () => {
       await permit({ nonce: 1n });
     });
 
-    it("not one of another signer, chain, nonce, or time", async () => {
+    it("refuses one of another signer, chain, nonce, or time", async () => {
       const signer = privateKeyToAccount(generatePrivateKey());
       await viem.assertions.revertWithCustomError(permit({ signer }), d.coin, "ERC2612InvalidSigner");
       await viem.assertions.revertWithCustomError(permit({ chainId: 1n }), d.coin, "ERC2612InvalidSigner");

@@ -86,7 +86,7 @@ describe("vault proofs", () => {
     );
   });
 
-  it("of one slot never prove another slot's vault", () => {
+  it("never prove the vault of another slot", () => {
     for (const mine of present) {
       const { siblings, assetPath } = proveVault(batch, mine);
       for (const other of present) {
