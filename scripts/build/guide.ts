@@ -1,6 +1,6 @@
 /** `npm run docs`: builds the guide that the server serves, unless it is newer than its pages. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Level } from "level";
@@ -10,6 +10,7 @@ import { answerHelp } from "../command.ts";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DOCS = join(ROOT, "docs");
 const CACHE = join(DOCS, ".vitepress/cache");
+const SITE = join(DOCS, ".vitepress/dist");
 
 answerHelp("Usage: npm run docs\n\nBuilds the guide, which the server shows at /guide.\n");
 mkdirSync(CACHE, { recursive: true });
@@ -18,7 +19,14 @@ const lock = new Level(join(CACHE, "lock"));
 while (!(await lock.open().then(() => true, isElsewhere))) await pause(200);
 if (builtAt() < newestSource()) {
   const command = join(ROOT, "node_modules/vitepress/bin/vitepress.js");
-  execFileSync(process.execPath, [command, "build", DOCS], { stdio: "inherit" });
+  const built = join(CACHE, "dist");
+  execFileSync(process.execPath, [command, "build", DOCS, "--outDir", built], { stdio: "inherit" });
+  // A server can read the site at any time, so it never sees half of it.
+  const old = join(CACHE, "old");
+  rmSync(old, { recursive: true, force: true });
+  if (existsSync(SITE)) renameSync(SITE, old);
+  renameSync(built, SITE);
+  rmSync(old, { recursive: true, force: true });
 }
 await lock.close();
 
@@ -28,7 +36,7 @@ function isElsewhere({ cause }: Error): false {
 }
 
 function builtAt(): number {
-  return statSync(join(DOCS, ".vitepress/dist/index.html"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return statSync(join(SITE, "index.html"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function newestSource(): number {
