@@ -37,10 +37,10 @@ export async function deploySettlement(
   const args = settlementArgs(terms, code?.address);
   const { address, blockNumber, gasUsed } = await deployContract(by, "StateCommitment", args);
   const record = {
+    ...terms,
     address,
     deployedAtBlock: blockNumber,
     gasUsed,
-    ...terms,
     ...(code && { transfersCode: code.address }),
     admin: lower(config.admin),
     guardian: lower(config.guardian),
