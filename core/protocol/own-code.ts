@@ -7,7 +7,7 @@ import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
 /** A contract that pays vaults. */
 export type PayingContract = "StateCommitment" | "StateMirror";
 
-/** The runtime code of an account. */
+/** The runtime code of an account; `0x` or undefined for none. */
 export type CodeReader = (address: Address) => Promise<unknown>;
 
 /**
@@ -25,7 +25,8 @@ export async function requireOwnCode(
   { chainId, contract }: { readonly chainId: bigint; readonly contract: Address },
   expected?: PayingContract,
 ): Promise<void> {
-  const code = hexToBytes(String(await codeOf(contract)));
+  const read = async (address: Address) => hexToBytes(`${(await codeOf(address)) ?? "0x"}`);
+  const code = await read(contract);
   const name = expected ?? (code.length === contractCode.StateMirror.bytes ? "StateMirror" : "StateCommitment");
   const immutables = immutablesOf(code, name);
   if (immutables === null) throw foreignCode(name, { chainId, contract });
@@ -41,7 +42,7 @@ export async function requireOwnCode(
     const address = bytesToHex(value(of).subarray(WORD - ADDRESS)) as Address;
     // Only a deployment without transfers has the zero address.
     if (part === "Transfers" && BigInt(address) === 0n) continue;
-    if (immutablesOf(hexToBytes(String(await codeOf(address))), part as keyof typeof lent) === null)
+    if (immutablesOf(await read(address), part as keyof typeof lent) === null)
       throw foreignCode(part, { chainId, contract: address });
   }
 }
