@@ -260,7 +260,8 @@ describe("while the server runs, and with a chain", () => {
   test("owners and guards take the genuine contract, and none with a hidden upgrade key", async () => {
     const { MINTMARK_CONTRACT: contract = "" } = settings;
     const env = { MINTMARK_RPC_URL: chain.rpcUrl, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock };
-    const checked = await mintmark(["check-contract", "--json"], env);
+    const places = ["--rpc", chain.rpcUrl, "--contract", contract, "--from-block", fromBlock];
+    const checked = await mintmark(["check-contract", ...places, "--json"]);
     expect([checked.code, checked.json().created.operator]).toEqual([0, OPERATOR.address]);
     const late = await mintmark(["check-contract"], { ...env, MINTMARK_FROM_BLOCK: `${Number(fromBlock) + 1}` });
     expect([late.code, late.stderr]).toEqual([3, expect.stringContaining("Give the block of its creation")]);

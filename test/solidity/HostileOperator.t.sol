@@ -35,8 +35,10 @@ contract HostileOperatorInvariants {
             // The owner calls, signs, or signs a list.
             else _hostile.withdraw(random, quantity, [0, 1, 8][(random >> 80) % 3], address(uint160(random >> 96)));
         }
-        // How many it is depends on the tokens' addresses. A consent to one asset is to the first of the manifest, and
-        // the order there is that of the asset types, which follow from the addresses. Each order pays 49 or 50.
+        // The seeds are fixed, so the count depends only on the tokens' addresses. A consent to one asset is to the first
+        // of the manifest, whose order is that of the asset types, which follow from the addresses. In 80 deployments at
+        // other addresses, 49 withdrawals were paid and 43 duplicates voided, or 50 and 42. Fewer than 40 mean that the
+        // contract or an action has changed.
         expect(_hostile.withdrawals() >= 40, "hardly any withdrawal was paid");
         expect(_hostile.voids() >= 20, "hardly any duplicate was voided");
         _check();
