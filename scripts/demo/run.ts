@@ -1,3 +1,4 @@
+import { formatUnits } from "viem";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import {
   answer,
@@ -50,6 +51,9 @@ interface KindResult {
 
 /** New ids in every run, so the demo can be repeated on one sandbox. */
 const MINTS_PER_USER_AND_STANDARD = 10;
+/** The sandbox's points have 18 decimals and a quantum of 10^9 base units. */
+const UNITS_OF_POINT = 1_000_000_000;
+const QUANTUM = 1_000_000_000n;
 /** More than the 61 bytes of text that blobs hold of a vault. */
 const DESCRIPTION = "a potion from the demo, described in more letters than a blob holds";
 
@@ -99,7 +103,8 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   }
   for (const [index, choice] of chosen.entries()) {
     const gained = (await held(chain, choice)) - (before[index] ?? 0n);
-    check(`${choice.asset.symbol} that ${choice.user.name} gained on L1`, gained, choice.gain);
+    const tokens = (amount: bigint) => formatUnits(amount, choice.asset.decimals);
+    check(`${choice.asset.symbol} that ${choice.user.name} gained on L1`, tokens(gained), tokens(choice.gain));
   }
   const gasPerWithdrawal = await averageGas(done, chain);
   const withdrawalsOf = (kind: Kind) => paidFrom.filter((from) => from === kind).length;
@@ -128,7 +133,7 @@ function mintRequest({ users, assets }: SandboxDescription): MintRequest {
     users: users.map(({ userId }) => ({
       userId,
       mints: MODES.flatMap((mode) => [
-        entry("erc20", {}, 250, mode),
+        entry("erc20", {}, 250 * UNITS_OF_POINT, mode),
         ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, () => entry("erc721", numbered(next++), 1, mode)),
         ...Array.from({ length: MINTS_PER_USER_AND_STANDARD }, (_, id) =>
           entry("erc1155", mode === "validium" ? numbered(id + 1) : described(id + 1), 5, mode),
@@ -190,7 +195,8 @@ async function costsByKind(mints: readonly Transaction[], kinds: ReadonlyMap<str
 
 /** A vault of this mint to withdraw from: another user for each standard, and one vault of each kind. */
 function choose({ users, assets }: SandboxDescription, vaults: readonly Vault[], standard: Standard) {
-  const plan = { erc20: [0, "validium", 100n], erc721: [1, "zk-rollup", 1n], erc1155: [2, "zk-rollup", 3n] } as const;
+  const points = 100n * BigInt(UNITS_OF_POINT);
+  const plan = { erc20: [0, "validium", points], erc721: [1, "zk-rollup", 1n], erc1155: [2, "zk-rollup", 3n] } as const;
   const [index, mode, quantity] = plan[standard];
   const asset = assets.find((known) => known.standard === standard);
   const user = users[index];
@@ -199,8 +205,7 @@ function choose({ users, assets }: SandboxDescription, vaults: readonly Vault[],
   );
   const owner = USERS[index]?.owner;
   if (!asset || !user || !vault || !owner) throw new Error(`the mint reply holds no ${standard} vault of ${mode}`);
-  // The sandbox's points have a quantum of 10^9 base units.
-  const gain = standard === "erc20" ? quantity * 1_000_000_000n : quantity;
+  const gain = standard === "erc20" ? quantity * QUANTUM : quantity;
   return { standard, asset, user, vault, owner, quantity, gain };
 }
 
