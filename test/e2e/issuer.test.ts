@@ -114,16 +114,6 @@ describe("an issuer's process", () => {
     }
   });
 
-  test("refuses what nobody has recorded; the mint fails with its reason, and nobody else's", async () => {
-    const crown = await mintCrown("zk-rollup", "66");
-    await mint(world, "erc721", "zk-rollup", "66");
-    // Long enough for an answer, which is waited for to the end when it is a refusal.
-    expect(await round(5_000)).toMatchObject({ committed: 1 });
-    const { leftOut } = await world.engine.batches.get("zk-rollup", 1);
-    expect(leftOut).toMatchObject([{ failure: expect.stringContaining("the application has recorded 0") }]);
-    await expect(world.engine.proofs.vault(crown)).rejects.toMatchObject({ code: "vault_void" });
-  });
-
   test("never signs a second content with other vaults, also after it was killed", async () => {
     await record(["7", "8"]);
     const batchOf = (ids: readonly string[]): SealedBatch => {

@@ -1,9 +1,9 @@
-import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Engine, MODES, type Mode, openEngine, type VaultId } from "../../core/index.ts";
 import { adoptFromL1, type Settler } from "../../core/l1/settlement/index.ts";
 import type { MirrorSettler } from "../../core/l1/settlement/mirror-settler.ts";
-import { mine, mint, newSettler, requestWithdrawal, rpc } from "../settlement/fixture.ts";
+import { sourceOf } from "../archive/fixture.ts";
+import { copyOf, mine, mint, newSettler, requestWithdrawal, rpc } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
 
 /** One of two operators whose stores were the same once. */
@@ -29,11 +29,7 @@ afterEach(async () => {
 /** A second operator on a copy of the store as it is now. */
 async function openCopy(): Promise<Operator> {
   const { near } = world;
-  const bytes = { keyEncoding: "view", valueEncoding: "view" } as const;
-  const store = new MemoryLevel<Uint8Array, Uint8Array>(bytes);
-  for await (const [key, value] of near.engineStore.iterator<Uint8Array, Uint8Array>(bytes)) {
-    await store.put(key, value, bytes);
-  }
+  const store = await copyOf(near.engineStore);
   const engine = await openEngine({ store, settlement: near.l1.settlement, environment: "sandbox" });
   const settler = newSettler({ ...near, engine }, near.chain);
   return { engine, settler, far: await newMirrorSettler(world, { engine }) };
@@ -50,10 +46,7 @@ const statusOf = async ({ engine }: Operator, { withdrawalId }: { readonly withd
 
 async function adopt({ engine }: Operator) {
   const { near } = world;
-  const sources = near.members.map((member) => ({
-    name: member.address,
-    batchData: (mode: Mode, batchNumber: number) => member.data(mode, batchNumber),
-  }));
+  const sources = near.members.map(sourceOf);
   return adoptFromL1({ engine, l1: near.l1, fromBlock: near.chain.settlement.deployedAtBlock, sources });
 }
 

@@ -11,7 +11,15 @@ import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { type Chain, createWorld, MATURITY, mine, type Request, type WorldOptions } from "../settlement/fixture.ts";
+import {
+  type Chain,
+  createWorld,
+  MATURITY,
+  mine,
+  type Request,
+  readyAsset,
+  type WorldOptions,
+} from "../settlement/fixture.ts";
 
 /** Blocks above one that make it final on the source here, as for the settlement fixture's operator. */
 export const CONFIRMATIONS = 20n;
@@ -33,7 +41,7 @@ export async function createMirrorWorld({
   ...options
 }: WorldOptions & { lockMinter?: boolean } = {}) {
   const near = await createWorld(options);
-  const { chain, engine, principal } = near;
+  const { chain, engine } = near;
   const connection = await network.create({ network: "other" });
   const request = connection.provider.request.bind(connection.provider) as Request;
   // A refusal comes as an error that viem takes for a busy node: it need not wait before it asks again.
@@ -60,11 +68,7 @@ export async function createMirrorWorld({
     const registration = [REGISTRY_VALUE[standard], BigInt(by.chainId), address, quantum, 0] as const;
     await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
     const far = { standard, chainId: BigInt(by.chainId), contractAddress: address, quantum, name, symbol };
-    const { assetId } = await engine.assets.add(far);
-    await engine.assets.whitelist(assetId);
-    await engine.operator.recordRegistered(assetId);
-    await engine.assets.enable(principal.applicationId, assetId);
-    assets.set(standard, assetId);
+    assets.set(standard, await readyAsset(near, far));
     tokens.set(standard, address);
   }
   // Nothing is minted before its registrations are final.

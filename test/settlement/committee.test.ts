@@ -7,22 +7,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { collectAttestations, type MemberClient } from "../../core/guards/committee/collector.ts";
 import { CommitteeMember } from "../../core/guards/committee/member.ts";
 import type { SealedBatch } from "../../core/ports.ts";
-import { keccak256 } from "../../core/protocol/hash.ts";
 import { bytesToHex } from "../../core/protocol/hex.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { readAttestation } from "../core/protocol/read-attestation.ts";
 import { hexOf, l1, moveHistory, newMember, onL1, pointOf, sign, take } from "./committee-fixture.ts";
 import { at } from "./fixture.ts";
-import { entry, NEW_TYPE, sealed, TENS } from "./signed-batches.ts";
+import { decimalOf, entry, NEW_TYPE, sealed, TENS } from "./signed-batches.ts";
 
 beforeEach(() => {
   onL1.length = 0;
 });
-
-/** The other blob of a text's ERC-1155 id. */
-function decimalOf(text: string): string {
-  return BigInt(bytesToHex(keccak256(new TextEncoder().encode(text)))).toString();
-}
 
 describe("a committee member", () => {
   const first = sealed(0, [entry("erc721", "1"), entry("erc20", "", 7n), entry("erc1155", "5", 3n)]);

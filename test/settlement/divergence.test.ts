@@ -1,85 +1,46 @@
 import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { collectAttestations } from "../../core/guards/committee/index.ts";
-import { type Engine, type Mode, openEngine, restoreStore } from "../../core/index.ts";
-import { adoptFromL1, type Settler } from "../../core/l1/settlement/index.ts";
-import { keccak256 } from "../../core/protocol/hash.ts";
-import { bytesToHex } from "../../core/protocol/hex.ts";
+import { type Engine, restoreStore } from "../../core/index.ts";
+import { adoptFromL1 } from "../../core/l1/settlement/index.ts";
 import { LevelJournal } from "../../core/store/level-journal.ts";
 import { PREFIX } from "../../core/store/store-keys.ts";
-import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import type { World } from "./fixture.ts";
 import {
-  connectOperator,
-  createChain,
+  codeOf,
+  copyOf,
+  createStage,
+  expectOneHistory,
   mine,
   mint,
-  newSettler,
-  openMembers,
+  type Operator,
   requestWithdrawal,
   rpc,
+  type Store,
   seed,
+  type World,
 } from "./fixture.ts";
+import { decimalOf } from "./signed-batches.ts";
 
-type Store = MemoryLevel<Uint8Array, Uint8Array>;
-
-/** One operator of a store: its engine and what brings it to L1. */
-interface Operator {
-  readonly store: Store;
-  readonly engine: Engine;
-  readonly settler: Settler;
-}
-
+let stage: Awaited<ReturnType<typeof createStage>>;
 let chain: World["chain"];
 let l1: World["l1"];
-let members: World["members"];
 let seeded: Awaited<ReturnType<typeof seed>>;
-const open: Engine[] = [];
-
 beforeEach(async () => {
-  chain = await createChain();
-  l1 = await connectOperator(chain);
-  members = await openMembers(l1);
+  stage = await createStage();
+  ({ chain, l1 } = stage);
 });
-
-afterEach(async () => {
-  for (const engine of open.splice(0)) await engine.close();
-  for (const member of members) await member.close();
-  await chain.close();
-});
-
-async function operate(store: Store): Promise<Operator> {
-  const opened = { settlement: l1.settlement, environment: "sandbox", createIfMissing: true } as const;
-  const engine = await openEngine({ store, ...opened });
-  open.push(engine);
-  const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
-  return { store, engine, settler: newSettler({ engine, l1, committee }, chain) };
-}
+afterEach(() => stage.close());
 
 /** A second operator on a copy of the store as it is now. */
-async function copyOf({ store }: Operator): Promise<Operator> {
-  const copy: Store = new MemoryLevel({ keyEncoding: "view", valueEncoding: "view" });
-  for await (const [key, value] of store.iterator({ keyEncoding: "view", valueEncoding: "view" })) {
-    await copy.put(key, value, { keyEncoding: "view", valueEncoding: "view" });
-  }
-  return operate(copy);
-}
+const second = async ({ store }: Operator) => stage.operate(await copyOf(store));
 
 async function first(): Promise<Operator> {
-  const operator = await operate(new MemoryLevel());
+  const operator = await stage.operate(new MemoryLevel());
   seeded = await seed(operator.engine, chain);
   return operator;
 }
 
 const mintAt = ({ engine }: Operator, ...args: Parameters<typeof mint> extends [unknown, ...infer R] ? R : never) =>
   mint({ ...seeded, engine }, ...args);
-
-async function codeOf(work: Promise<unknown>): Promise<string> {
-  return work.then(
-    () => "done",
-    (error) => error.code,
-  );
-}
 
 describe("two operators on copies of one store", () => {
   test.each(["validium", "zk-rollup"] as const)(
@@ -88,7 +49,7 @@ describe("two operators on copies of one store", () => {
       const winner = await first();
       await mintAt(winner, "erc721", mode, "1");
       await winner.settler.round();
-      const loser = await copyOf(winner);
+      const loser = await second(winner);
       await mintAt(winner, "erc721", mode, "2");
       await mintAt(loser, "erc721", mode, "3");
       await winner.settler.round();
@@ -111,14 +72,14 @@ describe("two operators on copies of one store", () => {
       expect((await loser.engine.operator.verify()).problems).toEqual([]);
 
       await loser.engine.close();
-      const { engine } = await operate(loser.store);
+      const { engine } = await stage.operate(loser.store);
       expect(await codeOf(mintAt({ ...loser, engine }, "erc721", mode, "4"))).toBe("history_diverged");
     },
   );
 
   test("a store behind L1 is found by the first comparison, before it mints", async () => {
     const winner = await first();
-    const loser = await copyOf(winner);
+    const loser = await second(winner);
     await mintAt(winner, "erc20", "zk-rollup", "", 5);
     await winner.settler.round();
     loser.engine.operator.awaitComparison();
@@ -143,20 +104,10 @@ async function uncommitted(engine: Engine): Promise<number> {
   return data.reduce((sum, { vaultCount, l1BlockNumber }) => (l1BlockNumber === null ? sum + vaultCount : sum), 0);
 }
 
-/** Adopts what is on L1, once it is final; members give the data of validium. */
+/** Adopts what is on L1, once it is final. */
 async function adopt({ engine }: Operator) {
   await mine(chain, 30);
-  const sources = members.map((member) => ({
-    name: member.address,
-    batchData: async (mode: Mode, batchNumber: number) =>
-      mode === "validium" ? member.data("validium", batchNumber) : null,
-  }));
-  return adoptFromL1({ engine, l1, fromBlock: chain.settlement.deployedAtBlock, sources });
-}
-
-/** The other blob of a text's ERC-1155 id. */
-function decimalOf(text: string): string {
-  return BigInt(bytesToHex(keccak256(new TextEncoder().encode(text)))).toString();
+  return stage.adopt(engine);
 }
 
 async function journalOf(store: Store): Promise<Uint8Array[]> {
@@ -178,7 +129,7 @@ describe("adopting L1's history", () => {
       // The open batch is in both stores: its mint is in both histories.
       const shared = await mintAt(winner, "erc721", mode, "2");
       const grown = await mintAt(winner, "erc20", mode, "", 10);
-      const loser = await copyOf(winner);
+      const loser = await second(winner);
       const foreign = await mintAt(winner, "erc721", mode, "3");
       await mintAt(winner, "erc20", mode, "", 5);
       await mintAt(loser, "erc20", mode, "", 7);
@@ -198,10 +149,7 @@ describe("adopting L1's history", () => {
       expect((await loser.engine.operator.verify()).problems).toEqual([]);
       await loser.settler.round();
       await loser.settler.round();
-      expect(await l1.state()).toEqual({
-        ...(await loser.engine.batches.committedState()),
-        history: loser.engine.operator.history(),
-      });
+      await expectOneHistory({ ...loser, l1 });
       expect((await loser.engine.vaults.get(applicationId, shared)).status).toMatch(/settled|finalized/);
       expect((await loser.engine.vaults.get(applicationId, grown)).amount).toBe(15n);
       // The winner's vault has an owner and a place in proofs; for the application of the lost mint it is nobody's.
@@ -228,10 +176,9 @@ describe("adopting L1's history", () => {
       await mintAt(loser, "erc721", mode, "4");
       await mintAt(loser, "erc1155", mode, "5", 3);
       await loser.settler.round();
-      expect(await l1.state()).toMatchObject(loser.engine.batches.state());
-      expect((await loser.engine.operator.verify()).problems).toEqual([]);
+      await expectOneHistory({ ...loser, l1 });
       await loser.engine.close();
-      const again = await operate(loser.store);
+      const again = await stage.operate(loser.store);
       expect((await again.engine.operator.verify()).problems).toEqual([]);
       expect(await codeOf(mintAt(again, "erc721", mode, "4"))).toBe("token_already_minted");
       expect((await again.engine.transactions.list(applicationId, { status: "failed" })).data).toHaveLength(3);
@@ -243,7 +190,7 @@ describe("adopting L1's history", () => {
     const winner = await first();
     await mintAt(winner, "erc1155", "zk-rollup", knight);
     await winner.settler.round();
-    const loser = await copyOf(winner);
+    const loser = await second(winner);
     await mintAt(winner, "erc1155", "validium", wizard);
     await winner.settler.round();
     for (const text of [hero, knight, decimalOf(wizard)]) await mintAt(loser, "erc1155", "validium", text);
@@ -267,8 +214,8 @@ describe("adopting L1's history", () => {
     const restored: Store = new MemoryLevel();
     await restoreStore(journal, restored);
     await loser.engine.close();
-    await again(await operate(loser.store));
-    await again(await operate(restored));
+    await again(await stage.operate(loser.store));
+    await again(await stage.operate(restored));
   });
 
   test.each([{ restarted: true }, { restarted: false }])(
@@ -279,7 +226,7 @@ describe("adopting L1's history", () => {
       await winner.settler.round();
       await mine(chain, 30);
       await winner.settler.round();
-      let loser = await copyOf(winner);
+      let loser = await second(winner);
       await loser.settler.round();
       const before = await rpc(chain, "evm_snapshot");
       const { withdrawalId } = await requestWithdrawal({ ...seeded, engine: loser.engine }, points, 4n);
@@ -299,7 +246,7 @@ describe("adopting L1's history", () => {
       await mine(chain, 60);
       if (restarted) {
         await loser.engine.close();
-        loser = await operate(loser.store);
+        loser = await stage.operate(loser.store);
       }
       expect(await codeOf(loser.settler.round())).toBe("history_diverged");
       expect(await adopt(loser)).toEqual({ batches: 1, lostVaults: 1 });
@@ -308,15 +255,13 @@ describe("adopting L1's history", () => {
       await loser.settler.round();
       expect(await asked()).toBe("settled");
       expect(await l1.withdrawn(points, "erc20")).toBe(4n);
-      expect(await loser.engine.batches.committedState()).toEqual(loser.engine.batches.state());
-      expect(loser.engine.operator.history()).toBe((await l1.state()).history);
-      expect((await loser.engine.operator.verify()).problems).toEqual([]);
+      await expectOneHistory({ ...loser, l1 });
     },
   );
 
   test("is refused while L1's batches are not final, and of a store that is not diverged", async () => {
     const winner = await first();
-    const loser = await copyOf(winner);
+    const loser = await second(winner);
     await mintAt(winner, "erc20", "zk-rollup", "", 5);
     await winner.settler.round();
     await codeOf(loser.settler.round());

@@ -2,11 +2,8 @@ import { createWalletClient, erc20Abi } from "viem";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { MemberClient } from "../../core/guards/committee/collector.ts";
 import type { CommitteeMember } from "../../core/guards/committee/member.ts";
-import type { Engine } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { provenVaultArguments, withdrawalBatchArguments } from "../../core/l1/arguments.ts";
-import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { dying } from "./campaign-faults.ts";
+import { withdrawalBatchArguments } from "../../core/l1/arguments.ts";
 import {
   at,
   type Chain,
@@ -16,93 +13,17 @@ import {
   mint,
   newSettler,
   passSeconds,
+  pendingHashes,
   type Request,
   requestWithdrawal,
   rpc,
+  sentBy,
   type World,
+  withdrawAlone,
 } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
-
-/** The engine of a process that dies when it would record what it has sent. */
-const dyingEngine = (engine: Engine) => dying(engine, 1, /^recordSubmitted$/);
-
-const transactionsOf = (chain: Chain) => chain.client.getTransactionCount({ address: OPERATOR.address });
-
-/** The owner's own withdrawal, past engine and operator. */
-async function withdrawAlone({ chain, engine, l1, users }: World, vaultId: bigint, quantity: bigint): Promise<void> {
-  const { header, ...proof } = await engine.proofs.vault(vaultId);
-  if (header === null) throw new Error("the batch is not committed");
-  const { owner } = at(users, 0);
-  const proven = provenVaultArguments({ ...proof, header });
-  await createWalletClient({ transport: chain.transport, account: owner }).writeContract({
-    abi: stateCommitmentAbi,
-    address: l1.settlement.contract,
-    functionName: "withdraw",
-    args: [...proven, quantity, owner.address, { deadline: 0n, signature: "0x" }],
-    chain: null,
-  });
-}
-
-describe("a settler that was killed between sending and recording", () => {
-  test("neither commits twice nor skips when the transaction was mined", async () => {
-    world = await createWorld();
-    const { chain, engine, l1, committee } = world;
-    await mint(world, "erc721", "validium", "1");
-    await engine.operator.seal("validium");
-    await mint(world, "erc721", "validium", "2");
-    await expect(newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round()).rejects.toThrow("killed");
-    expect((await engine.batches.get("validium", 0)).status).toBe("sealed");
-    expect(await transactionsOf(chain)).toBe(1);
-
-    await newSettler({ engine, l1: await connectOperator(chain), committee }, chain).round();
-    expect(await transactionsOf(chain)).toBe(2);
-    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
-    expect(await engine.batches.committedState()).toEqual(engine.batches.state());
-  });
-
-  test("waits for the transaction when it is still under way, and sends no second one", async () => {
-    world = await createWorld();
-    const { chain, engine, l1, committee } = world;
-    await mint(world, "erc721", "zk-rollup", "1");
-    await engine.operator.seal("zk-rollup");
-    await rpc(chain, "evm_setAutomine", [false]);
-    await expect(newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round()).rejects.toThrow("killed");
-
-    const round = newSettler({ engine, l1: await connectOperator(chain), committee }, chain).round();
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    await mine(chain, 1);
-    // What waited finds the batch committed and goes on from there.
-    await round;
-    await newSettler({ engine, l1, committee }, chain).round();
-    expect(await transactionsOf(chain)).toBe(1);
-    expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
-  });
-
-  test("replaces a transaction of the dead process that nobody mines", async () => {
-    world = await createWorld();
-    const { chain, engine, l1, committee } = world;
-    await mint(world, "erc20", "validium", "", 3);
-    await engine.operator.seal("validium");
-    await rpc(chain, "evm_setAutomine", [false]);
-    await expect(newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round()).rejects.toThrow("killed");
-    const [stuck] = await pendingHashes(chain);
-
-    const impatient = await connectOperator(chain, chain.request, { replaceAfterMs: 50 });
-    const round = newSettler({ engine, l1: impatient, committee }, chain).round();
-    await expect.poll(async () => (await pendingHashes(chain)).includes(stuck ?? "")).toBe(false);
-    await mine(chain, 1);
-    await round;
-    expect(await transactionsOf(chain)).toBe(1);
-    expect((await engine.batches.get("validium", 0)).status).toBe("settled");
-  });
-});
-
-async function pendingHashes(chain: Chain): Promise<string[]> {
-  const block = (await rpc(chain, "eth_getBlockByNumber", ["pending", false])) as { transactions: string[] };
-  return block.transactions;
-}
 
 describe("fees", () => {
   test("a stuck transaction is replaced at a higher fee up to the cap, and each hash is recorded", async () => {
@@ -131,88 +52,11 @@ describe("fees", () => {
     expect(submitted).toContain(batch.l1TxHash);
     const mined = await chain.client.getTransaction({ hash: batch.l1TxHash ?? "0x" });
     expect(mined.maxFeePerGas).toBeLessThanOrEqual(cap);
-    expect(await transactionsOf(chain)).toBe(1);
+    expect(await sentBy(chain)).toBe(1);
   });
 });
-
-describe("an operator's key that is used elsewhere at the same time", () => {
-  const elsewhere = ({ transport }: Chain) =>
-    createWalletClient({ transport, account: OPERATOR }).sendTransaction({ to: OPERATOR.address, chain: null });
-
-  test("between rounds costs nothing", async () => {
-    world = await createWorld();
-    const { chain, engine, settler, l1 } = world;
-    for (const text of ["1", "2", "3"]) {
-      await mint(world, "erc721", "validium", text);
-      await settler.round();
-      await elsewhere(chain);
-    }
-    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
-    expect(await engine.batches.committedState()).toEqual(engine.batches.state());
-    expect(await transactionsOf(chain)).toBe(6);
-  });
-
-  test("while a commit is under way takes its nonce: the round says so, and the next one commits", async () => {
-    let taken = false;
-    const request =
-      (chain: Chain): Request =>
-      async (call: Parameters<Request>[0]) => {
-        if (call.method === "eth_sendRawTransaction" && !taken) {
-          taken = true;
-          await elsewhere(chain);
-        }
-        return chain.request(call as never);
-      };
-    world = await createWorld({ request: request as (chain: Chain) => Request });
-    const { chain, engine, settler, l1 } = world;
-    await mint(world, "erc721", "zk-rollup", "1");
-    await expect(settler.round()).rejects.toThrow(`another transaction of ${OPERATOR.address} took nonce 0`);
-    await settler.round();
-    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
-    expect(await transactionsOf(chain)).toBe(2);
-  });
-});
-
-/** Every n-th request of some kinds fails as a busy node fails. */
-function flaky(every: number): (chain: Chain) => Request {
-  let count = 0;
-  return (chain) =>
-    (async (call: Parameters<Request>[0]) => {
-      if (++count % every === 0) {
-        // Half of the lost answers are of requests that the node has carried out.
-        if (count % (2 * every) === 0) await chain.request(call as never).catch(() => {});
-        throw Object.assign(new Error("rate limited"), { code: -32005 });
-      }
-      return chain.request(call as never);
-    }) as Request;
-}
 
 describe("an RPC that fails", () => {
-  test.each([2, 3, 7])("every %i. request loses nothing and repeats nothing", async (every) => {
-    world = await createWorld({ request: flaky(every) });
-    const { chain, engine, settler, l1 } = world;
-    const points = await mint(world, "erc20", "validium", "", 9);
-    await mint(world, "erc721", "zk-rollup", "1");
-    for (
-      let attempt = 0;
-      attempt < 20 && engine.batches.state().countRollup + engine.batches.state().countValidium < 2;
-      attempt++
-    ) {
-      await settler.round().catch(() => {});
-    }
-    await retry(async () => {
-      await settler.round();
-      expect(await engine.batches.committedState()).toEqual(engine.batches.state());
-    });
-    const { withdrawalId } = await requestWithdrawal(world, points, 4n);
-    await retry(async () => {
-      await settler.round();
-      expect((await engine.withdrawals.get(world.principal.applicationId, withdrawalId)).status).toBe("settled");
-    });
-    expect(await transactionsOf(chain)).toBe(3);
-    expect((await l1.state()).countValidium).toBe(1);
-  });
-
   test("that is gone is told as l1_failed, and changes nothing", async () => {
     let gone = false;
     world = await createWorld({
@@ -233,16 +77,6 @@ describe("an RPC that fails", () => {
     expect((await engine.batches.get("validium", 0)).status).toBe("settled");
   });
 });
-
-async function retry(attempt: () => Promise<void>): Promise<void> {
-  for (let left = 20; ; left--) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (left === 0) throw error;
-    }
-  }
-}
 
 describe("a committee that is gone", () => {
   test("holds up neither rollup batches nor withdrawals, and is tried again", async () => {
@@ -373,23 +207,6 @@ describe("withdrawals", () => {
     const again = await requestWithdrawal(world, points, 5n);
     await settler.round();
     expect((await engine.withdrawals.get(applicationId, again.withdrawalId)).status).toBe("settled");
-  });
-
-  test("many at once go in few transactions", async () => {
-    world = await createWorld();
-    const { chain, engine, settler, principal } = world;
-    const vaults: bigint[] = [];
-    for (let id = 0; id < 25; id++) vaults.push(await mint(world, "erc1155", "validium", `${id}`, 2));
-    await settler.round();
-    const before = await transactionsOf(chain);
-    const asked = [];
-    for (const vaultId of vaults) asked.push(await requestWithdrawal(world, vaultId));
-    const { withdrawn } = await settler.round();
-    expect(withdrawn).toBe(25);
-    expect((await transactionsOf(chain)) - before).toBe(2);
-    for (const { withdrawalId } of asked) {
-      expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("settled");
-    }
   });
 });
 

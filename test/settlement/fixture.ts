@@ -11,6 +11,7 @@ import {
   parseAbi,
   toHex,
 } from "viem";
+import { expect } from "vitest";
 import { collectAttestations, type MemberClient } from "../../core/guards/committee/collector.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
 import { attestationTypedData } from "../../core/guards/committee/request.ts";
@@ -26,15 +27,18 @@ import {
 } from "../../core/index.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
+import { adoptFromL1 } from "../../core/l1/settlement/adopt-history.ts";
 import { Settler, type SettlerOptions } from "../../core/l1/settlement/settler.ts";
 import type { HistoryPoint, L1Committer, L1Reader, PortalIdentity, SealedBatch } from "../../core/ports.ts";
 import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
+import type { NewAsset } from "../../core/tenants/assets.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { deploySettlement, type SettlementConfig } from "../../scripts/deploy/settlement.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
 import { startAnvil } from "../anvil.ts";
+import { sourceOf } from "../archive/fixture.ts";
 
 /** Seconds. */
 export const MATURITY = 100n;
@@ -48,6 +52,8 @@ export const TOKENS: readonly TokenConfig[] = [
 ];
 
 export type Request = EIP1193RequestFn;
+
+export type Store = MemoryLevel<Uint8Array, Uint8Array>;
 
 interface Node {
   readonly request: Request;
@@ -133,7 +139,7 @@ export async function createWorld(given: WorldOptions = {}) {
   const { member = (it) => it, request, fees, node, config, tokens, attestMs = 20_000, ...options } = given;
   const chain = await createChain(config, node, tokens);
   const l1 = await connectOperator(chain, request?.(chain), fees);
-  const engineStore = new MemoryLevel<Uint8Array, Uint8Array>();
+  const engineStore: Store = new MemoryLevel();
   const settlement = l1.settlement;
   const opened = { store: engineStore, settlement, environment: "sandbox", createIfMissing: true } as const;
   const engine = await openEngine({ ...opened, ...options });
@@ -160,6 +166,50 @@ export async function createWorld(given: WorldOptions = {}) {
     async close() {
       await engine.close();
       for (const each of members) await each.close();
+      await chain.close();
+    },
+  };
+}
+
+const BYTES = { keyEncoding: "view", valueEncoding: "view" } as const;
+
+export async function copyOf(store: Store): Promise<Store> {
+  await store.open();
+  const copy: Store = new MemoryLevel(BYTES);
+  for await (const [key, value] of store.iterator<Uint8Array, Uint8Array>(BYTES)) await copy.put(key, value, BYTES);
+  return copy;
+}
+
+/** One operator of a store: its engine, and what brings it to L1. */
+export interface Operator {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly settler: Settler;
+}
+
+/** A chain and a committee for operators on copies of one store. */
+export async function createStage() {
+  const chain = await createChain();
+  const l1 = await connectOperator(chain);
+  const members = await openMembers(l1);
+  const opened: Engine[] = [];
+  return {
+    chain,
+    l1,
+    members,
+    async operate(store: Store): Promise<Operator> {
+      const { settlement } = l1;
+      const engine = await openEngine({ store, settlement, environment: "sandbox", createIfMissing: true });
+      opened.push(engine);
+      const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
+      return { store, engine, settler: newSettler({ engine, l1, committee }, chain) };
+    },
+    /** Adopts what is on L1, if it is final. Members give the data of validium. */
+    adopt: (engine: Engine) =>
+      adoptFromL1({ engine, l1, fromBlock: chain.settlement.deployedAtBlock, sources: members.map(sourceOf) }),
+    async close() {
+      for (const engine of opened) await engine.close();
+      for (const member of members) await member.close();
       await chain.close();
     },
   };
@@ -209,13 +259,19 @@ export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
   }
   const assets = new Map<Standard, Uuid>();
   for (const { standard, address, name, symbol, quantum } of chain.tokens) {
-    const { assetId } = await engine.assets.add({ standard, contractAddress: address, quantum, name, symbol });
-    await engine.assets.whitelist(assetId);
-    await engine.operator.recordRegistered(assetId);
-    await engine.assets.enable(applicationId, assetId);
-    assets.set(standard, assetId);
+    const asset = { standard, contractAddress: address, quantum, name, symbol };
+    assets.set(standard, await readyAsset({ engine, principal }, asset));
   }
   return { principal, users, assets };
+}
+
+/** Adds an asset that the application can mint at once. */
+export async function readyAsset({ engine, principal }: Pick<World, "engine" | "principal">, asset: NewAsset) {
+  const { assetId } = await engine.assets.add(asset);
+  await engine.assets.whitelist(assetId);
+  await engine.operator.recordRegistered(assetId);
+  await engine.assets.enable(principal.applicationId, assetId);
+  return assetId;
 }
 
 /** Mints one entry for the first user and returns its vault. `text` is the identifier. */
@@ -272,6 +328,43 @@ export async function requestList(
   const message = { vaults, recipient: owner.address, deadline };
   const signature = await owner.signTypedData(withdrawalListTypedData(world.engine.settlement, message));
   return world.engine.withdrawals.requestList(world.principal, { vaults, deadline, signature });
+}
+
+/** The owner's own withdrawal, past engine and operator. */
+export async function withdrawAlone(
+  { chain, engine, users }: Pick<World, "chain" | "engine" | "users">,
+  vaultId: VaultId,
+  quantity: bigint,
+): Promise<void> {
+  const { owner } = at(users, 0);
+  const contract = chain.settlement.address;
+  const own = await connectL1({ rpc: chain.transport, contract, account: owner, pollingMs: 5 });
+  const { header, ...proof } = await engine.proofs.exit(vaultId);
+  if (header === null) throw new Error("the vault is not on L1");
+  const authorization = { deadline: 0n, signature: "0x" } as const;
+  await own.withdrawOwn({ ...proof, header, quantity, recipient: owner.address, authorization });
+}
+
+/** Requires that L1 and the engine have one history, and that the store's records are those of its journal. */
+export async function expectOneHistory({ engine, l1 }: Pick<World, "engine" | "l1">): Promise<void> {
+  expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
+  expect(await engine.batches.committedState()).toEqual(engine.batches.state());
+  expect((await engine.operator.verify()).problems).toEqual([]);
+}
+
+export async function codeOf(work: Promise<unknown>): Promise<string> {
+  return work.then(
+    () => "done",
+    (error) => error.code,
+  );
+}
+
+/** Transactions of the operator that the chain has. */
+export const sentBy = ({ client }: Pick<Chain, "client">) => client.getTransactionCount({ address: OPERATOR.address });
+
+export async function pendingHashes(chain: Pick<Chain, "request">): Promise<Hex[]> {
+  const block = (await rpc(chain, "eth_getBlockByNumber", ["pending", false])) as { transactions: Hex[] };
+  return block.transactions;
 }
 
 export function transactionStatus({ engine, principal }: World, vaultId: VaultId): Promise<string> {

@@ -2,7 +2,6 @@ import { encodeAbiParameters, type Hex, keccak256, pad, toHex } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MintmarkError, type VaultId } from "../../core/index.ts";
 import type { Settler } from "../../core/l1/settlement/index.ts";
-import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import {
   at,
   type Chain,
@@ -16,6 +15,7 @@ import {
   refusing,
   requestWithdrawal,
   rpc,
+  sentBy,
   type World,
 } from "./fixture.ts";
 import { flippingWallets } from "./flipping-wallets.ts";
@@ -71,7 +71,7 @@ describe("withdrawals beside those of a hostile token", () => {
 
   const become = (code: Hex) => rpc(world.chain, "hardhat_setCode", [at(world.chain.tokens, 2).address, code]);
   const read = (id: string) => world.engine.withdrawals.get(world.principal.applicationId, id);
-  const sent = () => world.chain.client.getTransactionCount({ address: OPERATOR.address });
+  const sent = () => sentBy(world.chain);
 
   test.each([
     ["loops for ever", LOOPS, "TokenRefused"],
@@ -207,7 +207,7 @@ describe("withdrawals beside those of wallets that change their minds", () => {
     const bad = await wallets.ask();
     const good = await requestWithdrawal(world, points, 10n);
     const l1 = await connectOperator(chain, wallets.request);
-    const sent = () => chain.client.getTransactionCount({ address: OPERATOR.address });
+    const sent = () => sentBy(chain);
     const before = await sent();
     const impatient = newSettler({ engine, l1, committee }, chain);
     expect((await impatient.round()).withdrawn).toBe(20);
@@ -229,7 +229,7 @@ describe("withdrawals beside those of wallets that change their minds", () => {
     const wallets = await flippingWallets(world, chain, world.assets, 2);
     await settler.round();
     const l1 = await connectOperator(chain, wallets.request);
-    const sent = () => chain.client.getTransactionCount({ address: OPERATOR.address });
+    const sent = () => sentBy(chain);
     const before = await sent();
     let later = 0;
     const impatient = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);

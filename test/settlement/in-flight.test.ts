@@ -14,12 +14,15 @@ import {
   type Chain,
   connectOperator,
   createWorld,
+  expectOneHistory,
   mine,
   mint,
   newSettler,
+  pendingHashes,
   type Request,
   requestWithdrawal,
   rpc,
+  sentBy,
   type World,
 } from "./fixture.ts";
 
@@ -36,13 +39,6 @@ async function sealMany({ engine }: World, count: number, mode: Mode = "zk-rollu
     await mint(world, "erc721", mode, `${1_000 + i}`);
     await engine.operator.seal(mode);
   }
-}
-
-const sentOf = (chain: Chain) => chain.client.getTransactionCount({ address: OPERATOR.address });
-
-async function pendingHashes(chain: Chain): Promise<Hex[]> {
-  const block = (await rpc(chain, "eth_getBlockByNumber", ["pending", false])) as { transactions: Hex[] };
-  return block.transactions;
 }
 
 const waitForPending = (chain: Chain, count: number) =>
@@ -95,12 +91,6 @@ async function commitsOf({ l1, chain }: World) {
   return events.filter(({ type }) => type === "batchCommitted").map(({ txHash }) => ({ hash: txHash }));
 }
 
-async function expectOneHistory({ engine, l1 }: World): Promise<void> {
-  expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
-  expect(await engine.batches.committedState()).toEqual(engine.batches.state());
-  expect((await engine.operator.verify()).problems).toEqual([]);
-}
-
 /** The engine of a process that dies when it would record its third commit. */
 const dyingEngine = (engine: Engine) => dying(engine, 3, /^recordSubmitted$/);
 
@@ -134,7 +124,7 @@ describe("several commits under way", () => {
     const round = settler.round();
     await mineEach(chain, [WINDOW, WINDOW, 2]);
     expect((await round).committed).toBe(10);
-    expect(await sentOf(chain)).toBe(10);
+    expect(await sentBy(chain)).toBe(10);
     await expectOneHistory(world);
   });
 
@@ -154,7 +144,7 @@ describe("several commits under way", () => {
       const round = next.round();
       await mineUntil(chain, Promise.all([round, ended]));
       await round;
-      expect(await sentOf(chain)).toBe(6);
+      expect(await sentBy(chain)).toBe(6);
       await expectOneHistory(world);
     },
   );
@@ -179,7 +169,7 @@ describe("several commits under way", () => {
         (await commitsOf(world)).map(({ hash }) => chain.client.getTransaction({ hash })),
       );
       for (const [i, { nonce, type }] of sent.entries()) expect(mined[i]).toMatchObject({ nonce, type });
-      expect(await sentOf(chain)).toBe(5);
+      expect(await sentBy(chain)).toBe(5);
       await expectOneHistory(world);
     },
   );
@@ -229,7 +219,7 @@ describe("several commits under way", () => {
     await automine(true);
     expect((await settler.round()).committed).toBe(4);
     // At most the first one once, and the others twice.
-    expect(await sentOf(chain)).toBeLessThanOrEqual(1 + 2 * 4);
+    expect(await sentBy(chain)).toBeLessThanOrEqual(1 + 2 * 4);
     await expectOneHistory(world);
   });
 
@@ -299,7 +289,7 @@ describe("several commits under way", () => {
     expect((await round).committed).toBe(4);
     expect(offers.get("zk-rollup-0")).toBe(1);
     for (const batch of ["zk-rollup-1", "zk-rollup-2", "zk-rollup-3"]) expect(offers.get(batch)).toBeGreaterThan(1);
-    expect(await sentOf(chain)).toBe(4);
+    expect(await sentBy(chain)).toBe(4);
     await expectOneHistory(world);
   });
 
@@ -326,7 +316,7 @@ describe("several commits under way", () => {
     await failure;
     await automine(true);
     await settler.round();
-    expect(await sentOf(chain)).toBe(4);
+    expect(await sentBy(chain)).toBe(4);
     await expectOneHistory(world);
   });
 
@@ -376,6 +366,6 @@ describe("several relays under way", () => {
       expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 1n });
     }
     // The commit, and three relays of up to 21.
-    expect(await sentOf(chain)).toBe(4);
+    expect(await sentBy(chain)).toBe(4);
   });
 });

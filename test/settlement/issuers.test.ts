@@ -11,7 +11,7 @@ import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mine, mint, newSettler, transactionStatus, type World } from "./fixture.ts";
+import { at, createWorld, mine, mint, newSettler, readyAsset, transactionStatus, type World } from "./fixture.ts";
 
 const kzg = new KzgThread();
 afterAll(() => kzg.close());
@@ -22,7 +22,7 @@ let record: LocalMintRecord;
 let crown: { readonly address: `0x${string}`; readonly assetId: Uuid };
 beforeEach(async () => {
   world = await createWorld({ kzg, fees: { kzg } });
-  const { chain, engine, l1, principal } = world;
+  const { chain, l1 } = world;
   const key = privateKeyToAccount(generatePrivateKey());
   const config = {
     standard: "erc721",
@@ -33,12 +33,8 @@ beforeEach(async () => {
   } as const;
   const { address } = await deployToken(chain.by, chain.settlement.address, config);
   await mine(chain, 20);
-  const named = { contractAddress: address, quantum: 1n, name: "Crowns", symbol: "CRWN" };
-  const { assetId } = await engine.assets.add({ standard: "erc721", ...named });
-  await engine.assets.whitelist(assetId);
-  await engine.operator.recordRegistered(assetId);
-  await engine.assets.enable(principal.applicationId, assetId);
-  crown = { address, assetId };
+  const { standard, name, symbol } = config;
+  crown = { address, assetId: await readyAsset(world, { standard, contractAddress: address, name, symbol }) };
   const store = new MemoryLevel();
   record = new LocalMintRecord(store);
   issuer = await Issuer.open({ account: key, store, l1, record, kzg });

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { Settler } from "../../core/l1/settlement/settler.ts";
-import { at, createWorld, mine, mint, requestWithdrawal, rpc, type World } from "./fixture.ts";
+import { at, createWorld, mine, mint, pendingHashes, requestWithdrawal, rpc, type World } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -63,22 +63,18 @@ describe("the loops of a settler", () => {
     world = await createWorld();
     const { chain, engine, l1, settler: before, principal, users } = world;
     const count = 130;
-    const vaults: VaultId[] = [];
-    for (let i = 0; i < count; i += 500) {
-      const mints = Array.from({ length: Math.min(500, count - i) }, (_, j) => ({
-        ...{ mintingBlob: toHex(`${i + j}`), assetId: world.assets.get("erc1155"), amount: 1 },
-        dataAvailabilityMode: "validium",
-      }));
-      const minted = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
-      vaults.push(...minted.vaults.map(({ vaultId }) => vaultId));
-    }
+    const mints = Array.from({ length: count }, (_, i) => ({
+      ...{ mintingBlob: toHex(`${i}`), assetId: world.assets.get("erc1155"), amount: 1 },
+      dataAvailabilityMode: "validium",
+    }));
+    const { vaults } = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
     await before.round();
-    for (const vaultId of vaults) await requestWithdrawal(world, vaultId);
+    for (const { vaultId } of vaults) await requestWithdrawal(world, vaultId);
     await rpc(chain, "evm_setAutomine", [false]);
     await using _ = running(world);
     for (let batch = 0; batch < 2; batch++) {
       // Withdrawals are under way when something is sealed.
-      await expect.poll(() => pendingCount(chain), { interval: 5 }).toBeGreaterThan(0);
+      await expect.poll(async () => (await pendingHashes(chain)).length, { interval: 5 }).toBeGreaterThan(0);
       await mint(world, "erc721", "zk-rollup", `${batch}`);
       const status = async () => (await engine.batches.get("zk-rollup", batch).catch(() => null))?.status;
       await expect.poll(status).toBe("submitted");
@@ -94,8 +90,3 @@ describe("the loops of a settler", () => {
     await mine(chain, 1);
   });
 });
-
-async function pendingCount(chain: World["chain"]): Promise<number> {
-  const block = (await rpc(chain, "eth_getBlockByNumber", ["pending", false])) as { transactions: string[] };
-  return block.transactions.length;
-}

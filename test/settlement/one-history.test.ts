@@ -1,4 +1,3 @@
-import { MemoryLevel } from "memory-level";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { collectAttestations } from "../../core/guards/committee/collector.ts";
 import type { CommitteeMember } from "../../core/guards/committee/member.ts";
@@ -9,7 +8,17 @@ import { RefusedSlots } from "../../core/l1/settlement/refused-slots.ts";
 import { Attempts } from "../../core/l1/settlement/rounds.ts";
 import type { Settler } from "../../core/l1/settlement/settler.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { at, connectOperator, createWorld, mint, newSettler, openMembers, type World } from "./fixture.ts";
+import {
+  at,
+  connectOperator,
+  copyOf,
+  createWorld,
+  expectOneHistory,
+  mint,
+  newSettler,
+  openMembers,
+  type World,
+} from "./fixture.ts";
 
 /** One of two operators whose stores were the same once. */
 interface Operator {
@@ -41,10 +50,7 @@ afterEach(async () => {
  * that nobody but L1 keeps the two apart.
  */
 async function openCopy(firstToken: number): Promise<Operator> {
-  const bytes = { keyEncoding: "view", valueEncoding: "view" } as const;
-  const store = new MemoryLevel<Uint8Array, Uint8Array>(bytes);
-  for await (const [key, value] of world.engineStore.iterator<Uint8Array, Uint8Array>(bytes))
-    await store.put(key, value);
+  const store = await copyOf(world.engineStore);
   const l1 = await connectOperator(world.chain);
   const engine = await openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
   const members = await openMembers(l1);
@@ -117,9 +123,6 @@ describe("two operators on copies of one store", () => {
     expect(new Set(sealers).size).toBe(1);
     const winner = at(operators, at(sealers, 0));
     await winner.settler.round();
-    expect(await world.l1.state()).toEqual({
-      ...winner.engine.batches.state(),
-      history: winner.engine.operator.history(),
-    });
+    await expectOneHistory({ ...world, ...winner });
   });
 });

@@ -6,7 +6,19 @@ import { Preflight } from "../../core/l1/settlement/preflight.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, mine, mint, newSettler, refusing, requestWithdrawal, rpc, type World } from "./fixture.ts";
+import {
+  at,
+  createWorld,
+  expectOneHistory,
+  mine,
+  mint,
+  newSettler,
+  readyAsset,
+  refusing,
+  requestWithdrawal,
+  rpc,
+  type World,
+} from "./fixture.ts";
 
 const CONTRACT = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
 
@@ -21,16 +33,8 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
   const { address, quantum } = await deployToken(chain.by, chain.settlement.address, token);
   await mine(chain, blocksAbove);
   const { standard } = config;
-  const { assetId } = await engine.assets.add({
-    standard,
-    contractAddress: address,
-    quantum,
-    name: "Open",
-    symbol: "OPN",
-  });
-  await engine.assets.whitelist(assetId);
-  await engine.operator.recordRegistered(assetId);
-  await engine.assets.enable(principal.applicationId, assetId);
+  const names = { name: "Open", symbol: "OPN" };
+  const assetId = await readyAsset(world, { standard, contractAddress: address, quantum, ...names });
   let later = 0;
   const settler = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
   const role = await chain.client.readContract({
@@ -76,12 +80,9 @@ describe("a foreign ERC-1155 token", () => {
     const registration = [3, BigInt(chain.by.chainId), address, 1n, 2] as const;
     await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
     await mine(chain, 20);
-    const { assetId } = await engine.assets.add({
-      ...{ standard: "erc1155", contractAddress: address, blobScheme: "raw32", name: "Foreign", symbol: "FRN" },
-    });
-    await engine.assets.whitelist(assetId);
-    await engine.operator.recordRegistered(assetId);
-    await engine.assets.enable(principal.applicationId, assetId);
+    const names = { name: "Foreign", symbol: "FRN" };
+    const facts = { standard: "erc1155", contractAddress: address, blobScheme: "raw32" } as const;
+    const assetId = await readyAsset(world, { ...facts, ...names });
     const mintIds = (ids: readonly number[], user = 0) =>
       engine.mint(principal, {
         users: [
@@ -138,7 +139,7 @@ describe("a foreign ERC-1155 token", () => {
   test("has each of its ids tried before the commit in few calls; those that it refuses fail for all who hold them", async () => {
     const { mintIds, setLimit, asked } = await foreign();
     await setLimit(298n);
-    for (let block = 0; block < 20; block++) await mine(world.chain, 1);
+    await mine(world.chain, 20);
     await mintIds(Array.from({ length: 300 }, (_, id) => id));
     await mintIds([5, 299], 1);
     const before = asked();
@@ -260,8 +261,7 @@ describe("a mint that L1 would refuse", () => {
     const token = await withToken({ standard: "erc721" });
     await token.call("grantRole", [token.role, ADMIN.address]);
     await token.call("mintFor", [ADMIN.address, 1n, toHex("7")]);
-    // One by one: of blocks that the local chain mined together it does not keep the state.
-    for (let block = 0; block < 25; block++) await mine(world.chain, 1);
+    await mine(world.chain, 25);
     const [taken, free] = [await token.mint("7"), await token.mint("8")];
     await token.settler.round();
     const { applicationId } = world.principal;
@@ -270,17 +270,14 @@ describe("a mint that L1 would refuse", () => {
     const { data } = await world.engine.transactions.list(applicationId, { vaultId: taken });
     expect(at(data, 0)).toMatchObject({ status: "failed", failure: expect.stringContaining("exists on L1 already") });
     expect((await token.asset()).mintingAvailable).toBe(true);
-    expect(await world.l1.state()).toEqual({
-      ...world.engine.batches.state(),
-      history: world.engine.operator.history(),
-    });
+    await expectOneHistory(world);
   });
 
   test("is found among hundreds in one batch", async () => {
     const token = await withToken({ standard: "erc721" });
     await token.call("grantRole", [token.role, ADMIN.address]);
     await token.call("mintFor", [ADMIN.address, 1n, toHex("299")]);
-    for (let block = 0; block < 25; block++) await mine(world.chain, 1);
+    await mine(world.chain, 25);
     const minted = [];
     for (let id = 0; id < 300; id++) minted.push(await token.mint(`${id}`));
     expect((await token.settler.round()).committed).toBe(1);
@@ -328,7 +325,7 @@ describe("a mint that L1 would refuse", () => {
     const beside = await mint(world, "erc721", "validium", "1");
     for (let round = 0; round < 4; round++) {
       await token.settler.round().catch(() => {});
-      for (let block = 0; block < 25; block++) await mine(world.chain, 1);
+      await mine(world.chain, 25);
     }
     const statusOf = async (vaultId: bigint) => (await engine.vaults.get(principal.applicationId, vaultId)).status;
     expect(await Promise.all([kept, beside].map(statusOf))).toEqual(["finalized", "finalized"]);

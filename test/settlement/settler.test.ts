@@ -1,11 +1,9 @@
 import { erc20Abi, erc721Abi, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { provenVaultArguments } from "../../core/l1/arguments.ts";
-import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import {
   at,
   createWorld,
+  expectOneHistory,
   MATURITY,
   mine,
   mint,
@@ -13,27 +11,27 @@ import {
   requestList,
   requestWithdrawal,
   rpc,
+  sentBy,
   transactionStatus,
   type World,
-  type WorldOptions,
+  withdrawAlone,
 } from "./fixture.ts";
 
 let world: World;
-const start = async (options?: WorldOptions) => {
-  world = await createWorld(options);
+const start = async () => {
+  world = await createWorld();
   return world;
 };
 afterEach(() => world.close());
 
 describe("a settler", () => {
   test("brings mints of both modes to L1, and L1's roots are the engine's", async () => {
-    const { settler, engine, l1, chain } = await start();
+    const { settler, engine, chain } = await start();
     const rollup = await mint(world, "erc721", "zk-rollup", "1");
     const validium = await mint(world, "erc20", "validium", "", 500);
     expect(await settler.round()).toEqual({ sealed: 2, committed: 2, withdrawn: 0 });
 
-    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
-    expect(await engine.batches.committedState()).toEqual(engine.batches.state());
+    await expectOneHistory(world);
     expect(engine.batches.state()).toMatchObject({ countValidium: 1, countRollup: 1 });
     for (const vaultId of [rollup, validium]) expect(await transactionStatus(world, vaultId)).toBe("settled");
 
@@ -78,9 +76,9 @@ describe("a settler", () => {
     await settler.round();
     // The ERC-721 is immature and waits.
     await requestList(world, vaults);
-    const before = await chain.client.getTransactionCount({ address: OPERATOR.address });
+    const before = await sentBy(chain);
     expect((await settler.round()).withdrawn).toBe(20);
-    expect(await chain.client.getTransactionCount({ address: OPERATOR.address })).toBe(before + 1);
+    expect(await sentBy(chain)).toBe(before + 1);
     const { data } = await engine.withdrawals.list(principal.applicationId);
     expect(data.map(({ status }) => status)).toEqual(["accepted", ...Array(20).fill("settled")]);
     expect(new Set(data.slice(1).map(({ l1TxHash }) => l1TxHash)).size).toBe(1);
@@ -101,23 +99,10 @@ describe("a settler", () => {
   });
 
   test("shows a withdrawal that the owner made on its own", async () => {
-    const { settler, engine, chain, l1, principal, users } = await start();
+    const { settler, engine, principal } = await start();
     const points = await mint(world, "erc20", "validium", "", 900);
     await settler.round();
-    const { header, ...proof } = await engine.proofs.vault(points);
-    if (header === null) throw new Error("the batch is committed");
-    const { owner } = at(users, 0);
-    const call = {
-      abi: stateCommitmentAbi,
-      address: l1.settlement.contract,
-      functionName: "withdraw",
-      args: [...provenVaultArguments({ ...proof, header }), 300n, owner.address, { deadline: 0n, signature: "0x" }],
-      account: owner,
-    } as const;
-    const { request } = await chain.client.simulateContract(call);
-    const { createWalletClient } = await import("viem");
-    await createWalletClient({ transport: chain.transport }).writeContract({ ...request, chain: null });
-
+    await withdrawAlone(world, points, 300n);
     await settler.round();
     expect(await engine.vaults.get(principal.applicationId, points)).toMatchObject({
       withdrawnBalance: 300n,

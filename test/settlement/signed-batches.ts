@@ -85,3 +85,8 @@ export async function sealedBlobs(
   const root = batchRoot("blobs", manifestRoot(assets), content);
   return { ...place, content, dataHash: content, batchRoot: root, data: blobBatchData(batch) };
 }
+
+/** The other blob of a text's ERC-1155 id. */
+export function decimalOf(text: string): string {
+  return BigInt(bytesToHex(keccak256(new TextEncoder().encode(text)))).toString();
+}

@@ -1,15 +1,13 @@
-import { MemoryLevel } from "memory-level";
 import { toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { follow } from "../../core/guards/archive/follow.ts";
 import type { Archive } from "../../core/guards/archive/index.ts";
 import { openEngine, type VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { connectL1 } from "../../core/l1/index.ts";
 import { adoptFromL1 } from "../../core/l1/settlement/adopt-history.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { sourceOf } from "../archive/fixture.ts";
-import { at, commitUnseen, mine, mint, newSettler, rpc } from "./fixture.ts";
+import { at, commitUnseen, copyOf, expectOneHistory, mine, mint, newSettler, rpc, withdrawAlone } from "./fixture.ts";
 import {
   becomeFinal,
   claimed,
@@ -34,25 +32,6 @@ describe("signed transfers", () => {
     });
   });
   afterAll(() => world.close());
-
-  async function requireOneHistory(): Promise<void> {
-    const { engine, l1 } = world;
-    expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  }
-
-  /** The owner withdraws by itself, while the engine has other plans. */
-  async function withdrawAlone(vaultId: VaultId, quantity: bigint, engine = world.engine): Promise<void> {
-    const { chain, l1, users } = world;
-    const { owner } = at(users, 0);
-    const { contract } = l1.settlement;
-    const own = await connectL1({ rpc: chain.transport, contract, account: owner, pollingMs: 5 });
-    const { header, ...proven } = await engine.proofs.exit(vaultId);
-    if (header === null) throw new Error("the vault is not on L1");
-    const authorization = { deadline: 0n, signature: "0x" } as const;
-    const proof = { ...proven, header };
-    await own.withdrawOwn({ ...proof, quantity, recipient: owner.address, authorization });
-  }
 
   const isSpent = (vaultId: VaultId) => {
     const { contract: address } = world.l1.settlement;
@@ -82,7 +61,7 @@ describe("signed transfers", () => {
     expect(await isSpent(vaults.token)).toBe(false);
     expect(await settler.round()).toMatchObject({ committed: 1 });
     expect(await isSpent(vaults.token)).toBe(true);
-    await requireOneHistory();
+    await expectOneHistory(world);
     await becomeFinal(world);
     const { status, transfers } = await listOf(world, list);
     expect(status).toBe("finalized");
@@ -96,14 +75,14 @@ describe("signed transfers", () => {
     const vaultId = first ?? 0n;
     const list = await give(world, [{ ...whole(world, vaultId), amount: 3n }]);
     const batchNumber = await sealed();
-    await withdrawAlone(vaultId, 5n);
+    await withdrawAlone(world, vaultId, 5n);
     expect(await settler.round()).toMatchObject({ committed: 1 });
     expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "calldata", status: "settled" });
     expect(await isSpent(vaultId)).toBe(false);
     await settler.round();
     expect(await listOf(world, list)).toMatchObject({ status: "failed" });
     expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ availableBalance: 2n });
-    await requireOneHistory();
+    await expectOneHistory(world);
   });
 
   test("that an earlier process may have sent are taken back only when they can no longer be mined", async () => {
@@ -116,13 +95,13 @@ describe("signed transfers", () => {
     const engine = await openEngine({ store: engineStore, settlement, environment: "sandbox" });
     const settler = newSettler({ engine, l1, committee }, chain);
     Object.assign(world, { engine, settler });
-    await withdrawAlone(vaultId, 5n);
+    await withdrawAlone(world, vaultId, 5n);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "transfers", status: "sealed" });
     await mine(chain, 25);
     expect(await settler.round()).toMatchObject({ committed: 1 });
     expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "calldata", status: "settled" });
-    await requireOneHistory();
+    await expectOneHistory(world);
   });
 
   test("that no member signs fail in time, and mints behind them come to L1", async () => {
@@ -141,19 +120,17 @@ describe("signed transfers", () => {
     expect(await listOf(world, list)).toMatchObject({ status: "failed" });
     expect(await engine.vaults.get(principal.applicationId, vaults.items)).toMatchObject({ availableBalance: 7n });
     expect(await engine.vaults.get(principal.applicationId, minted)).toMatchObject({ status: "settled" });
-    await requireOneHistory();
+    await expectOneHistory(world);
     world.settler = newSettler({ engine, l1, committee: world.committee }, chain);
   });
 
   test("that another server brought to L1 are adopted into a copy of its store, among records that do not count", async () => {
     const { chain, l1, committee, engineStore, members, principal, vaults } = world;
     const vaultId = first ?? 0n;
-    const bytes = { keyEncoding: "view", valueEncoding: "view" } as const;
     const { transferId } = await give(world, [whole(world, vaultId)]);
     await world.engine.close();
     await engineStore.open();
-    const copy = new MemoryLevel<Uint8Array, Uint8Array>(bytes);
-    for await (const [key, value] of engineStore.iterator<Uint8Array, Uint8Array>(bytes)) await copy.put(key, value);
+    const copy = await copyOf(engineStore);
     const open = (store: typeof copy) => openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
     const engine = await open(engineStore);
     Object.assign(world, { engine, settler: newSettler({ engine, l1, committee }, chain) });
@@ -205,7 +182,7 @@ describe("signed transfers", () => {
 test("transfers whose deadline passed in a sealed batch are taken back, and their vault is free again", async () => {
   let ahead = 0;
   const world = await createTransferWorld({ clock: () => Date.now() + ahead });
-  const { engine, settler, chain, l1, principal, users, vaults } = world;
+  const { engine, settler, chain, principal, users, vaults } = world;
   const balanceOf = async (vaultId: VaultId) =>
     (await engine.vaults.get(principal.applicationId, vaultId)).availableBalance;
   const seal = async () => (await engine.operator.sealTransfers())?.batchNumber ?? -1;
@@ -229,7 +206,6 @@ test("transfers whose deadline passed in a sealed batch are taken back, and thei
   const again = await seal();
   expect(await settler.round()).toMatchObject({ committed: 1 });
   expect(await engine.batches.get("zk-rollup", again)).toMatchObject({ kind: "transfers", status: "settled" });
-  expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
-  expect((await engine.operator.verify()).problems).toEqual([]);
+  await expectOneHistory(world);
   await world.close();
 });
