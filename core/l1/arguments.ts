@@ -104,7 +104,6 @@ export function packedConsents(assets: readonly AssetId[], consents: readonly Co
   );
 }
 
-/** The arguments of `withdraw`. */
 export function withdrawalArguments(call: WithdrawalCall) {
   return [...provenVaultArguments(call), call.quantity, call.recipient, call.authorization] as const;
 }

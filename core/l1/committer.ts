@@ -1,5 +1,5 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
-import { MintmarkError } from "../errors.ts";
+import { MintmarkError, messageOf } from "../errors.ts";
 import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex, type Mode } from "../model.ts";
 import type {
   Consent,
@@ -116,7 +116,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     } catch (error) {
       // An unreachable node has refused nothing.
       await this.blockNumber();
-      return error instanceof Error ? error.message : String(error);
+      return messageOf(error);
     }
   }
 

@@ -14,7 +14,6 @@ import { ViemReader } from "./reader.ts";
 export interface L1Options {
   /** An RPC address, or any viem transport. */
   readonly rpc: string | Transport;
-  /** The settlement contract. */
   readonly contract: Address;
   /** The expected chain id. Another one is refused. */
   readonly chainId?: bigint;

@@ -83,6 +83,14 @@ export function saysNothing(error: unknown): boolean {
   return revertReason(error) !== null || (error instanceof Error && error.message.includes('returned no data ("0x")'));
 }
 
+/** A contract's answer; `otherwise` when it {@link saysNothing}. A silent chain is still an error. */
+export async function orIfSilent<T, D>(answer: Promise<T>, otherwise: D): Promise<T | D> {
+  return answer.catch((error: unknown) => {
+    if (saysNothing(error)) return otherwise;
+    throw error;
+  });
+}
+
 /** The node answered, and refused. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;

@@ -106,7 +106,6 @@ function besideCommit(before: readonly DecodedLog[]): Pick<CommitEvent, "leftOut
   };
 }
 
-/** The set bits. */
 function placesIn(bits: bigint): number[] {
   return [...bits.toString(2)].reverse().flatMap((bit, place) => (bit === "1" ? [place] : []));
 }

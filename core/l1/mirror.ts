@@ -1,7 +1,7 @@
 import type { LocalAccount } from "viem";
 import { MintmarkError } from "../errors.ts";
 import type { MirrorIdentity } from "../guards/mirror/attester.ts";
-import type { MirrorCommittee, MirrorContract, MirrorReader, MirrorStep } from "../guards/mirror/contract.ts";
+import type { MirrorContract, MirrorReader, MirrorStep } from "../guards/mirror/contract.ts";
 import type { Growth } from "../guards/mirror/history.ts";
 import { type Address, type Hash, type Hex, MODES, type Mode } from "../model.ts";
 import type { L1Receipt, L1SendOptions } from "../ports.ts";
@@ -24,9 +24,8 @@ import { ViemReader } from "./reader.ts";
 export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror> {
   const connection = await connectTo(options, "StateMirror");
   const { client, settlement } = connection;
-  const { contract } = settlement;
-  const read = { abi, address: contract } as const;
-  const [sourceChainId, sourceContract] = await askL1(`reading the source of mirror ${contract}`, () =>
+  const read = { abi, address: settlement.contract } as const;
+  const [sourceChainId, sourceContract] = await askL1(`reading the source of mirror ${settlement.contract}`, () =>
     Promise.all([
       client.readContract({ ...read, functionName: "sourceChainId" }),
       client.readContract({ ...read, functionName: "sourceContract" }),
@@ -64,16 +63,8 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
   }
 
   commitment(): Promise<Hash> {
-    return askL1("reading the mirrored commitment", () =>
-      this.connection.client.readContract({ ...this.#read, functionName: "commitment" }),
-    );
-  }
-
-  override async committee(): Promise<MirrorCommittee> {
-    const [committeeHash, epoch] = await askL1("reading the mirror's committee", () =>
-      this.connection.client.readContract({ ...this.#read, functionName: "committee" }),
-    );
-    return { committeeHash, epoch };
+    const read = { abi, address: this.settlement.contract, functionName: "commitment" } as const;
+    return askL1("reading the mirrored commitment", () => this.connection.client.readContract(read));
   }
 
   stepCount(): Promise<number> {
@@ -97,21 +88,12 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
 
   async importBatch(
     sequence: number,
-    {
-      batchNumber,
-      vaultCount,
-      dataHash,
-      batchRoot,
-      siblings,
-    }: StateLeafContent & { readonly siblings: readonly Hash[] },
+    batch: StateLeafContent & { readonly siblings: readonly Hash[] },
     options?: L1SendOptions,
   ): Promise<L1Receipt> {
+    const { batchNumber, vaultCount, dataHash, batchRoot, siblings } = batch;
     const args = [BigInt(sequence), BigInt(batchNumber), { vaultCount, dataHash, batchRoot }, siblings] as const;
     return toReceipt(await this.send({ abi, functionName: "importBatch", args }, options));
-  }
-
-  get #read() {
-    return { abi, address: this.settlement.contract } as const;
   }
 }
 
@@ -144,8 +126,7 @@ async function readStep({ client, settlement }: L1Connection, sequence: number):
 
 async function readImported({ client, settlement }: L1Connection, mode: Mode, batchNumber: number): Promise<boolean> {
   const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
-  const header = await askL1(`asking the mirror for ${mode} batch ${batchNumber}`, () =>
-    client.readContract({ abi, address: settlement.contract, functionName: "batchHeaderHash", args }),
-  );
-  return BigInt(header) !== 0n;
+  const read = { abi, address: settlement.contract, functionName: "batchHeaderHash", args } as const;
+  const asked = `asking the mirror for ${mode} batch ${batchNumber}`;
+  return BigInt(await askL1(asked, () => client.readContract(read))) !== 0n;
 }

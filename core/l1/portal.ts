@@ -74,7 +74,6 @@ export interface Call {
   readonly blobs?: BlobSidecar;
 }
 
-/** Sends the transactions of one account. */
 export interface Sender {
   /** Resolves with the receipt of the mined transaction, successful or reverted. */
   send(prepare: () => Promise<Call>, options?: L1SendOptions, kind?: CallKind): Promise<TransactionReceipt>;

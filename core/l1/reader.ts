@@ -1,6 +1,9 @@
 import {
   BaseError,
   BlockNotFoundError,
+  type ContractFunctionArgs,
+  type ContractFunctionName,
+  type ContractFunctionReturnType,
   concat,
   decodeFunctionData,
   ExecutionRevertedError,
@@ -45,7 +48,7 @@ import { stateCommitmentAbi as abi } from "./abi.ts";
 import { MODE_VALUE, provenVaultArguments, SCHEME_VALUE, transferredArguments } from "./arguments.ts";
 import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
-import { askL1, revertReason, saysNothing } from "./failure.ts";
+import { askL1, orIfSilent, revertReason, saysNothing } from "./failure.ts";
 import { decodeEvents, LogReader } from "./logs.ts";
 import { holdsMinterRole, tokenCap, tokenHolding, tokenOwners, tokenScheme, trialOf, trialsOf } from "./tokens.ts";
 
@@ -60,7 +63,6 @@ const TOKEN_ABI = parseAbi([
 /** The contract's values of `Standard`. */
 export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 
-/** A blob scheme by its value in the contracts. */
 function schemeOf(value: number | null): BlobScheme | null {
   return BLOB_SCHEMES.find((name) => SCHEME_VALUE[name] === value) ?? null;
 }
@@ -94,6 +96,8 @@ function registrationOf(
   if (standard === undefined) return null;
   return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) ?? "imx", since };
 }
+
+type View = ContractFunctionName<typeof abi, "view" | "pure">;
 
 /** A past block may lack the contract, and so the registration. */
 function nullBeforeDeployment(at: bigint | undefined): (error: unknown) => null {
@@ -167,15 +171,13 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   async state(at?: bigint): Promise<L1State> {
     // All from one block, so that roots and counts belong together.
     const blockNumber = at ?? (await this.blockNumber());
-    const read = { abi, address: this.settlement.contract, blockNumber } as const;
-    const { client } = this.connection;
     return askL1("reading the committed state", async () => {
       const [[validium, rollup], rootValidium, rootRollup, commitment, history] = await Promise.all([
-        client.readContract({ ...read, functionName: "batchCounts" }),
-        client.readContract({ ...read, functionName: "stateRoot", args: [MODE_VALUE.validium] }),
-        client.readContract({ ...read, functionName: "stateRoot", args: [MODE_VALUE["zk-rollup"]] }),
-        client.readContract({ ...read, functionName: "stateCommitment" }),
-        client.readContract({ ...read, functionName: "history" }),
+        this.view("batchCounts", [], blockNumber),
+        this.view("stateRoot", [MODE_VALUE.validium], blockNumber),
+        this.view("stateRoot", [MODE_VALUE["zk-rollup"]], blockNumber),
+        this.view("stateCommitment", [], blockNumber),
+        this.view("history", [], blockNumber),
       ]);
       const counts = { countValidium: Number(validium), countRollup: Number(rollup) };
       return { ...counts, rootValidium, rootRollup, commitment, history };
@@ -204,43 +206,25 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   }
 
   verifyVault(proven: ProvenVault): Promise<bigint> {
-    return askL1(`verifying vault ${proven.vault.vaultId}`, () =>
-      this.connection.client.readContract({
-        abi,
-        address: this.settlement.contract,
-        functionName: "verifyVault",
-        args: provenVaultArguments(proven),
-      }),
-    );
+    const doing = `verifying vault ${proven.vault.vaultId}`;
+    return askL1(doing, () => this.view("verifyVault", provenVaultArguments(proven)));
   }
 
   async verifyTransferred(proven: ProvenVault): Promise<TransferredTip> {
-    const [owner, left] = await askL1(`verifying the transfers of vault ${proven.vault.vaultId}`, () =>
-      this.connection.client.readContract({
-        abi,
-        address: this.settlement.contract,
-        functionName: "verifyTransferred",
-        args: transferredArguments(proven),
-      }),
-    );
+    const doing = `verifying the transfers of vault ${proven.vault.vaultId}`;
+    const [owner, left] = await askL1(doing, () => this.view("verifyTransferred", transferredArguments(proven)));
     return { owner: owner.toLowerCase() as Address, left };
   }
 
   isOperator(account: Address): Promise<boolean> {
-    const read = { abi, address: this.settlement.contract } as const;
-    const { client } = this.connection;
-    return askL1(`asking whether ${account} is an operator`, async () => {
-      const role = await client.readContract({ ...read, functionName: "OPERATOR_ROLE" });
-      return client.readContract({ ...read, functionName: "hasRole", args: [role, account] });
-    });
+    return askL1(`asking whether ${account} is an operator`, async () =>
+      this.view("hasRole", [await this.view("OPERATOR_ROLE", []), account]),
+    );
   }
 
   async registration(chainId: bigint, assetType: Hash, at?: bigint): Promise<L1Registration | null> {
-    const args = [chainId, BigInt(assetType)] as const;
-    const block = at === undefined ? {} : { blockNumber: at };
-    const read = { abi, address: this.settlement.contract, functionName: "asset", args, ...block } as const;
     const answer = await askL1(`reading the registration of ${assetType}`, () =>
-      this.connection.client.readContract(read).catch(nullBeforeDeployment(at)),
+      this.view("asset", [chainId, BigInt(assetType)], at).catch(nullBeforeDeployment(at)),
     );
     return answer && registrationOf(...answer);
   }
@@ -263,29 +247,19 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   }
 
   isTransferable({ chainId, assetType }: AssetId, at?: bigint): Promise<boolean> {
-    const block = at === undefined ? {} : { blockNumber: at };
-    const args = [chainId, BigInt(assetType)] as const;
-    const read = { abi, address: this.settlement.contract, functionName: "isTransferable", args, ...block } as const;
+    // A contract without transfers does not know the function.
     return askL1(`asking whether ${assetType} is transferable`, () =>
-      this.connection.client.readContract(read).catch((error: unknown) => {
-        // A contract without transfers does not know the function.
-        if (saysNothing(error)) return false;
-        throw error;
-      }),
+      orIfSilent(this.view("isTransferable", [chainId, BigInt(assetType)], at), false),
     );
   }
 
   /** The session of an owner with a key, of zeros when there is none; null of a contract without transfers. */
   session(owner: Address, key: Address): Promise<TransferSession | null> {
-    const read = { abi, address: this.settlement.contract, functionName: "session", args: [owner, key] } as const;
     return askL1(`reading the session of ${owner} with ${key}`, async () => {
-      try {
-        const [authorizedAt, until, revokedAt, limit, assetType] = await this.connection.client.readContract(read);
-        return { authorizedAt, until, revokedAt, limit, assetType: numberToHex(assetType, { size: 32 }) };
-      } catch (error) {
-        if (saysNothing(error)) return null;
-        throw error;
-      }
+      const found = await orIfSilent(this.view("session", [owner, key]), null);
+      if (found === null) return null;
+      const [authorizedAt, until, revokedAt, limit, assetType] = found;
+      return { authorizedAt, until, revokedAt, limit, assetType: numberToHex(assetType, { size: 32 }) };
     });
   }
 
@@ -308,15 +282,10 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   walletTakes(wallet: Address, digest: Hash, signature: Hex): Promise<boolean> {
     const { client } = this.connection;
     const gas = CONSENT_GAS + CALL_GAS + BigInt(size(signature)) * CALLDATA_BYTE_GAS;
+    const ask = { abi: WALLET_ABI, address: wallet, functionName: "isValidSignature", gas } as const;
     return askL1(`asking ${wallet} whether it consents`, async () => {
-      try {
-        const ask = { abi: WALLET_ABI, address: wallet, functionName: "isValidSignature", gas } as const;
-        const args = [digest, signature] as const;
-        return (await client.readContract({ ...ask, args })) === SIGNATURE_TAKEN;
-      } catch (error) {
-        if (saysNothing(error)) return false;
-        throw error;
-      }
+      const answer = await orIfSilent(client.readContract({ ...ask, args: [digest, signature] }), null);
+      return answer === SIGNATURE_TAKEN;
     });
   }
 
@@ -368,26 +337,16 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   }
 
   withdrawn(vaultId: VaultId, standard: Standard): Promise<bigint> {
-    return askL1(`reading what was withdrawn of vault ${vaultId}`, () =>
-      this.connection.client.readContract({
-        abi,
-        address: this.settlement.contract,
-        functionName: "withdrawn",
-        args: [vaultId, STANDARD_VALUE[standard]],
-      }),
-    );
+    const doing = `reading what was withdrawn of vault ${vaultId}`;
+    return askL1(doing, () => this.view("withdrawn", [vaultId, STANDARD_VALUE[standard]]));
   }
 
   maturity(): Promise<bigint> {
-    return askL1("reading the maturity time", () =>
-      this.connection.client.readContract({ abi, address: this.settlement.contract, functionName: "maturity" }),
-    );
+    return askL1("reading the maturity time", () => this.view("maturity", []));
   }
 
   async committee(): Promise<{ committeeHash: Hash; epoch: bigint }> {
-    const [committeeHash, epoch] = await askL1("reading the committee", () =>
-      this.connection.client.readContract({ abi, address: this.settlement.contract, functionName: "committee" }),
-    );
+    const [committeeHash, epoch] = await askL1("reading the committee", () => this.view("committee", []));
     return { committeeHash, epoch };
   }
 
@@ -405,13 +364,19 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   /** One optional view of a token; `otherwise` when the token lacks it. A silent chain is still an error. */
   async #tokenSays<K extends (typeof TOKEN_ABI)[number]["name"], D>(contract: Address, functionName: K, otherwise: D) {
     const { client } = this.connection;
-    return askL1(`asking ${contract} for its ${functionName}`, async () => {
-      try {
-        return await client.readContract({ abi: TOKEN_ABI, address: contract, functionName });
-      } catch (error) {
-        if (saysNothing(error)) return otherwise;
-        throw error;
-      }
-    });
+    return askL1(`asking ${contract} for its ${functionName}`, () =>
+      orIfSilent<unknown, D>(client.readContract({ abi: TOKEN_ABI, address: contract, functionName }), otherwise),
+    ) as Promise<ContractFunctionReturnType<typeof TOKEN_ABI, "view", K> | D>;
+  }
+
+  /** Asks a view of the contract, as of a block. */
+  protected view<F extends View, A extends ContractFunctionArgs<typeof abi, "view" | "pure", F>>(
+    functionName: F,
+    args: A,
+    blockNumber?: bigint,
+  ): Promise<ContractFunctionReturnType<typeof abi, "view" | "pure", F, A>> {
+    const address = this.settlement.contract;
+    // viem's types cannot follow a union of functions; the signature above ties arguments and answer to the function.
+    return this.connection.client.readContract({ abi, address, functionName, args, blockNumber } as never) as never;
   }
 }

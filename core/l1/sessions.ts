@@ -13,7 +13,6 @@ export function sessionCalldata(session: SessionMessage, signature: Hex = "0x"):
   return encodeFunctionData({ abi, functionName: "authorizeSession", args: sessionArguments(session, signature) });
 }
 
-/** Arguments of `authorizeSession`. */
 export function sessionArguments({ owner, key, until, limit, assetType }: SessionMessage, signature: Hex) {
   return [owner, key, until, limit, BigInt(assetType), signature] as const;
 }

@@ -12,7 +12,7 @@ import {
   toPrefixedMessage,
 } from "viem";
 import { toAccount } from "viem/accounts";
-import { MintmarkError } from "../errors.ts";
+import { MintmarkError, messageOf } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
 import { visible } from "../protocol/text.ts";
 
@@ -83,7 +83,7 @@ async function signed(signer: Signer, message: Hex): Promise<Signed> {
     signature = await signer.sign(message);
   } catch (error) {
     if (error instanceof MintmarkError) throw error;
-    throw failed(address, error instanceof Error ? error.message : String(error), error);
+    throw failed(address, messageOf(error), error);
   }
   const [, first, second] = /^0x([0-9a-f]{64})([0-9a-f]{64})(?:[0-9a-f]{2})?$/i.exec(signature) ?? [];
   if (first === undefined || second === undefined)

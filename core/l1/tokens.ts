@@ -3,7 +3,7 @@ import type { Address, Standard } from "../model.ts";
 import type { TokenMint } from "../ports.ts";
 import { askInBulk } from "./bulk.ts";
 import type { L1Client } from "./client.ts";
-import { revertReason, saysNothing } from "./failure.ts";
+import { orIfSilent, revertReason, saysNothing } from "./failure.ts";
 
 /** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
 const ABI = parseAbi([
@@ -131,13 +131,11 @@ async function bundleOf(
 
 /** Whether `account` holds the token's minter role; null when the token has no such role. */
 export async function holdsMinterRole(client: L1Client, token: Address, account: Address): Promise<boolean | null> {
-  try {
-    const role = await client.readContract({ abi: ABI, address: token, functionName: "MINTER_ROLE" });
-    return await client.readContract({ abi: ABI, address: token, functionName: "hasRole", args: [role, account] });
-  } catch (error) {
-    if (saysNothing(error)) return null;
-    throw error;
-  }
+  const read = { abi: ABI, address: token } as const;
+  const asked = client
+    .readContract({ ...read, functionName: "MINTER_ROLE" })
+    .then((role) => client.readContract({ ...read, functionName: "hasRole", args: [role, account] }));
+  return orIfSilent(asked, null);
 }
 
 /** Owners of ERC-721 tokens as of a block, by id, many in one call; null where there is no such token. */
@@ -203,15 +201,6 @@ export async function tokenHolding(
   const id = tokenId ?? 0n;
   if (standard === "erc1155") return client.readContract({ ...read, functionName: "balanceOf", args: [account, id] });
   // `ownerOf` reverts for a token that does not exist yet.
-  const owner = await orNothing(client.readContract({ ...read, functionName: "ownerOf", args: [id] }));
+  const owner = await orIfSilent(client.readContract({ ...read, functionName: "ownerOf", args: [id] }), null);
   return owner?.toLowerCase() === account.toLowerCase() ? 1n : 0n;
-}
-
-async function orNothing<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (saysNothing(error)) return null;
-    throw error;
-  }
 }

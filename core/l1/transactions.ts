@@ -1,7 +1,7 @@
 import { keccak256, type LocalAccount, type TransactionReceipt } from "viem";
 import { orAborted } from "../abort.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
-import { MintmarkError } from "../errors.ts";
+import { MintmarkError, messageOf } from "../errors.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg.ts";
@@ -285,7 +285,7 @@ export class TransactionSender implements Sender {
     const other: ProofForm = this.#form === "cells" ? "blob" : "cells";
     try {
       return await submitted(this.#form).catch((error: unknown) => {
-        if (!isRefusal(error) || BROKE.test(textOf(error))) throw error;
+        if (!isRefusal(error) || BROKE.test(messageOf(error))) throw error;
         return submitted(other).catch((second: unknown) => {
           throw second instanceof KindConflict ? second : error;
         });
@@ -303,7 +303,7 @@ export class TransactionSender implements Sender {
         await this.#connection.client.sendRawTransaction({ serializedTransaction: raw });
         return "taken";
       } catch (error) {
-        const text = textOf(error);
+        const text = messageOf(error);
         if (KNOWN.test(text)) return "taken";
         if (NONCE_USED.test(text)) return "nonceUsed";
         if (UNDERPRICED.test(text)) return "outbid";
@@ -355,8 +355,4 @@ export class TransactionSender implements Sender {
 
 function kindOf({ blobs }: Call): CallKind {
   return blobs === undefined ? "plain" : "blobs";
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -36,7 +36,6 @@ interface AssetEntry extends AssetId {
 /** Offset of the first asset: after version and count. */
 const ASSETS_AT = 3;
 
-/** A decoded batch. */
 export interface DecodedBatch {
   /** In slot order; null for a void slot. */
   readonly slots: (VaultEntry | null)[];
@@ -241,7 +240,6 @@ function readAmount(input: BatchInput, width: number): bigint {
   return amount;
 }
 
-/** The blobs of a run's records. */
 interface RunBlobs {
   /** The blob of the next record. */
   read(): Hex;
@@ -251,7 +249,6 @@ interface RunBlobs {
 
 const NO_BLOBS: RunBlobs = { read: () => "0x", skip: () => {} };
 
-/** Reads what a run says of its blobs. */
 function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlobs {
   const skipFixed = (bytes: number) => (count: number, otherBytes: number) => input.skip(count * (otherBytes + bytes));
   if (blobForm === BlobForm.empty) return { read: () => "0x", skip: skipFixed(0) };

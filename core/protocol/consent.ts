@@ -75,7 +75,6 @@ export function consentTypedData(domain: Pick<Settlement, "chainId" | "contract"
   } as const;
 }
 
-/** The digest that an issuer signs. */
 export function consentDigest(domain: Pick<Settlement, "chainId" | "contract">, consent: IssuerConsent): Hash {
   return hashTypedData(consentTypedData(domain, consent));
 }

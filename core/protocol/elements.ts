@@ -57,7 +57,6 @@ export interface ElementVault {
   /** 20 bytes. */
   readonly owner: Uint8Array;
   readonly amount: bigint;
-  /** The minting blob. */
   readonly blob: Uint8Array;
 }
 

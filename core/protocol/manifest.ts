@@ -8,7 +8,6 @@ import { buildLevels, nodeIn, siblingsIn, treeHeight } from "./merkle.ts";
 
 /** Most assets of one batch: an index fits one byte, and a path has at most eight siblings. */
 export const MAX_BATCH_ASSETS = 255;
-/** Height of the tallest manifest. */
 const MAX_MANIFEST_HEIGHT = 8;
 
 const BATCH_ROOT_PREFIX = 0x06;

@@ -46,7 +46,6 @@ export function batchKey(kind: BatchRecordKind, mode: Mode, batchNumber: number)
   return `${kind}/${mode}/${numberKey(batchNumber)}`;
 }
 
-/** The batch number at the end of a key. */
 export function batchNumberOf(key: string): number {
   return Number.parseInt(key.slice(key.lastIndexOf("/") + 1), 16);
 }
@@ -120,7 +119,6 @@ export function transferKey(kind: "spent" | "output" | "invalid", vaultId: Vault
   return `${kind}/${vaultIdKey(vaultId)}`;
 }
 
-/** The vault id at the end of a key. */
 export function vaultIdOf(key: string): VaultId {
   return BigInt(`0x${key.slice(key.lastIndexOf("/") + 1)}`);
 }

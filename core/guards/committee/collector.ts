@@ -1,5 +1,5 @@
 import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
-import { MintmarkError } from "../../errors.ts";
+import { MintmarkError, messageOf } from "../../errors.ts";
 import type { Address, Hex } from "../../model.ts";
 import type { ClaimedBatch, Committee, HistoryPoint, L1Reader } from "../../ports.ts";
 import {
@@ -109,10 +109,6 @@ export function byAddress<M extends { readonly address: Address }>(members: read
   return members.toSorted((a, b) => (a.address < b.address ? -1 : 1));
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** The member's signature over this batch, and first over those that it missed. */
 async function askMember(
   member: MemberClient,
@@ -134,7 +130,6 @@ interface Collecting<M> {
   readonly threshold: number;
   /** The message that all members sign. */
   readonly typedData: TypedDataDefinition;
-  /** Asks one member for its signature. */
   readonly ask: (member: M, limit: AbortSignal) => Promise<Hex>;
   /** Timeout of one member in milliseconds; default 10,000. */
   readonly timeoutMs?: number;

@@ -9,7 +9,6 @@ import { type AttestationTerms, attestationRequestTypedData } from "./request.ts
 export interface RemoteMemberOptions {
   /** The member's own address; its signatures are checked against it. */
   readonly address: Address;
-  /** The URL of its service. */
   readonly url: string;
   /** Signs the requests. Holds the operator role of the contract. */
   readonly operator: LocalAccount;

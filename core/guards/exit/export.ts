@@ -1,6 +1,6 @@
 import { zeroAddress } from "viem";
 import { commitsIn } from "../../blocks.ts";
-import { MintmarkError } from "../../errors.ts";
+import { MintmarkError, messageOf } from "../../errors.ts";
 import { batchIdOf, type Mode, type Standard, type VaultId } from "../../model.ts";
 import type { CommitEvent, L1Reader, ProvenVault } from "../../ports.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";
@@ -108,7 +108,7 @@ export async function proveFromL1(vaultId: VaultId, options: ProveFromL1Options)
 async function batchOf(commit: CommitEvent, data: CommittedData, signal?: AbortSignal) {
   const faults: string[] = [];
   const onFault = ({ name }: { readonly name: string }, error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     faults.push(`${name}: ${error === null ? "does not have it" : why}`);
   };
   const found = await data.batch(commit, onFault, signal);

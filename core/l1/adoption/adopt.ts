@@ -20,7 +20,6 @@ import { assetName, type Holder, slotsIn } from "./incoming.ts";
 /** The application that gets the vaults that no mint of this store made. */
 const NAME = "Adopted from L1";
 
-/** Options of {@link adopt}. */
 export interface AdoptingOptions extends WaitOptions {
   /** The registered assets of L1's batches. Those that the store lacks are added. */
   readonly assets?: readonly NewAsset[];

@@ -29,7 +29,6 @@ export interface Holder {
   readonly userIndex: number;
 }
 
-/** A batch of L1's history. */
 export interface AdoptedBatch extends ClaimedBatch {
   /** The batch's manifest on L1, if the data name more assets. Vaults of those pay nobody. */
   readonly assets?: readonly AssetId[];

@@ -31,7 +31,6 @@ export function putCheckpoint(group: Group, chainId: bigint, block: bigint, hash
   group.put(checkpointKey(chainId, block), encodeRecord(checkpointRecord, hash));
 }
 
-/** Forgets the checkpoints from a block on. */
 export async function dropCheckpoints(ledger: Ledger, group: Group, chainId: bigint, fromBlock: bigint): Promise<void> {
   const range = { gte: checkpointKey(chainId, fromBlock), lt: endOf(checkpointsOf(chainId)) };
   for await (const [key] of ledger.store.entries(range)) group.remove(key);

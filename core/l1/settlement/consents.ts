@@ -1,6 +1,7 @@
 import { recoverAddress } from "viem";
 import { backoffDelay, pause } from "../../backoff.ts";
 import type { LeftOut } from "../../batches/left-out.ts";
+import { messageOf } from "../../errors.ts";
 import type { IssuerClient, IssuerConsent } from "../../guards/issuer/index.ts";
 import { type Address, batchIdOf, type Hash, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
@@ -149,7 +150,6 @@ export class Consents {
     return [...this.#asked.values()].map(({ standing }) => standing);
   }
 
-  /** Stops all asking. */
   stop(): void {
     this.#forget(() => true);
   }
@@ -198,7 +198,7 @@ export class Consents {
     const stop = new AbortController();
     const standing: ConsentStanding = { issuer, batchId, assets, state: "asked", failure: null };
     const refused = (error: unknown) => {
-      const failure = error instanceof Error ? error.message : String(error);
+      const failure = messageOf(error);
       if (asking.standing.failure !== failure) onRefusal(issuer, batchId, error);
       asking.standing = { ...standing, state: "refused", failure };
     };

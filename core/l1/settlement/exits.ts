@@ -6,7 +6,6 @@ import { SecondRead } from "./second-read.ts";
 import { applyL1Events, type WatchOptions } from "./watch.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
 
-/** Options of following a chain. */
 export interface FollowOptions {
   /** Block of the contract's deployment. */
   readonly fromBlock: bigint;

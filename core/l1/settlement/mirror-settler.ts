@@ -35,7 +35,6 @@ export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
   readonly committee: AttesterCommittee;
 }
 
-/** Results of one round. */
 export interface MirrorRound {
   /** Batches that withdrawals waited for and that the mirror knows now. */
   readonly imported: number;

@@ -1,6 +1,6 @@
 import { type Backoff, repeat } from "../../backoff.ts";
+import { messageOf } from "../../errors.ts";
 
-/** Timing of passes. */
 export interface RoundsOptions {
   /** Milliseconds between two passes of one kind of work; default 2 000. */
   readonly intervalMs?: number;
@@ -83,8 +83,4 @@ export class Attempts {
     if (this.#failures.length > 1) throw new AggregateError(this.#failures, this.#failures.map(messageOf).join("; "));
     if (this.#failures.length === 1) throw this.#failures[0];
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
 import { type Backoff, backoffDelay } from "../../backoff.ts";
+import { messageOf } from "../../errors.ts";
 import type { Hash, Uuid } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
@@ -168,7 +169,7 @@ export class WithdrawalSender {
     } catch (error) {
       // A node that answers otherwise but cannot try this one concerns this owner only.
       await this.#portal.blockNumber();
-      return `It could not be tried: ${error instanceof Error ? error.message : String(error)}`.slice(0, MOST_TEXT);
+      return `It could not be tried: ${messageOf(error)}`.slice(0, MOST_TEXT);
     }
   }
 

@@ -79,7 +79,6 @@ export interface PendingWithdrawal {
   readonly header: BatchHeader | null;
 }
 
-/** Filter of pending withdrawals. */
 export interface PendingOptions {
   /** Only withdrawals with a greater {@link PendingWithdrawal.sequence}. */
   readonly after?: number;

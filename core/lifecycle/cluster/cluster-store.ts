@@ -133,7 +133,6 @@ export class ClusterStore implements Store {
   /** Does not close the folder: the server keeps it when its role changes. See {@link release}. */
   async close(): Promise<void> {}
 
-  /** Closes the folder. */
   async release(): Promise<void> {
     await this.#local.close();
   }

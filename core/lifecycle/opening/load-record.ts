@@ -78,7 +78,6 @@ export function loadRecord(ledger: Ledger, key: Buffer, value: Buffer): void {
   LOADERS.get(key[0] as number)?.(ledger, key, value);
 }
 
-/** The enablement that a key names. */
 export function enablementOf(key: Buffer): string {
   return enablementId(key.readUInt32BE(1), key.readUInt32BE(5));
 }

@@ -55,7 +55,6 @@ export class ReferencePortals {
     this.#hashes.set(chainId, hashes.set(blockNumber, hash));
   }
 
-  /** Blocks from this one on were replaced. */
   revert(chainId: bigint, blockNumber: bigint): void {
     const hashes = this.#hashes.get(chainId);
     for (const number of [...(hashes?.keys() ?? [])]) if (number >= blockNumber) hashes?.delete(number);

@@ -57,7 +57,6 @@ export function batchExpected(record: BatchRecord): Expected {
   return expectedRecord(keys.batchKey(record.mode, record.batchNumber), encodeRecord(batchRecord, record), name);
 }
 
-/** The chunks of a batch's vaults. */
 export function chunksExpected(mode: Mode, batchNumber: number, vaults: readonly StoredVault[]): Expected[] {
   return Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) => {
     const first = chunk * CHUNK_VAULTS;

@@ -6,7 +6,6 @@ import * as keys from "../../store/store-keys.ts";
 import type { ReferenceEvents } from "./reference-events.ts";
 import { type Expected, expectedRecord } from "./reference-records.ts";
 
-/** The part of the reference for webhooks. */
 export class ReferenceWebhooks {
   readonly #told: ReferenceEvents;
   readonly #webhooks: WebhookRecord[] = [];

@@ -50,7 +50,6 @@ export class ReferenceWithdrawals {
   /** The asset of each withdrawal. */
   readonly #assets = new Map<string, number>();
   readonly #activities = new Map<bigint, ActivityRecord>();
-  /** The signed lists, by digest. */
   readonly #lists = new Map<string, EntryOf<"withdrawalListSigned">>();
   /** The withdrawals of their vaults. */
   readonly #listed = new Map<string, string>();

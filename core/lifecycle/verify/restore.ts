@@ -19,7 +19,6 @@ export interface RestoreOptions {
   readonly onProgress?: (entries: number) => void;
 }
 
-/** Records in one write. */
 const RECORDS_AT_ONCE = 4_096;
 
 /**

@@ -152,7 +152,6 @@ async function compareRest(
   }
 }
 
-/** Options of `verify`. */
 export interface VerifyOptions {
   /** Stops between two entries of the journal. */
   readonly signal?: AbortSignal | undefined;

@@ -32,7 +32,6 @@ export type KzgJob = { readonly id: number } & (
   | { readonly type: "openings"; readonly blob: Uint8Array; readonly indexes: readonly number[] }
 );
 
-/** A job before it has its id. */
 type Question = KzgJob extends infer J ? (J extends unknown ? Omit<J, "id"> : never) : never;
 
 /** Points of G1, or the library's words about a bad job. */
