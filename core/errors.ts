@@ -132,7 +132,3 @@ export class MintmarkError extends Error {
     this.moreIssues = options.moreIssues ?? false;
   }
 }
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -1,5 +1,6 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
-import { MintmarkError, messageOf } from "../errors.ts";
+import { MintmarkError } from "../errors.ts";
+import { messageOf } from "../message.ts";
 import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex, type Mode } from "../model.ts";
 import type {
   Consent,

@@ -12,7 +12,8 @@ import {
   toPrefixedMessage,
 } from "viem";
 import { toAccount } from "viem/accounts";
-import { MintmarkError, messageOf } from "../errors.ts";
+import { MintmarkError } from "../errors.ts";
+import { messageOf } from "../message.ts";
 import type { Address, Hex } from "../model.ts";
 import { visible } from "../protocol/text.ts";
 

@@ -1,7 +1,8 @@
 import { keccak256, type LocalAccount, type TransactionReceipt } from "viem";
 import { orAborted } from "../abort.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
-import { MintmarkError, messageOf } from "../errors.ts";
+import { MintmarkError } from "../errors.ts";
+import { messageOf } from "../message.ts";
 import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg.ts";

@@ -36,6 +36,7 @@ interface AssetEntry extends AssetId {
 /** Offset of the first asset: after version and count. */
 const ASSETS_AT = 3;
 
+/** A decoded batch. */
 export interface DecodedBatch {
   /** In slot order; null for a void slot. */
   readonly slots: (VaultEntry | null)[];

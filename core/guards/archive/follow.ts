@@ -18,6 +18,7 @@ export interface Progress {
   readonly batches: number;
 }
 
+/** Options of {@link follow}. */
 export interface FollowOptions extends DataSources {
   readonly archive: Archive;
   readonly l1: FollowedChain;

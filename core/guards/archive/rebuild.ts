@@ -4,6 +4,7 @@ import type { L1Reader } from "../../ports.ts";
 import type { EngineState } from "../../protocol/proof.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
 
+/** Options of {@link rebuild}. */
 export interface RebuildOptions extends FollowOptions {
   readonly l1: FollowedChain & Pick<L1Reader, "state">;
 }

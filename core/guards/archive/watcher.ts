@@ -2,6 +2,7 @@ import { type Backoff, repeat } from "../../backoff.ts";
 import { type VoidedDuplicate, type VoidingPortal, voidDuplicates } from "./duplicates.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
 
+/** Options of a {@link Watcher}. */
 export interface WatcherOptions extends Omit<FollowOptions, "toBlock" | "signal"> {
   readonly l1: FollowedChain & VoidingPortal;
   /** Milliseconds between rounds; default 12,000, one block of Ethereum. */

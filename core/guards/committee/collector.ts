@@ -1,5 +1,6 @@
 import { recoverTypedDataAddress, type TypedDataDefinition } from "viem";
-import { MintmarkError, messageOf } from "../../errors.ts";
+import { MintmarkError } from "../../errors.ts";
+import { messageOf } from "../../message.ts";
 import type { Address, Hex } from "../../model.ts";
 import type { ClaimedBatch, Committee, HistoryPoint, L1Reader } from "../../ports.ts";
 import {

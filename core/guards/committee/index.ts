@@ -7,8 +7,9 @@ export {
   type MemberStanding,
 } from "./collector.ts";
 export { CommitteeMember, type MemberOptions } from "./member.ts";
+export type { RemoteOptions } from "./member-service.ts";
 export { REFUSAL_REASONS, Refusal, type RefusalReason } from "./refusal.ts";
-export { RemoteMember, type RemoteMemberOptions } from "./remote-member.ts";
+export { RemoteMember } from "./remote-member.ts";
 export {
   type AttestationRequest,
   type AttestationTerms,

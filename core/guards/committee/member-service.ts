@@ -1,21 +1,32 @@
+import type { LocalAccount } from "viem";
 import { MintmarkError } from "../../errors.ts";
-import type { Hex } from "../../model.ts";
+import type { Address, Hex } from "../../model.ts";
+import type { Settlement } from "../../ports.ts";
 import { readBody } from "../archive/batch-source.ts";
 
 /** Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 const SIGNATURE = /^0x[0-9a-f]{130}$/;
 
-/** The client of a committee member's service over HTTP. Checks every answer; the caller's signal limits the time. */
-export class MemberService {
+/** Where the service of a member or an issuer is. */
+interface ServiceOptions {
+  /** The member's or issuer's own address; its signatures are checked against it. */
+  readonly address: Address;
+  readonly url: string;
+}
+
+/** The client of a service over HTTP. Checks every answer; the caller's signal limits the time. */
+export abstract class RemoteService {
+  readonly address: Address;
   readonly #url: string;
 
-  constructor(url: string) {
+  constructor({ address, url }: ServiceOptions) {
+    this.address = address.toLowerCase() as Address;
     this.#url = url.replace(/\/+$/, "");
   }
 
   /** The JSON object of the response. Rejects with `l1_failed` and the member's own code and detail when it refuses. */
-  async ask(path: string, init: RequestInit): Promise<Readonly<Record<string, unknown>>> {
+  protected async ask(path: string, init: RequestInit): Promise<Readonly<Record<string, unknown>>> {
     const response = await this.#fetch(path, init);
     const text = new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES));
     const answer = parseObject(text);
@@ -23,17 +34,6 @@ export class MemberService {
     if (response.ok || answer === null) throw nonsense(`${response.status}, but not JSON`);
     const { code, detail } = answer;
     throw new MintmarkError("l1_failed", `refused (${short(code)}): ${short(detail)}`);
-  }
-
-  /** The JSON object of the response to a batch: sends its data with an operator's signed request. */
-  async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal) {
-    return this.ask(path, {
-      method: "POST",
-      headers: { "content-type": "application/octet-stream", authorization: `Operator ${request}` },
-      // A copy, because fetch does not accept a shared buffer.
-      body: Uint8Array.from(data),
-      signal,
-    });
   }
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
@@ -44,6 +44,36 @@ export class MemberService {
       const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
       throw new MintmarkError("l1_failed", `cannot be reached at ${this.#url} (${cause})`, { cause: error });
     }
+  }
+}
+
+/** The same, with the operator that asks. */
+export interface RemoteOptions extends ServiceOptions {
+  /** Signs the requests. Holds the operator role of the contract. */
+  readonly operator: LocalAccount;
+  readonly settlement: Settlement;
+}
+
+/** The client of a service that takes batches from the operator. */
+export abstract class RemoteSigner extends RemoteService {
+  protected readonly operator: LocalAccount;
+  protected readonly settlement: Settlement;
+
+  constructor({ operator, settlement, ...service }: RemoteOptions) {
+    super(service);
+    this.operator = operator;
+    this.settlement = settlement;
+  }
+
+  /** The JSON object of the response to a batch: sends its data with an operator's signed request. */
+  protected async sendBatch(path: string, data: Uint8Array, request: Hex, signal: AbortSignal) {
+    return this.ask(path, {
+      method: "POST",
+      headers: { "content-type": "application/octet-stream", authorization: `Operator ${request}` },
+      // A copy, because fetch does not accept a shared buffer.
+      body: Uint8Array.from(data),
+      signal,
+    });
   }
 }
 

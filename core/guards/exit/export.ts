@@ -1,6 +1,7 @@
 import { zeroAddress } from "viem";
 import { commitsIn } from "../../blocks.ts";
-import { MintmarkError, messageOf } from "../../errors.ts";
+import { MintmarkError } from "../../errors.ts";
+import { messageOf } from "../../message.ts";
 import { batchIdOf, type Mode, type Standard, type VaultId } from "../../model.ts";
 import type { CommitEvent, L1Reader, ProvenVault } from "../../ports.ts";
 import { tokenIdOf } from "../../protocol/blob.ts";

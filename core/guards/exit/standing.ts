@@ -24,6 +24,7 @@ export interface SearchOptions {
   readonly signal?: AbortSignal;
 }
 
+/** How a kit's vault stands on L1. */
 export interface Standing {
   /** The kit as L1 takes it now: with the refutation of a record that spends the vault but does not count. */
   readonly kit: ExitKit;

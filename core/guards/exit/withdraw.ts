@@ -5,6 +5,7 @@ import type { L1Owner, L1Reader, WithdrawalCall } from "../../ports.ts";
 import { type ExitKit, requireWholeKit } from "./kit.ts";
 import { type SearchOptions, type StandingChain, standingOf } from "./standing.ts";
 
+/** Options of an exit. */
 export interface ExitOptions extends SearchOptions {
   readonly kit: ExitKit;
   readonly l1: StandingChain & Pick<L1Reader, "holding"> & L1Owner;
@@ -37,6 +38,7 @@ export interface ExitPlan {
   readonly kit: ExitKit;
 }
 
+/** A mined exit. */
 export interface ExitResult extends ExitPlan {
   readonly txHash: Hash;
   readonly blockNumber: bigint;

@@ -19,6 +19,7 @@ import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.
 import { Refusal } from "../committee/refusal.ts";
 import type { IssuedVault, MintRecord } from "./mint-record.ts";
 
+/** Options of an issuer. */
 export interface IssuerOptions {
   readonly account: LocalAccount;
   /** The issuer that the tokens name: a wallet contract that accepts the account's signatures. Default: the account. */
@@ -34,6 +35,7 @@ export interface IssuerOptions {
   readonly kzg?: Kzg;
 }
 
+/** An issuer's consent to a batch. */
 export interface IssuerConsent {
   /** `IssuerConsent` over {@link IssuerConsent.assets}: 65 bytes, `r ‖ s ‖ v`. */
   readonly signature: Hex;

@@ -1,8 +1,7 @@
-import type { LocalAccount } from "viem";
 import { type Address, type Hash, MODES } from "../../model.ts";
 import type { ClaimedBatch, Settlement } from "../../ports.ts";
 import { typedDataDomain } from "../../protocol/typed-data.ts";
-import { MemberService, nonsense, signatureIn } from "../committee/member-service.ts";
+import { nonsense, RemoteSigner, signatureIn } from "../committee/member-service.ts";
 import type { IssuerConsent } from "./issuer.ts";
 
 /** A way to ask one issuer: in this process, or over its service. */
@@ -10,17 +9,6 @@ export interface IssuerClient {
   readonly address: Address;
   /** The issuer's consent. Rejects when it consents to no asset, or cannot be reached. */
   consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent>;
-}
-
-/** Address of an issuer's service, and the account that asks it. */
-export interface RemoteIssuerOptions {
-  /** The issuer that tokens name. */
-  readonly address: Address;
-  /** Where its service listens. */
-  readonly url: string;
-  /** Signs the requests; holds the operator role of the contract. */
-  readonly operator: LocalAccount;
-  readonly settlement: Settlement;
 }
 
 /** An operator's claim about a batch when it asks for a consent. */
@@ -65,25 +53,13 @@ export function consentRequestTypedData(
  * const issuer = new RemoteIssuer({ address, url: "https://issuer.example", operator, settlement });
  * await new Settler({ engine, l1, committee, issuers: [issuer], fromBlock }).run(signal);
  */
-export class RemoteIssuer implements IssuerClient {
-  readonly address: Address;
-  readonly #service: MemberService;
-  readonly #operator: LocalAccount;
-  readonly #settlement: Settlement;
-
-  constructor({ address, url, operator, settlement }: RemoteIssuerOptions) {
-    this.address = address.toLowerCase() as Address;
-    this.#service = new MemberService(url);
-    this.#operator = operator;
-    this.#settlement = settlement;
-  }
-
+export class RemoteIssuer extends RemoteSigner implements IssuerClient {
   async consent(batch: ClaimedBatch, signal: AbortSignal): Promise<IssuerConsent> {
     const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
-    const request = await this.#operator.signTypedData(consentRequestTypedData(this.#settlement, batch));
+    const request = await this.operator.signTypedData(consentRequestTypedData(this.settlement, batch));
     const claim = new URLSearchParams({ batchRoot, vaultCount: `${vaultCount}`, dataHash });
     const path = `/v1/batches/${mode}-${batchNumber}/consent?${claim}`;
-    const answer = await this.#service.sendBatch(path, data, request, signal);
+    const answer = await this.sendBatch(path, data, request, signal);
     const { assets, refused } = answer;
     if (!isListOf(assets, isAssetType) || !isListOf(refused, isRefused)) throw nonsense("no assets of the consent");
     return { signature: signatureIn(answer), assets, refused };

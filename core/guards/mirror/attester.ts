@@ -3,7 +3,7 @@ import type { Address, Hex } from "../../model.ts";
 import type { Settlement } from "../../ports.ts";
 import type { StateCounts } from "../../protocol/commitment.ts";
 import { mirroredStateTypedData } from "../../protocol/typed-data.ts";
-import { MemberService, signatureIn } from "../committee/member-service.ts";
+import { RemoteService, signatureIn } from "../committee/member-service.ts";
 import type { SourceHistory } from "./history.ts";
 
 /** The contract that mirrors a settlement contract on another chain. */
@@ -53,15 +53,7 @@ export class MirrorAttester implements AttesterClient {
  * const committee = { members: [new RemoteAttester({ address, url: "https://member.example" })], threshold: 1 };
  * await advanceMirror({ source, mirror, committee });
  */
-export class RemoteAttester implements AttesterClient {
-  readonly address: Address;
-  readonly #service: MemberService;
-
-  constructor({ address, url }: { readonly address: Address; readonly url: string }) {
-    this.address = address.toLowerCase() as Address;
-    this.#service = new MemberService(url);
-  }
-
+export class RemoteAttester extends RemoteService implements AttesterClient {
   async attest(
     { chainId, contract }: MirrorIdentity,
     { countValidium, countRollup }: StateCounts,
@@ -70,6 +62,6 @@ export class RemoteAttester implements AttesterClient {
   ): Promise<Hex> {
     const asked = { countValidium: `${countValidium}`, countRollup: `${countRollup}`, epoch: `${epoch}` };
     const path = `/v1/mirrors/${chainId}/${contract}/attestation?${new URLSearchParams(asked)}`;
-    return signatureIn(await this.#service.ask(path, signal ? { signal } : {}));
+    return signatureIn(await this.ask(path, signal ? { signal } : {}));
   }
 }

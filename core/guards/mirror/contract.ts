@@ -37,9 +37,11 @@ export interface MirrorContract
   readonly source: MirrorIdentity;
   /** The newest accepted state commitment of the source. */
   commitment(): Promise<Hash>;
+  /** The committee in force. */
   committee(): Promise<MirrorCommittee>;
   /** Number of accepted steps. */
   stepCount(): Promise<number>;
+  /** The step with this sequence. */
   step(sequence: number): Promise<MirrorStep>;
   /** Whether vaults of the batch can be withdrawn here. */
   isImported(mode: Mode, batchNumber: number): Promise<boolean>;

@@ -35,6 +35,7 @@ export interface MirrorSettlerOptions extends RoundsOptions, FollowOptions {
   readonly committee: AttesterCommittee;
 }
 
+/** Results of one round. */
 export interface MirrorRound {
   /** Batches that withdrawals waited for and that the mirror knows now. */
   readonly imported: number;

@@ -1,5 +1,5 @@
 import { type Backoff, repeat } from "../../backoff.ts";
-import { messageOf } from "../../errors.ts";
+import { messageOf } from "../../message.ts";
 
 export interface RoundsOptions {
   /** Milliseconds between two passes of one kind of work; default 2 000. */

@@ -79,6 +79,7 @@ export interface PendingWithdrawal {
   readonly header: BatchHeader | null;
 }
 
+/** Filter of pending withdrawals. */
 export interface PendingOptions {
   /** Only withdrawals with a greater {@link PendingWithdrawal.sequence}. */
   readonly after?: number;

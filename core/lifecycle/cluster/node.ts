@@ -21,6 +21,7 @@ const PASSED_ON: ReadonlySet<unknown> = new Set(["engine_closed", "not_leader"])
 
 const AWAY = "The cluster's journal does not answer, or does not replicate.";
 
+/** Options of a server in a cluster. */
 export interface ClusterOptions extends Omit<EngineOptions, "store" | "journal"> {
   /** The server's own folder. It may be empty: the journal fills it. */
   readonly store: string;

@@ -8,6 +8,7 @@ export interface Server {
   readonly url: string;
 }
 
+/** Status of the shared journal. */
 export interface JournalStatus {
   /** Grows by one with each change of leader. */
   readonly epoch: number;

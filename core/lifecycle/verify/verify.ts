@@ -152,6 +152,7 @@ async function compareRest(
   }
 }
 
+/** Options of `verify`. */
 export interface VerifyOptions {
   /** Stops between two entries of the journal. */
   readonly signal?: AbortSignal | undefined;
