@@ -1,6 +1,8 @@
 import { readdirSync } from "node:fs";
 import { createRequire } from "node:module";
-import hardhatToolbox from "@nomicfoundation/hardhat-toolbox";
+import networkHelpers from "@nomicfoundation/hardhat-network-helpers";
+import viem from "@nomicfoundation/hardhat-viem";
+import viemAssertions from "@nomicfoundation/hardhat-viem-assertions";
 import { defineConfig } from "hardhat/config";
 import type { HardhatPlugin } from "hardhat/types/plugins";
 import type { CompilerOutput } from "hardhat/types/solidity";
@@ -118,7 +120,7 @@ const QUICK = readdirSync(new URL("contracts/test", import.meta.url))
   .map((name) => [`contracts/test/${name}`, UNOPTIMIZED]);
 
 export default defineConfig({
-  plugins: [hardhatToolbox, trackedCode],
+  plugins: [viem, viemAssertions, networkHelpers, trackedCode],
   paths: {
     sources: "./contracts",
     // Solidity tests only: TypeScript tests belong to vitest, the one runner of this repository.

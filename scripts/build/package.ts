@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { bundleOptions, SCRIPTS } from "../../server/pages/bundle.ts";
 import { answerHelp } from "../command.ts";
+import { bundleLibraries } from "./libraries.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const DIST = `${ROOT}dist`;
@@ -26,6 +27,12 @@ cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, {
   recursive: true,
   filter: (path) => !/\.tsx?$/.test(path),
 });
+const source = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Record<
+  "name" | "version" | "description" | "license" | "type",
+  string
+> &
+  Record<"exports" | "dependencies" | "peerDependencies" | "peerDependenciesMeta", Record<string, string>>;
+await bundleLibraries(DIST, [...Object.keys(source.dependencies), ...Object.keys(source.peerDependencies)]);
 // Solidity for projects that import it, and its compiled code for `mintmark deploy`. Test contracts are not included.
 cpSync(`${ROOT}contracts`, `${DIST}/contracts`, {
   recursive: true,
@@ -37,12 +44,7 @@ const isShipped = (path: string) => !/docs\/\.vitepress\/(?!dist)/.test(path);
 for (const folder of ["docs", "examples"]) {
   cpSync(`${ROOT}${folder}`, `${DIST}/${folder}`, { recursive: true, filter: isShipped });
 }
-const source = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Record<
-  "name" | "version" | "description" | "license" | "type",
-  string
-> &
-  Record<"exports" | "dependencies" | "devDependencies", Record<string, string>>;
-const { name, version, description, license, type, dependencies, devDependencies } = source;
+const { name, version, description, license, type, dependencies, peerDependencies, peerDependenciesMeta } = source;
 // The same subpaths as in the repository, compiled.
 const modules = Object.fromEntries(
   Object.entries(source.exports).map(([path, file]) => [
@@ -51,13 +53,11 @@ const modules = Object.fromEntries(
   ]),
 );
 const exports = { ...modules, "./contracts/*": "./contracts/*" };
-// Imported by the shipped contracts.
-const solidity = "@openzeppelin/contracts";
 // Without packages that only the repository needs, such as the Node binary with which Node 20 runs its scripts.
 const engines = { node: ">=24" };
 const bin = { mintmark: "scripts/mintmark.js" };
-const needed = { ...dependencies, [solidity]: devDependencies[solidity] };
-const manifest = { name, version, description, license, type, engines, bin, exports, dependencies: needed };
+const installed = { dependencies, peerDependencies, peerDependenciesMeta };
+const manifest = { name, version, description, license, type, engines, bin, exports, ...installed };
 writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]) {
   cpSync(`${ROOT}${file}`, `${DIST}/${file}`);

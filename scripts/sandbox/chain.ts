@@ -1,4 +1,5 @@
-import hre from "hardhat";
+import packageJson from "../../package.json" with { type: "json" };
+import { UsageError } from "../cli/exit-codes.ts";
 import { freePort } from "./port.ts";
 
 /** A local chain in this process, with HTTP on the loopback interface only. */
@@ -8,11 +9,30 @@ export interface LocalChain {
   stop(): Promise<void>;
 }
 
+/** The second chain is for tokens that live elsewhere than the state. */
+const CHAIN_IDS = { local: 31_337, other: 31_338 };
+
 /** Starts an in-memory chain. It mines each transaction at once, and an empty block every second to move its clock. */
-export async function startChain(network: "local" | "other", wantedPort: number): Promise<LocalChain> {
+export async function startChain(network: keyof typeof CHAIN_IDS, wantedPort: number): Promise<LocalChain> {
+  const { createHardhatRuntimeEnvironment } = await importHardhat();
   const port = await freePort(wantedPort);
+  const chain = { type: "edr-simulated", chainType: "l1", chainId: CHAIN_IDS[network] } as const;
   const mining = { auto: true, interval: 1_000 };
-  const server = await hre.network.createServer({ network, override: { mining } }, "127.0.0.1", port);
+  // The project is this package, so the chain needs no configuration in the reader's folder and reads none there.
+  const project = import.meta.dirname;
+  const { network: networks } = await createHardhatRuntimeEnvironment({ networks: { local: chain } }, {}, project);
+  const server = await networks.createServer({ network: "local", override: { mining } }, "127.0.0.1", port);
   await server.listen();
   return { rpcUrl: `http://127.0.0.1:${port}`, port, stop: () => server.close() };
+}
+
+/** The chain is an optional part of the package. */
+async function importHardhat(): Promise<typeof import("hardhat/hre")> {
+  try {
+    return await import("hardhat/hre");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    const { hardhat } = packageJson.peerDependencies;
+    throw new UsageError(`a local chain needs Hardhat: \`npm install hardhat@${hardhat}\` adds it`);
+  }
 }
