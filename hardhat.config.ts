@@ -124,7 +124,7 @@ export default defineConfig({
   paths: {
     sources: "./contracts",
     // Solidity tests only: TypeScript tests belong to vitest, the one runner of this repository.
-    tests: { solidity: "./test/solidity", nodejs: "./test/none" },
+    tests: { solidity: "./test/solidity" },
   },
   solidity: {
     compilers: [{ ...solc, settings: settingsFor(200) }],

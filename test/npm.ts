@@ -18,9 +18,9 @@ export class Npm implements AsyncDisposable {
   #said = "";
 
   /** @param args - those of npm, such as `["run", "server"]` */
-  constructor(args: readonly string[], settings: Settings = {}, input = "") {
+  constructor(args: readonly string[], settings: Settings = {}, input = "", cwd = ROOT) {
     const env = { ...cleanEnvironment(settings), npm_config_loglevel: "silent" };
-    const child = spawn("npm", args, { cwd: ROOT, env, detached: true });
+    const child = spawn("npm", args, { cwd, env, detached: true });
     child.stdout.on("data", (text: Buffer) => {
       this.#stdout += text;
       this.#said += text;

@@ -5,8 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import packageJson from "../package.json" with { type: "json" };
+import type { DemoResult } from "../scripts/demo/run.ts";
+import { Npm } from "./npm.ts";
 import { PackageLife } from "./package-life.ts";
 
+const HARDHAT = packageJson.peerDependencies.hardhat;
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
 /** The first TypeScript block of README.md: what a newcomer copies. It is plain JavaScript too. */
@@ -95,7 +99,7 @@ describe("the package, installed in a foreign project", () => {
     expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
   });
 
-  test("its command line creates a store and says what needs the repository", () => {
+  test("its command line creates a store, and lists only what works there", () => {
     const mintmark = (...args: string[]) =>
       spawnSync(join(project, "node_modules/.bin/mintmark"), args, {
         cwd: project,
@@ -110,8 +114,29 @@ describe("the package, installed in a foreign project", () => {
     expect(mintmark("init", "--store", "cli-data").status).toBe(0);
     const { stdout } = mintmark("applications", "create", "Game", "--store", "cli-data", "--json");
     expect(JSON.parse(stdout)).toMatchObject({ name: "Game", suspended: false });
+    const commands = mintmark("--help").stdout;
+    expect(commands).toContain("sandbox");
+    expect(commands).not.toContain("cluster");
     const sandbox = mintmark("sandbox");
-    expect([sandbox.status, sandbox.stderr]).toEqual([2, expect.stringContaining("clone it")]);
+    expect([sandbox.status, sandbox.stderr.trim().split("\n").at(-1)]).toEqual([
+      2,
+      expect.stringMatching(/^error: .*`npm install hardhat@\S+` adds it/),
+    ]);
+  });
+
+  test("`npx mintmark sandbox` and `npx mintmark demo` work once Hardhat is added as the error says", async () => {
+    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", `hardhat@${HARDHAT}`], {
+      cwd: project,
+      stdio: "ignore",
+    });
+    const ports = { MINTMARK_PORT: "0", MINTMARK_CHAIN_PORT: "0" };
+    await using sandbox = new Npm(["exec", "--", "mintmark", "sandbox"], ports, "", project);
+    await sandbox.says(/Ctrl-C stops everything/);
+    await using demo = new Npm(["exec", "--", "mintmark", "demo", "--json"], {}, "", project);
+    const { checks } = (await demo.json()) as DemoResult;
+    expect(checks.length).toBeGreaterThanOrEqual(7);
+    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(await sandbox.stop("SIGINT")).toBe(0);
   });
 
   test("every subpath loads, and nothing else can be reached", () => {

@@ -8,10 +8,10 @@ import {
 } from "../../server/process/settings/process-settings.ts";
 import { stopSignal } from "../../server/process/stop-signal.ts";
 import { configured } from "../cli/command.ts";
-import { EXIT, UsageError } from "../cli/exit-codes.ts";
+import { EXIT } from "../cli/exit-codes.ts";
 import { messageOf } from "../cli/message.ts";
 
-/** Commands with a chain in this process. Only a clone has the compiler and the simulated chain. */
+/** Commands with a chain in this process. Only a clone has PostgreSQL for a cluster. */
 export function addLocal(program: Command): void {
   configured(
     program,
@@ -21,7 +21,6 @@ export function addLocal(program: Command): void {
     sandboxSettings,
     async (settings) => {
       const { MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort } = settings;
-      requireClone();
       const [{ startSandbox }, { screen }, { buildGuide }] = await Promise.all([
         import("../sandbox/sandbox.ts"),
         import("../sandbox/screen.ts"),
@@ -50,23 +49,8 @@ export function addLocal(program: Command): void {
     ["demo", "demo --json"],
     demoSettings,
     async ({ MINTMARK_SANDBOX: folder }, { options }) => {
-      requireClone();
       const { demo } = await import("../demo/demo.ts");
       process.exit((await demo(folder, options.json === true, told)) ? EXIT.ok : EXIT.refused);
-    },
-  );
-  configured(
-    program,
-    "cluster",
-    "three servers over PostgreSQL on this machine: mint, kill the leader, and see that nothing was lost",
-    ["cluster", "cluster --json"],
-    clusterSettings,
-    async ({ MINTMARK_SANDBOX: folder }, { options }) => {
-      requireClone();
-      const { runCluster, clusterScreen, isWhole } = await import("../cluster/cluster.ts");
-      const report = await runCluster(`${folder}-cluster`, { seconds: 5, onProgress: told.onProgress });
-      process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : clusterScreen(report));
-      process.exit(isWhole(report) ? EXIT.ok : EXIT.refused);
     },
   );
   configured(
@@ -76,12 +60,28 @@ export function addLocal(program: Command): void {
     ["chain", "chain --chain-port 9545"],
     chainSettings,
     async ({ MINTMARK_CHAIN_PORT: port }) => {
-      requireClone();
       const { startChain } = await import("../sandbox/chain.ts");
       const chain = await startChain("local", port);
       process.stdout.write(`local chain ${chain.rpcUrl} (chain id 31337, in memory); Ctrl-C stops it\n`);
       await stopSignal();
       await chain.stop();
+    },
+  );
+  if (existsSync(new URL("../../hardhat.config.ts", import.meta.url))) addCluster(program);
+}
+
+function addCluster(program: Command): void {
+  configured(
+    program,
+    "cluster",
+    "three servers over PostgreSQL on this machine: mint, kill the leader, and see that nothing was lost",
+    ["cluster", "cluster --json"],
+    clusterSettings,
+    async ({ MINTMARK_SANDBOX: folder }, { options }) => {
+      const { runCluster, clusterScreen, isWhole } = await import("../cluster/cluster.ts");
+      const report = await runCluster(`${folder}-cluster`, { seconds: 5, onProgress: told.onProgress });
+      process.stdout.write(options.json === true ? `${JSON.stringify(report)}\n` : clusterScreen(report));
+      process.exit(isWhole(report) ? EXIT.ok : EXIT.refused);
     },
   );
 }
@@ -91,8 +91,3 @@ const told = {
   onProgress: (step: string) => note(`… ${step}`),
   onError: (error: unknown) => note(`settlement: ${messageOf(error)}; trying again`),
 };
-
-function requireClone(): void {
-  if (existsSync(new URL("../../hardhat.config.ts", import.meta.url))) return;
-  throw new UsageError("this needs the repository: clone it, run `npm ci`, and try there");
-}

@@ -75,7 +75,7 @@ export function screen({
     "",
     `  rm -rf rebuilt && npx mintmark rebuild rebuilt --rpc ${rpcUrl} --contract ${contract} --from-block ${fromBlock} --peers ${api}`,
     "",
-    "`npm run demo`, in another terminal, does all of it. Ctrl-C stops everything; the next start begins anew.",
+    "`npx mintmark demo`, in another terminal, does all of it. Ctrl-C stops everything; the next start begins anew.",
     "",
   ];
   return `${lines.join("\n")}\n`;
