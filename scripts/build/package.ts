@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { bundleOptions, SCRIPTS } from "../../server/pages/bundle.ts";
+import { bundleOptions, chartStyle, SCRIPTS } from "../../server/pages/bundle.ts";
 import { answerHelp } from "../command.ts";
 import { bundleLibraries } from "./libraries.ts";
 
@@ -27,6 +27,7 @@ cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, {
   recursive: true,
   filter: (path) => !/\.tsx?$/.test(path),
 });
+cpSync(chartStyle, `${DIST}/server/pages/console/uPlot.css`);
 const source = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Record<
   "name" | "version" | "description" | "license" | "type",
   string

@@ -68,6 +68,11 @@ export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { 
   };
 }
 
+/** The style of the console's charts. */
+export const chartStyle = import.meta.url.endsWith(".js")
+  ? new URL("console/uPlot.css", import.meta.url)
+  : new URL("./uPlot.min.css", import.meta.resolve("uplot"));
+
 /** A page's script with all its imports. The package contains it; in the repository it is built at first use. */
 export async function pageScript(page: (typeof SCRIPTS)[number]): Promise<Buffer> {
   if (import.meta.url.endsWith(".js")) return readFile(new URL(`${page}/bundle.js`, import.meta.url));

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Service } from "../service.ts";
-import { pageScript, type SCRIPTS } from "./bundle.ts";
+import { chartStyle, pageScript, type SCRIPTS } from "./bundle.ts";
 import { contentPolicy, type Page, type PageFile, pageFile } from "./files.ts";
 
 interface Parts {
@@ -74,10 +74,7 @@ export function consolePage({ engine }: Pick<Service, "engine">): Page {
     noScript: "The console needs JavaScript. The same is possible with the HTTP API: /docs.",
     // Images of tokens are at their issuers' hosts; the page asks for them only when its reader wants them.
     policy: contentPolicy({ "img-src": "'self' https: data:" }),
-    styles: [
-      [new URL("./uPlot.min.css", import.meta.resolve("uplot"))],
-      [new URL("./console/style.css", import.meta.url)],
-    ],
+    styles: [[chartStyle], [new URL("./console/style.css", import.meta.url)]],
     others: () => [pageFile("settings.json", JSON.stringify({ environment: engine.environment }))],
   });
 }
