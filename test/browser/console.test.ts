@@ -123,7 +123,8 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.locator(".secret code").waitFor();
     expect(await asked(await page.locator(".secret code").innerText())).toBe(200);
     page.on("dialog", (dialog) => void dialog.accept());
-    // The newest is first.
+    // The newest is first, and the old one stays in its row when the new one comes.
+    await row.nth(1).waitFor();
     await row.last().getByRole("button", { name: "Revoke" }).click();
     await row.last().locator(".gone").waitFor();
     expect(await asked(secret)).toBe(401);

@@ -120,7 +120,7 @@ export function Assets({ session }: { session: MemberSession }) {
   return (
     <>
       <Title lead="The operator adds token contracts. Your application mints those that it has enabled.">Assets</Title>
-      <List label="Assets" path="/api/v1/assets" columns={columns} version={version} />
+      <List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} version={version} />
     </>
   );
 }

@@ -82,7 +82,7 @@ export function Drops({ session }: { session: MemberSession }) {
         </Shown>
       )}
       <p class="quiet">A drop that was stopped, or has failed, goes on when you upload the same file again.</p>
-      <List label="Drops" path="/api/v1/drops" columns={columns} version={version} />
+      <List idOf={({ dropId }) => dropId} label="Drops" path="/api/v1/drops" columns={columns} version={version} />
     </>
   );
 }

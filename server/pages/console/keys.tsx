@@ -102,7 +102,7 @@ export function Keys({ session }: { session: MemberSession }) {
           </fieldset>
         </Form>
       )}
-      <List label="API keys" path="/console/v1/keys" columns={columns} version={version} />
+      <List idOf={({ keyId }) => keyId} label="API keys" path="/console/v1/keys" columns={columns} version={version} />
     </>
   );
 }

@@ -133,7 +133,13 @@ export function Applications({ onChoose }: { onChoose: (application: Application
           <input name="name" required maxLength={200} autocomplete="off" />
         </Field>
       </Form>
-      <List label="Applications" path="/console/v1/applications" columns={columns} version={version} />
+      <List
+        idOf={({ applicationId }) => applicationId}
+        label="Applications"
+        path="/console/v1/applications"
+        columns={columns}
+        version={version}
+      />
     </>
   );
 }

@@ -153,6 +153,7 @@ export function List<T, R = T>({
   label,
   path,
   columns,
+  idOf,
   empty = "None yet.",
   version = 0,
   rowsOf = (entries) => entries as readonly unknown[] as readonly R[],
@@ -160,6 +161,8 @@ export function List<T, R = T>({
   label: string;
   path: string;
   columns: readonly Column<R>[];
+  /** A row's id, which rows with buttons need. */
+  idOf?: (row: R) => string;
   empty?: string;
   /** Changed when the list must be read anew. */
   version?: number;
@@ -186,6 +189,7 @@ export function List<T, R = T>({
           <Table
             label={label}
             columns={columns}
+            idOf={idOf}
             entries={rowsOf(data)}
             // A page can be empty although more follow: the work for one is bounded.
             empty={more ? "None among the newest. Show more looks further back." : empty}

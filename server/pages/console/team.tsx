@@ -90,7 +90,13 @@ export function Team({ session, application }: { session: MemberSession; applica
           </Field>
         </Form>
       )}
-      <List label="People" path="/console/v1/members" columns={columns} version={version} />
+      <List
+        idOf={({ memberId }) => memberId}
+        label="People"
+        path="/console/v1/members"
+        columns={columns}
+        version={version}
+      />
       <OwnWallet session={session} />
     </>
   );

@@ -52,7 +52,7 @@ export function Webhooks() {
           <input name="url" type="url" required placeholder="https://" autocomplete="off" />
         </Field>
       </Form>
-      <List label="Webhooks" path={PATH} columns={columns} version={version} />
+      <List idOf={({ webhookId }) => webhookId} label="Webhooks" path={PATH} columns={columns} version={version} />
       {chosen !== null && <Deliveries of={chosen} />}
     </>
   );

@@ -158,11 +158,14 @@ export function Table<T>({
   label,
   columns,
   entries,
+  idOf,
   empty = "None yet.",
 }: {
   label: string;
   columns: readonly Column<T>[];
   entries: readonly T[];
+  /** An entry's id: a row stays the same row, with its buttons, when others come before it. Default: its place. */
+  idOf?: ((entry: T) => string) | undefined;
   empty?: string;
 }) {
   return (
@@ -184,7 +187,7 @@ export function Table<T>({
           </thead>
           <tbody>
             {entries.map((entry, i) => (
-              <tr key={i}>
+              <tr key={idOf?.(entry) ?? i}>
                 {columns.map(([title, cell, kind]) => (
                   // The title stands beside the content where rows are cards.
                   <td key={title} class={kind} data-title={title}>
