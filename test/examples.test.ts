@@ -12,8 +12,9 @@ import { unpackVaultId } from "../core/protocol/vault.ts";
 import { until } from "../scripts/demo/until.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../scripts/sandbox/sandbox.ts";
+import { createClient, mint } from "../server/client/index.ts";
 
-const MODE = "zk-rollup";
+const MODE = "zk-rollup" as const;
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const [ALICE, BOB, CAROL] = USERS;
@@ -100,17 +101,39 @@ describe("the examples, run as their reader runs them", () => {
 
     const sword = () => sandbox.description.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
 
-    async function swords(): Promise<number> {
+    /** The collection's pieces that are minted. */
+    async function pieces(): Promise<number> {
       let count = 0;
       const { applicationId } = sandbox.description;
-      for await (const { assetId } of sandbox.engine.vaults.list(applicationId)) if (assetId === sword()) count++;
+      for await (const { assetId, tokenId } of sandbox.engine.vaults.list(applicationId))
+        if (assetId === sword() && (tokenId ?? 0n) < 10_000n) count++;
       return count;
+    }
+
+    /** Mints swords for Alice, and answers their vaults. */
+    async function armed(...tokenIds: number[]): Promise<string[]> {
+      const { api, apiKey } = sandbox.description;
+      const mints = tokenIds.map((id) => {
+        return { assetId: sword(), tokenId: `${id}`, amount: 1, dataAvailabilityMode: MODE };
+      });
+      const minted = await mint(createClient({ baseUrl: api, apiKey }), { users: [{ userId: ALICE.userId, mints }] });
+      return minted.vaults.map(({ vaultId }) => vaultId);
+    }
+
+    /** What a reader's shell prints after commands with the reader's own values, of which a guide leaves out `…`. */
+    async function pasted(commands: string, values: Record<string, string>): Promise<string> {
+      const own = commands.replaceAll(/\b([A-Z_]+)=\S+/g, (all, name) =>
+        name in values ? `${name}=${values[name]}` : all,
+      );
+      expect(own).not.toContain("…");
+      const cwd = join(folder, "reader");
+      mkdirSync(cwd, { recursive: true });
+      return await shell(own, cwd, { PATH: programs() });
     }
 
     /** The programs of the guides' command lines, of this repository. */
     function programs(): string {
-      const bin = join(folder, "bin");
-      mkdirSync(bin, { recursive: true });
+      const bin = mkdtempSync(join(folder, "bin-"));
       const program = `#!/bin/sh\nshift\nexec ${process.execPath} ${ROOT}scripts/mintmark.ts "$@"\n`;
       writeFileSync(join(bin, "npx"), program, { mode: 0o755 });
       return `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
@@ -138,7 +161,7 @@ describe("the examples, run as their reader runs them", () => {
       const again = drop.commands.trim().split("\n").at(-1);
       for (const commands of [drop.commands, again]) {
         expectPrinted(await shell(`${env}${commands}`, folder, { PATH }), drop);
-        expect(await swords()).toBe(10_000);
+        expect(await pieces()).toBe(10_000);
       }
       expectPrinted(await shell(`${env}${look.commands}`, folder, { PATH }), look);
       // The sandbox takes such a file over HTTP too.
@@ -147,6 +170,44 @@ describe("the examples, run as their reader runs them", () => {
       const body = `${HEADER}\n10001,${CAROL.owner.address},Piece,https://art.example/1.png`;
       const sent = await fetch(url, { method: "POST", headers, body });
       expect(await sent.json()).toMatchObject({ rows: 1, dryRun: true });
+    });
+
+    test("the guide transfers gives, takes back and redeems swords, and lets a game give them", async () => {
+      const { api, apiKey, rpcUrl, contract } = sandbox.description;
+      const [settings, give, cancel, redeem, makeKey, session, ...more] = stepsOf("transfers");
+      if (!settings || !give || !cancel || !redeem || !makeKey || !session)
+        throw new Error("the guide has lost commands");
+      expect(more).toEqual([]);
+      const [gift = "", regret = "", ticket = "", lent = ""] = await armed(30_000, 30_001, 30_002, 30_003);
+      const l1 = { MINTMARK_RPC_URL: rpcUrl, MINTMARK_CONTRACT: contract };
+      const paste = (step: Step, values: Record<string, string>, more = "") => {
+        const own = { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, ...l1, ...values };
+        return pasted(`${settings.commands}${step.commands}${more}`, own);
+      };
+      const KEY = /0x[0-9a-f]{40}/.exec(await paste(makeKey, {}))?.[0] ?? "";
+      const ended = await Promise.all([
+        paste(give, { VAULT: gift }),
+        paste(redeem, { VAULT: ticket }),
+        paste(session, { KEY, OWNER: ALICE.owner.address, ASSET: sword(), VAULT: lent }),
+      ]);
+      for (const text of ended) expect(text).toMatch(/status\s+finalized/);
+      expect(ended[2]).toMatch(/status\s+revoked/);
+      const sent = await paste({ ...give, commands: give.commands.replace(" --wait", "") }, { VAULT: regret });
+      const DIGEST = /digest\s+(0x[0-9a-f]{64})/.exec(sent)?.[1] ?? "";
+      expect(await paste(cancel, { DIGEST })).toMatch(/txHash\s+0x[0-9a-f]{64}/);
+    });
+
+    test("the guides claim-links and console work beside each other", async () => {
+      const { api, apiKey, applicationId, store: MINTMARK_STORE } = sandbox.description;
+      const [[links], [invite]] = [stepsOf("claim-links"), stepsOf("console")];
+      if (!links || !invite) throw new Error("a guide has lost commands");
+      const [, invited] = await Promise.all([
+        pasted(links.commands, { MINTMARK_URL: api, MINTMARK_API_KEY: apiKey, ASSET: sword() }),
+        pasted(invite.commands, { APPLICATION: applicationId, MINTMARK_STORE }),
+      ]);
+      expect(readFileSync(join(folder, "reader", "links.csv"), "utf8").match(/#/g)).toHaveLength(200);
+      expect(readdirSync(join(folder, "reader", "codes"))).toHaveLength(200);
+      expect(invited).toMatch(/^link\s+[0-9a-f]{96}$/m);
     });
 
     test("exit.ts brings an owner's pieces to L1, with the blobs from a peer, or from a folder", async () => {

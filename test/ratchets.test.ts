@@ -47,7 +47,7 @@ const LINES: Readonly<Record<string, number>> = {
   "scripts/tokens": 400,
   "scripts/up": 1_200,
   server: 900,
-  "server/client": 480,
+  "server/client": 500,
   // Raised for the spellings of StarkExpress.
   "server/http": 3_700,
   "server/jobs": 2_950,
@@ -58,7 +58,7 @@ const LINES: Readonly<Record<string, number>> = {
   "server/process": 2_900,
   "server/routes": 4_900,
   // Raised for `up` on public networks, tokens of others, and the search of the console.
-  test: 58_000,
+  test: 58_350,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
 const PACKAGES = 500;

@@ -76,7 +76,10 @@ function signing(command: Command, receiverOf: (options: Options) => Receiver): 
     .option("--units <number>", "in the place of --amount: units, as the API counts them")
     .option("--session", "sign by a session key (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)")
     .option("--deadline <time>", "when it fails if L1 has not got it, such as 12h; default 1d, with --session 2h")
-    .option("--wait", "wait until the transfer is final on L1, where the receiver can rely on it")
+    .option(
+      "--wait",
+      "wait for the vaults to be final on L1, and then for the transfer, so that the receiver can rely on it",
+    )
     .option("--url <url>", "the server's address (MINTMARK_URL)")
     .addHelpText(
       "after",

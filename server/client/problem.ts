@@ -1,3 +1,4 @@
+import { pause } from "../../core/backoff.ts";
 import type { Problem } from "./api.ts";
 
 /**
@@ -39,6 +40,29 @@ export async function answer<T>(call: Promise<Result<T>>): Promise<Exclude<T, un
   if (data !== undefined) return data as Exclude<T, undefined>;
   if (isProblem(error)) throw new ApiError(error);
   throw new Error(`${response.url} answered ${response.status}, but not like this API; is the address right?`);
+}
+
+/** How long a call waits. */
+export interface Waiting {
+  readonly wait?: boolean;
+  /** Milliseconds between two looks. */
+  readonly pollingMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** What `ask` answers; with `wait`, it is asked again while a batch is not final on L1 (`proof_not_ready`). */
+export async function answerWhenFinal<T>(
+  ask: () => Promise<Result<T>>,
+  { wait, pollingMs = 2_000, signal }: Waiting,
+): Promise<Exclude<T, undefined>> {
+  for (;;) {
+    try {
+      return await answer(ask());
+    } catch (error) {
+      if (!wait || !(error instanceof ApiError) || error.code !== "proof_not_ready") throw error;
+      await pause(pollingMs, signal);
+    }
+  }
 }
 
 /**

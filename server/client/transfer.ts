@@ -1,7 +1,7 @@
 import { pause } from "../../core/backoff.ts";
 import type { OwnersTransfer, TransferPreparation } from "./api.ts";
 import type { MintmarkClient } from "./client.ts";
-import { answer } from "./problem.ts";
+import { answer, answerWhenFinal } from "./problem.ts";
 import { type OwnerSigner, requireKind, signWith } from "./sign.ts";
 
 /** What becomes of a vault: another owner gets it, or it is redeemed, which burns it for ever. */
@@ -21,7 +21,7 @@ export interface TransferOptions {
   readonly deadline?: string;
   /** Whether the client has the session of a signed-in owner instead of an application's key. Default false. */
   readonly asOwner?: boolean;
-  /** Whether to wait until the transfer is final on L1, or has failed. Default false. */
+  /** Whether to wait for the vaults' batches, and until the transfer is final on L1 or has failed. Default false. */
   readonly wait?: boolean;
   /** Milliseconds between two looks while waiting. Default 2,000. */
   readonly pollingMs?: number;
@@ -45,7 +45,7 @@ export async function transfer(client: MintmarkClient, options: TransferOptions)
   const init = signal === undefined ? {} : { signal };
   const body = { transfers: [...transfers], ...(deadline !== undefined && { deadline }) };
   const route = asOwner ? "/owner/v1/transfers" : "/api/v1/transfers";
-  const prepared = await answer(client.POST(`${route}/prepare`, { body, ...init }));
+  const prepared = await answerWhenFinal(() => client.POST(`${route}/prepare`, { body, ...init }), options);
   requireAsked(prepared, transfers, deadline);
   const signature = await signWith(signer, prepared.typedData, prepared.ownerAddress);
   // The server has written the body, so its fields are those of the route.

@@ -1,7 +1,7 @@
 import { pause } from "../../core/backoff.ts";
 import type { Withdrawal, WithdrawalPreparation } from "./api.ts";
 import type { MintmarkClient } from "./client.ts";
-import { answer, everyEntry } from "./problem.ts";
+import { answer, answerWhenFinal, everyEntry } from "./problem.ts";
 import { accountOf, type OwnerSigner, requireKind, signWith } from "./sign.ts";
 
 /** What to withdraw, and with whose signature. */
@@ -14,7 +14,7 @@ export interface WithdrawOptions {
   readonly recipient?: `0x${string}`;
   /** Seconds since 1970, as a decimal string. Default: in seven days. */
   readonly deadline?: string;
-  /** Whether to wait until each withdrawal is paid or has failed. Default false. */
+  /** Whether to wait until one of the vaults can be withdrawn, and until each is paid or has failed. Default false. */
   readonly wait?: boolean;
   /** Milliseconds between two looks while waiting. Default 2,000. */
   readonly pollingMs?: number;
@@ -47,7 +47,7 @@ export async function withdraw(client: MintmarkClient, options: WithdrawOptions)
     ...(deadline !== undefined && { deadline }),
   };
   const init = signal === undefined ? {} : { signal };
-  const prepared = await answer(client.POST("/api/v1/withdrawals/prepare", { body, ...init }));
+  const prepared = await answerWhenFinal(() => client.POST("/api/v1/withdrawals/prepare", { body, ...init }), options);
   const { ownerAddress, typedData, submit, refused } = prepared;
   requireAsked(prepared, options);
   const signature = await signWith(signer, typedData, ownerAddress);
