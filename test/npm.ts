@@ -58,7 +58,7 @@ export class Npm implements AsyncDisposable {
     return JSON.parse(this.#stdout);
   }
 
-  /** Ends it as Ctrl-C or a supervisor does; resolves with its exit code. */
+  /** Ends a script of npm as a supervisor does; resolves with its exit code. `npx` passes no signal on. */
   async stop(signal: "SIGINT" | "SIGTERM" = "SIGTERM"): Promise<number | null> {
     this.#child.kill(signal);
     return this.ended;

@@ -89,7 +89,7 @@ describe("tokens of another chain, by commands alone", () => {
       await expect.poll(async () => (await reader()).isImported(mode, batchNumber), { interval: 250 }).toBe(true);
     }
     expect(await (await reader()).stepCount()).toBe(2);
-    expect(await relay.stop()).toBe(0);
+    await relay.interrupt();
   });
 
   test("a kit is made with the mirror named, and none without it", async () => {
@@ -121,7 +121,7 @@ describe("tokens of another chain, by commands alone", () => {
     };
     const watch = start("watch", settings, keyOf(ADMIN));
     await watch.says(new RegExp(`chain 31338: voided vault ${later}, a duplicate of ${vaults.sword}`));
-    expect([await relay.stop(), await watch.stop("SIGINT")]).toEqual([0, 0]);
+    await Promise.all([relay.interrupt(), watch.interrupt()]);
     expect(watch.said).not.toContain(keyOf(ADMIN).slice(2));
   });
 
@@ -153,7 +153,7 @@ describe("tokens of another chain, by commands alone", () => {
   const start = (script: "relay" | "watch", settings: Readonly<Record<string, string>>, key: string) =>
     stack.use(
       new Npm(
-        ["run", script],
+        ["exec", "--", "mintmark", script],
         {
           ...{ ...chain(), ...settings, MINTMARK_CONFIRMATIONS: "0", MINTMARK_POLL_MS: "200" },
           MINTMARK_FROM_BLOCK: `${world.settlement.deployedAtBlock}`,
