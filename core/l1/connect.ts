@@ -89,7 +89,7 @@ async function connect(options: L1Options): Promise<L1Connection> {
 export async function connectTo(options: L1Options, name?: PayingContract): Promise<L1Connection> {
   const { finality = "finalized", pollingMs = 1_000 } = options;
   const client = l1Client(options.rpc, pollingMs);
-  const chainId = BigInt(await askL1("asking for the chain id", () => client.getChainId()));
+  const chainId = BigInt(await askL1("asking the RPC for its chain id", () => client.getChainId()));
   if (options.chainId !== undefined && options.chainId !== chainId) {
     throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
   }

@@ -1,5 +1,6 @@
 import { BaseError } from "viem";
 import { reasonOf } from "../../core/l1/failure.ts";
+import { listenFailure } from "../../server/process/startup-error.ts";
 import { isUnanswered } from "./exit-codes.ts";
 
 /** The message of an error, without its causes, which may contain an RPC's address with its key. */
@@ -7,7 +8,7 @@ export function messageOf(error: unknown): string {
   if (error instanceof BaseError) return reasonOf(error);
   // Node says only "fetch failed". The cause has the reason.
   if (isUnanswered(error)) return `the server does not answer (${codeOf(error.cause)}): is its address right?`;
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? (listenFailure(error) ?? error.message) : String(error);
 }
 
 function codeOf(cause: unknown): string {

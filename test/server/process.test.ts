@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -345,6 +346,19 @@ describe("the process", () => {
       expect(errors).toContain("mintmark init");
     }
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("does not start on a port that is taken, and says so in one line", async () => {
+    await (await openEngine({ ...here, store: folder })).close();
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const child = run({ ...settings(), MINTMARK_PORT: `${port}` });
+    if (child.stderr === null) throw new Error("no pipe");
+    const [errors, [code]] = await Promise.all([text(child.stderr), once(child, "close")]);
+    other.close();
+    expect(code).toBe(1);
+    expect(errors).toBe(`another process listens on 127.0.0.1:${port}: stop it, or choose another MINTMARK_PORT\n`);
   });
 
   test("does not start with settings that are wrong, and names them", async () => {
