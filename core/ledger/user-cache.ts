@@ -12,24 +12,24 @@ export interface CachedUser extends Holder {
 /** Users in each generation, about 400 bytes each. */
 const GENERATION = 100_000;
 
-/** Users that minted lately, so that a mint need not read them. A user never changes, so a hit is always right. */
-export class UserCache {
-  /** By application, then by id or owner: a mint names its user by either. */
-  readonly #users = new Recent<number, Uuid | Address, CachedUser>(GENERATION);
-
-  get(applicationIndex: number, recipient: Uuid | Address): CachedUser | undefined {
-    return this.#users.get(applicationIndex, recipient);
+/**
+ * Users that minted lately, by application, then by id or owner, because a mint names its user by either. A user never
+ * changes, so a hit is always right.
+ */
+export class UserCache extends Recent<number, Uuid | Address, CachedUser> {
+  constructor() {
+    super(GENERATION);
   }
 
   /** @param recipient - the user's id, or its owner's address if it is the owner's first user */
-  set(
+  remember(
     applicationIndex: number,
     recipient: Uuid | Address,
     { userIndex, userId, ownerAddress }: Pick<CachedUser, "userIndex" | "userId" | "ownerAddress">,
   ): CachedUser {
     const owner = hexToBytes(ownerAddress, 20);
     const user = { applicationIndex, userIndex, owner, userId, ownerAddress };
-    this.#users.set(applicationIndex, recipient, user);
+    this.set(applicationIndex, recipient, user);
     return user;
   }
 }

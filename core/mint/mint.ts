@@ -228,7 +228,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       const recipient = recipients[position] ?? "";
       const record = group.resolve(recipientKey(application, recipient), stored[from + i]);
       if (record === undefined) this.#requireCreatable(position, recipient);
-      else this.#users[position] = this.#ledger.users.set(application, recipient, recipientOf(recipient, record));
+      else this.#users[position] = this.#ledger.users.remember(application, recipient, recipientOf(recipient, record));
     }
     if (recipients.length === 1) return;
     const seen = new Set<number>();

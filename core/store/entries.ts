@@ -6,7 +6,6 @@ import {
   flag,
   hash,
   hexBytes,
-  later,
   layout,
   listOf,
   nullable,
@@ -31,14 +30,13 @@ import {
 } from "./records.ts";
 
 /** The block's hash at the time of reading. */
-const blockHash = { blockHash: later(nullable(hash), null) } as const;
+const observed = { chainId: bigVarint, blockNumber: bigVarint, blockHash: nullable(hash) } as const;
 /** For mints without a mode; null: they need one. */
-const defaultMode = { dataAvailabilityMode: later(nullable(oneOf(MODES)), null) } as const;
+const defaultMode = { dataAvailabilityMode: nullable(oneOf(MODES)) } as const;
 
 /**
  * The kinds of journal entry by number, except `mint`, which has its own module. The fields are in this order, written
- * as in core/store/layout.ts. Numbers and fields never change; new ones are added, because the journal is permanent.
- * The third value has fields that were added to a kind later; earlier entries lack them.
+ * as in core/store/layout.ts.
  *
  * Applications, keys, assets and users are named by their order in the journal, from 0 for each kind.
  */
@@ -54,7 +52,7 @@ const KINDS = {
       engineVersion: varint,
     },
   ],
-  applicationCreated: [1, { applicationIndex: varint, applicationId: uuid, name: text }, defaultMode],
+  applicationCreated: [1, { applicationIndex: varint, applicationId: uuid, name: text, ...defaultMode }],
   applicationSuspended: [2, { applicationIndex: varint, suspended: flag }],
   keyIssued: [
     3,
@@ -67,9 +65,10 @@ const KINDS = {
       scopes: listOf(oneOf(SCOPES)),
       expiresAt: nullable(time),
       mintQuota: nullable(bigVarint),
+      name: nullable(text),
+      /** Whether it is a member's own, which no program can use. */
+      ofMember: flag,
     },
-    /** Whether it is a member's own, which no program can use. */
-    { name: later(nullable(text), null), ofMember: later(flag, false) },
   ],
   keyRevoked: [4, { keyIndex: varint }],
   assetAdded: [
@@ -88,27 +87,27 @@ const KINDS = {
       supplyCap: nullable(bigVarint),
       /** The only application that can enable it; null: any can. */
       applicationIndex: nullable(varint),
-    },
-    /** Whether its blobs can be any bytes. */
-    {
-      rawBlobs: later(flag, false),
+      /** Whether its blobs can be any bytes. */
+      rawBlobs: flag,
       ...defaultMode,
       /** The first id that the engine gives; null: mints name their ids. */
-      nextTokenId: later(nullable(bigVarint), null),
+      nextTokenId: nullable(bigVarint),
     },
   ],
   assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],
   assetRegistered: [
     7,
-    { assetIndex: varint, minterLocked: nullable(flag) },
-    /** Whether L1's registry has it as transferable; null: not asked. */
-    { transferable: later(nullable(flag), null) },
+    {
+      assetIndex: varint,
+      minterLocked: nullable(flag),
+      /** Whether L1's registry has it as transferable; null: not asked. */
+      transferable: nullable(flag),
+    },
   ],
   assetEnabled: [8, { applicationIndex: varint, assetIndex: varint, enabled: flag }],
   userCreated: [
     9,
-    { applicationIndex: varint, userIndex: varint, userId: uuid, ownerAddress: address },
-    { reference: later(nullable(text), null) },
+    { applicationIndex: varint, userIndex: varint, userId: uuid, ownerAddress: address, reference: nullable(text) },
   ],
   // 10 is `mint`, core/store/mint-entry.ts.
   batchSealed: [11, { ...batchPlace, vaultCount: varint, mintCount: varint, ...roots }],
@@ -135,8 +134,8 @@ const KINDS = {
     { chainId: bigVarint, signer: address, digest: hash, blockNumber: bigVarint, logIndex: varint },
   ],
   /** Events of a chain up to this block are applied. */
-  l1Observed: [16, { chainId: bigVarint, blockNumber: bigVarint }, blockHash],
-  l1Finalized: [17, { chainId: bigVarint, blockNumber: bigVarint }, blockHash],
+  l1Observed: [16, observed],
+  l1Finalized: [17, observed],
   /** Blocks of a chain from this one on were replaced. */
   l1Reorganised: [18, { chainId: bigVarint, blockNumber: bigVarint }],
   withdrawalRequested: [
@@ -198,12 +197,10 @@ const KINDS = {
           withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
         }),
       ),
-    },
-    {
       /** Places in `batches` of those in blobs; null for none. */
-      inBlobs: later(nullable(listOf(varint)), null),
+      inBlobs: nullable(listOf(varint)),
       /** The batches of transfers, by their place in `batches`; null for none. */
-      transfers: later(nullable(listOf(layout({ place: varint, lists: listOf(adoptedList) }))), null),
+      transfers: nullable(listOf(layout({ place: varint, lists: listOf(adoptedList) }))),
     },
   ],
   webhookCreated: [

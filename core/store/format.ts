@@ -7,7 +7,7 @@ import { MintmarkError } from "../errors.ts";
  * Version of everything that a store holds: keys, records, journal entries, batch data, roots. Every change of a
  * persisted byte raises it; `test/core/engine/format.test.ts` notices a change.
  */
-export const FORMAT_VERSION = 7;
+export const FORMAT_VERSION = 8;
 
 /** Throws `store_mismatch` for another format than this version's. */
 export function requireFormat(name: string, format: number, writtenBy = "that wrote it"): void {

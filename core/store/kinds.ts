@@ -1,11 +1,10 @@
-import { type Field, type Fields, grownLayout, type LaterFields, type LaterOf, type RecordOf } from "./layout.ts";
+import { type Field, type Fields, layout, type RecordOf } from "./layout.ts";
 
-/** Kinds of a record by name: each has a number on disk, its fields, and fields that were added later. */
-export type KindFields = Readonly<Record<string, readonly [number, Fields, LaterFields?]>>;
+/** Kinds of a record by name: each has a number on disk, and its fields. */
+export type KindFields = Readonly<Record<string, readonly [number, Fields]>>;
 
 /** The content of a record of one kind. */
-export type ContentOf<K extends KindFields, N extends keyof K> = RecordOf<K[N][1]> &
-  (K[N][2] extends LaterFields ? LaterOf<K[N][2]> : unknown);
+export type ContentOf<K extends KindFields, N extends keyof K> = RecordOf<K[N][1]>;
 
 export interface Kind<N> {
   readonly kind: N;
@@ -19,8 +18,8 @@ export class Kinds<K extends KindFields> {
   readonly #byNumber = new Map<number, Kind<keyof K>>();
 
   constructor(kinds: K) {
-    for (const [kind, [number, fields, laterFields = {}]] of Object.entries(kinds)) {
-      const field = grownLayout(fields, laterFields) as Field<Record<string, unknown>>;
+    for (const [kind, [number, fields]] of Object.entries(kinds)) {
+      const field = layout(fields) as Field<Record<string, unknown>>;
       const found = { kind, number, field };
       this.#byName.set(kind, found);
       this.#byNumber.set(number, found);

@@ -173,42 +173,6 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
   };
 }
 
-/** A field that was added later, and its value in earlier records. */
-export interface LaterField<T> {
-  readonly field: Field<T>;
-  readonly before: T;
-}
-
-export function later<T>(field: Field<T>, before: NoInfer<T>): LaterField<T> {
-  return { field, before };
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: a field is written and read by its own type.
-export type LaterFields = Readonly<Record<string, LaterField<any>>>;
-export type LaterOf<L extends LaterFields> = { readonly [K in keyof L]: L[K]["before"] };
-
-/** A record with later fields at its end. Leaves out trailing defaults, so earlier records stay as they are. */
-export function grownLayout<S extends Fields, L extends LaterFields>(
-  fields: S,
-  laterFields: L,
-): Field<RecordOf<S> & LaterOf<L>> {
-  const first = layout(fields);
-  const entries = Object.entries(laterFields);
-  return {
-    write(to, value) {
-      const values = value as Readonly<Record<string, unknown>>;
-      first.write(to, value);
-      const last = entries.findLastIndex(([name, { before }]) => values[name] !== before);
-      for (const [name, { field }] of entries.slice(0, last + 1)) field.write(to, values[name]);
-    },
-    read(from) {
-      const value = first.read(from) as Record<string, unknown>;
-      for (const [name, { field, before }] of entries) value[name] = from.ended ? before : field.read(from);
-      return value as RecordOf<S> & LaterOf<L>;
-    },
-  };
-}
-
 /** First byte of every record of this version of the store. */
 export const RECORD_VERSION = 1;
 

@@ -5,10 +5,8 @@ import {
   bigVarint,
   type Field,
   flag,
-  grownLayout,
   hash,
   hexBytes,
-  later,
   layout,
   listOf,
   nullable,
@@ -32,77 +30,70 @@ export const roots = { batchRoot: hash, dataHash: hash, stateRoot: hash } as con
 /** Time and place of a batch in the contract's order. */
 export const accepted = { committedAt: bigVarint, l1Sequence: bigVarint } as const;
 
-export const applicationRecord = grownLayout(
-  {
-    applicationIndex: varint,
-    applicationId: uuid,
-    name: text,
-    suspended: flag,
-    createdAt: time,
-    /** Sequence number of the application's next transaction. */
-    nextSequence: varint,
-    /** Number of the application's events; also the newest one's sequence number. */
-    eventCount: varint,
-  },
+export const applicationRecord = layout({
+  applicationIndex: varint,
+  applicationId: uuid,
+  name: text,
+  suspended: flag,
+  createdAt: time,
+  /** Sequence number of the application's next transaction. */
+  nextSequence: varint,
+  /** Number of the application's events; also the newest one's sequence number. */
+  eventCount: varint,
   /** For mints without a mode, of assets without a default of their own. */
-  { dataAvailabilityMode: later(nullable(oneOf(MODES)), null) },
-);
+  dataAvailabilityMode: nullable(oneOf(MODES)),
+});
 export type ApplicationRecord = ValueOf<typeof applicationRecord>;
 
-export const keyRecord = grownLayout(
-  {
-    keyIndex: varint,
-    keyId: text,
-    applicationIndex: varint,
-    secretHash: hash,
-    scopes: listOf(oneOf(SCOPES)),
-    mintQuota: nullable(bigVarint),
-    mintsUsed: bigVarint,
-    createdAt: time,
-    expiresAt: nullable(time),
-    revokedAt: nullable(time),
-  },
-  { name: later(nullable(text), null), ofMember: later(flag, false) },
-);
+export const keyRecord = layout({
+  keyIndex: varint,
+  keyId: text,
+  applicationIndex: varint,
+  secretHash: hash,
+  scopes: listOf(oneOf(SCOPES)),
+  mintQuota: nullable(bigVarint),
+  mintsUsed: bigVarint,
+  createdAt: time,
+  expiresAt: nullable(time),
+  revokedAt: nullable(time),
+  name: nullable(text),
+  ofMember: flag,
+});
 export type KeyRecord = ValueOf<typeof keyRecord>;
 
-export const assetRecord = grownLayout(
-  {
-    assetIndex: varint,
-    assetId: uuid,
-    standard: oneOf(STANDARDS),
-    chainId: bigVarint,
-    contractAddress: address,
-    quantum: bigVarint,
-    assetType: hash,
-    name: text,
-    symbol: text,
-    decimals: varint,
-    blobScheme: oneOf(BLOB_SCHEMES),
-    supplyCap: nullable(bigVarint),
-    /** The only application that can enable it; null: any can. */
-    applicationIndex: nullable(varint),
-    minted: bigVarint,
-    whitelisted: flag,
-    registered: flag,
-    minterLocked: nullable(flag),
-    /** The reason why L1 would refuse mints of it. */
-    fault: nullable(text),
-    createdAt: time,
-  },
+export const assetRecord = layout({
+  assetIndex: varint,
+  assetId: uuid,
+  standard: oneOf(STANDARDS),
+  chainId: bigVarint,
+  contractAddress: address,
+  quantum: bigVarint,
+  assetType: hash,
+  name: text,
+  symbol: text,
+  decimals: varint,
+  blobScheme: oneOf(BLOB_SCHEMES),
+  supplyCap: nullable(bigVarint),
+  /** The only application that can enable it; null: any can. */
+  applicationIndex: nullable(varint),
+  minted: bigVarint,
+  whitelisted: flag,
+  registered: flag,
+  minterLocked: nullable(flag),
+  /** The reason why L1 would refuse mints of it. */
+  fault: nullable(text),
+  createdAt: time,
   /** Whether its blobs can be any bytes. */
-  {
-    rawBlobs: later(flag, false),
-    /** For mints without a mode. */
-    dataAvailabilityMode: later(nullable(oneOf(MODES)), null),
-    /** The id that the engine gives next; null where mints name their ids. */
-    nextTokenId: later(nullable(bigVarint), null),
-    /** No longer visible. If the asset was changed, its id belongs to a later record. */
-    removed: later(flag, false),
-    /** Whether L1's registry has it as transferable; null: not asked. */
-    transferable: later(nullable(flag), null),
-  },
-);
+  rawBlobs: flag,
+  /** For mints without a mode. */
+  dataAvailabilityMode: nullable(oneOf(MODES)),
+  /** The id that the engine gives next; null where mints name their ids. */
+  nextTokenId: nullable(bigVarint),
+  /** No longer visible. If the asset was changed, its id belongs to a later record. */
+  removed: flag,
+  /** Whether L1's registry has it as transferable; null: not asked. */
+  transferable: nullable(flag),
+});
 export type AssetRecord = ValueOf<typeof assetRecord>;
 
 /** Metadata of a token, as JSON. */
@@ -147,11 +138,13 @@ export type ClaimRecord = ValueOf<typeof claimRecord>;
 /** The order of a claim link: by the journal sequence of its creation, and by its place there. */
 export const claimNumber = (sequence: number, place: number): number => sequence * 1_024 + place;
 
-export const userRecord = grownLayout(
-  { userId: uuid, ownerAddress: address, createdAt: time },
+export const userRecord = layout({
+  userId: uuid,
+  ownerAddress: address,
+  createdAt: time,
   /** The application's own name for the user. */
-  { reference: later(nullable(text), null) },
-);
+  reference: nullable(text),
+});
 
 /** userId → index and owner, for a mint to a user. */
 export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
@@ -212,40 +205,36 @@ export const rotationRecord = layout({ webhookIndex: varint, rotations: varint }
 export const leftOutAsset = layout({ asset: varint, failure: text });
 export type LeftOutAsset = ValueOf<typeof leftOutAsset>;
 
-export const batchRecord = grownLayout(
-  {
-    ...batchPlace,
-    status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),
-    vaultCount: varint,
-    mintCount: varint,
-    batchRoot: nullable(hash),
-    dataHash: nullable(hash),
-    stateRoot: nullable(hash),
-    l1TxHash: nullable(hash),
-    l1BlockNumber: nullable(bigVarint),
-    committedAt: nullable(bigVarint),
-    l1Sequence: nullable(bigVarint),
-    openedAt: time,
-    sealedAt: nullable(time),
-    submittedAt: nullable(time),
-    settledAt: nullable(time),
-    finalizedAt: nullable(time),
-  },
-  {
-    /** Root of the vault tree, or the content of a batch in blobs. */
-    content: later(nullable(hash), null),
-    /** The batch's manifest; null while the batch is open. */
-    assets: later(nullable(listOf(layout({ chainId: bigVarint, assetType: hash }))), null),
-    /** The assets that L1 leaves out, or will when it takes the batch; null for none. */
-    leftOut: later(nullable(listOf(leftOutAsset)), null),
-    /** Whether it is a rollup batch in blobs. */
-    inBlobs: later(flag, false),
-    /** Whether it is a rollup batch of transfers. */
-    transfers: later(flag, false),
-    /** Whether its leaves are those of its data, because another operator made it as no engine would. */
-    given: later(flag, false),
-  },
-);
+export const batchRecord = layout({
+  ...batchPlace,
+  status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),
+  vaultCount: varint,
+  mintCount: varint,
+  batchRoot: nullable(hash),
+  dataHash: nullable(hash),
+  stateRoot: nullable(hash),
+  l1TxHash: nullable(hash),
+  l1BlockNumber: nullable(bigVarint),
+  committedAt: nullable(bigVarint),
+  l1Sequence: nullable(bigVarint),
+  openedAt: time,
+  sealedAt: nullable(time),
+  submittedAt: nullable(time),
+  settledAt: nullable(time),
+  finalizedAt: nullable(time),
+  /** Root of the vault tree, or the content of a batch in blobs. */
+  content: nullable(hash),
+  /** The batch's manifest; null while the batch is open. */
+  assets: nullable(listOf(layout({ chainId: bigVarint, assetType: hash }))),
+  /** The assets that L1 leaves out, or will when it takes the batch; null for none. */
+  leftOut: nullable(listOf(leftOutAsset)),
+  /** Whether it is a rollup batch in blobs. */
+  inBlobs: flag,
+  /** Whether it is a rollup batch of transfers. */
+  transfers: flag,
+  /** Whether its leaves are those of its data, because another operator made it as no engine would. */
+  given: flag,
+});
 export type BatchRecord = ValueOf<typeof batchRecord>;
 
 /** The applications with vaults in a sealed batch, ascending. */
@@ -264,11 +253,12 @@ export interface VoidedRun extends VoidRun {
   readonly leftOut: boolean;
 }
 
-const runsRecord = grownLayout(
-  { ...batchPlace, runs: listOf(storedRun) },
+const runsRecord = layout({
+  ...batchPlace,
+  runs: listOf(storedRun),
   /** Positions of the left-out runs in the list. */
-  { leftOut: later(nullable(listOf(varint)), null) },
-);
+  leftOut: nullable(listOf(varint)),
+});
 
 interface VoidsRecord {
   readonly mode: Mode;
@@ -336,23 +326,19 @@ export const checkpointRecord = hash;
 export const importRecord = layout(accepted);
 
 /** The later history of one sealed vault, whose own record never changes. */
-export const activityRecord = grownLayout(
-  {
-    withdrawn: bigVarint,
-    /** Sum over `pending`. */
-    reserved: bigVarint,
-    pending: listOf(uuid),
-    updatedAt: time,
-  },
-  {
-    /** Why its token refuses the committed vault; null while nothing is known against it. */
-    refusal: later(nullable(text), null),
-    /** The list of transfers that takes the vault; null for none. */
-    spentBy: later(nullable(uuid), null),
-    /** Units that its transfer has put into other vaults; 0 while the list waits. */
-    transferred: later(bigVarint, 0n),
-  },
-);
+export const activityRecord = layout({
+  withdrawn: bigVarint,
+  /** Sum over `pending`. */
+  reserved: bigVarint,
+  pending: listOf(uuid),
+  updatedAt: time,
+  /** Why its token refuses the committed vault; null while nothing is known against it. */
+  refusal: nullable(text),
+  /** The list of transfers that takes the vault; null for none. */
+  spentBy: nullable(uuid),
+  /** Units that its transfer has put into other vaults; 0 while the list waits. */
+  transferred: bigVarint,
+});
 export type ActivityRecord = ValueOf<typeof activityRecord>;
 
 /** The statuses of a withdrawal, by number. */
@@ -515,22 +501,18 @@ export const transferApprovalRecord = layout({
 export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
 
 /** An applied L1 event. */
-export const l1EventRecord = grownLayout(
-  {
-    /** The vault of the event; null for a cancelled list, and for an import. */
-    vaultId: nullable(u64),
-    /** The withdrawals that the event decided. */
-    withdrawalIds: listOf(uuid),
-    /** The batch that it brought to a mirror. */
-    imported: nullable(layout(batchPlace)),
-  },
-  {
-    /** The session that it authorized or revoked. */
-    session: later(nullable(layout({ owner: address, key: address, isRevoked: flag })), null),
-    /** The list that it approved or cancelled. */
-    approval: later(nullable(layout({ owner: address, digest: hash, isCancelled: flag })), null),
-  },
-);
+export const l1EventRecord = layout({
+  /** The vault of the event; null for a cancelled list, and for an import. */
+  vaultId: nullable(u64),
+  /** The withdrawals that the event decided. */
+  withdrawalIds: listOf(uuid),
+  /** The batch that it brought to a mirror. */
+  imported: nullable(layout(batchPlace)),
+  /** The session that it authorized or revoked. */
+  session: nullable(layout({ owner: address, key: address, isRevoked: flag })),
+  /** The list that it approved or cancelled. */
+  approval: nullable(layout({ owner: address, digest: hash, isCancelled: flag })),
+});
 export type L1EventRecord = ValueOf<typeof l1EventRecord>;
 /** An event that concerns none of these. */
 export const NO_EVENT: L1EventRecord = {

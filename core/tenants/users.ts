@@ -64,8 +64,8 @@ export function putUser(
   else group.put(ownerUserKey(applicationIndex, ownerAddress, userIndex), owned);
   if (reference !== null) group.put(userReferenceKey(applicationIndex, reference, userIndex), Buffer.from([1]));
   const user = { userIndex, userId, ownerAddress };
-  ledger.users.set(applicationIndex, userId, user);
-  if (isFirst) ledger.users.set(applicationIndex, ownerAddress, user);
+  ledger.users.remember(applicationIndex, userId, user);
+  if (isFirst) ledger.users.remember(applicationIndex, ownerAddress, user);
   return user;
 }
 

@@ -168,7 +168,7 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
     const application = this.#applicationIndex;
     for (const [i, owner] of this.#unknown.entries()) {
       const record = group.resolve(recipientKey(application, owner), stored[i]);
-      if (record !== undefined) users.set(application, owner, recipientOf(owner, record));
+      if (record !== undefined) users.remember(application, owner, recipientOf(owner, record));
     }
     const caller = this.#caller;
     const isNew = this.#receivers.some((owner) => users.get(application, owner) === undefined);

@@ -23,7 +23,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
  */
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
-    version: 7,
+    version: 8,
     fingerprint: "5bff04e96ebd8bbeee50cfe540c5791eaafd01df4857b2af7ad327e8fd2814d7",
   });
 });
