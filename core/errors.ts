@@ -16,7 +16,7 @@ export const ERROR_CODES = {
   // The named thing does not exist for this application.
   application_not_found: "No such application.",
   key_not_found: "No such API key.",
-  member_not_found: "No such member, or a removed one.",
+  person_not_found: "No such person, or a removed one.",
   user_not_found: "No such user in this application.",
   asset_not_found: "No such asset.",
   vault_not_found: "No such vault in this application.",
@@ -53,7 +53,7 @@ export const ERROR_CODES = {
   asset_shared:
     "The asset is not reserved for this application, so the application cannot set its metadata. The operator reserves an asset when it is added.",
   too_many_keys: "The application has reached its limit of keys in force; revoke one.",
-  too_many_members: "The team has reached its limit of members; remove one.",
+  too_many_people: "The team has reached its limit of people; remove one.",
   too_many_webhooks: "The application has reached its limit of webhooks; delete one.",
   // The request is well-formed but impossible.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",

@@ -57,9 +57,9 @@ export {
   type ServedMetadata,
   type TokenMetadata,
 } from "./tenants/metadata.ts";
-export type { Invitation, NewMember, People } from "./tenants/people.ts";
+export type { Invitation, NewPerson, People } from "./tenants/people.ts";
 export { RIGHTS, type Right } from "./tenants/roles.ts";
-export type { Member, OpenedSession, Session, WalletProof } from "./tenants/sessions.ts";
+export type { OpenedSession, Person, Session, WalletProof } from "./tenants/sessions.ts";
 export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
 export type { TransferCaller } from "./transfers/checks.ts";
 export type { HistoryStep, VaultHistory } from "./transfers/history.ts";

@@ -58,9 +58,9 @@ export const SCOPES = ["mint", "read", "users", "assets", "withdraw", "webhooks"
 /** One permission of a key. */
 export type Scope = (typeof SCOPES)[number];
 
-/** What a member may be, from the least: the first three of an application, the last of the whole engine. */
+/** What a person may be, from the least: the first three of an application, the last of the whole engine. */
 export const ROLES = ["viewer", "developer", "admin", "operator"] as const;
-/** The role of a member. */
+/** The role of a person. */
 export type Role = (typeof ROLES)[number];
 
 /** An API key without its secret. */

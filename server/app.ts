@@ -5,11 +5,11 @@ import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./http/access/access-token.ts";
 import { Account, KEY_PRICES, PUBLIC_PRICES } from "./http/access/account.ts";
 import { authenticate, authenticateOwner, countFailure, countFailures } from "./http/access/authentication.ts";
-import { authenticateMember } from "./http/access/console-session.ts";
+import { authenticatePerson } from "./http/access/console-session.ts";
 import { type Caller, HeldBytes, PUBLIC } from "./http/access/held-bytes.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
-import { MemberSignIn, OwnerSignIn } from "./http/access/sign-in.ts";
+import { OwnerSignIn, PersonSignIn } from "./http/access/sign-in.ts";
 import {
   bodyTypesOf,
   type Endpoint,
@@ -161,14 +161,14 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const { memory = new HeldBytes() } = options;
   const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
   const drops = new Drops({ folder: options.drops, engine, turns, rate: meters.key, onError: failed("a drop failed") });
-  const verifySignature: ConstructorParameters<typeof MemberSignIn>[1] =
+  const verifySignature: ConstructorParameters<typeof PersonSignIn>[1] =
     home && (async (...signed) => (await home()).verifySignature(...signed));
   const parts = {
     engine,
     version: packageJson.version,
     tokens: new AccessTokens(engine, tokenSecret, options.trustedIssuer),
     owners: new OwnerSignIn(engine, tokenSecret, verifySignature),
-    members: new MemberSignIn(engine, verifySignature),
+    people: new PersonSignIn(engine, verifySignature),
     ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
     origin: options.origin,
     chains,
@@ -310,7 +310,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
     async onRequest(request, reply) {
       try {
         if (access === "owner") request.owner = await authenticateOwner(request, service);
-        else if (access === "member") request.signedIn = await authenticateMember(request, service);
+        else if (access === "person") request.signedIn = await authenticatePerson(request, service);
         else if (access !== "public") request.principal = await authenticate(request, service);
       } catch (error) {
         countFailure(error, meters.failedAuthentication, request, reply);
@@ -322,7 +322,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       const isPublic = caller.tenant === PUBLIC;
       const [meter, prices] = isPublic ? [meters.publicReads, PUBLIC_PRICES] : [meters.key, KEY_PRICES];
       request.account = new Account(caller, meter, prices, service.memory, reply);
-      // The engine checks a member's right, before a change and in its writer.
+      // The engine checks a person's right, before a change and in its writer.
       if (signedIn !== null) await inName(endpoint, service, signedIn, async () => {});
       else if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {
         throw new MintmarkError("scope_missing", `The credentials lack the scope "${access}".`);
@@ -356,13 +356,13 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
 
 /** Who pays for a request. All callers without a key are one tenant, and so share what a tenant may hold. */
 function callerOf({ principal, signedIn, ip }: FastifyRequest): Caller {
-  const member = signedIn?.session.member;
-  if (member !== undefined) return { name: member.memberId, tenant: member.applicationId ?? member.memberId };
+  const person = signedIn?.session.person;
+  if (person !== undefined) return { name: person.personId, tenant: person.applicationId ?? person.personId };
   if (principal !== null) return { name: principal.keyId, tenant: principal.applicationId };
   return { name: addressGroup(ip), tenant: PUBLIC };
 }
 
-/** Runs a member's work: the engine checks the right for it, and logs its changes under the member's name. */
+/** Runs a person's work: the engine checks the right for it, and logs its changes under the person's name. */
 function inName<T>(
   { access, right }: Endpoint,
   { engine }: Service,

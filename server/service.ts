@@ -4,7 +4,7 @@ import type { AccessTokens } from "./http/access/access-token.ts";
 import type { HeldBytes } from "./http/access/held-bytes.ts";
 import type { OwnerRelay } from "./http/access/owner-relay.ts";
 import type { Quota } from "./http/access/rate-limit.ts";
-import type { MemberSignIn, OwnerSignIn } from "./http/access/sign-in.ts";
+import type { OwnerSignIn, PersonSignIn } from "./http/access/sign-in.ts";
 import type { KeptAnswers } from "./http/idempotency.ts";
 import type { Turns } from "./http/turns.ts";
 import type { OutgoingBatches } from "./http/wire/batch-data.ts";
@@ -25,7 +25,7 @@ export interface Service {
   readonly version: string;
   readonly tokens: AccessTokens;
   readonly owners: OwnerSignIn;
-  readonly members: MemberSignIn;
+  readonly people: PersonSignIn;
   /** What the operator pays for signed-in owners. */
   readonly ownerRelay: OwnerRelay;
   /**

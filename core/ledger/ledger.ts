@@ -29,9 +29,9 @@ import {
   keyRecord,
   type LostRecord,
   lostRecord,
-  type MemberRecord,
-  memberRecord,
+  type PersonRecord,
   type PortalRecord,
+  personRecord,
   portalRecord,
   type VoidedRun,
   voidsRecord,
@@ -49,7 +49,7 @@ import {
   HEAD_KEY,
   journalKey,
   lostKey,
-  memberKey,
+  personKey,
   portalKey,
   voidsKey,
   webhookKey,
@@ -81,10 +81,10 @@ type Emit = EventHub["emit"];
 /** Who makes changes, for the audit log. */
 export interface Actor {
   /** null: the operator's command line. */
-  readonly memberIndex: number | null;
+  readonly personIndex: number | null;
   /** The application whose log gets the entry; null: the operator's log. */
   readonly applicationIndex: number | null;
-  /** Throws unless the member still has the right. Called in the writer before a change. */
+  /** Throws unless the person still has the right. Called in the writer before a change. */
   require(): void;
 }
 
@@ -108,7 +108,7 @@ export class Ledger {
   readonly applications = new RecordTable(applicationKey, applicationRecord);
   readonly keys = new RecordTable(apiKeyKey, keyRecord);
   readonly webhooks = new RecordTable(webhookKey, webhookRecord);
-  readonly members = new RecordTable(memberKey, memberRecord);
+  readonly people = new RecordTable(personKey, personRecord);
   /** By log: 0 the operator's, else the application's index + 1. */
   readonly auditCounts = new RecordTable(auditCountKey, auditCountRecord);
   /** Who calls the engine now; undefined for programs with an API key, and for the engine's own work. */
@@ -168,7 +168,7 @@ export class Ledger {
   readonly applicationIndices = new Map<Uuid, number>();
   readonly keyIndices = new Map<string, number>();
   readonly webhookIndices = new Map<Uuid, number>();
-  readonly memberIndices = new Map<Uuid, number>();
+  readonly personIndices = new Map<Uuid, number>();
   readonly assetIndices = new Map<Uuid, number>();
   head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
@@ -279,23 +279,23 @@ export class Ledger {
     };
   }
 
-  #recordAct(group: Group, { memberIndex, applicationIndex }: Actor, count: number): void {
+  #recordAct(group: Group, { personIndex, applicationIndex }: Actor, count: number): void {
     if (count === 0) return;
-    const { sequence } = this.record(group, { kind: "acted", memberIndex, applicationIndex, count });
+    const { sequence } = this.record(group, { kind: "acted", personIndex, applicationIndex, count });
     const log = applicationIndex === null ? 0 : applicationIndex + 1;
     const { count: number } = this.auditCounts.latest(log) ?? { count: 0 };
     this.auditCounts.put(group, log, { log, count: number + 1 });
     group.put(auditKey(log, number), journalKey(sequence).subarray(1));
   }
 
-  putMember(group: Group, record: MemberRecord): void {
-    this.memberIndices.set(record.memberId, record.memberIndex);
-    this.members.put(group, record.memberIndex, record);
+  putPerson(group: Group, record: PersonRecord): void {
+    this.personIndices.set(record.personId, record.personIndex);
+    this.people.put(group, record.personIndex, record);
   }
 
-  loadMember(record: MemberRecord): void {
-    this.memberIndices.set(record.memberId, record.memberIndex);
-    this.members.load(record.memberIndex, record);
+  loadPerson(record: PersonRecord): void {
+    this.personIndices.set(record.personId, record.personIndex);
+    this.people.load(record.personIndex, record);
   }
 
   putApplication(group: Group, record: ApplicationRecord): void {
@@ -380,7 +380,7 @@ export class Ledger {
   #finish(group: Group): void {
     for (const mode of MODES) for (const open of this.unsealed.opened(mode)) this.#flushOpen(group, open);
     for (const index of this.applications.flush(group)) group.onDurable(() => this.followers.wake(index));
-    for (const table of [this.keys, this.assets, this.collections, this.webhooks, this.members, this.auditCounts])
+    for (const table of [this.keys, this.assets, this.collections, this.webhooks, this.people, this.auditCounts])
       table.flush(group);
     this.portals.flush(group);
     if (group.operations.length === 0) return;

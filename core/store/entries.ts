@@ -66,8 +66,8 @@ const KINDS = {
       expiresAt: nullable(time),
       mintQuota: nullable(bigVarint),
       name: nullable(text),
-      /** Whether it is a member's own, which no program can use. */
-      ofMember: flag,
+      /** Whether it is a person's own, which no program can use. */
+      ofPerson: flag,
     },
   ],
   keyRevoked: [4, { keyIndex: varint }],
@@ -300,29 +300,29 @@ const KINDS = {
     77,
     { owner: address, digest: hash, cancelledAt: u64, blockNumber: bigVarint, logIndex: varint },
   ],
-  memberInvited: [
+  personInvited: [
     100,
     {
-      memberIndex: varint,
-      memberId: uuid,
+      personIndex: varint,
+      personId: uuid,
       /** null: of the operator. */
       applicationIndex: nullable(varint),
       role: oneOf(ROLES),
       name: text,
       address: nullable(address),
-      /** The key under which the member's mints and withdrawals are recorded; nobody has its secret. */
+      /** The key under which the person's mints and withdrawals are recorded; nobody has its secret. */
       keyIndex: nullable(varint),
     },
   ],
-  memberChanged: [101, { memberIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }],
-  memberRemoved: [102, { memberIndex: varint }],
-  /** A link that signs the member in once, by SHA-256 of its secret. It replaces an earlier one. */
-  memberLinked: [103, { memberIndex: varint, linkHash: hash, expiresAt: time }],
-  memberAddressed: [104, { memberIndex: varint, address }],
-  sessionOpened: [105, { memberIndex: varint, sessionHash: hash, byLink: flag, expiresAt: time }],
-  sessionEnded: [106, { memberIndex: varint, sessionHash: hash }],
-  /** A member, or for null the operator's command line, made the `count` entries before this one. */
-  acted: [107, { memberIndex: nullable(varint), applicationIndex: nullable(varint), count: varint }],
+  personChanged: [101, { personIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }],
+  personRemoved: [102, { personIndex: varint }],
+  /** A link that signs the person in once, by SHA-256 of its secret. It replaces an earlier one. */
+  personLinked: [103, { personIndex: varint, linkHash: hash, expiresAt: time }],
+  personAddressed: [104, { personIndex: varint, address }],
+  sessionOpened: [105, { personIndex: varint, sessionHash: hash, byLink: flag, expiresAt: time }],
+  sessionEnded: [106, { personIndex: varint, sessionHash: hash }],
+  /** A person, or for null the operator's command line, made the `count` entries before this one. */
+  acted: [107, { personIndex: nullable(varint), applicationIndex: nullable(varint), count: varint }],
 } as const satisfies KindFields;
 
 /** The number of the `mint` kind. */

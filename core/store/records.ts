@@ -57,7 +57,7 @@ export const keyRecord = layout({
   expiresAt: nullable(time),
   revokedAt: nullable(time),
   name: nullable(text),
-  ofMember: flag,
+  ofPerson: flag,
 });
 export type KeyRecord = ValueOf<typeof keyRecord>;
 
@@ -154,12 +154,12 @@ export type UserIdRecord = ValueOf<typeof userIdRecord>;
 export const ownerRecord = layout({ userIndex: varint, userId: uuid });
 
 /** A signed-in browser, by SHA-256 of its secret. */
-const memberSession = layout({ sessionHash: hash, openedAt: time, expiresAt: time });
+const personSession = layout({ sessionHash: hash, openedAt: time, expiresAt: time });
 
 /** A person who works for an application, or for the operator. */
-export const memberRecord = layout({
-  memberIndex: varint,
-  memberId: uuid,
+export const personRecord = layout({
+  personIndex: varint,
+  personId: uuid,
   applicationIndex: nullable(varint),
   role: oneOf(ROLES),
   name: text,
@@ -168,14 +168,14 @@ export const memberRecord = layout({
   keyIndex: nullable(varint),
   link: nullable(layout({ linkHash: hash, expiresAt: time })),
   /** Oldest first, at most {@link MAX_SESSIONS}. */
-  sessions: listOf(memberSession),
+  sessions: listOf(personSession),
   createdAt: time,
   signedInAt: nullable(time),
   removedAt: nullable(time),
 });
-export type MemberRecord = ValueOf<typeof memberRecord>;
+export type PersonRecord = ValueOf<typeof personRecord>;
 
-/** A further session of a member ends the oldest. */
+/** A further session of a person ends the oldest. */
 export const MAX_SESSIONS = 10;
 /** How many entries an audit log has had. */
 export const auditCountRecord = layout({ log: varint, count: varint });

@@ -35,8 +35,8 @@ export const PREFIX = {
   owner: 0x18,
   /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ userIndex(4), present for a user with this reference. */
   userReference: 0x19,
-  /** memberIndex(4) → member. */
-  member: 0x70,
+  /** personIndex(4) → person. */
+  person: 0x70,
   /** log(4) → the number of its entries so far; log: 0 the operator's, else applicationIndex + 1. */
   auditCount: 0x71,
   /** log(4) ‖ number(8) → journal sequence of an `acted` entry; the newest ones of each log. */
@@ -173,7 +173,7 @@ export const applicationKey = (index: number): Buffer => ofU32(PREFIX.applicatio
 export const apiKeyKey = (index: number): Buffer => ofU32(PREFIX.key, index);
 export const assetKey = (index: number): Buffer => ofU32(PREFIX.asset, index);
 export const webhookKey = (index: number): Buffer => ofU32(PREFIX.webhook, index);
-export const memberKey = (index: number): Buffer => ofU32(PREFIX.member, index);
+export const personKey = (index: number): Buffer => ofU32(PREFIX.person, index);
 export const auditCountKey = (log: number): Buffer => ofU32(PREFIX.auditCount, log);
 export const auditKey = (log: number, number: number): Buffer =>
   endedByU64(ofU32(PREFIX.audit, log, undefined, 8), number);

@@ -34,7 +34,7 @@ import { requireRight } from "./roles.ts";
  */
 const TOKEN = /^mm_(test|live)_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "live" };
-/** Most keys of an application that are neither revoked nor expired, besides those of its members. */
+/** Most keys of an application that are neither revoked nor expired, besides those of its people. */
 const MAX_KEYS = 100;
 /** Compared with for an unknown key, so that the answer takes as long. */
 const NOBODY = randomBytes(32);
@@ -62,7 +62,7 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
     expiresAt,
     mintQuota,
     name: called,
-    ofMember: false,
+    ofPerson: false,
   };
 }
 
@@ -126,7 +126,7 @@ export function putNewKey(
   ledger: Ledger,
   group: Group,
   applicationIndex: number,
-  options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofMember">,
+  options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofPerson">,
   secret: string,
 ): KeyRecord {
   const secretHash = `0x${secretHashOf(secret).toString("hex")}` as const;
@@ -154,11 +154,11 @@ export function putRevoked(ledger: Ledger, group: Group, key: KeyRecord): KeyRec
   return revoked;
 }
 
-/** The current key. Throws `key_not_found`, also for a member's own key. */
+/** The current key. Throws `key_not_found`, also for a person's own key. */
 function programKey(ledger: Ledger, keyId: string): KeyRecord {
   const index = ledger.keyIndices.get(keyId);
   const key = index === undefined ? undefined : ledger.keys.latest(index);
-  if (key === undefined || key.ofMember) throw new MintmarkError("key_not_found");
+  if (key === undefined || key.ofPerson) throw new MintmarkError("key_not_found");
   return key;
 }
 
@@ -167,22 +167,22 @@ function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
   const now = ledger.journalClock.present();
   let inForce = 0;
   for (const key of ledger.keys.latestValues()) {
-    if (key.applicationIndex !== applicationIndex || key.ofMember || key.revokedAt !== null) continue;
+    if (key.applicationIndex !== applicationIndex || key.ofPerson || key.revokedAt !== null) continue;
     if (key.expiresAt === null || key.expiresAt > now) inForce += 1;
   }
   if (inForce >= MAX_KEYS) throw new MintmarkError("too_many_keys");
 }
 
-/** Throws `role_missing` when a member acts who lacks one of the key's scopes, or belongs to another application. */
+/** Throws `role_missing` when a person acts who lacks one of the key's scopes, or belongs to another application. */
 function requireWithinRole(
   ledger: Ledger,
   { applicationIndex, scopes }: Pick<KeyRecord, "applicationIndex" | "scopes">,
 ) {
   const actor = ledger.actors.getStore();
-  const member = actor === undefined || actor.memberIndex === null ? null : ledger.members.latest(actor.memberIndex);
-  if (!member || member.role === "operator") return;
-  if (member.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
-  for (const right of ["keys", ...scopes] as const) requireRight(member.role, right);
+  const person = actor === undefined || actor.personIndex === null ? null : ledger.people.latest(actor.personIndex);
+  if (!person || person.role === "operator") return;
+  if (person.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
+  for (const right of ["keys", ...scopes] as const) requireRight(person.role, right);
 }
 
 /** Input of {@link Keys.issue}. */
@@ -249,7 +249,7 @@ export function keysOf(context: EngineContext): Keys {
         const { ledger } = context;
         const { applicationIndex: index } = ledger.application(applicationId);
         const view = (key: KeyRecord) =>
-          key.applicationIndex === index && !key.ofMember ? keyView(ledger, key) : null;
+          key.applicationIndex === index && !key.ofPerson ? keyView(ledger, key) : null;
         return tablePage(ledger.keys, start, view, page.order);
       }),
     async revoke(keyId, wait) {

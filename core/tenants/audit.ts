@@ -17,13 +17,13 @@ export interface AuditEntry {
   /** Milliseconds since 1970. */
   readonly time: number;
   /** null: the operator's command line. */
-  readonly memberId: Uuid | null;
-  readonly memberName: string | null;
+  readonly personId: Uuid | null;
+  readonly personName: string | null;
   /** The kind of the change in the journal, such as `keyIssued`. */
   readonly action: string;
   /** How many such changes it made at once. */
   readonly count: number;
-  /** The id of the changed thing: a key, an asset, a user, a webhook, a member, a mint, a withdrawal, a (first) link. */
+  /** The id of the changed thing: a key, an asset, a user, a webhook, a person, a mint, a withdrawal, a (first) link. */
   readonly subject: string | null;
   /** The subject's name, or what changed; null for none. */
   readonly detail: string | null;
@@ -56,12 +56,12 @@ async function readAct(ledger: Ledger, sequence: number): Promise<AuditEntry> {
   const { entry: act } = await readEntry(ledger.store, sequence);
   if (act.kind !== "acted") throw new MintmarkError("store_corrupt", `Journal entry ${sequence} is no act.`);
   const { entry, time } = await readChange(ledger, sequence, act.count);
-  const member = act.memberIndex === null ? undefined : ledger.members.get(act.memberIndex);
+  const person = act.personIndex === null ? undefined : ledger.people.get(act.personIndex);
   return {
     sequence: sequence - 1,
     time,
-    memberId: member?.memberId ?? null,
-    memberName: member?.name ?? null,
+    personId: person?.personId ?? null,
+    personName: person?.name ?? null,
     action: entry.kind,
     count: countOf(entry, act.count),
     ...subjectOf(ledger, entry),
@@ -78,7 +78,7 @@ function mintText(ledger: Ledger, { mints: [first, ...others] }: MintEntry): str
 }
 
 /** Entries that can follow the one which names a change: an invitation's link, the metadata of a mint. */
-const FOLLOWING: ReadonlySet<string> = new Set(["memberLinked", "metadataSet"]);
+const FOLLOWING: ReadonlySet<string> = new Set(["personLinked", "metadataSet"]);
 
 /** The entry that names a change of several: the last one that is more than a follower. */
 async function readChange(ledger: Ledger, sequence: number, count: number) {
@@ -113,10 +113,10 @@ function subjectOf(ledger: Ledger, entry: Entry | MintEntry): Subject {
   if (entry.kind === "mint") return named(entry.mintId, mintText(ledger, entry));
   if (entry.kind === "claimsCreated") return named(entry.claims[0]?.link);
   if (entry.kind === "claimCancelled") return named(entry.link);
-  if ("memberIndex" in entry && entry.memberIndex !== null) {
-    const member = ledger.members.get(entry.memberIndex);
+  if ("personIndex" in entry && entry.personIndex !== null) {
+    const person = ledger.people.get(entry.personIndex);
     const role = "role" in entry ? `: ${entry.role}` : "";
-    return named(member?.memberId, `${member?.name ?? ""}${role}`);
+    return named(person?.personId, `${person?.name ?? ""}${role}`);
   }
   if ("webhookIndex" in entry) {
     const webhook = ledger.webhooks.get(entry.webhookIndex);

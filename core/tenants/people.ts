@@ -7,7 +7,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, type PageOptions, tablePage } from "../ledger/list.ts";
 import { type Address, ROLES, type Role, type Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
-import type { MemberRecord } from "../store/records.ts";
+import type { PersonRecord } from "../store/records.ts";
 import { requireAddress, requireText, requireUuid } from "../validate.ts";
 import { putNewKey, putRevoked } from "./api-keys.ts";
 import { type AuditEntry, auditLog } from "./audit.ts";
@@ -15,8 +15,8 @@ import { requireRight, SCOPES_OF } from "./roles.ts";
 import {
   changeOf,
   hashText,
-  type Member,
-  memberView,
+  type Person,
+  personView,
   type Sessions,
   secretOf,
   sessionsOf,
@@ -24,16 +24,16 @@ import {
   usable,
 } from "./sessions.ts";
 
-/** Most members of an application, or of the operator, who are not removed. */
-const MAX_MEMBERS = 100;
+/** Most people of an application, or of the operator, who are not removed. */
+const MAX_PEOPLE = 100;
 /** Time to use a link: a week. */
 const LINK_MS = 7 * 86_400_000;
 export function peopleOf(context: EngineContext): People {
   const change = changeOf(context);
   return {
-    invite: async ({ applicationId, role, name, address, memberId }, wait) => {
+    invite: async ({ applicationId, role, name, address, personId }, wait) => {
       const facts = {
-        memberId: memberId === undefined ? uuidv7() : requireUuid("memberId", memberId),
+        personId: personId === undefined ? uuidv7() : requireUuid("personId", personId),
         role: requireRole(applicationId, role),
         name: requireText("name", name, 100),
         address: address === undefined || address === null ? null : requireAddress("address", address),
@@ -42,69 +42,69 @@ export function peopleOf(context: EngineContext): People {
         const application = applicationId === null ? null : ledger.latestApplication(applicationId);
         const applicationIndex = application?.applicationIndex ?? null;
         requireManager(ledger, applicationIndex);
-        if (ledger.memberIndices.has(facts.memberId)) {
-          throw new MintmarkError("validation_failed", "memberId is taken");
+        if (ledger.personIndices.has(facts.personId)) {
+          throw new MintmarkError("validation_failed", "personId is taken");
         }
         const team = teamOf(ledger, applicationIndex);
-        if (team.length >= MAX_MEMBERS) throw new MintmarkError("too_many_members");
+        if (team.length >= MAX_PEOPLE) throw new MintmarkError("too_many_people");
         requireOwnWallet(team, facts.address);
         const keyIndex = giveKey(ledger, group, applicationIndex, facts);
-        const memberIndex = ledger.members.latestCount;
-        const invited = { memberIndex, applicationIndex, keyIndex, ...facts };
-        const { time } = ledger.record(group, { kind: "memberInvited", ...invited });
+        const personIndex = ledger.people.latestCount;
+        const invited = { personIndex, applicationIndex, keyIndex, ...facts };
+        const { time } = ledger.record(group, { kind: "personInvited", ...invited });
         const fresh = { link: null, sessions: [], createdAt: time, signedInAt: null, removedAt: null };
-        const record: MemberRecord = { ...invited, ...fresh };
+        const record: PersonRecord = { ...invited, ...fresh };
         if (facts.address === null) return giveLink(ledger, group, record);
-        ledger.putMember(group, record);
-        return { member: memberView(ledger, record), link: null };
+        ledger.putPerson(group, record);
+        return { person: personView(ledger, record), link: null };
       }, wait);
     },
     list: (applicationId, page = {}) =>
-      listOf(context, "members", applicationId ?? "operator", page, (start) => {
+      listOf(context, "people", applicationId ?? "operator", page, (start) => {
         const { ledger } = context;
         const index = applicationId === null ? null : ledger.application(applicationId).applicationIndex;
-        const view = (record: MemberRecord) => (record.applicationIndex === index ? memberView(ledger, record) : null);
-        return tablePage(ledger.members, start, view, page.order);
+        const view = (record: PersonRecord) => (record.applicationIndex === index ? personView(ledger, record) : null);
+        return tablePage(ledger.people, start, view, page.order);
       }),
-    changeRole: (memberId, role, wait) =>
+    changeRole: (personId, role, wait) =>
       change((ledger, group) => {
-        const member = requireMember(ledger, memberId);
-        const { memberIndex, applicationIndex } = member;
+        const person = requirePerson(ledger, personId);
+        const { personIndex, applicationIndex } = person;
         requireManager(ledger, applicationIndex);
         const application = applicationIndex === null ? null : ledger.applications.latest(applicationIndex);
         requireRole(application?.applicationId ?? null, role);
-        if (member.role === role) return memberView(ledger, member);
+        if (person.role === role) return personView(ledger, person);
         // A new key, because work under way keeps the rights of the key that it began with.
-        takeKey(ledger, group, member);
-        const keyIndex = giveKey(ledger, group, applicationIndex, { ...member, role });
-        ledger.record(group, { kind: "memberChanged", memberIndex, role, keyIndex });
-        return putView(ledger, group, { ...member, role, keyIndex });
+        takeKey(ledger, group, person);
+        const keyIndex = giveKey(ledger, group, applicationIndex, { ...person, role });
+        ledger.record(group, { kind: "personChanged", personIndex, role, keyIndex });
+        return putView(ledger, group, { ...person, role, keyIndex });
       }, wait),
-    remove: (memberId, wait) =>
+    remove: (personId, wait) =>
       change((ledger, group) => {
-        const member = requireMember(ledger, memberId);
-        requireManager(ledger, member.applicationIndex);
-        takeKey(ledger, group, member);
-        const { time } = ledger.record(group, { kind: "memberRemoved", memberIndex: member.memberIndex });
-        tellAccess(ledger, group, member);
-        return putView(ledger, group, { ...member, link: null, sessions: [], removedAt: time });
+        const person = requirePerson(ledger, personId);
+        requireManager(ledger, person.applicationIndex);
+        takeKey(ledger, group, person);
+        const { time } = ledger.record(group, { kind: "personRemoved", personIndex: person.personIndex });
+        tellAccess(ledger, group, person);
+        return putView(ledger, group, { ...person, link: null, sessions: [], removedAt: time });
       }, wait),
-    link: (memberId, wait) =>
+    link: (personId, wait) =>
       change((ledger, group) => {
-        const member = requireMember(ledger, memberId);
-        requireManager(ledger, member.applicationIndex);
-        return giveLink(ledger, group, member);
+        const person = requirePerson(ledger, personId);
+        requireManager(ledger, person.applicationIndex);
+        return giveLink(ledger, group, person);
       }, wait),
-    setAddress: (memberId, address, wait) => {
+    setAddress: (personId, address, wait) => {
       const wallet = requireAddress("address", address);
       return change((ledger, group) => {
-        const member = requireMember(ledger, memberId);
-        const { memberIndex, applicationIndex } = member;
-        requireManager(ledger, applicationIndex, memberIndex);
-        if (member.address === wallet) return memberView(ledger, member);
+        const person = requirePerson(ledger, personId);
+        const { personIndex, applicationIndex } = person;
+        requireManager(ledger, applicationIndex, personIndex);
+        if (person.address === wallet) return personView(ledger, person);
         requireOwnWallet(teamOf(ledger, applicationIndex), wallet);
-        ledger.record(group, { kind: "memberAddressed", memberIndex, address: wallet });
-        return putView(ledger, group, { ...member, address: wallet });
+        ledger.record(group, { kind: "personAddressed", personIndex, address: wallet });
+        return putView(ledger, group, { ...person, address: wallet });
       }, wait);
     },
     ...sessionsOf(context),
@@ -120,107 +120,107 @@ function requireRole(applicationId: Uuid | null, role: Role): Role {
   return role;
 }
 
-/** Throws `role_missing` when a member acts who may not change this member, or members of this application. */
+/** Throws `role_missing` when a person acts who may not change this person, or people of this application. */
 function requireManager(ledger: Ledger, applicationIndex: number | null, self?: number): void {
   const actor = ledger.actors.getStore();
-  if (actor === undefined || actor.memberIndex === null || actor.memberIndex === self) return;
-  const by = usable(ledger, ledger.members.latest(actor.memberIndex));
+  if (actor === undefined || actor.personIndex === null || actor.personIndex === self) return;
+  const by = usable(ledger, ledger.people.latest(actor.personIndex));
   if (by.role === "operator") return;
-  requireRight(by.role, "members");
+  requireRight(by.role, "people");
   if (by.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
 }
 
-function requireMember(ledger: Ledger, memberId: Uuid): MemberRecord {
-  const member = ledger.members.latest(ledger.memberIndices.get(String(memberId).toLowerCase()) ?? -1);
-  if (member === undefined || member.removedAt !== null) throw new MintmarkError("member_not_found");
-  return member;
+function requirePerson(ledger: Ledger, personId: Uuid): PersonRecord {
+  const person = ledger.people.latest(ledger.personIndices.get(String(personId).toLowerCase()) ?? -1);
+  if (person === undefined || person.removedAt !== null) throw new MintmarkError("person_not_found");
+  return person;
 }
 
-/** The members of an application, or for null the operator's, who are not removed. */
-function teamOf(ledger: Ledger, applicationIndex: number | null): MemberRecord[] {
-  return [...ledger.members.latestValues()].filter(
+/** The people of an application, or for null the operator's, who are not removed. */
+function teamOf(ledger: Ledger, applicationIndex: number | null): PersonRecord[] {
+  return [...ledger.people.latestValues()].filter(
     (each) => each.applicationIndex === applicationIndex && each.removedAt === null,
   );
 }
 
-/** Throws when the wallet belongs to another member of the team. */
-function requireOwnWallet(team: readonly MemberRecord[], address: Address | null): void {
+/** Throws when the wallet belongs to another person of the team. */
+function requireOwnWallet(team: readonly PersonRecord[], address: Address | null): void {
   if (address !== null && team.some((each) => each.address === address)) {
-    throw new MintmarkError("validation_failed", "A member with this wallet exists already.");
+    throw new MintmarkError("validation_failed", "A person with this wallet exists already.");
   }
 }
 
-/** Issues the key under which a member's own mints are recorded; null for the operator's members. */
+/** Issues the key under which a person's own mints are recorded; null for the operator's people. */
 function giveKey(
   ledger: Ledger,
   group: Group,
   applicationIndex: number | null,
-  { role, name }: Pick<MemberRecord, "role" | "name">,
+  { role, name }: Pick<PersonRecord, "role" | "name">,
 ): number | null {
   if (applicationIndex === null) return null;
-  const options = { scopes: SCOPES_OF[role], expiresAt: null, mintQuota: null, name, ofMember: true };
+  const options = { scopes: SCOPES_OF[role], expiresAt: null, mintQuota: null, name, ofPerson: true };
   return putNewKey(ledger, group, applicationIndex, options, randomBytes(32).toString("hex")).keyIndex;
 }
 
-function takeKey(ledger: Ledger, group: Group, { keyIndex }: MemberRecord): void {
+function takeKey(ledger: Ledger, group: Group, { keyIndex }: PersonRecord): void {
   const key = keyIndex === null ? undefined : ledger.keys.latest(keyIndex);
   if (key !== undefined) putRevoked(ledger, group, key);
 }
 
-function giveLink(ledger: Ledger, group: Group, member: MemberRecord): Invitation {
+function giveLink(ledger: Ledger, group: Group, person: PersonRecord): Invitation {
   const secret = randomBytes(32).toString("hex");
   const link = { linkHash: hashText(secret), expiresAt: ledger.now() + LINK_MS };
-  ledger.record(group, { kind: "memberLinked", memberIndex: member.memberIndex, ...link });
-  return { member: putView(ledger, group, { ...member, link }), link: secretOf(member.memberId, secret) };
+  ledger.record(group, { kind: "personLinked", personIndex: person.personIndex, ...link });
+  return { person: putView(ledger, group, { ...person, link }), link: secretOf(person.personId, secret) };
 }
 
-function putView(ledger: Ledger, group: Group, record: MemberRecord): Member {
-  ledger.putMember(group, record);
-  return memberView(ledger, record);
+function putView(ledger: Ledger, group: Group, record: PersonRecord): Person {
+  ledger.putPerson(group, record);
+  return personView(ledger, record);
 }
 
 /** Input of {@link People.invite}. */
-export interface NewMember {
+export interface NewPerson {
   /** null: of the operator. */
   readonly applicationId: Uuid | null;
-  /** `operator` for the operator's members, another one for an application's. */
+  /** `operator` for the operator's people, another one for an application's. */
   readonly role: Role;
   /** 1 to 100 characters. */
   readonly name: string;
-  /** The wallet that signs in. Without one the member gets a link. */
+  /** The wallet that signs in. Without one the person gets a link. */
   readonly address?: Address | null | undefined;
-  readonly memberId?: Uuid | undefined;
+  readonly personId?: Uuid | undefined;
 }
 
-/** A member, with the secret of the link that signs it in once. */
+/** A person, with the secret of the link that signs it in once. */
 export interface Invitation {
-  readonly member: Member;
-  /** 96 hex digits. Not stored: shown once. null for a member with a wallet. */
+  readonly person: Person;
+  /** 96 hex digits. Not stored: shown once. null for a person with a wallet. */
   readonly link: string | null;
 }
 
 /**
- * The people of applications and of the operator: members, their sessions, and the log of what they did.
+ * The people of applications and of the operator: people, their sessions, and the log of what they did.
  *
  * @example
  * const { link } = await engine.people.invite({ applicationId, role: "admin", name: "Ada" });
- * const { token } = await engine.people.signIn({ link: link as string }); // null for a member with a wallet
+ * const { token } = await engine.people.signIn({ link: link as string }); // null for a person with a wallet
  * const session = await engine.people.session(token);
  * await engine.people.act(session, "assets", () => engine.assets.enable(applicationId, assetId));
  */
 export interface People extends Sessions {
-  /** Adds a member. Rejects with `application_not_found`, `too_many_members`, `role_missing`. */
-  invite(member: NewMember, wait?: WaitOptions): Promise<Invitation>;
-  /** The members of an application, or for null the operator's; oldest first, with removed ones. */
-  list(applicationId: Uuid | null, page?: OrderedPage): List<Member>;
-  /** Rejects with `member_not_found`, `role_missing`. */
-  changeRole(memberId: Uuid, role: Role, wait?: WaitOptions): Promise<Member>;
-  /** Ends the member's sessions and rights for ever. Rejects with `member_not_found`, `role_missing`. */
-  remove(memberId: Uuid, wait?: WaitOptions): Promise<Member>;
-  /** A new link, which signs the member in once within a week. Rejects with `member_not_found`, `role_missing`. */
-  link(memberId: Uuid, wait?: WaitOptions): Promise<Invitation>;
-  /** Sets the wallet that signs the member in. The caller has checked that it is the member's. */
-  setAddress(memberId: Uuid, address: Address, wait?: WaitOptions): Promise<Member>;
+  /** Adds a person. Rejects with `application_not_found`, `too_many_people`, `role_missing`. */
+  invite(person: NewPerson, wait?: WaitOptions): Promise<Invitation>;
+  /** The people of an application, or for null the operator's; oldest first, with removed ones. */
+  list(applicationId: Uuid | null, page?: OrderedPage): List<Person>;
+  /** Rejects with `person_not_found`, `role_missing`. */
+  changeRole(personId: Uuid, role: Role, wait?: WaitOptions): Promise<Person>;
+  /** Ends the person's sessions and rights for ever. Rejects with `person_not_found`, `role_missing`. */
+  remove(personId: Uuid, wait?: WaitOptions): Promise<Person>;
+  /** A new link, which signs the person in once within a week. Rejects with `person_not_found`, `role_missing`. */
+  link(personId: Uuid, wait?: WaitOptions): Promise<Invitation>;
+  /** Sets the wallet that signs the person in. The caller has checked that it is the person's. */
+  setAddress(personId: Uuid, address: Address, wait?: WaitOptions): Promise<Person>;
   /** Who did what in an application, or for null for the operator; newest first, the last 10,000 acts. */
   audit(applicationId: Uuid | null, page?: PageOptions): List<AuditEntry>;
 }

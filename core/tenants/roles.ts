@@ -1,14 +1,14 @@
 import { MintmarkError } from "../errors.ts";
 import { type Role, SCOPES, type Scope } from "../model.ts";
 
-/** What a member may do: the scopes of keys, and what no key can do. */
-export const RIGHTS = [...SCOPES, "keys", "members", "operate"] as const;
-/** One right of a member. */
+/** What a person may do: the scopes of keys, and what no key can do. */
+export const RIGHTS = [...SCOPES, "keys", "people", "operate"] as const;
+/** One right of a person. */
 export type Right = (typeof RIGHTS)[number];
 
 const DEVELOPER = ["mint", "read", "users", "withdraw", "webhooks", "transfer"] as const;
 
-/** The scopes of a member's own key. */
+/** The scopes of a person's own key. */
 export const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: ["read"],
   developer: SCOPES.filter((scope) => DEVELOPER.some((each) => each === scope)),
@@ -19,8 +19,8 @@ export const SCOPES_OF: Readonly<Record<Role, readonly Scope[]>> = {
 const MORE: Readonly<Record<Role, readonly Right[]>> = {
   viewer: [],
   developer: ["keys"],
-  admin: ["keys", "members"],
-  operator: ["keys", "members", "operate"],
+  admin: ["keys", "people"],
+  operator: ["keys", "people", "operate"],
 };
 
 export function rightsOf(role: Role): readonly Right[] {

@@ -5,7 +5,7 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
 import type { Address, Hash, Principal, Role, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
-import { MAX_SESSIONS, type MemberRecord } from "../store/records.ts";
+import { MAX_SESSIONS, type PersonRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
 import { secretHashOf } from "./api-keys.ts";
 import { type Right, requireRight, rightsOf, SCOPES_OF } from "./roles.ts";
@@ -14,7 +14,7 @@ import { type Right, requireRight, rightsOf, SCOPES_OF } from "./roles.ts";
 const SESSION_MS = 12 * 3_600_000;
 
 /**
- * The secret of a link or of a session: the member's id and 32 random bytes, in hex. Only SHA-256 of the random part is
+ * The secret of a link or of a session: the person's id and 32 random bytes, in hex. Only SHA-256 of the random part is
  * stored; it is random, so no slower hash is needed.
  */
 const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
@@ -35,88 +35,88 @@ export function sessionsOf(context: EngineContext): Sessions {
     signIn: async (proof, wait) => {
       const { ledger } = context;
       const found = "link" in proof ? [byLink(ledger, proof.link)] : byAddress(ledger, proof);
-      const [memberIndex = -1] = found;
+      const [personIndex = -1] = found;
       const secret = randomBytes(32).toString("hex");
       const sessionHash = hashText(secret);
-      const byOneself = { memberIndex, applicationIndex: applicationOf(ledger, memberIndex), require: () => {} };
+      const byOneself = { personIndex, applicationIndex: applicationOf(ledger, personIndex), require: () => {} };
       const opened = await ledger.actors.run(byOneself, () =>
         change((_, group) => {
-          // The link may have been used, and the member removed, since it was found.
-          const again = "link" in proof ? byLink(ledger, proof.link) : memberIndex;
-          const member = usable(ledger, ledger.members.latest(again));
+          // The link may have been used, and the person removed, since it was found.
+          const again = "link" in proof ? byLink(ledger, proof.link) : personIndex;
+          const person = usable(ledger, ledger.people.latest(again));
           const expiresAt = ledger.now() + SESSION_MS;
-          const session = { memberIndex, sessionHash, byLink: "link" in proof, expiresAt };
+          const session = { personIndex, sessionHash, byLink: "link" in proof, expiresAt };
           const { time: openedAt } = ledger.record(group, { kind: "sessionOpened", ...session });
-          const sessions = [...member.sessions, { sessionHash, openedAt, expiresAt }].slice(-MAX_SESSIONS);
-          const link = "link" in proof ? null : member.link;
-          const signedIn = { ...member, sessions, link, signedInAt: openedAt };
-          ledger.putMember(group, signedIn);
+          const sessions = [...person.sessions, { sessionHash, openedAt, expiresAt }].slice(-MAX_SESSIONS);
+          const link = "link" in proof ? null : person.link;
+          const signedIn = { ...person, sessions, link, signedInAt: openedAt };
+          ledger.putPerson(group, signedIn);
           return sessionView(ledger, signedIn, expiresAt);
         }, wait),
       );
-      const others = found.slice(1).map((index) => memberView(ledger, ledger.members.get(index) as MemberRecord));
-      return { ...opened, token: secretOf(opened.member.memberId, secret), others };
+      const others = found.slice(1).map((index) => personView(ledger, ledger.people.get(index) as PersonRecord));
+      return { ...opened, token: secretOf(opened.person.personId, secret), others };
     },
     session: async (token) => {
       const { ledger } = context;
-      const { member, expiresAt } = findSession(ledger, token);
-      return sessionView(ledger, member, expiresAt);
+      const { person, expiresAt } = findSession(ledger, token);
+      return sessionView(ledger, person, expiresAt);
     },
     signOut: async (token, wait) => {
       const { ledger } = context;
-      const { member: found, sessionHash } = findSession(ledger, token);
-      const { memberIndex, applicationIndex } = found;
-      await ledger.actors.run({ memberIndex, applicationIndex, require: () => {} }, () =>
+      const { person: found, sessionHash } = findSession(ledger, token);
+      const { personIndex, applicationIndex } = found;
+      await ledger.actors.run({ personIndex, applicationIndex, require: () => {} }, () =>
         change((_, group) => {
-          const member = ledger.members.latest(memberIndex);
-          const sessions = member?.sessions.filter((each) => each.sessionHash !== sessionHash) ?? [];
-          if (member === undefined || sessions.length === member.sessions.length) return;
-          ledger.record(group, { kind: "sessionEnded", memberIndex, sessionHash });
-          tellAccess(ledger, group, member);
-          ledger.putMember(group, { ...member, sessions });
+          const person = ledger.people.latest(personIndex);
+          const sessions = person?.sessions.filter((each) => each.sessionHash !== sessionHash) ?? [];
+          if (person === undefined || sessions.length === person.sessions.length) return;
+          ledger.record(group, { kind: "sessionEnded", personIndex, sessionHash });
+          tellAccess(ledger, group, person);
+          ledger.putPerson(group, { ...person, sessions });
         }, wait),
       );
     },
-    principal: async ({ member: { memberId } }, applicationId) => {
+    principal: async ({ person: { personId } }, applicationId) => {
       const { ledger } = context;
-      const member = usable(ledger, ledger.members.get(ledger.memberIndices.get(memberId) ?? -1));
-      const own = member.applicationIndex === null ? null : ledger.applications.get(member.applicationIndex);
-      const key = member.keyIndex === null ? undefined : ledger.keys.get(member.keyIndex);
+      const person = usable(ledger, ledger.people.get(ledger.personIndices.get(personId) ?? -1));
+      const own = person.applicationIndex === null ? null : ledger.applications.get(person.applicationIndex);
+      const key = person.keyIndex === null ? undefined : ledger.keys.get(person.keyIndex);
       if (own && key) {
         if (applicationId !== undefined && applicationId !== own.applicationId) {
-          throw new MintmarkError("role_missing", "You are not a member of this application.");
+          throw new MintmarkError("role_missing", "You are not a person of this application.");
         }
         return { applicationId: own.applicationId, keyId: key.keyId, scopes: key.scopes };
       }
       if (applicationId === undefined) {
-        throw new MintmarkError("role_missing", "Name an application: the operator's members belong to none.");
+        throw new MintmarkError("role_missing", "Name an application: the operator's people belong to none.");
       }
       const named = ledger.application(applicationId);
-      return { applicationId: named.applicationId, keyId: memberId, scopes: SCOPES_OF.operator };
+      return { applicationId: named.applicationId, keyId: personId, scopes: SCOPES_OF.operator };
     },
     act: async (session, right, work, applicationId) => {
       const { ledger } = context;
-      const memberIndex = ledger.memberIndices.get(session.member.memberId) ?? -1;
+      const personIndex = ledger.personIndices.get(session.person.personId) ?? -1;
       const named = applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
-      const require = (): MemberRecord => {
-        const member = usable(ledger, ledger.members.latest(memberIndex));
-        requireRight(member.role, right);
-        if (member.applicationIndex !== null && named !== null && member.applicationIndex !== named) {
-          throw new MintmarkError("role_missing", "You are not a member of this application.");
+      const require = (): PersonRecord => {
+        const person = usable(ledger, ledger.people.latest(personIndex));
+        requireRight(person.role, right);
+        if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named) {
+          throw new MintmarkError("role_missing", "You are not a person of this application.");
         }
-        return member;
+        return person;
       };
       const applicationIndex = require().applicationIndex ?? named;
-      const actor: Actor = { memberIndex, applicationIndex, require: () => void require() };
+      const actor: Actor = { personIndex, applicationIndex, require: () => void require() };
       return ledger.actors.run(actor, work);
     },
     actFromCommandLine: async (work) =>
-      context.ledger.actors.run({ memberIndex: null, applicationIndex: null, require: () => {} }, work),
+      context.ledger.actors.run({ personIndex: null, applicationIndex: null, require: () => {} }, work),
   };
 }
 
 /** Ends open streams of ended sessions, when that is durable. */
-export function tellAccess(ledger: Ledger, group: Group, { applicationIndex }: MemberRecord): void {
+export function tellAccess(ledger: Ledger, group: Group, { applicationIndex }: PersonRecord): void {
   const application = applicationIndex === null ? undefined : ledger.applications.latest(applicationIndex);
   group.onDurable(() => ledger.emit("access", { applicationId: application?.applicationId ?? null }));
 }
@@ -125,109 +125,109 @@ export function hashText(secret: string): Hash {
   return `0x${secretHashOf(secret).toString("hex")}`;
 }
 
-export function secretOf(memberId: Uuid, secret: string): string {
-  return memberId.replaceAll("-", "") + secret;
+export function secretOf(personId: Uuid, secret: string): string {
+  return personId.replaceAll("-", "") + secret;
 }
 
-/** The member and the hash of a secret's random part. */
-function readSecret(ledger: Ledger, secret: string): readonly [MemberRecord | undefined, Buffer] {
+/** The person and the hash of a secret's random part. */
+function readSecret(ledger: Ledger, secret: string): readonly [PersonRecord | undefined, Buffer] {
   const [, id = "", random = ""] = (typeof secret === "string" && SECRET.exec(secret)) || [];
-  const memberId = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-  return [ledger.members.get(ledger.memberIndices.get(memberId) ?? -1), secretHashOf(random)];
+  const personId = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  return [ledger.people.get(ledger.personIndices.get(personId) ?? -1), secretHashOf(random)];
 }
 
 const matches = (hash: Buffer, stored: Hash | undefined): boolean =>
   timingSafeEqual(hash, stored === undefined ? NOBODY : Buffer.from(stored.slice(2), "hex"));
 
-/** Says how to make a new link. A used link still names its member. */
-function newLink(member: MemberRecord | undefined): string {
-  const command = member === undefined ? "invite" : `link ${member.memberId}`;
-  return `Ask for a new one: an admin makes it on the page Team, or the operator by: mintmark members ${command}`;
+/** Says how to make a new link. A used link still names its person. */
+function newLink(person: PersonRecord | undefined): string {
+  const command = person === undefined ? "invite" : `link ${person.personId}`;
+  return `Ask for a new one: an admin makes it on the page Team, or the operator by: mintmark people ${command}`;
 }
 
-/** The member whose link this is. Throws `credentials_invalid`, also for a used one, or `credentials_expired`. */
+/** The person whose link this is. Throws `credentials_invalid`, also for a used one, or `credentials_expired`. */
 function byLink(ledger: Ledger, link: string): number {
   const [found, hash] = readSecret(ledger, link);
-  const member = found === undefined ? undefined : ledger.members.latest(found.memberIndex);
-  if (!matches(hash, member?.link?.linkHash) || !member?.link) {
-    throw new MintmarkError("credentials_invalid", `This link was used, replaced or mistyped. ${newLink(member)}`);
+  const person = found === undefined ? undefined : ledger.people.latest(found.personIndex);
+  if (!matches(hash, person?.link?.linkHash) || !person?.link) {
+    throw new MintmarkError("credentials_invalid", `This link was used, replaced or mistyped. ${newLink(person)}`);
   }
-  if (member.link.expiresAt <= ledger.journalClock.present()) {
-    throw new MintmarkError("credentials_expired", `This link has expired. ${newLink(member)}`);
+  if (person.link.expiresAt <= ledger.journalClock.present()) {
+    throw new MintmarkError("credentials_expired", `This link has expired. ${newLink(person)}`);
   }
-  return member.memberIndex;
+  return person.personIndex;
 }
 
 /**
- * The usable members with this wallet, the last to sign in first: anybody can be invited by an address, so an
+ * The usable people with this wallet, the last to sign in first: anybody can be invited by an address, so an
  * invitation must not lead its owner away from the team that it knows. Throws `credentials_invalid` for none,
  * `application_suspended` where all are of suspended applications.
  */
 function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): readonly number[] {
   const wallet = requireAddress("address", address);
   const named = applicationId ? ledger.application(applicationId).applicationIndex : applicationId;
-  const members = [...ledger.members.values()].filter(
-    (member) =>
-      member.address === wallet &&
-      member.removedAt === null &&
-      (named === undefined || member.applicationIndex === named),
+  const people = [...ledger.people.values()].filter(
+    (person) =>
+      person.address === wallet &&
+      person.removedAt === null &&
+      (named === undefined || person.applicationIndex === named),
   );
-  const [first] = members;
+  const [first] = people;
   if (first === undefined)
-    throw new MintmarkError("credentials_invalid", "No member signs in with this wallet. Ask for an invitation.");
-  const usual = members.filter((member) => !isSuspended(ledger, member));
+    throw new MintmarkError("credentials_invalid", "No person signs in with this wallet. Ask for an invitation.");
+  const usual = people.filter((person) => !isSuspended(ledger, person));
   if (usual.length === 0) throw new MintmarkError("application_suspended");
-  return usual.sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0)).map(({ memberIndex }) => memberIndex);
+  return usual.sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0)).map(({ personIndex }) => personIndex);
 }
 
 function findSession(ledger: Ledger, token: string) {
-  const [member, hash] = readSecret(ledger, token);
-  const session = (member?.sessions ?? []).find(({ sessionHash }) => matches(hash, sessionHash));
-  if (member === undefined || session === undefined) {
+  const [person, hash] = readSecret(ledger, token);
+  const session = (person?.sessions ?? []).find(({ sessionHash }) => matches(hash, sessionHash));
+  if (person === undefined || session === undefined) {
     matches(hash, undefined);
     throw new MintmarkError("credentials_invalid", "You are signed out. Sign in again.");
   }
   if (session.expiresAt <= ledger.journalClock.present()) {
     throw new MintmarkError("credentials_expired", "Your session has expired. Sign in again.");
   }
-  return { member: usable(ledger, member), ...session };
+  return { person: usable(ledger, person), ...session };
 }
 
-/** Throws `credentials_invalid` for a removed member, `application_suspended` for one of a suspended application. */
-export function usable(ledger: Ledger, member: MemberRecord | undefined): MemberRecord {
-  if (member === undefined || member.removedAt !== null) {
-    throw new MintmarkError("credentials_invalid", "You are no longer a member.");
+/** Throws `credentials_invalid` for a removed person, `application_suspended` for one of a suspended application. */
+export function usable(ledger: Ledger, person: PersonRecord | undefined): PersonRecord {
+  if (person === undefined || person.removedAt !== null) {
+    throw new MintmarkError("credentials_invalid", "You are no longer a person.");
   }
-  if (isSuspended(ledger, member)) throw new MintmarkError("application_suspended");
-  return member;
+  if (isSuspended(ledger, person)) throw new MintmarkError("application_suspended");
+  return person;
 }
 
-function isSuspended(ledger: Ledger, { applicationIndex }: MemberRecord): boolean {
+function isSuspended(ledger: Ledger, { applicationIndex }: PersonRecord): boolean {
   return applicationIndex !== null && ledger.applications.latest(applicationIndex)?.suspended === true;
 }
 
-function applicationOf(ledger: Ledger, memberIndex: number): number | null {
-  return ledger.members.latest(memberIndex)?.applicationIndex ?? null;
+function applicationOf(ledger: Ledger, personIndex: number): number | null {
+  return ledger.people.latest(personIndex)?.applicationIndex ?? null;
 }
 
-export function memberView(ledger: Ledger, record: MemberRecord): Member {
-  const { memberId, applicationIndex, role, name, address, keyIndex, createdAt, signedInAt, removedAt } = record;
+export function personView(ledger: Ledger, record: PersonRecord): Person {
+  const { personId, applicationIndex, role, name, address, keyIndex, createdAt, signedInAt, removedAt } = record;
   const application = applicationIndex === null ? null : ledger.applications.latest(applicationIndex);
   const key = keyIndex === null ? null : ledger.keys.latest(keyIndex);
   const applicationId = application?.applicationId ?? null;
   const applicationName = application?.name ?? null;
   const linkExpiresAt = record.link?.expiresAt ?? null;
   const times = { linkExpiresAt, createdAt, signedInAt, removedAt };
-  return { memberId, applicationId, applicationName, role, name, address, keyId: key?.keyId ?? null, ...times };
+  return { personId, applicationId, applicationName, role, name, address, keyId: key?.keyId ?? null, ...times };
 }
 
-function sessionView(ledger: Ledger, record: MemberRecord, expiresAt: number): Session {
-  return { member: memberView(ledger, record), rights: rightsOf(record.role), expiresAt };
+function sessionView(ledger: Ledger, record: PersonRecord, expiresAt: number): Session {
+  return { person: personView(ledger, record), rights: rightsOf(record.role), expiresAt };
 }
 
 /** A person who works for an application, or for the operator. */
-export interface Member {
-  readonly memberId: Uuid;
+export interface Person {
+  readonly personId: Uuid;
   /** null: of the operator. */
   readonly applicationId: Uuid | null;
   readonly applicationName: string | null;
@@ -235,7 +235,7 @@ export interface Member {
   readonly name: string;
   /** The wallet that signs in; null while there is none. */
   readonly address: Address | null;
-  /** The key of the member's own mints and withdrawals, which no program can use; null for the operator's members. */
+  /** The key of the person's own mints and withdrawals, which no program can use; null for the operator's people. */
   readonly keyId: string | null;
   /** When the unused link expires, milliseconds since 1970; null without one. */
   readonly linkExpiresAt: number | null;
@@ -252,9 +252,9 @@ export interface WalletProof {
   readonly applicationId?: Uuid | null | undefined;
 }
 
-/** A signed-in member. */
+/** A signed-in person. */
 export interface Session {
-  readonly member: Member;
+  readonly person: Person;
   readonly rights: readonly Right[];
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
@@ -264,11 +264,11 @@ export interface Session {
 export interface OpenedSession extends Session {
   /** 96 hex digits. Not stored: shown once. */
   readonly token: string;
-  /** The same wallet's members of other teams, which `applicationId` chooses at the next sign-in; none for a link. */
-  readonly others: readonly Member[];
+  /** The same wallet's people of other teams, which `applicationId` chooses at the next sign-in; none for a link. */
+  readonly others: readonly Person[];
 }
 
-/** How members sign in, and act. */
+/** How people sign in, and act. */
 export interface Sessions {
   /**
    * Opens a session of 12 hours by a link, or for a wallet whose signature the caller has checked. A link works once.
@@ -280,14 +280,14 @@ export interface Sessions {
   /** Ends a session; rejects like {@link Sessions.session}. */
   signOut(token: string, wait?: WaitOptions): Promise<void>;
   /**
-   * The caller of mints and reads. The operator's members name an application, and only read it. Rejects with
+   * The caller of mints and reads. The operator's people name an application, and only read it. Rejects with
    * `role_missing`, `application_not_found`, `credentials_invalid`.
    */
   principal(session: Session, applicationId?: Uuid): Promise<Principal>;
   /**
-   * Runs `work` in the name of a member. The engine checks the right now, and again in the writer before each change
-   * that `work` asks for, and writes each change with the member's name to the audit log of `applicationId`, by default
-   * the member's own. Rejects with `role_missing`, `credentials_invalid`, and as `work` does.
+   * Runs `work` in the name of a person. The engine checks the right now, and again in the writer before each change
+   * that `work` asks for, and writes each change with the person's name to the audit log of `applicationId`, by default
+   * the person's own. Rejects with `role_missing`, `credentials_invalid`, and as `work` does.
    */
   act<T>(session: Session, right: Right, work: () => Promise<T>, applicationId?: Uuid): Promise<T>;
   /** Runs `work` and writes its changes to the operator's audit log. */

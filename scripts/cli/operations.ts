@@ -11,7 +11,7 @@ import { requiredSecret, secret } from "./secret.ts";
 const GROUPS: Readonly<Record<string, string>> = {
   applications: "tenants: who may mint",
   keys: "API keys of applications",
-  members: "people who work in the console, with their roles and links",
+  people: "people who work in the console, with their roles and links",
   users: "users of applications, each with the L1 address that owns its tokens",
   assets: "token contracts: add, register on L1, whitelist, enable for an application",
   batches: "batches of mints: seal, commit to L1, list",

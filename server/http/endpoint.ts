@@ -18,16 +18,16 @@ import { type Code, ServerError, STATUS_OF } from "./errors.ts";
 import { adviceFor, inOurSpelling } from "./spellings.ts";
 
 /**
- * The credentials of a route: a scope of a key or a member; `any` for each valid credential of an application; `member`
- * for a member's session; `owner` for an owner's session; `public` for none.
+ * The credentials of a route: a scope of a key or a person; `any` for each valid credential of an application; `person`
+ * for a person's session; `owner` for an owner's session; `public` for none.
  */
-export type Access = Scope | "any" | "member" | "owner" | "public";
+export type Access = Scope | "any" | "person" | "owner" | "public";
 
-/** A member who has signed in to the console. */
+/** A person who has signed in to the console. */
 export interface SignedIn {
   readonly session: Session;
   readonly token: string;
-  /** The member's own, or the one that a member of the operator names; null for none. */
+  /** The person's own, or the one that a person of the operator names; null for none. */
   readonly applicationId: Uuid | null;
 }
 
@@ -40,13 +40,13 @@ interface PublicCall<P, Q, B> {
   readonly reply: FastifyReply;
 }
 
-/** The input of a handler: the parsed request, the service, and the caller: an application, a member or an owner. */
+/** The input of a handler: the parsed request, the service, and the caller: an application, a person or an owner. */
 export type Call<A extends Access, P, Q, B> = PublicCall<P, Q, B> &
   (A extends "public" ? unknown : A extends keyof Callers ? Callers[A] : { readonly principal: Principal });
 
 interface Callers {
   readonly owner: { readonly owner: Address };
-  readonly member: { readonly signedIn: SignedIn };
+  readonly person: { readonly signedIn: SignedIn };
 }
 
 /** The successful answer of an endpoint. */
@@ -110,7 +110,7 @@ interface Description {
   readonly bodyStream?: readonly string[];
   /** Units of rate that a request costs its key; 1 when absent. `body` is parsed JSON, not yet validated. */
   readonly cost?: (body: unknown) => number;
-  /** What a member's role must allow; default `read`. */
+  /** What a person's role must allow; default `read`. */
   readonly right?: Right;
   /** The engine keeps the idempotency keys of this route in its store. */
   readonly keysInStore?: true;
@@ -161,7 +161,7 @@ export function endpoint<
     ...rest,
     respond(service, request, reply) {
       const { principal, owner, signedIn } = request;
-      const caller = rest.access === "owner" ? owner : rest.access === "member" ? signedIn : principal;
+      const caller = rest.access === "owner" ? owner : rest.access === "person" ? signedIn : principal;
       if (rest.access !== "public" && caller === null) throw new MintmarkError("credentials_missing");
       const call: unknown = { service, principal, owner, signedIn, ...inputs(definition, request), request, reply };
       return handle(call as Call<A, Given<P>, Given<Q>, Given<B>>);
@@ -215,11 +215,11 @@ const SESSION = [
   "credentials_expired",
 ] as const satisfies readonly Code[];
 
-const MEMBER = [...SESSION, "application_suspended", "application_not_found", "role_missing"] as const;
+const PERSON = [...SESSION, "application_suspended", "application_not_found", "role_missing"] as const;
 
-const CREDENTIALS = [...MEMBER, "issuer_unreachable"] as const satisfies readonly Code[];
+const CREDENTIALS = [...PERSON, "issuer_unreachable"] as const satisfies readonly Code[];
 
-const CODES_OF: Readonly<Partial<Record<Access, readonly Code[]>>> = { owner: SESSION, member: MEMBER };
+const CODES_OF: Readonly<Partial<Record<Access, readonly Code[]>>> = { owner: SESSION, person: PERSON };
 
 /** Whether a route takes an Idempotency-Key: each POST of an application does. */
 export function takesIdempotencyKey({ method, access }: Pick<Endpoint, "method" | "access">): boolean {

@@ -23,7 +23,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   State: "Roots and commitment over all batches.",
   Events: "What happens to the application, in order.",
   Webhooks: "The same events, sent to the application, signed and until they are taken.",
-  Console: "What a team's console needs besides the routes above, which take a member's session too.",
+  Console: "What a team's console needs besides the routes above, which take a person's session too.",
   Owners: "Sign in with a wallet, take the exit kits of one's own vaults, withdraw and transfer them.",
   Service: "The server itself.",
   Tokens: "Short-lived credentials for a key.",
@@ -60,7 +60,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
       securitySchemes: {
         apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
         bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
-        memberSession: {
+        personSession: {
           type: "apiKey",
           in: "cookie",
           name: "mintmark_session",
@@ -136,7 +136,7 @@ function operation(endpoint: Endpoint, schemas: Json): Json {
 function security(access: Endpoint["access"]): Json[] {
   if (access === "public") return [];
   if (access === "owner") return [{ ownerSession: [] }];
-  return access === "member" ? [{ memberSession: [] }] : [{ apiKey: [] }, { bearer: [] }, { memberSession: [] }];
+  return access === "person" ? [{ personSession: [] }] : [{ apiKey: [] }, { bearer: [] }, { personSession: [] }];
 }
 
 function parameters(endpoint: Endpoint): Json[] {

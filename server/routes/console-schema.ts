@@ -28,57 +28,57 @@ const link = z
   .meta({ description: "The part of an invitation's link after `#link=`." });
 
 export const signInBody = requestComponent(
-  "MemberSignIn",
+  "PersonSignIn",
   z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: uuid.nullish() })]),
 );
-export const walletBody = requestComponent("MemberWallet", z.strictObject({ message, signature }));
+export const walletBody = requestComponent("PersonWallet", z.strictObject({ message, signature }));
 
-export const member = responseComponent(
-  "Member",
+export const person = responseComponent(
+  "Person",
   z.strictObject({
-    memberId: outUuid,
+    personId: outUuid,
     applicationId,
     applicationName: z.string().nullable().meta({ description: "null: the operator's." }),
     role,
     name: z.string(),
     address: outAddress.nullable().meta({ description: "The wallet that signs in." }),
-    keyId: z.string().nullable().meta({ description: "Of the member's own mints and withdrawals." }),
+    keyId: z.string().nullable().meta({ description: "Of the person's own mints and withdrawals." }),
     linkExpiresAt: outTime.nullable().meta({ description: "Of the link that was not used yet; null without one." }),
     createdAt: outTime,
     signedInAt: outTime.nullable(),
     removedAt: outTime.nullable(),
   }),
 );
-export const memberList = responseComponent("MemberList", pageOf(member));
-export const memberSession = responseComponent(
-  "MemberSession",
-  z.strictObject({ member, rights: z.array(z.enum(RIGHTS)), expiresAt: outTime }),
+export const personList = responseComponent("PersonList", pageOf(person));
+export const personSession = responseComponent(
+  "PersonSession",
+  z.strictObject({ person, rights: z.array(z.enum(RIGHTS)), expiresAt: outTime }),
 );
 export const openedSession = responseComponent(
-  "OpenedMemberSession",
+  "OpenedPersonSession",
   z.strictObject({
-    ...memberSession.shape,
-    others: z.array(member).meta({
-      description: "The same wallet's members of other teams. Sign in again with `applicationId` to choose one.",
+    ...personSession.shape,
+    others: z.array(person).meta({
+      description: "The same wallet's people of other teams. Sign in again with `applicationId` to choose one.",
     }),
   }),
 );
 export const invitation = responseComponent(
   "Invitation",
   z.strictObject({
-    member,
+    person,
     link: z
       .string()
       .nullable()
       .meta({ description: "Signs in once: the console's address and `#link=` and this. null for a wallet." }),
   }),
 );
-export const memberParams = z.strictObject({ memberId: uuid });
-export const memberBody = requestComponent(
-  "NewMember",
+export const personParams = z.strictObject({ personId: uuid });
+export const personBody = requestComponent(
+  "NewPerson",
   z.strictObject({ name, role, address: address.nullable().optional() }),
 );
-export const roleBody = requestComponent("MemberRole", z.strictObject({ role }));
+export const roleBody = requestComponent("PersonRole", z.strictObject({ role }));
 
 export const apiKey = responseComponent(
   "ApiKey",
@@ -125,8 +125,8 @@ export const auditEntry = responseComponent(
   z.strictObject({
     sequence: z.int(),
     time: outTime,
-    memberId: outUuid.nullable().meta({ description: "null: the operator's command line." }),
-    memberName: z.string().nullable(),
+    personId: outUuid.nullable().meta({ description: "null: the operator's command line." }),
+    personName: z.string().nullable(),
     action: z.string(),
     count: z.int(),
     subject: z.string().nullable(),

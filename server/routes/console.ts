@@ -6,10 +6,10 @@ import {
   applicationToWire,
   auditEntryToWire,
   invitationToWire,
-  memberSessionToWire,
-  memberToWire,
   openedSessionToWire,
   pageToWire,
+  personSessionToWire,
+  personToWire,
 } from "../http/wire/wire.ts";
 import { time } from "../http/wire/writer.ts";
 import type { Service } from "../service.ts";
@@ -24,15 +24,15 @@ import {
   keyBody,
   keyList,
   keyParams,
-  member,
-  memberBody,
-  memberList,
-  memberParams,
-  memberSession,
   newApplicationBody,
   openedSession,
   operations,
   pageQuery,
+  person,
+  personBody,
+  personList,
+  personParams,
+  personSession,
   roleBody,
   rotationBody,
   signInBody,
@@ -42,10 +42,10 @@ import { neverStore, originOf } from "./owner.ts";
 import { challenge, challengeBody } from "./owner-schema.ts";
 
 const PATH = "/console/v1";
-const MEMBER = `${PATH}/members/{memberId}`;
-const common = { tag: "Console", access: "member" } as const;
+const PERSON = `${PATH}/people/{personId}`;
+const common = { tag: "Console", access: "person" } as const;
 const ofKeys = { ...common, right: "keys" } as const;
-const ofMembers = { ...common, right: "members" } as const;
+const ofPeople = { ...common, right: "people" } as const;
 const ofOperator = { ...common, right: "operate" } as const;
 const ofApplication = {
   ...ofOperator,
@@ -65,15 +65,15 @@ export const consoleEndpoints: readonly Endpoint[] = [
     ...common,
     access: "public",
     method: "POST",
-    operationId: "createMemberChallenge",
+    operationId: "createPersonChallenge",
     path: `${PATH}/challenge`,
-    summary: "A message (EIP-4361) for a member's wallet to sign",
+    summary: "A message (EIP-4361) for a person's wallet to sign",
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
     success: { status: 200, description: "The message; it can be used once, in five minutes.", schemas: [challenge] },
     async handle({ service, body, request, reply }) {
       neverStore(reply);
-      const { message, expiresAt } = service.members.challenge(body.address, originOf(request, service));
+      const { message, expiresAt } = service.people.challenge(body.address, originOf(request, service));
       return { message, expiresAt: time(expiresAt) };
     },
   }),
@@ -81,9 +81,9 @@ export const consoleEndpoints: readonly Endpoint[] = [
     ...common,
     access: "public",
     method: "POST",
-    operationId: "createMemberSession",
+    operationId: "createPersonSession",
     path: `${PATH}/session`,
-    summary: "Sign a member in by a wallet's signature, or by a link that works once",
+    summary: "Sign a person in by a wallet's signature, or by a link that works once",
     description:
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
     body: signInBody,
@@ -108,43 +108,43 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "GET",
-    operationId: "getMemberSession",
+    operationId: "getPersonSession",
     path: `${PATH}/session`,
     summary: "Who is signed in, with the rights of the role",
-    success: { status: 200, description: "The session.", schemas: [memberSession] },
+    success: { status: 200, description: "The session.", schemas: [personSession] },
     async handle({ signedIn: { session }, reply }) {
       neverStore(reply);
-      return memberSessionToWire(session);
+      return personSessionToWire(session);
     },
   }),
   endpoint({
     ...common,
     method: "DELETE",
-    operationId: "deleteMemberSession",
+    operationId: "deletePersonSession",
     path: `${PATH}/session`,
     summary: "Sign out",
-    success: { status: 200, description: "The session that has ended.", schemas: [memberSession] },
+    success: { status: 200, description: "The session that has ended.", schemas: [personSession] },
     async handle({ service, signedIn: { session, token }, reply }) {
       neverStore(reply);
       await service.engine.people.signOut(token);
       setSession(reply, service, null);
-      return memberSessionToWire(session);
+      return personSessionToWire(session);
     },
   }),
   endpoint({
     ...common,
     method: "PUT",
-    operationId: "setMemberWallet",
+    operationId: "setPersonWallet",
     path: `${PATH}/session/wallet`,
-    summary: "Set the wallet that signs the member in from now on",
+    summary: "Set the wallet that signs the person in from now on",
     body: walletBody,
     example: SIGNED,
-    success: { status: 200, description: "The member.", schemas: [member] },
-    errors: ["signature_invalid", "member_not_found"],
+    success: { status: 200, description: "The person.", schemas: [person] },
+    errors: ["signature_invalid", "person_not_found"],
     async handle({ service, signedIn: { session }, body, request, reply }) {
       neverStore(reply);
       const { address } = await walletOf(service, body, originOf(request, service));
-      return memberToWire(await service.engine.people.setAddress(session.member.memberId, address));
+      return personToWire(await service.engine.people.setAddress(session.person.personId, address));
     },
   }),
   endpoint({
@@ -166,7 +166,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     method: "POST",
     operationId: "createConsoleKey",
     path: `${PATH}/keys`,
-    summary: "Issue an API key, with scopes that the member's role has",
+    summary: "Issue an API key, with scopes that the person's role has",
     body: keyBody,
     example: { name: "Shop", scopes: ["mint", "read"] },
     success: { status: 201, description: "The key, with its secret.", schemas: [issuedKey] },
@@ -211,74 +211,74 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint({
     ...common,
     method: "GET",
-    operationId: "listConsoleMembers",
-    path: `${PATH}/members`,
-    summary: "The members of the application, or of the operator, with removed ones",
+    operationId: "listConsolePeople",
+    path: `${PATH}/people`,
+    summary: "The people of the application, or of the operator, with removed ones",
     query: pageQuery,
-    success: { status: 200, description: "A page, newest first.", schemas: [memberList] },
+    success: { status: 200, description: "A page, newest first.", schemas: [personList] },
     errors: ["cursor_invalid"],
     async handle({ service: { engine }, signedIn: { applicationId }, query, reply }) {
       neverStore(reply);
-      return pageToWire(await engine.people.list(applicationId, { ...query, ...NEWEST }), memberToWire);
+      return pageToWire(await engine.people.list(applicationId, { ...query, ...NEWEST }), personToWire);
     },
   }),
   endpoint({
-    ...ofMembers,
+    ...ofPeople,
     method: "POST",
-    operationId: "createConsoleMember",
-    path: `${PATH}/members`,
-    summary: "Invite a member, by a wallet or by a link that works once",
-    body: memberBody,
+    operationId: "createConsolePerson",
+    path: `${PATH}/people`,
+    summary: "Invite a person, by a wallet or by a link that works once",
+    body: personBody,
     example: { name: "Ada", role: "developer" },
-    success: { status: 201, description: "The member, with the link.", schemas: [invitation] },
-    errors: ["too_many_members"],
+    success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
+    errors: ["too_many_people"],
     async handle({ service: { engine }, signedIn: { applicationId }, body, reply }) {
       neverStore(reply);
       return invitationToWire(await engine.people.invite({ ...body, applicationId }));
     },
   }),
   endpoint({
-    ...ofMembers,
+    ...ofPeople,
     method: "PUT",
-    operationId: "setMemberRole",
-    path: `${MEMBER}/role`,
-    summary: "Give a member another role, at once",
-    params: memberParams,
+    operationId: "setPersonRole",
+    path: `${PERSON}/role`,
+    summary: "Give a person another role, at once",
+    params: personParams,
     body: roleBody,
     example: { role: "viewer" },
-    success: { status: 200, description: "The member.", schemas: [member] },
-    errors: ["member_not_found"],
-    async handle({ service: { engine }, params: { memberId }, body: { role }, reply }) {
+    success: { status: 200, description: "The person.", schemas: [person] },
+    errors: ["person_not_found"],
+    async handle({ service: { engine }, params: { personId }, body: { role }, reply }) {
       neverStore(reply);
-      return memberToWire(await engine.people.changeRole(memberId, role));
+      return personToWire(await engine.people.changeRole(personId, role));
     },
   }),
   endpoint({
-    ...ofMembers,
+    ...ofPeople,
     method: "POST",
-    operationId: "createConsoleMemberLink",
-    path: `${MEMBER}/links`,
-    summary: "Make a new link that signs a member in once, within a week",
-    params: memberParams,
-    success: { status: 201, description: "The member, with the link.", schemas: [invitation] },
-    errors: ["member_not_found"],
-    async handle({ service: { engine }, params: { memberId }, reply }) {
+    operationId: "createConsolePersonLink",
+    path: `${PERSON}/links`,
+    summary: "Make a new link that signs a person in once, within a week",
+    params: personParams,
+    success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
+    errors: ["person_not_found"],
+    async handle({ service: { engine }, params: { personId }, reply }) {
       neverStore(reply);
-      return invitationToWire(await engine.people.link(memberId));
+      return invitationToWire(await engine.people.link(personId));
     },
   }),
   endpoint({
-    ...ofMembers,
+    ...ofPeople,
     method: "DELETE",
-    operationId: "deleteConsoleMember",
-    path: MEMBER,
-    summary: "End a member's sessions and rights for ever",
-    params: memberParams,
-    success: { status: 200, description: "The removed member.", schemas: [member] },
-    errors: ["member_not_found"],
-    async handle({ service: { engine }, params: { memberId }, reply }) {
+    operationId: "deleteConsolePerson",
+    path: PERSON,
+    summary: "End a person's sessions and rights for ever",
+    params: personParams,
+    success: { status: 200, description: "The removed person.", schemas: [person] },
+    errors: ["person_not_found"],
+    async handle({ service: { engine }, params: { personId }, reply }) {
       neverStore(reply);
-      return memberToWire(await engine.people.remove(memberId));
+      return personToWire(await engine.people.remove(personId));
     },
   }),
   endpoint({
@@ -372,9 +372,9 @@ function commitToWire({ batchId, vaultCount, mintCount }: Batch, settled: number
   return { batchId, vaultCount, mintCount, settledAt: time(settled), gas: gas === null ? null : gas.toString() };
 }
 
-/** The signer of a message. Rejects as `members.prove` does. */
+/** The signer of a message. Rejects as `people.prove` does. */
 async function walletOf(
-  { members }: Service,
+  { people }: Service,
   {
     message,
     signature,
@@ -382,10 +382,10 @@ async function walletOf(
   }: { message: string; signature: `0x${string}`; applicationId?: Uuid | null | undefined },
   origin: URL,
 ) {
-  return { address: await members.prove(message, signature, origin), applicationId };
+  return { address: await people.prove(message, signature, origin), applicationId };
 }
 
-/** Throws `role_missing` when a member of the operator names none. */
+/** Throws `role_missing` when a person of the operator names none. */
 function applicationOf({ applicationId }: SignedIn): Uuid {
   if (applicationId === null) throw new MintmarkError("role_missing", "Choose an application first.");
   return applicationId;

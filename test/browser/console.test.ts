@@ -48,8 +48,8 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
   /** A signed-in tab. `problems` are errors in its console and breaches of its policy. */
   async function signedIn(role: Role, options: BrowserContextOptions = {}) {
     const { api, applicationId } = sandbox.description;
-    const member = { applicationId: role === "operator" ? null : applicationId, role, name: `The ${role}` };
-    const { link } = await sandbox.engine.people.invite(member);
+    const person = { applicationId: role === "operator" ? null : applicationId, role, name: `The ${role}` };
+    const { link } = await sandbox.engine.people.invite(person);
     const context = await browser.newContext(options);
     const visited = await visit(context);
     await visited.page.goto(`${api}/console#link=${link}`);
@@ -102,8 +102,8 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await page.goto(sandbox.description.consoleLinks.team);
     await signIn.click();
     const { data } = await sandbox.engine.people.list(sandbox.description.applicationId);
-    const you = data.find(({ name }) => name === "You")?.memberId;
-    expect(await page.getByRole("alert").innerText()).toContain(`mintmark members link ${you}`);
+    const you = data.find(({ name }) => name === "You")?.personId;
+    expect(await page.getByRole("alert").innerText()).toContain(`mintmark people link ${you}`);
   });
 
   test("a developer creates a key, which works, rotates it and revokes it", async () => {
@@ -180,7 +180,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     const { page: refused } = await visit(stranger);
     await refused.goto(`${description.api}/console`);
     await refused.getByRole("button", { name: /Sign in with/ }).click();
-    await refused.getByText("No member signs in with this wallet. Ask for an invitation.").waitFor();
+    await refused.getByText("No person signs in with this wallet. Ask for an invitation.").waitFor();
   });
 
   test("a developer's day: a mint by hand, a drop from a file, a webhook that fails and is delivered again", async () => {

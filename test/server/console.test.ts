@@ -16,24 +16,24 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 interface Browser {
   readonly cookie: string;
-  readonly memberId: string;
+  readonly personId: string;
   send(method: InjectOptions["method"], url: string, body?: unknown, headers?: object): Promise<Answer>;
 }
 
 async function linkOf(role: Role, applicationId: string | null = role === "operator" ? null : world.applicationId) {
-  const { member, link } = await world.engine.people.invite({ applicationId, role, name: role });
-  return { link: link ?? "", memberId: member.memberId };
+  const { person, link } = await world.engine.people.invite({ applicationId, role, name: role });
+  return { link: link ?? "", personId: person.personId };
 }
 
 /** A browser that has signed in by a link. */
 async function signedIn(role: Role, applicationId?: string | null): Promise<Browser> {
-  const { link, memberId } = await linkOf(role, applicationId);
+  const { link, personId } = await linkOf(role, applicationId);
   const answer = await world.send("POST", "/console/v1/session", { key: null, body: { link }, headers: HEADERS });
   expect(answer.status).toBe(201);
   const cookie = String(answer.headers["set-cookie"]).split(";")[0] ?? "";
   const send: Browser["send"] = (method, url, body, headers) =>
     world.send(method, url, { key: null, body, headers: { ...HEADERS, cookie, ...headers } });
-  return { cookie, memberId, send };
+  return { cookie, personId, send };
 }
 
 /** A challenge that the wallet has signed. */
@@ -78,7 +78,7 @@ describe("a session", () => {
       const answer = await browser.send("GET", "/console/v1/session", undefined, { cookie: `${name}=${forged}` });
       expect(answer.status, forged).toBe(401);
     }
-    expect((await browser.send("GET", "/console/v1/session")).body.member.role).toBe("admin");
+    expect((await browser.send("GET", "/console/v1/session")).body.person.role).toBe("admin");
     const out = await browser.send("DELETE", "/console/v1/session");
     expect(String(out.headers["set-cookie"])).toContain("Max-Age=0");
     expect(refusal(await browser.send("GET", "/api/v1/application"))).toMatchObject({ code: "credentials_invalid" });
@@ -115,7 +115,7 @@ describe("a session", () => {
     const { applicationId } = world;
     await world.engine.people.invite({ applicationId, role: "viewer", name: "Wally", address: WALLET.address });
     const signed = await proof();
-    expect((await post(signed)).body.member.name).toBe("Wally");
+    expect((await post(signed)).body.person.name).toBe("Wally");
     expect(refusal(await post(signed))).toMatchObject({ code: "credentials_invalid" });
     const other = privateKeyToAccount(`0x${"18".repeat(32)}`);
     const { message } = await proof();
@@ -142,19 +142,19 @@ describe("a session", () => {
     await invite(world.applicationId, "developer");
     await invite(null, "operator");
     const to = async (more: object) => (await post({ ...(await proof(account)), ...more })).body;
-    expect((await to({ applicationId: world.applicationId })).member.applicationName).toBe("First");
-    const { member, others } = await to({});
-    expect([member.applicationName, ...others.map(({ role }: { role: Role }) => role)]).toEqual([
+    expect((await to({ applicationId: world.applicationId })).person.applicationName).toBe("First");
+    const { person, others } = await to({});
+    expect([person.applicationName, ...others.map(({ role }: { role: Role }) => role)]).toEqual([
       ...["First", "viewer", "operator"],
     ]);
-    expect((await to({ applicationId: null })).member.role).toBe("operator");
+    expect((await to({ applicationId: null })).person.role).toBe("operator");
   });
 
   test("can set the wallet that signs in from then on", async () => {
     const browser = await signedIn("developer");
     const wallet = privateKeyToAccount(`0x${"19".repeat(32)}`);
     expect((await browser.send("PUT", "/console/v1/session/wallet", await proof(wallet))).status).toBe(200);
-    expect((await post(await proof(wallet))).body.member.memberId).toBe(browser.memberId);
+    expect((await post(await proof(wallet))).body.person.personId).toBe(browser.personId);
   });
 });
 
@@ -176,10 +176,10 @@ describe("a role", () => {
       ["POST", "/console/v1/keys", { name: "mine", scopes: ["read"] }],
       ["POST", `/console/v1/keys/${keyId}/rotation`, {}],
       ["DELETE", `/console/v1/keys/${keyId}`],
-      ["POST", "/console/v1/members", { name: "me", role: "admin" }],
-      ["PUT", `/console/v1/members/${viewer.memberId}/role`, { role: "admin" }],
-      ["POST", `/console/v1/members/${viewer.memberId}/links`],
-      ["DELETE", `/console/v1/members/${viewer.memberId}`],
+      ["POST", "/console/v1/people", { name: "me", role: "admin" }],
+      ["PUT", `/console/v1/people/${viewer.personId}/role`, { role: "admin" }],
+      ["POST", `/console/v1/people/${viewer.personId}/links`],
+      ["DELETE", `/console/v1/people/${viewer.personId}`],
       ["GET", "/console/v1/operations"],
       ["GET", "/console/v1/applications"],
       ["POST", "/console/v1/applications", { name: "mine" }],
@@ -216,8 +216,8 @@ describe("a role", () => {
     await developer.send("DELETE", `/console/v1/keys/${body.key.keyId}`);
     expect((await world.send("GET", "/api/v1/application", { key: body.secret })).status).toBe(401);
     const { data } = (await developer.send("GET", "/console/v1/audit?limit=5")).body;
-    const acts = (data as { action: string; count: number; memberName: string }[]).map(
-      ({ action, count, memberName }) => `${memberName} ${action} ${count}`,
+    const acts = (data as { action: string; count: number; personName: string }[]).map(
+      ({ action, count, personName }) => `${personName} ${action} ${count}`,
     );
     expect(acts).toEqual([
       "developer keyRevoked 1",
@@ -236,14 +236,14 @@ describe("a role", () => {
     const own = await admin.send("GET", "/api/v1/application", undefined, stranger);
     expect(own.body.applicationId).toBe(world.applicationId);
     const foreign = await signedIn("viewer", world.otherApplicationId);
-    expect(refusal(await admin.send("DELETE", `/console/v1/members/${foreign.memberId}`))).toMatchObject({
+    expect(refusal(await admin.send("DELETE", `/console/v1/people/${foreign.personId}`))).toMatchObject({
       code: "role_missing",
     });
     const { key } = await world.engine.keys.issue(world.otherApplicationId);
     expect(refusal(await admin.send("DELETE", `/console/v1/keys/${key.keyId}`))).toMatchObject({
       code: "role_missing",
     });
-    const operator = await admin.send("POST", "/console/v1/members", { name: "me", role: "operator" });
+    const operator = await admin.send("POST", "/console/v1/people", { name: "me", role: "operator" });
     expect(refusal(operator)).toMatchObject({ code: "validation_failed" });
   });
 
@@ -255,10 +255,10 @@ describe("a role", () => {
     expect(seen.body.applicationId).toBe(world.otherApplicationId);
     const mint = { users: [{ userId: world.otherUser, mints: entries(world, 78).slice(0, 1) }] };
     expect(refusal(await operator.send("POST", "/api/v1/mint", mint, named))).toMatchObject({ code: "role_missing" });
-    const invited = await operator.send("POST", "/console/v1/members", { name: "Ada", role: "admin" }, named);
-    expect(invited.body.member.applicationId).toBe(world.otherApplicationId);
+    const invited = await operator.send("POST", "/console/v1/people", { name: "Ada", role: "admin" }, named);
+    expect(invited.body.person.applicationId).toBe(world.otherApplicationId);
     const { data } = (await operator.send("GET", "/console/v1/audit", undefined, named)).body;
-    expect(data[0]).toMatchObject({ memberName: "operator", action: "memberInvited", detail: "Ada: admin" });
+    expect(data[0]).toMatchObject({ personName: "operator", action: "personInvited", detail: "Ada: admin" });
     const bad = await operator.send("GET", "/api/v1/application", undefined, { "mintmark-application": "x" });
     expect(refusal(bad)).toMatchObject({ code: "application_not_found" });
   });
@@ -284,10 +284,10 @@ describe("a role", () => {
     expect(refusal(await admin.send("PUT", path))).toMatchObject({ code: "role_missing" });
   });
 
-  test("ends with the member, at once", async () => {
+  test("ends with the person, at once", async () => {
     const admin = await signedIn("admin");
     const leaver = await signedIn("developer");
-    expect((await admin.send("DELETE", `/console/v1/members/${leaver.memberId}`)).status).toBe(200);
+    expect((await admin.send("DELETE", `/console/v1/people/${leaver.personId}`)).status).toBe(200);
     expect(refusal(await leaver.send("GET", "/api/v1/users"))).toMatchObject({ code: "credentials_invalid" });
   });
 });

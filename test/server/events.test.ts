@@ -109,15 +109,15 @@ describe("the stream of events", () => {
   });
 
   test.each([
-    ["is removed", null, (memberId: string) => world.engine.people.remove(memberId)],
+    ["is removed", null, (personId: string) => world.engine.people.remove(personId)],
     ["signs out", null, (_: string, token: string) => world.engine.people.signOut(token)],
     ["signs out", "application", (_: string, token: string) => world.engine.people.signOut(token)],
-  ])("ends in order when a member who reads it %s, of %s", async (_, team, happens) => {
+  ])("ends in order when a person who reads it %s, of %s", async (_, team, happens) => {
     await start({ heartbeatMs: 10 });
     const { people } = world.engine;
     const applicationId = team === null ? null : world.applicationId;
     const { link } = await people.invite({ applicationId, role: team === null ? "operator" : "viewer", name: "Ada" });
-    const { token, member } = await people.signIn({ link: link ?? "" });
+    const { token, person } = await people.signIn({ link: link ?? "" });
     const client = await EventStreamClient.open(`${address}/api/v1/events`, {
       ...STREAM,
       "mintmark-console": "1",
@@ -126,7 +126,7 @@ describe("the stream of events", () => {
     });
     await client.take(FIRST);
     const rest = client.rest();
-    await happens(member.memberId, token);
+    await happens(person.personId, token);
     expect(await rest).toEqual([]);
   });
 

@@ -9,7 +9,7 @@ import {
   divergenceRecord,
   keyRecord,
   lostRecord,
-  memberRecord,
+  personRecord,
   portalRecord,
   voidsRecord,
   webhookRecord,
@@ -48,7 +48,7 @@ const LOADERS: ReadonlyMap<number, Load> = new Map([
     }),
   ],
   [PREFIX.collection, of(collectionRecord, (ledger, record) => ledger.collections.load(record.assetId, record))],
-  [PREFIX.member, of(memberRecord, (ledger, record) => ledger.loadMember(record))],
+  [PREFIX.person, of(personRecord, (ledger, record) => ledger.loadPerson(record))],
   [PREFIX.auditCount, of(auditCountRecord, (ledger, record) => ledger.auditCounts.load(record.log, record))],
   [
     PREFIX.webhook,

@@ -1,13 +1,13 @@
 import type { Entry } from "../../store/entries.ts";
 import { encodeRecord } from "../../store/layout.ts";
-import { auditCountRecord, MAX_SESSIONS, type MemberRecord, memberRecord } from "../../store/records.ts";
+import { auditCountRecord, MAX_SESSIONS, type PersonRecord, personRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { type Expected, expectedRecord } from "./reference-records.ts";
 
-/** The part of the reference for members, their sessions and the audit logs. */
+/** The part of the reference for people, their sessions and the audit logs. */
 export class ReferencePeople {
   readonly #report: (problem: string) => void;
-  readonly #members: MemberRecord[] = [];
+  readonly #people: PersonRecord[] = [];
   /** The journal sequences of the acts of each log. */
   readonly #logs = new Map<number, number[]>();
 
@@ -18,32 +18,32 @@ export class ReferencePeople {
   /** Applies an entry of this part; false for any other. */
   apply(entry: Entry, sequence: number, time: number): boolean {
     switch (entry.kind) {
-      case "memberInvited": {
+      case "personInvited": {
         const { kind: _, ...facts } = entry;
         const fresh = { link: null, sessions: [], createdAt: time, signedInAt: null, removedAt: null };
-        this.#members.push({ ...facts, ...fresh });
+        this.#people.push({ ...facts, ...fresh });
         return true;
       }
-      case "memberChanged":
-        return this.#change(entry.memberIndex, () => ({ role: entry.role, keyIndex: entry.keyIndex }));
-      case "memberRemoved":
-        return this.#change(entry.memberIndex, () => ({ link: null, sessions: [], removedAt: time }));
-      case "memberLinked": {
+      case "personChanged":
+        return this.#change(entry.personIndex, () => ({ role: entry.role, keyIndex: entry.keyIndex }));
+      case "personRemoved":
+        return this.#change(entry.personIndex, () => ({ link: null, sessions: [], removedAt: time }));
+      case "personLinked": {
         const { linkHash, expiresAt } = entry;
-        return this.#change(entry.memberIndex, () => ({ link: { linkHash, expiresAt } }));
+        return this.#change(entry.personIndex, () => ({ link: { linkHash, expiresAt } }));
       }
-      case "memberAddressed":
-        return this.#change(entry.memberIndex, () => ({ address: entry.address }));
+      case "personAddressed":
+        return this.#change(entry.personIndex, () => ({ address: entry.address }));
       case "sessionOpened": {
         const session = { sessionHash: entry.sessionHash, openedAt: time, expiresAt: entry.expiresAt };
-        return this.#change(entry.memberIndex, ({ sessions, link }) => ({
+        return this.#change(entry.personIndex, ({ sessions, link }) => ({
           sessions: [...sessions, session].slice(-MAX_SESSIONS),
           link: entry.byLink ? null : link,
           signedInAt: time,
         }));
       }
       case "sessionEnded":
-        return this.#change(entry.memberIndex, ({ sessions }) => ({
+        return this.#change(entry.personIndex, ({ sessions }) => ({
           sessions: sessions.filter(({ sessionHash }) => sessionHash !== entry.sessionHash),
         }));
       case "acted": {
@@ -62,8 +62,8 @@ export class ReferencePeople {
 
   finish(): Expected[] {
     return [
-      ...this.#members.map((record, i) =>
-        expectedRecord(keys.memberKey(i), encodeRecord(memberRecord, record), `member ${record.memberId}`),
+      ...this.#people.map((record, i) =>
+        expectedRecord(keys.personKey(i), encodeRecord(personRecord, record), `person ${record.personId}`),
       ),
       ...[...this.#logs].flatMap(([log, acts]) => {
         const count = encodeRecord(auditCountRecord, { log, count: acts.length });
@@ -78,10 +78,10 @@ export class ReferencePeople {
     ];
   }
 
-  #change(memberIndex: number, change: (member: MemberRecord) => Partial<MemberRecord>): true {
-    const member = this.#members[memberIndex];
-    if (member === undefined) this.#report(`the journal changes a member ${memberIndex} that it never created`);
-    else this.#members[memberIndex] = { ...member, ...change(member) };
+  #change(personIndex: number, change: (person: PersonRecord) => Partial<PersonRecord>): true {
+    const person = this.#people[personIndex];
+    if (person === undefined) this.#report(`the journal changes a person ${personIndex} that it never created`);
+    else this.#people[personIndex] = { ...person, ...change(person) };
     return true;
   }
 }

@@ -23,7 +23,7 @@ export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
   keys.PREFIX.claim,
   keys.PREFIX.applicationClaim,
   keys.PREFIX.webhook,
-  keys.PREFIX.member,
+  keys.PREFIX.person,
   keys.PREFIX.auditCount,
   keys.PREFIX.audit,
   keys.PREFIX.enablement,

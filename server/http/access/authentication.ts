@@ -3,7 +3,7 @@ import { type Address, MintmarkError, type Principal } from "../../../core/index
 import type { Service } from "../../service.ts";
 import type { SignedIn } from "../endpoint.ts";
 import { STATUS_OF } from "../errors.ts";
-import { memberOf } from "./console-session.ts";
+import { personOf } from "./console-session.ts";
 import { addressGroup, type TokenBuckets } from "./rate-limit.ts";
 
 declare module "fastify" {
@@ -12,13 +12,13 @@ declare module "fastify" {
     principal: Principal | null;
     /** The signed-in wallet owner; null elsewhere. */
     owner: Address | null;
-    /** The member whose browser calls; null for a program. */
+    /** The person whose browser calls; null for a program. */
     signedIn: SignedIn | null;
   }
 }
 
 /**
- * Identifies the caller by X-Api-Key, a bearer token, or both; without either by a member's session of the console.
+ * Identifies the caller by X-Api-Key, a bearer token, or both; without either by a person's session of the console.
  * Rejects with `credentials_*`, `application_suspended` or `role_missing`.
  */
 export async function authenticate(request: FastifyRequest, service: Service): Promise<Principal> {
@@ -26,7 +26,7 @@ export async function authenticate(request: FastifyRequest, service: Service): P
   const key = request.headers["x-api-key"];
   const authorization = request.headers.authorization;
   if (key === undefined && authorization === undefined) {
-    request.signedIn = await memberOf(request, service);
+    request.signedIn = await personOf(request, service);
     if (request.signedIn === null) throw new MintmarkError("credentials_missing");
     const { session, applicationId } = request.signedIn;
     return engine.people.principal(session, applicationId ?? undefined);

@@ -5,27 +5,27 @@ import type { Service } from "../../service.ts";
 import type { SignedIn } from "../endpoint.ts";
 
 /**
- * A member's session in a browser: a cookie that no script reads and no other site's request carries (HttpOnly,
+ * A person's session in a browser: a cookie that no script reads and no other site's request carries (HttpOnly,
  * SameSite=Strict). It counts only with the header `Mintmark-Console`, which a browser sends to another origin only
  * when that origin allows it, and this server never does. So neither another site nor another host of the same site can
- * act in a member's name.
+ * act in a person's name.
  */
 const COOKIE = "mintmark_session";
 /** Browsers keep this name only when its own host has set it over TLS, so no other host of the site can plant one. */
 const SECURE_COOKIE = `__Host-${COOKIE}`;
 const HEADER = "mintmark-console";
 
-/** The member of a request's session; null without one. Rejects as `engine.people.session` does. */
-export async function memberOf(request: FastifyRequest, { engine, origin }: Service): Promise<SignedIn | null> {
+/** The person of a request's session; null without one. Rejects as `engine.people.session` does. */
+export async function personOf(request: FastifyRequest, { engine, origin }: Service): Promise<SignedIn | null> {
   const token = cookieOf(request, cookieFor(origin));
   if (token === undefined || !isFromConsole(request)) return null;
   const session = await engine.people.session(token);
-  return { session, token, applicationId: session.member.applicationId ?? namedApplication(request) };
+  return { session, token, applicationId: session.person.applicationId ?? namedApplication(request) };
 }
 
-/** The same, for routes that need a member. Rejects with `credentials_missing` without a session. */
-export async function authenticateMember(request: FastifyRequest, service: Service): Promise<SignedIn> {
-  const signedIn = await memberOf(request, service);
+/** The same, for routes that need a person. Rejects with `credentials_missing` without a session. */
+export async function authenticatePerson(request: FastifyRequest, service: Service): Promise<SignedIn> {
+  const signedIn = await personOf(request, service);
   if (signedIn === null) throw new MintmarkError("credentials_missing", "Sign in to the console.");
   return signedIn;
 }
@@ -63,7 +63,7 @@ function cookieOf({ headers: { cookie = "" } }: FastifyRequest, name: string): s
   return pairs.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1) || undefined;
 }
 
-/** The application that a member of the operator looks at. Throws `application_not_found` for no id. */
+/** The application that a person of the operator looks at. Throws `application_not_found` for no id. */
 function namedApplication({ headers }: FastifyRequest): string | null {
   const name = headers["mintmark-application"];
   if (name === undefined) return null;

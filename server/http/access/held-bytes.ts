@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { ServerError } from "../errors.ts";
 
-/** Who holds memory, and pays: a key, a member or an address, and its tenant. */
+/** Who holds memory, and pays: a key, a person or an address, and its tenant. */
 export interface Caller {
   readonly name: string;
   /** The application; {@link PUBLIC} for all callers without a key. */

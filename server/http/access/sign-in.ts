@@ -134,8 +134,8 @@ class WalletSignIn {
   }
 }
 
-/** Members of teams sign in to the console; the engine keeps their sessions. */
-export class MemberSignIn extends WalletSignIn {
+/** People of teams sign in to the console; the engine keeps their sessions. */
+export class PersonSignIn extends WalletSignIn {
   constructor(engine: Engine, verifySignature?: L1Reader["verifySignature"]) {
     super(engine, "Sign in to the console. This sends no transaction and costs nothing.", verifySignature);
   }

@@ -1,5 +1,5 @@
 import { bytesToHex } from "../../../core/protocol/verifier.ts";
-import type { MemberSession } from "../../client/index.ts";
+import type { PersonSession } from "../../client/index.ts";
 import { Problem } from "../explorer/api.ts";
 import { accountsOf, type Provider } from "../shared/wallets.ts";
 
@@ -114,7 +114,7 @@ export function download(name: string, type: string, text: string): void {
   URL.revokeObjectURL(link.href);
 }
 
-export const readSession = () => call<MemberSession>("GET", "/console/v1/session");
+export const readSession = () => call<PersonSession>("GET", "/console/v1/session");
 
 /** Has a wallet sign this server's challenge. */
 export async function signChallenge(

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Asset, MemberSession, Usage, User, Vault } from "../../client/index.ts";
+import type { Asset, PersonSession, Usage, User, Vault } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
@@ -44,7 +44,7 @@ export function Overview() {
   );
 }
 
-export function Users({ session }: { session: MemberSession }) {
+export function Users({ session }: { session: PersonSession }) {
   const [version, setVersion] = useState(0);
   const columns: Column<User>[] = [
     ["Reference", ({ reference }) => reference ?? "–"],
@@ -84,7 +84,7 @@ export function mintedOf(asset: Asset): string {
   return supplyCap === null ? whole(minted) : `${whole(minted)} of ${whole(supplyCap)}`;
 }
 
-export function Assets({ session }: { session: MemberSession }) {
+export function Assets({ session }: { session: PersonSession }) {
   const [version, setVersion] = useState(0);
   const canEnable = session.rights.includes("assets");
   const enable = async ({ assetId, enabled }: Asset) => {

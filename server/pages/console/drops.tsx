@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import type { Drop, MemberSession } from "../../client/index.ts";
+import type { Drop, PersonSession } from "../../client/index.ts";
 import { call, download } from "./api.ts";
 import { Action, type Column, Field, Form, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
 import { AssetChoice, ModeChoice, useEnabledAssets } from "./tokens.tsx";
 
 /** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
-export function Drops({ session }: { session: MemberSession }) {
+export function Drops({ session }: { session: PersonSession }) {
   const assets = useEnabledAssets();
   const [version, setVersion] = useState(0);
   const canMint = session.rights.includes("mint");

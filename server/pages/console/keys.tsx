@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { ApiKey, IssuedApiKey, MemberSession } from "../../client/index.ts";
+import type { ApiKey, IssuedApiKey, PersonSession } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
@@ -14,13 +14,13 @@ const SCOPES = {
   transfer: "transfer",
 } as const;
 
-export function Keys({ session }: { session: MemberSession }) {
+export function Keys({ session }: { session: PersonSession }) {
   const [issued, setIssued] = useState<IssuedApiKey | null>(null);
   const [version, setVersion] = useState(0);
   const rights: readonly string[] = session.rights;
   const canIssue = rights.includes("keys");
   const scopes = Object.entries(SCOPES).filter(
-    ([scope]) => session.member.role === "operator" || rights.includes(scope),
+    ([scope]) => session.person.role === "operator" || rights.includes(scope),
   );
   const show = (key: IssuedApiKey | null) => {
     setIssued(key);

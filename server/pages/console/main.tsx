@@ -1,6 +1,6 @@
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Application, MemberSession } from "../../client/index.ts";
+import type { Application, PersonSession } from "../../client/index.ts";
 import { call, chooseApplication, readSession, whenSignedOut } from "./api.ts";
 import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
@@ -17,7 +17,7 @@ import { Webhooks } from "./webhooks.tsx";
 
 /** What every page is given. */
 interface Context {
-  readonly session: MemberSession;
+  readonly session: PersonSession;
   /** null: a person of the operator who looks at no application. */
   readonly application: string | null;
   /** The parts of the address behind the page: ids of what is shown. */
@@ -27,7 +27,7 @@ interface Context {
 
 /** A page: its address after `#/`, its name (empty: the menu lacks it), and its content. */
 type Entry = readonly [path: string, name: string, page: (context: Context) => ComponentChildren, right?: Right];
-type Right = MemberSession["rights"][number];
+type Right = PersonSession["rights"][number];
 
 const OF_APPLICATION: readonly Entry[] = [
   ["overview", "Overview", () => <Overview />],
@@ -82,7 +82,7 @@ function useHash(): string {
 }
 
 function App() {
-  const [session, setSession] = useState<MemberSession | null | undefined>(undefined);
+  const [session, setSession] = useState<PersonSession | null | undefined>(undefined);
   const [error, setError] = useState<Error | null>(null);
   const [link, setLink] = useState(takeLink);
   const path = useHash();
@@ -110,7 +110,7 @@ function App() {
   }
   if (session === undefined) return <p class="quiet">Loading…</p>;
   if (session === null || link !== null) {
-    const signedIn = (opened: MemberSession) => {
+    const signedIn = (opened: PersonSession) => {
       setLink(null);
       setSession(opened);
     };
@@ -123,7 +123,7 @@ function isSignedOut(code: string): boolean {
   return code.startsWith("credentials_") || code === "application_suspended";
 }
 
-function Console({ session, path, onSignedOut }: { session: MemberSession; path: string; onSignedOut: () => void }) {
+function Console({ session, path, onSignedOut }: { session: PersonSession; path: string; onSignedOut: () => void }) {
   const [looked, setLooked] = useState<Application | null>(null);
   const choose = (application: Application | null) => {
     forgetAssets();
@@ -131,7 +131,7 @@ function Console({ session, path, onSignedOut }: { session: MemberSession; path:
     setLooked(application);
     location.hash = application === null ? "#/applications" : "#/overview";
   };
-  const application = session.member.applicationId ?? looked?.applicationId ?? null;
+  const application = session.person.applicationId ?? looked?.applicationId ?? null;
   const [asked = "", ...ids] = (path.split("?")[0] ?? "").split("/").map(decodeURIComponent);
   const context: Context = { session, application, ids, choose };
   const pages = pagesOf(context);
@@ -150,7 +150,7 @@ function Console({ session, path, onSignedOut }: { session: MemberSession; path:
           <span>Mintmark</span>
         </a>
         <span class="badge">console</span>
-        {session.member.applicationName !== null && <strong>{session.member.applicationName}</strong>}
+        {session.person.applicationName !== null && <strong>{session.person.applicationName}</strong>}
         {looked !== null && (
           <span class="who">
             <strong>{looked.name}</strong>
@@ -162,7 +162,7 @@ function Console({ session, path, onSignedOut }: { session: MemberSession; path:
         {application !== null && <Search />}
         <span class="who">
           <span>
-            {session.member.name} <span class="quiet">({session.member.role})</span>
+            {session.person.name} <span class="quiet">({session.person.role})</span>
           </span>
           <button type="button" onClick={signOut}>
             Sign out

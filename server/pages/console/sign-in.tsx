@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Member, OpenedMemberSession } from "../../client/index.ts";
+import type { OpenedPersonSession, Person } from "../../client/index.ts";
 import { type Provider, wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
 import { Failure, Title, useAction } from "./parts.tsx";
@@ -12,7 +12,7 @@ export function takeLink(): string | null {
 }
 
 interface Several {
-  readonly opened: OpenedMemberSession;
+  readonly opened: OpenedPersonSession;
   readonly wallet: Provider;
 }
 
@@ -22,21 +22,21 @@ export function SignIn({
   onSignedIn,
 }: {
   link: string | null;
-  onSignedIn: (session: OpenedMemberSession) => void;
+  onSignedIn: (session: OpenedPersonSession) => void;
 }) {
   const { busy, error, run } = useAction();
   const [several, setSeveral] = useState<Several | null>(null);
-  const open = (proof: object) => call<OpenedMemberSession>("POST", "/console/v1/session", proof);
+  const open = (proof: object) => call<OpenedPersonSession>("POST", "/console/v1/session", proof);
   const byWallet = (wallet: Provider) =>
     run(async () => {
       const opened = await open(await signChallenge(wallet));
       if (opened.others.length === 0) onSignedIn(opened);
       else setSeveral({ opened, wallet });
     });
-  const chosen = ({ opened, wallet }: Several, { applicationId }: Member) =>
+  const chosen = ({ opened, wallet }: Several, { applicationId }: Person) =>
     run(async () =>
       onSignedIn(
-        applicationId === opened.member.applicationId
+        applicationId === opened.person.applicationId
           ? opened
           : await open({ ...(await signChallenge(wallet)), applicationId }),
       ),
@@ -48,10 +48,10 @@ export function SignIn({
           Choose a team
         </Title>
         {error && <Failure error={error} />}
-        {[several.opened.member, ...several.opened.others].map((member) => (
-          <p key={member.memberId}>
-            <button type="button" disabled={busy} onClick={() => void chosen(several, member)}>
-              <bdi>{member.applicationName ?? "The operator"}</bdi>, as <bdi>{member.name}</bdi> ({member.role})
+        {[several.opened.person, ...several.opened.others].map((person) => (
+          <p key={person.personId}>
+            <button type="button" disabled={busy} onClick={() => void chosen(several, person)}>
+              <bdi>{person.applicationName ?? "The operator"}</bdi>, as <bdi>{person.name}</bdi> ({person.role})
             </button>
           </p>
         ))}

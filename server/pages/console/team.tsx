@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AuditEntry, Invitation, Member, MemberSession } from "../../client/index.ts";
+import type { AuditEntry, Invitation, Person, PersonSession } from "../../client/index.ts";
 import { wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
 import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
@@ -10,10 +10,10 @@ const ROLES = {
   admin: "admin: everything, people too",
 } as const;
 
-export function Team({ session, application }: { session: MemberSession; application: string | null }) {
+export function Team({ session, application }: { session: PersonSession; application: string | null }) {
   const [invited, setInvited] = useState<Invitation | null>(null);
   const [version, setVersion] = useState(0);
-  const canManage = session.rights.includes("members");
+  const canManage = session.rights.includes("people");
   const roles = application === null ? { operator: "operator" } : ROLES;
   const show = (invitation: Invitation | null) => {
     setInvited(invitation);
@@ -21,40 +21,40 @@ export function Team({ session, application }: { session: MemberSession; applica
   };
   const invite = async (fields: FormData) =>
     show(
-      await call("POST", "/console/v1/members", {
+      await call("POST", "/console/v1/people", {
         name: textOf(fields, "name"),
         role: textOf(fields, "role"),
         address: textOf(fields, "address") ?? null,
       }),
     );
-  const link = async ({ memberId }: Member) => show(await call("POST", `/console/v1/members/${memberId}/links`));
-  const remove = async ({ memberId }: Member) => {
-    await call("DELETE", `/console/v1/members/${memberId}`);
+  const link = async ({ personId }: Person) => show(await call("POST", `/console/v1/people/${personId}/links`));
+  const remove = async ({ personId }: Person) => {
+    await call("DELETE", `/console/v1/people/${personId}`);
     setVersion(version + 1);
   };
-  const change = async ({ memberId }: Member, role: string) => {
-    await call("PUT", `/console/v1/members/${memberId}/role`, { role });
+  const change = async ({ personId }: Person, role: string) => {
+    await call("PUT", `/console/v1/people/${personId}/role`, { role });
     setVersion(version + 1);
   };
-  const columns: Column<Member>[] = [
-    ["Name", (member) => <span class={member.removedAt === null ? "" : "gone"}>{member.name}</span>],
+  const columns: Column<Person>[] = [
+    ["Name", (person) => <span class={person.removedAt === null ? "" : "gone"}>{person.name}</span>],
     ["Role", ({ role }) => role],
     ["Wallet", ({ address }) => <Id of={address} />],
     ["Last sign-in", ({ signedInAt }) => <When at={signedInAt} />],
     [
       "Actions",
-      (member) =>
+      (person) =>
         canManage &&
-        member.removedAt === null &&
-        member.memberId !== session.member.memberId && (
+        person.removedAt === null &&
+        person.personId !== session.person.personId && (
           <span class="actions">
             {Object.keys(roles)
-              .filter((role) => role !== member.role)
+              .filter((role) => role !== person.role)
               .map((role) => (
-                <Action key={role} work={() => change(member, role)}>{`Make ${role}`}</Action>
+                <Action key={role} work={() => change(person, role)}>{`Make ${role}`}</Action>
               ))}
-            <Action work={() => link(member)}>New link</Action>
-            <Action ask={`Remove ${member.name}? Their sessions end at once.`} work={() => remove(member)}>
+            <Action work={() => link(person)}>New link</Action>
+            <Action ask={`Remove ${person.name}? Their sessions end at once.`} work={() => remove(person)}>
               Remove
             </Action>
           </span>
@@ -66,7 +66,7 @@ export function Team({ session, application }: { session: MemberSession; applica
       <Title lead="Each person has a role. The engine checks it before each change, and logs who made it.">Team</Title>
       {invited?.link && (
         <Secret
-          title={`Link for ${invited.member.name}. It signs in once, within a week.`}
+          title={`Link for ${invited.person.name}. It signs in once, within a week.`}
           secret={`${location.origin}/console#link=${invited.link}`}
           onDone={() => show(null)}
         />
@@ -91,9 +91,9 @@ export function Team({ session, application }: { session: MemberSession; applica
         </Form>
       )}
       <List
-        idOf={({ memberId }) => memberId}
+        idOf={({ personId }) => personId}
         label="People"
-        path="/console/v1/members"
+        path="/console/v1/people"
         columns={columns}
         version={version}
       />
@@ -102,8 +102,8 @@ export function Team({ session, application }: { session: MemberSession; applica
   );
 }
 
-function OwnWallet({ session: { member } }: { session: MemberSession }) {
-  const [address, setAddress] = useState(member.address);
+function OwnWallet({ session: { person } }: { session: PersonSession }) {
+  const [address, setAddress] = useState(person.address);
   return (
     <>
       <h2>Your wallet</h2>
@@ -118,7 +118,7 @@ function OwnWallet({ session: { member } }: { session: MemberSession }) {
             key={name}
             work={async () => {
               const proof = await signChallenge(provider);
-              setAddress((await call<Member>("PUT", "/console/v1/session/wallet", proof)).address);
+              setAddress((await call<Person>("PUT", "/console/v1/session/wallet", proof)).address);
             }}
           >{`Use ${name} from now on`}</Action>
         ))}
@@ -143,11 +143,11 @@ const ACTIONS: Readonly<Record<string, string>> = {
   collectionChanged: "changed, hid, revealed or froze the metadata of",
   keyIssued: "created the key",
   keyRevoked: "revoked the key",
-  memberAddressed: "set the wallet of",
-  memberChanged: "changed the role of",
-  memberInvited: "invited",
-  memberLinked: "made a link for",
-  memberRemoved: "removed",
+  personAddressed: "set the wallet of",
+  personChanged: "changed the role of",
+  personInvited: "invited",
+  personLinked: "made a link for",
+  personRemoved: "removed",
   metadataFrozen: "froze metadata of",
   metadataSet: "set metadata of",
   mint: "minted",
@@ -164,7 +164,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
 
 const ENTRIES: readonly Column<AuditEntry>[] = [
   ["When", ({ time }) => <When at={time} />],
-  ["Who", ({ memberName }) => memberName ?? "the operator's command line"],
+  ["Who", ({ personName }) => personName ?? "the operator's command line"],
   [
     "Did what",
     ({ action, count }) =>

@@ -87,7 +87,7 @@ async function send([method, path, { parameters, security, requestBody }]: Liste
   const given = (place: string) => parameters.filter((one: Part) => one.in === place && said(one.name) !== "");
   const query = new URLSearchParams(given("query").map(({ name }: Part) => [name, said(name)]));
   const headers = new Headers(given("header").map(({ name }: Part) => [name, said(name)]));
-  if (security.some((one: Part) => "memberSession" in one)) headers.set("mintmark-console", "1");
+  if (security.some((one: Part) => "personSession" in one)) headers.set("mintmark-console", "1");
   if (security.length > 0 && credential.startsWith("eyJ")) headers.set("authorization", `Bearer ${credential}`);
   else if (security.length > 0 && credential !== "") headers.set("x-api-key", credential);
   const [media] = Object.keys(requestBody?.content ?? {});

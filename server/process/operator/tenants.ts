@@ -5,8 +5,8 @@ import {
   applicationToWire,
   balanceToWire,
   invitationToWire,
-  memberToWire,
   pageToWire,
+  personToWire,
   userToWire,
 } from "../../http/wire/wire.ts";
 import { address, instant, mode, page, reference, uuid } from "../../routes/schema-common.ts";
@@ -23,10 +23,10 @@ const id = uuid.optional().describe("its id; default a fresh one");
 const defaultMode = mode.describe("for mints that name no mode; default none, they must name one");
 export const ofApplication = z.strictObject({ applicationId: uuid.describe("the application's id") });
 
-const MEMBER = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
-const ofMember = z.strictObject({ memberId: uuid });
+const PERSON = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
+const ofPerson = z.strictObject({ personId: uuid });
 
-/** Applications, their keys, their members and their users. */
+/** Applications, their keys, their people and their users. */
 export const TENANT_OPERATIONS = {
   "applications.create": operation({
     summary: "create an application",
@@ -107,7 +107,7 @@ export const TENANT_OPERATIONS = {
     args: ["keyId"],
     run: async (engine, input) => apiKeyToWire(await engine.keys.revoke(input.keyId)),
   }),
-  "members.invite": operation({
+  "people.invite": operation({
     summary: "add a person to an application's team, or to the operator's; prints a link that signs in once",
     examples: [`"Ada" --role admin ${OF_ID}`, `"Bob" --role operator --address 0x70997970…`],
     input: z.strictObject({
@@ -117,35 +117,35 @@ export const TENANT_OPERATIONS = {
       address: address.optional().describe("the wallet that signs in; default none, and the person gets a link"),
     }),
     args: ["name"],
-    run: async (engine, member) => invitationToWire(await engine.people.invite(member)),
+    run: async (engine, person) => invitationToWire(await engine.people.invite(person)),
   }),
-  "members.list": operation({
-    summary: "list an application's members, or the operator's; all their fields with --json",
+  "people.list": operation({
+    summary: "list an application's people, or the operator's; all their fields with --json",
     examples: [OF_ID, ""],
     input: z.strictObject({ applicationId: uuid.nullable().default(null).describe("default: the operator's team") }),
-    columns: ["memberId", "name", "role", "address", "signedInAt", "removedAt"],
-    run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId), memberToWire),
+    columns: ["personId", "name", "role", "address", "signedInAt", "removedAt"],
+    run: (engine, { applicationId }) => Array.fromAsync(engine.people.list(applicationId), personToWire),
   }),
-  "members.change": operation({
-    summary: "give a member another role",
-    examples: [`${MEMBER} --role developer`],
-    input: ofMember.extend({ role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`) }),
-    args: ["memberId"],
-    run: async (engine, { memberId, role }) => memberToWire(await engine.people.changeRole(memberId, role)),
+  "people.change": operation({
+    summary: "give a person another role",
+    examples: [`${PERSON} --role developer`],
+    input: ofPerson.extend({ role: z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`) }),
+    args: ["personId"],
+    run: async (engine, { personId, role }) => personToWire(await engine.people.changeRole(personId, role)),
   }),
-  "members.link": operation({
-    summary: "make a new link that signs a member in once, within a week",
-    examples: [MEMBER],
-    input: ofMember,
-    args: ["memberId"],
-    run: async (engine, { memberId }) => invitationToWire(await engine.people.link(memberId)),
+  "people.link": operation({
+    summary: "make a new link that signs a person in once, within a week",
+    examples: [PERSON],
+    input: ofPerson,
+    args: ["personId"],
+    run: async (engine, { personId }) => invitationToWire(await engine.people.link(personId)),
   }),
-  "members.remove": operation({
-    summary: "end a member's sessions and rights for ever",
-    examples: [MEMBER],
-    input: ofMember,
-    args: ["memberId"],
-    run: async (engine, { memberId }) => memberToWire(await engine.people.remove(memberId)),
+  "people.remove": operation({
+    summary: "end a person's sessions and rights for ever",
+    examples: [PERSON],
+    input: ofPerson,
+    args: ["personId"],
+    run: async (engine, { personId }) => personToWire(await engine.people.remove(personId)),
   }),
   "users.create": operation({
     summary: "register a user by its owner's L1 address",

@@ -33,9 +33,9 @@ export async function changeable(options: Partial<EngineOptions> & { readonly st
 export type Changeable = Awaited<ReturnType<typeof changeable>>;
 type Change = (made: Changeable, wait?: WaitOptions) => Promise<unknown>;
 
-async function newestMember({ people }: Changeable["engine"], tenant: Changeable["tenant"]): Promise<string> {
+async function newestPerson({ people }: Changeable["engine"], tenant: Changeable["tenant"]): Promise<string> {
   const { data } = await people.list(tenant.applicationId);
-  return data.findLast(({ removedAt }) => removedAt === null)?.memberId ?? "";
+  return data.findLast(({ removedAt }) => removedAt === null)?.personId ?? "";
 }
 
 /** Of the session that "people.signIn" opens. */
@@ -183,8 +183,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "people.invite": ({ engine, tenant }, wait) =>
     engine.people.invite({ applicationId: tenant.applicationId, role: "developer", name: "Dev" }, wait),
   "people.setAddress": async ({ engine, tenant }, wait) =>
-    engine.people.setAddress(await newestMember(engine, tenant), ownerAddress, wait),
-  "people.link": async ({ engine, tenant }, wait) => engine.people.link(await newestMember(engine, tenant), wait),
+    engine.people.setAddress(await newestPerson(engine, tenant), ownerAddress, wait),
+  "people.link": async ({ engine, tenant }, wait) => engine.people.link(await newestPerson(engine, tenant), wait),
   "people.signIn": async ({ engine }, wait) => {
     token = (await engine.people.signIn({ address: ownerAddress }, wait)).token;
   },
@@ -194,8 +194,8 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     ),
   "people.signOut": ({ engine }, wait) => engine.people.signOut(token, wait),
   "people.changeRole": async ({ engine, tenant }, wait) =>
-    engine.people.changeRole(await newestMember(engine, tenant), "admin", wait),
-  "people.remove": async ({ engine, tenant }, wait) => engine.people.remove(await newestMember(engine, tenant), wait),
+    engine.people.changeRole(await newestPerson(engine, tenant), "admin", wait),
+  "people.remove": async ({ engine, tenant }, wait) => engine.people.remove(await newestPerson(engine, tenant), wait),
   "applications.suspend": ({ engine, tenant }, wait) => engine.applications.suspend(tenant.applicationId, wait),
   "applications.resume": ({ engine, tenant }, wait) => engine.applications.resume(tenant.applicationId, wait),
   "assets.remove": ({ engine, other }, wait) => engine.assets.remove(other, wait),

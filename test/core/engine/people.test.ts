@@ -6,38 +6,38 @@ const HOUR = 3_600_000;
 const [{ address: wallet }, { address: other }] = OWNERS;
 
 async function signedIn(engine: Engine, applicationId: Uuid | null, role: Role, name: string = role) {
-  const { member, link } = await engine.people.invite({ applicationId, role, name });
+  const { person, link } = await engine.people.invite({ applicationId, role, name });
   const opened = await engine.people.signIn({ link: link ?? "" });
-  return { member, token: opened.token, session: await engine.people.session(opened.token) };
+  return { person, token: opened.token, session: await engine.people.session(opened.token) };
 }
 
-describe("members", () => {
+describe("people", () => {
   test("a link signs in once, within a week; a newer link replaces it", async () => {
     const { engine, clock, tenant } = await fixture();
     const invited = await engine.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "Ada" });
     const first = invited.link ?? "";
-    const second = (await engine.people.link(invited.member.memberId)).link ?? "";
+    const second = (await engine.people.link(invited.person.personId)).link ?? "";
     expect(await refusal(engine.people.signIn({ link: first }))).toMatchObject({ code: "credentials_invalid" });
     const races = await Promise.allSettled([1, 2, 3].map(() => engine.people.signIn({ link: second })));
     expect(races.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-    const third = (await engine.people.link(invited.member.memberId)).link ?? "";
+    const third = (await engine.people.link(invited.person.personId)).link ?? "";
     clock.now += 7 * 24 * HOUR + 1;
     expect(await refusal(engine.people.signIn({ link: third }))).toMatchObject({ code: "credentials_expired" });
   });
 
-  test("a wallet signs in to the application that is named, and a removed member's does not", async () => {
+  test("a wallet signs in to the application that is named, and a removed person's does not", async () => {
     const { engine, tenant } = await fixture();
     const elsewhere = await newTenant(engine, []);
     const here = { applicationId: tenant.applicationId, role: "viewer", name: "Ada", address: wallet } as const;
-    const { member, link } = await engine.people.invite(here);
+    const { person, link } = await engine.people.invite(here);
     expect(link).toBeNull();
     await engine.people.invite({ ...here, applicationId: elsewhere.applicationId, role: "admin" });
     expect(await refusal(engine.people.invite(here))).toMatchObject({ code: "validation_failed" });
     const opened = await engine.people.signIn({ address: wallet, applicationId: elsewhere.applicationId });
-    expect(opened.member).toMatchObject({ role: "admin", applicationId: elsewhere.applicationId });
+    expect(opened.person).toMatchObject({ role: "admin", applicationId: elsewhere.applicationId });
     const named = { address: wallet, applicationId: tenant.applicationId };
     const { token } = await engine.people.signIn(named);
-    await engine.people.remove(member.memberId);
+    await engine.people.remove(person.personId);
     expect(await refusal(engine.people.session(token))).toMatchObject({ code: "credentials_invalid" });
     expect(await refusal(engine.people.signIn(named))).toMatchObject({ code: "credentials_invalid" });
     expect(await refusal(engine.people.signIn({ address: other }))).toMatchObject({ code: "credentials_invalid" });
@@ -49,32 +49,32 @@ describe("members", () => {
     const named = { name: "Ada", role: "developer", address: wallet } as const;
     // The stranger's invitation comes first, and names an address that has proven nothing.
     const trap = await engine.people.invite({ ...named, applicationId: hostile.applicationId });
-    const { member } = await engine.people.invite({ ...named, applicationId: own.applicationId });
+    const { person } = await engine.people.invite({ ...named, applicationId: own.applicationId });
     await engine.people.invite({ ...named, role: "operator", applicationId: null });
     const chosen = await engine.people.signIn({ address: wallet, applicationId: own.applicationId });
-    expect(chosen).toMatchObject({ member: { memberId: member.memberId }, others: [] });
+    expect(chosen).toMatchObject({ person: { personId: person.personId }, others: [] });
     const again = await engine.people.signIn({ address: wallet });
-    expect(again.member).toMatchObject({ memberId: member.memberId, applicationName: "tenant" });
+    expect(again.person).toMatchObject({ personId: person.personId, applicationName: "tenant" });
     expect(again.others.map(({ applicationId }) => applicationId)).toEqual([hostile.applicationId, null]);
     const operating = await engine.people.signIn({ address: wallet, applicationId: null });
-    expect(operating.member.role).toBe("operator");
-    // The link of a member that a stranger invited by this wallet tells nothing of its other teams.
-    const { link } = await engine.people.link(trap.member.memberId);
+    expect(operating.person.role).toBe("operator");
+    // The link of a person that a stranger invited by this wallet tells nothing of its other teams.
+    const { link } = await engine.people.link(trap.person.personId);
     expect((await engine.people.signIn({ link: link ?? "" })).others).toEqual([]);
     await engine.applications.suspend(own.applicationId);
-    await engine.people.remove(operating.member.memberId);
-    expect((await engine.people.signIn({ address: wallet })).member.applicationId).toBe(hostile.applicationId);
+    await engine.people.remove(operating.person.personId);
+    expect((await engine.people.signIn({ address: wallet })).person.applicationId).toBe(hostile.applicationId);
     await engine.applications.suspend(hostile.applicationId);
     expect(await refusal(engine.people.signIn({ address: wallet }))).toMatchObject({ code: "application_suspended" });
   });
 
-  test("a member of a full team can still set a wallet", async () => {
+  test("a person of a full team can still set a wallet", async () => {
     const { engine, tenant } = await fixture();
     const { applicationId } = tenant;
-    const invite = (i: number) => engine.people.invite({ applicationId, role: "viewer", name: `member ${i}` });
+    const invite = (i: number) => engine.people.invite({ applicationId, role: "viewer", name: `person ${i}` });
     const team = await Promise.all(Array.from({ length: 100 }, (_, i) => invite(i)));
-    expect(await refusal(invite(100))).toMatchObject({ code: "too_many_members" });
-    const [ada, bob] = team.map(({ member }) => member.memberId);
+    expect(await refusal(invite(100))).toMatchObject({ code: "too_many_people" });
+    const [ada, bob] = team.map(({ person }) => person.personId);
     expect((await engine.people.setAddress(ada ?? "", wallet)).address).toBe(wallet.toLowerCase());
     expect(await refusal(engine.people.setAddress(bob ?? "", wallet))).toMatchObject({ code: "validation_failed" });
   });
@@ -88,7 +88,7 @@ describe("members", () => {
     expect(await refusal(engine.people.session(first))).toMatchObject({ code: "credentials_invalid" });
     await engine.people.signOut(second);
     expect(await refusal(engine.people.session(second))).toMatchObject({ code: "credentials_invalid" });
-    expect((await engine.people.session(third)).member.name).toBe("Ada");
+    expect((await engine.people.session(third)).person.name).toBe("Ada");
     for (const forged of [
       "",
       third.slice(0, -1),
@@ -110,7 +110,7 @@ describe("members", () => {
     const { token } = await signedIn(engine, tenant.applicationId, "developer");
     await engine.close();
     const again = await openTest(database, { clock: clock.read });
-    expect((await again.people.session(token)).member.role).toBe("developer");
+    expect((await again.people.session(token)).person.role).toBe("developer");
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 });
@@ -142,20 +142,20 @@ describe("roles", () => {
 
   test("a viewer who was a developer can no longer mint, not even by work that has begun", async () => {
     const { engine, tenant, assets } = await fixture();
-    const { session, member } = await signedIn(engine, tenant.applicationId, "developer");
+    const { session, person } = await signedIn(engine, tenant.applicationId, "developer");
     const principal = await engine.people.principal(session);
     const mint = (id: number) => engine.mint(principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
     await engine.people.act(session, "mint", () => mint(1));
-    await engine.people.changeRole(member.memberId, "viewer");
+    await engine.people.changeRole(person.personId, "viewer");
     expect(await refusal(mint(2))).toMatchObject({ code: "credentials_invalid" });
     expect(await refusal(engine.people.act(session, "mint", () => mint(3)))).toMatchObject({ code: "role_missing" });
   });
 
-  test("a change that waits for the writer is refused when its member loses the right meanwhile", async () => {
+  test("a change that waits for the writer is refused when its person loses the right meanwhile", async () => {
     const { engine, tenant } = await fixture();
-    const { session, member } = await signedIn(engine, tenant.applicationId, "admin");
+    const { session, person } = await signedIn(engine, tenant.applicationId, "admin");
     const late = engine.people.act(session, "assets", async () => {
-      const demoted = engine.people.actFromCommandLine(() => engine.people.changeRole(member.memberId, "viewer"));
+      const demoted = engine.people.actFromCommandLine(() => engine.people.changeRole(person.personId, "viewer"));
       const changed = engine.applications.change(tenant.applicationId, { dataAvailabilityMode: "validium" });
       return Promise.all([demoted, changed]);
     });
@@ -163,10 +163,10 @@ describe("roles", () => {
     expect((await engine.applications.get(tenant.applicationId)).dataAvailabilityMode).toBeNull();
   });
 
-  test("keys are issued and revoked within the role, and members' own keys belong to nobody else", async () => {
+  test("keys are issued and revoked within the role, and people' own keys belong to nobody else", async () => {
     const { engine, tenant } = await fixture();
     const elsewhere = await newTenant(engine, []);
-    const { session, member } = await signedIn(engine, tenant.applicationId, "developer");
+    const { session, person } = await signedIn(engine, tenant.applicationId, "developer");
     const inName = <T>(work: () => Promise<T>) => engine.people.act(session, "keys", work);
     const { key } = await inName(() => engine.keys.issue(tenant.applicationId, { name: "shop", scopes: ["mint"] }));
     expect(key).toMatchObject({ name: "shop", scopes: ["mint"] });
@@ -175,13 +175,13 @@ describe("roles", () => {
       () => engine.keys.issue(elsewhere.applicationId, { scopes: ["read"] }),
       () => engine.keys.revoke(tenant.principal.keyId),
       () => engine.people.invite({ applicationId: tenant.applicationId, role: "admin", name: "Me" }),
-      () => engine.people.changeRole(member.memberId, "admin"),
+      () => engine.people.changeRole(person.personId, "admin"),
     ];
     for (const each of tries) expect(await refusal(inName(each))).toMatchObject({ code: "role_missing" });
     await inName(() => engine.keys.revoke(key.keyId));
-    await engine.people.changeRole(member.memberId, "viewer");
+    await engine.people.changeRole(person.personId, "viewer");
     expect((await all(engine.keys.list(tenant.applicationId))).map(({ name }) => name)).toEqual([null, "shop"]);
-    expect(await refusal(engine.keys.revoke(member.keyId ?? ""))).toMatchObject({ code: "key_not_found" });
+    expect(await refusal(engine.keys.revoke(person.keyId ?? ""))).toMatchObject({ code: "key_not_found" });
   });
 
   test("an application has 100 keys in force, and a revoked or expired one makes room", async () => {
@@ -204,10 +204,10 @@ describe("roles", () => {
   test("an admin changes its own team alone, and makes nobody an operator", async () => {
     const { engine, tenant } = await fixture();
     const elsewhere = await newTenant(engine, []);
-    const { member: operator } = await signedIn(engine, null, "operator");
+    const { person: operator } = await signedIn(engine, null, "operator");
     const { session } = await signedIn(engine, tenant.applicationId, "admin");
-    const inName = <T>(work: () => Promise<T>) => engine.people.act(session, "members", work);
-    const { member } = await inName(() =>
+    const inName = <T>(work: () => Promise<T>) => engine.people.act(session, "people", work);
+    const { person } = await inName(() =>
       engine.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "New" }),
     );
     const tries: [string, () => Promise<unknown>][] = [
@@ -216,13 +216,13 @@ describe("roles", () => {
         "role_missing",
         () => engine.people.invite({ applicationId: elsewhere.applicationId, role: "viewer", name: "Me" }),
       ],
-      ["validation_failed", () => engine.people.changeRole(member.memberId, "operator")],
-      ["role_missing", () => engine.people.link(operator.memberId)],
-      ["role_missing", () => engine.people.remove(operator.memberId)],
+      ["validation_failed", () => engine.people.changeRole(person.personId, "operator")],
+      ["role_missing", () => engine.people.link(operator.personId)],
+      ["role_missing", () => engine.people.remove(operator.personId)],
     ];
     for (const [code, each] of tries) expect(await refusal(inName(each))).toMatchObject({ code });
-    await inName(() => engine.people.remove(member.memberId));
-    expect(await refusal(engine.people.remove(member.memberId))).toMatchObject({ code: "member_not_found" });
+    await inName(() => engine.people.remove(person.personId));
+    expect(await refusal(engine.people.remove(person.personId))).toMatchObject({ code: "person_not_found" });
   });
 });
 
@@ -231,7 +231,7 @@ describe("the audit log", () => {
     const { engine, tenant, assets } = await fixture();
     const { session } = await signedIn(engine, tenant.applicationId, "admin", "Ada");
     const { applicationId } = tenant;
-    const inName = <T>(right: "keys" | "mint" | "webhooks" | "members", work: () => Promise<T>) =>
+    const inName = <T>(right: "keys" | "mint" | "webhooks" | "people", work: () => Promise<T>) =>
       engine.people.act(session, right, work);
     const { secret, key } = await inName("keys", () => engine.keys.issue(applicationId, { name: "shop" }));
     const principal = await engine.people.principal(session);
@@ -239,13 +239,13 @@ describe("the audit log", () => {
     await inName("mint", () => engine.mint(principal, twice));
     const url = "https://example.com/services/its-secret?token=another";
     await inName("webhooks", () => engine.webhooks.create(applicationId, { url }));
-    await inName("members", () => engine.people.invite({ applicationId, role: "viewer", name: "Bob" }));
+    await inName("people", () => engine.people.invite({ applicationId, role: "viewer", name: "Bob" }));
     // What a program does with its key, and what fails, is no act.
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)));
     await refusal(inName("mint", () => engine.mint(principal, twice)));
     const log = await all(engine.people.audit(applicationId, { limit: 2 }));
-    expect(log.map(({ action, memberName, count, detail }) => [action, memberName, count, detail])).toEqual([
-      ["memberInvited", "Ada", 1, "Bob: viewer"],
+    expect(log.map(({ action, personName, count, detail }) => [action, personName, count, detail])).toEqual([
+      ["personInvited", "Ada", 1, "Bob: viewer"],
       ["webhookCreated", "Ada", 1, "https://example.com"],
       ["mint", "Ada", 2, "erc721 #1, and 1 more"],
       ["keyIssued", "Ada", 1, "shop"],

@@ -226,8 +226,8 @@ async function furnished() {
     { linkAddress: ownerAddress, mint: mintOf(own, 1), expiresAt: null },
   ]);
   await engine.people.invite({ applicationId: tenant.applicationId, role: "developer", name: "Dev" });
-  const [member] = (await engine.people.list(tenant.applicationId)).data;
-  await engine.people.setAddress(member?.memberId ?? "", ownerAddress);
+  const [person] = (await engine.people.list(tenant.applicationId)).data;
+  await engine.people.setAddress(person?.personId ?? "", ownerAddress);
   const { token } = await engine.people.signIn({ address: ownerAddress });
   await engine.people.act(await engine.people.session(token), "users", () =>
     engine.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` }),
