@@ -21,6 +21,9 @@ const REFUSED = new Set(["28000", "28P01", "3D000", "42501"]);
 /** Another session may create the same table at the same time. */
 const CREATED_MEANWHILE = new Set(["42P07", "23505", "XX000"]);
 
+/** Longest wait for a new connection. */
+const CONNECT_MS = 2_000;
+
 const REPLICATES = "select current_setting('synchronous_standby_names') <> '' as replicates";
 
 /** A statement's result, and whether its commit may not be replicated. */
@@ -98,7 +101,8 @@ export class Session {
     const client = new pg.Client({
       connectionString: url,
       application_name: this.#name,
-      connectionTimeoutMillis: patienceMs,
+      // A frozen primary still accepts connections, behind a proxy too. The next attempt may find another one.
+      connectionTimeoutMillis: Math.min(patienceMs, CONNECT_MS),
       keepAlive: true,
       options: "-c synchronous_commit=on -c client_connection_check_interval=2000",
     });

@@ -14,7 +14,6 @@ const NEEDED = [BINARIES, "/usr/bin/patroni", "/usr/bin/etcd", "/usr/bin/cc"];
 const NOBODY = 65_534;
 const IDENTITY = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 /** Seconds for which a primary that falls silent stays the primary. */
-const TTL_SECONDS = 8;
 /** A standby may have to copy the primary anew, on a busy machine. */
 const PATIENCE_MS = 240_000;
 
@@ -170,6 +169,8 @@ export interface PatroniOptions {
   readonly nodes: number;
   /** Whether only a standby that was synchronous may take over. */
   readonly isSynchronous: boolean;
+  /** How long a silent primary keeps its lock; default 8. */
+  readonly ttlSeconds?: number;
 }
 
 /** PostgreSQL 15 on several machines of this one, with Patroni and etcd, for tests. */
@@ -191,7 +192,10 @@ export class PatroniCluster implements AsyncDisposable {
     stack.defer(() => clearInterval(look));
   }
 
-  static async start(folder: string, { nodes: count, isSynchronous }: PatroniOptions): Promise<PatroniCluster> {
+  static async start(
+    folder: string,
+    { nodes: count, isSynchronous, ttlSeconds = 8 }: PatroniOptions,
+  ): Promise<PatroniCluster> {
     await using stack = new AsyncDisposableStack();
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     if (IDENTITY.uid !== undefined) chownSync(folder, NOBODY, NOBODY);
@@ -229,7 +233,7 @@ export class PatroniCluster implements AsyncDisposable {
         etcd: stack.use(await Link.to(async () => client)),
       };
       const path = join(folder, `${name}.json`);
-      writeFileSync(path, JSON.stringify(configuration(folder, name, own, links, isSynchronous)));
+      writeFileSync(path, JSON.stringify(configuration(folder, name, own, links, { isSynchronous, ttlSeconds })));
       const node = new PatroniNode(name, folder, new Machine(folder, name, library), links, own, path);
       stack.defer(() => node.kill("machine"));
       node.start();
@@ -295,7 +299,7 @@ function configuration(
   name: string,
   own: { readonly postgres: number; readonly rest: number },
   links: PatroniNode["links"],
-  isSynchronous: boolean,
+  { isSynchronous, ttlSeconds }: Required<Pick<PatroniOptions, "isSynchronous" | "ttlSeconds">>,
 ): object {
   return {
     scope: "mintmark",
@@ -304,9 +308,9 @@ function configuration(
     etcd3: { host: `127.0.0.1:${links.etcd.port}` },
     bootstrap: {
       dcs: {
-        ttl: TTL_SECONDS,
+        ttl: ttlSeconds,
         loop_wait: 1,
-        retry_timeout: 3,
+        retry_timeout: Math.floor((ttlSeconds - 1) / 2),
         primary_start_timeout: 0,
         maximum_lag_on_failover: 2 ** 40,
         synchronous_mode: isSynchronous,
@@ -314,6 +318,8 @@ function configuration(
           use_pg_rewind: true,
           parameters: {
             wal_log_hints: "on",
+            // A standby looks for its new primary so often; until it has found it, nothing is acknowledged.
+            wal_retrieve_retry_interval: "500ms",
             shared_buffers: "32MB",
             max_connections: 60,
             ...(!isSynchronous && { synchronous_standby_names: "ANY 1 (*)" }),
