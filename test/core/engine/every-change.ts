@@ -1,5 +1,5 @@
 import { privateKeyToAccount } from "viem/accounts";
-import type { Database, EngineOptions, Store, WaitOptions } from "../../../core/index.ts";
+import type { EngineOptions, WaitOptions } from "../../../core/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { fixture, hashOf, knownAsset, mintOf, OWNERS, requestOf } from "./fixture.ts";
 import { committed, HOME, hear, MIRROR, signed, signedList, stranger, withdrawn } from "./l1-fixture.ts";
@@ -10,7 +10,7 @@ const [{ address: ownerAddress }] = OWNERS;
 const LINKS = [privateKeyToAccount(`0x${"11".repeat(32)}`), privateKeyToAccount(`0x${"12".repeat(32)}`)] as const;
 
 /** An engine with two sealed batches, a withdrawal of the first vault, a webhook, a key and an asset that is only known. */
-export async function changeable(options: Partial<EngineOptions> & { readonly store: Database | Store }) {
+export async function changeable(options: Partial<EngineOptions> & Pick<EngineOptions, "store">) {
   const made = await fixture(options);
   const { engine, tenant, assets } = made;
   const mint = (...texts: string[]) =>

@@ -3,38 +3,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Engine, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
+import { type Engine, LevelJournal, restoreStore } from "../../../core/index.ts";
 import { NaiveJournal, NaiveStore } from "../naive/naive-store.ts";
 import { CHANGES, changeable } from "./every-change.ts";
 import { fixture, memory, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
+import { seen } from "./seen.ts";
 
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "mintmark-ports-"));
 });
 afterAll(() => rm(folder, { recursive: true }));
-
-/** What readers see of an application, and the state over all. */
-async function seen(engine: Engine, applicationId: Uuid) {
-  const users = await Array.fromAsync(engine.users.list(applicationId));
-  return {
-    state: engine.batches.state(),
-    committed: await engine.batches.committedState(),
-    open: [engine.batches.getOpen("validium"), engine.batches.getOpen("zk-rollup")],
-    batches: await Array.fromAsync(engine.batches.list()),
-    users,
-    keys: await Array.fromAsync(engine.keys.list(applicationId)),
-    assets: await Array.fromAsync(engine.assets.list(applicationId)),
-    transactions: await Array.fromAsync(engine.transactions.list(applicationId)),
-    vaults: await Array.fromAsync(engine.vaults.list(applicationId)),
-    withdrawals: await Array.fromAsync(engine.withdrawals.list(applicationId)),
-    events: await Array.fromAsync(engine.events.stream(applicationId)),
-    balances: await Promise.all(
-      users.map(({ userId }) => Array.fromAsync(engine.vaults.balances(applicationId, userId))),
-    ),
-    portals: engine.operator.portals(),
-  };
-}
 
 describe("a store and a journal of one's own", () => {
   it("receive every change, and a store from the journal shows the same", async () => {
