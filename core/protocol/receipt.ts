@@ -119,7 +119,16 @@ export function receiptRoot(contents: readonly VaultContent[]): Hash {
  * const receipt = await minted.receipt(); // null without a receiptSigner
  * if (receipt !== null) send(receiptOf({ vaults: minted.vaults, receipt }, vaultId));
  */
-export function receiptOf({ vaults, receipt }: MintReply, vaultId: VaultId | string): VaultReceipt {
+export function receiptOf(reply: MintReply, vaultId: VaultId | string): VaultReceipt {
+  try {
+    return receiptIn(reply, vaultId);
+  } catch (error) {
+    // The reply comes from a server, so it can have any form.
+    throw error instanceof MintmarkError ? error : new MintmarkError("validation_failed", "this is no reply of a mint");
+  }
+}
+
+function receiptIn({ vaults, receipt }: MintReply, vaultId: VaultId | string): VaultReceipt {
   const contents = receiptContents(vaults, receipt.chainIds);
   const index = contents.findIndex((content) => content.vaultId === BigInt(vaultId));
   const vault = contents[index];

@@ -1,0 +1,272 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { bytesToHex, hexToBytes } from "viem";
+import { requireFittingParts } from "../core/guards/exit/kit.ts";
+import { parseExitKit } from "../core/guards/exit/parse.ts";
+import { LevelJournal, MintmarkError } from "../core/index.ts";
+import { decodeWrites, encodeWrites } from "../core/lifecycle/cluster/write-set.ts";
+import { BatchDataError } from "../core/protocol/batch-data.ts";
+import { decodeBatchData } from "../core/protocol/batch-decoder.ts";
+import { decodeBlobBatch } from "../core/protocol/blob-batch.ts";
+import { readMetadata } from "../core/protocol/metadata.ts";
+import { receiptOf, verifyReceipt } from "../core/protocol/receipt.ts";
+import { decodeTransferData, TransferDataError } from "../core/protocol/transfer-data.ts";
+import { decodeEntry } from "../core/store/journal.ts";
+import { rowsOf, UnreadableRow } from "../server/jobs/drops/rows.ts";
+import { KeystoreError, keyIn } from "../server/process/account.ts";
+import { readConfigFile } from "../server/process/settings/config-file.ts";
+import { naiveDecode as naiveBatch } from "./core/naive/naive-batch-data.ts";
+import { naiveDecode as naiveTransfers } from "./core/naive/naive-transfers.ts";
+import { GOLDEN, valueFrom } from "./golden/golden.ts";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** A decoder of what others made. */
+interface Decoder {
+  /** What it reads, or what it refuses rightly. */
+  readonly seeds: readonly Bytes[];
+  /** Throws what it refuses. Its answer is compared with the naive twin's, where there is one. */
+  read(bytes: Bytes): unknown;
+  /** Reads the same, where the decoder reads anything. */
+  twin?(bytes: Bytes): unknown;
+  /** Whether one reading takes milliseconds, so that fewer are tried. */
+  readonly slow?: boolean;
+}
+
+const text = (bytes: Bytes) => Buffer.from(bytes).toString();
+const bytesOf = (content: string): Bytes => new Uint8Array(Buffer.from(content));
+const vectors = (name: string, ...lists: string[]): Bytes[] => {
+  const file = JSON.parse(readFileSync(new URL(`./vectors/${name}.json`, import.meta.url), "utf8"));
+  return lists.flatMap((list) =>
+    (file[list] as { data: `0x${string}` }[]).map(({ data }) => new Uint8Array(hexToBytes(data))),
+  );
+};
+/** Untrusted JSON, which each caller parses by its own means. */
+function jsonOf(bytes: Bytes): unknown {
+  try {
+    return JSON.parse(text(bytes));
+  } catch {
+    throw new MintmarkError("validation_failed", "no JSON");
+  }
+}
+
+/** Every decoder, by what it reads. @param folder - for those that read files */
+async function decoders(folder: string): Promise<Record<string, Decoder>> {
+  await using journal = await LevelJournal.open(join(folder, "backup"));
+  const entries = await Array.fromAsync(journal.read(0), (entry): Bytes => new Uint8Array(entry));
+  const kits = readdirSync(join(GOLDEN, "kits")).map((name) => readFileSync(join(GOLDEN, "kits", name), "utf8"));
+  const receipt = readFileSync(join(GOLDEN, "receipt.json"), "utf8");
+  const minted = valueFrom<GoldenReceipt>(receipt);
+  const path = join(folder, "file");
+  const inFile = <T>(bytes: Bytes, read: () => T): T => {
+    writeFileSync(path, bytes);
+    return read();
+  };
+  return {
+    "an exit kit": {
+      seeds: kits.map(bytesOf),
+      read: (bytes) => requireFittingParts(parseExitKit(text(bytes))),
+    },
+    "a receipt": {
+      seeds: [bytesOf(receipt)],
+      read: (bytes) => {
+        const reply = valueFrom<GoldenReceipt>(JSON.stringify(jsonOf(bytes)));
+        return verifyReceipt(minted.settlement, minted.signer, receiptOf(reply, minted.vaults[0]?.vaultId ?? 0n));
+      },
+    },
+    "a journal entry": { seeds: entries, read: (bytes) => decodeEntry(0, bytes) },
+    "batch data": {
+      seeds: vectors("batch-data", "vectors", "refused"),
+      read: (bytes) => decodeBatchData(bytes, { maxSlots: 5_000 }),
+      twin: (bytes) => naiveBatch(bytesToHex(bytes)),
+    },
+    "transfer data": {
+      seeds: vectors("transfers", "vectors", "refused"),
+      read: (bytes) => decodeTransferData(bytes),
+      twin: (bytes) => naiveTransfers(bytesToHex(bytes)),
+    },
+    "data of a blob batch": {
+      seeds: [blobBatch()],
+      read: (bytes) => decodeBlobBatch(bytes, { maxSlots: 8 }),
+    },
+    metadata: {
+      seeds: [
+        bytesOf('{"name":"Sword","image":"ipfs://a","attributes":[{"trait_type":"level","value":7}],"x":{"y":[null]}}'),
+      ],
+      read: (bytes) => readMetadata(jsonOf(bytes)),
+    },
+    "a keystore": {
+      seeds: [bytesOf(JSON.stringify(KEYSTORE))],
+      read: (bytes) => inFile(bytes, () => keyIn(path, join(folder, "backup", "CURRENT"))),
+      slow: true,
+    },
+    "a drop's CSV": {
+      seeds: [
+        bytesOf(
+          'tokenId,ownerAddress,name,image\n1,0x70997970C51812dc3A010C7d01b50e0d17dc79C8,"A ""b"", c",ipfs://a\n',
+        ),
+      ],
+      read: (bytes) => Array.fromAsync(rowsOf(streamOf(bytes), "csv")),
+    },
+    "a drop's NDJSON": {
+      seeds: [
+        bytesOf(
+          '{"tokenId":"1","ownerAddress":"0x70997970C51812dc3A010C7d01b50e0d17dc79C8","metadata":{"name":"a"}}\n',
+        ),
+      ],
+      read: (bytes) => Array.fromAsync(rowsOf(streamOf(bytes), "ndjson")),
+    },
+    "a file of settings": {
+      seeds: [bytesOf('{"chainId":31337,"port":3000,"members":["0x1=https://a.example"],"threshold":3}')],
+      read: (bytes) => inFile(bytes, () => readConfigFile(path)),
+      slow: true,
+    },
+    "an entry of a cluster's journal": {
+      seeds: [
+        encodeWrites([
+          { type: "put", key: Buffer.from("key"), value: Buffer.from("value") },
+          { type: "del", key: Buffer.from("k") },
+        ]),
+      ].map((each): Bytes => new Uint8Array(each)),
+      read: (bytes) => decodeWrites(Buffer.from(bytes)),
+    },
+  };
+}
+
+type GoldenReceipt = Parameters<typeof receiptOf>[0] & {
+  settlement: Parameters<typeof verifyReceipt>[0];
+  signer: Parameters<typeof verifyReceipt>[1];
+};
+
+/** Web3 Secret Storage, with few rounds, so that a try is short. */
+const KEYSTORE = {
+  version: 3,
+  id: "",
+  crypto: {
+    cipher: "aes-128-ctr",
+    ciphertext: "ab".repeat(32),
+    cipherparams: { iv: "cd".repeat(16) },
+    mac: "ef".repeat(32),
+    kdf: "pbkdf2",
+    kdfparams: { c: 1, dklen: 32, prf: "hmac-sha256", salt: "01".repeat(32) },
+  },
+};
+
+/** Two tokens of one asset, as the product stores the blobs of a batch: the first half of a blob of zeroes. */
+function blobBatch(): Bytes {
+  const head = Buffer.alloc(7 + 40);
+  head[0] = 0x02;
+  head.writeUInt32BE(2, 1);
+  head.writeUInt16BE(1, 5);
+  head.writeBigUInt64BE(31_337n, 7);
+  head.fill(0x11, 15);
+  return new Uint8Array(Buffer.concat([head, Buffer.alloc(131_072)]));
+}
+
+async function* streamOf(bytes: Bytes): AsyncGenerator<Bytes> {
+  // Pieces, because a character or a line can be cut anywhere.
+  for (let at = 0; at < bytes.length; at += 7) yield bytes.slice(at, at + 7);
+}
+
+/** Values that parsers of text have failed at before. */
+const HOSTILE = [
+  "null",
+  "-1",
+  "1e999",
+  "0x",
+  '"\\ud800"',
+  "[[[[[[",
+  "{}",
+  "18446744073709551616",
+  '""',
+  "\u202e",
+  "__proto__",
+  "\0",
+];
+
+/** A seed with a few changes: bytes flipped, cut out, doubled or put in, or a hostile value in place of some text. */
+function mutated(seeds: readonly Bytes[], random: () => number): Bytes {
+  const below = (most: number) => Math.floor(random() * most);
+  let bytes = Buffer.from(seeds[below(seeds.length)] as Bytes);
+  for (let changes = 1 + below(3); changes > 0; changes--) {
+    const at = below(bytes.length + 1);
+    const length = 1 + below(random() < 0.9 ? 8 : 300);
+    const [before, after] = [bytes.subarray(0, at), bytes.subarray(at + length)];
+    const kind = below(6);
+    if (kind === 0 && at < bytes.length) bytes[at] = (bytes[at] as number) ^ (1 << below(8));
+    else if (kind === 1 && at < bytes.length) bytes[at] = [0, 1, 0x7f, 0x80, 0xff][below(5)] as number;
+    else if (kind === 2) bytes = Buffer.concat([before, after]);
+    else if (kind === 3) bytes = Buffer.concat([before, bytes.subarray(at, at + length), bytes.subarray(at)]);
+    else if (kind === 4) bytes = before;
+    else bytes = Buffer.concat([before, Buffer.from(HOSTILE[below(HOSTILE.length)] ?? ""), after]);
+  }
+  return new Uint8Array(bytes);
+}
+
+/** Mulberry32, by Tommy Ettinger: the same numbers for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const REFUSALS = [MintmarkError, BatchDataError, TransferDataError, UnreadableRow, KeystoreError] as const;
+/** Ten times what the product allows itself, for a machine under load. */
+const MOST_MS = 1_000;
+const MOST_BYTES = 100e6;
+
+/** Tries every decoder, and answers how many mutations each refused. */
+export async function fuzzAll(mutations: number, seed: number): Promise<Record<string, Tried>> {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-decoders-"));
+  try {
+    await cp(GOLDEN, folder, { recursive: true });
+    const tried: Record<string, Tried> = {};
+    for (const [name, decoder] of Object.entries(await decoders(folder))) {
+      tried[name] = await fuzz(decoder, mutations, seed).catch((error: Error) => {
+        throw new Error(`${name}: ${error.message}`, { cause: error.cause });
+      });
+    }
+    return tried;
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+interface Tried {
+  readonly runs: number;
+  readonly refused: number;
+}
+
+/** Reads many mutations. Throws for one that is not refused with a code, is read otherwise by the twin, hangs or fills the memory. */
+async function fuzz({ seeds, read, twin, slow = false }: Decoder, mutations: number, seed: number): Promise<Tried> {
+  const random = randomFrom(seed);
+  let refused = 0;
+  const runs = slow ? Math.ceil(mutations / 100) : mutations;
+  const held = () => process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
+  for (let i = 0; i < runs; i++) {
+    const bytes = mutated(seeds, random);
+    const told = `of ${Buffer.from(bytes.subarray(0, 3_000)).toString("base64")}`;
+    const [start, before] = [performance.now(), i % 50 === 0 ? held() : 0];
+    const result = await Promise.resolve(bytes)
+      .then(read)
+      .then((value) => ({ value }))
+      .catch((error: unknown) => ({ error }));
+    const [took, grown] = [performance.now() - start, i % 50 === 0 ? held() - before : 0];
+    if (took > MOST_MS || grown > MOST_BYTES) throw new Error(`it took ${took} ms and ${grown} bytes, ${told}`);
+    if ("error" in result) {
+      refused++;
+      if (REFUSALS.some((kind) => result.error instanceof kind)) continue;
+      throw new Error(`a fault that has no code, ${told}`, { cause: result.error });
+    }
+    if (twin !== undefined && !isDeepStrictEqual(result.value, twin(bytes)))
+      throw new Error(`the twin reads it otherwise, ${told}`);
+  }
+  return { runs, refused };
+}
