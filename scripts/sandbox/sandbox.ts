@@ -5,8 +5,8 @@ import { Level } from "level";
 import { createPublicClient, http } from "viem";
 import { pause } from "../../core/backoff.ts";
 import { HttpBatchSource, Watcher } from "../../core/guards/archive/index.ts";
-import { CommitteeMember } from "../../core/guards/committee/member.ts";
-import { type Asset, type Engine, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
+import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
+import { type Asset, type Engine, type Kzg, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { buildServer } from "../../server/app.ts";
@@ -99,7 +99,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     contract: deployment.settlement.address,
     account: OPERATOR,
     kzg,
-    finality: { confirmations: 2n },
+    finality: { confirmations: 1n },
     pollingMs: 100,
   });
   const engine = await openEngine({
@@ -120,7 +120,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const deployed = await l1.blockNumber();
   while ((await l1.finalizedBlockNumber()) < deployed) await pause(100);
 
-  const members = await openMembers(folder, l1);
+  const members = await openMembers(folder, l1, kzg);
   for (const member of members) stack.defer(() => member.close());
   const settling = await startSettling({
     ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
@@ -272,14 +272,15 @@ function followingL1(
   };
 }
 
-async function openMembers(folder: string, l1: Awaited<ReturnType<typeof connectL1>>): Promise<CommitteeMember[]> {
+/** The members share a thread for KZG, of which each would load its own setup. */
+async function openMembers(folder: string, l1: MemberOptions["l1"], kzg: Kzg): Promise<CommitteeMember[]> {
   const members: CommitteeMember[] = [];
   for (const [index, account] of COMMITTEE.entries()) {
     const path = resolve(folder, "committee", `${index + 1}`);
     await mkdir(path, { recursive: true });
     const store = new Level<Uint8Array, Uint8Array>(path, { keyEncoding: "view", valueEncoding: "view" });
     await store.open();
-    members.push(await CommitteeMember.open({ account, store, l1 }));
+    members.push(await CommitteeMember.open({ account, store, l1, kzg }));
   }
   return members;
 }

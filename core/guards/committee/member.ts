@@ -4,6 +4,7 @@ import { commitsIn } from "../../blocks.ts";
 import type { Address, Hash, Hex, Mode } from "../../model.ts";
 import type { ClaimedBatch, HistoryPoint, L1Reader, L1State, VaultContent } from "../../ports.ts";
 import { nextHistory, stateLeaf } from "../../protocol/commitment.ts";
+import type { Kzg } from "../../protocol/kzg/kzg.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
@@ -33,6 +34,8 @@ export interface MemberOptions {
   /** The member's own store, not shared. {@link CommitteeMember.close} closes it. */
   readonly store: Database;
   readonly l1: AssetReader & Pick<L1Reader, "state" | "blockNumber" | "block" | "events">;
+  /** Checks blobs. Default: a thread of its own. */
+  readonly kzg?: Kzg;
   /** Milliseconds that the member waits for its node to catch up with the operator's; default 5,000. */
   readonly lagMs?: number;
 }
