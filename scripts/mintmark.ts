@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 // Halves the start time. The cache is in the package's own folder, because other users could write to a temporary one.
 module.enableCompileCache?.(fileURLToPath(new URL("../cache/compiled", import.meta.url)));
-const { runCli } = await import("./cli/program.ts");
+const { runCli } = await import("./commands/program.ts");
 
 // A reader such as `head` may stop reading.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));

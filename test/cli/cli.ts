@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import packageJson from "../../package.json" with { type: "json" };
-import { runCli } from "../../scripts/cli/program.ts";
+import { runCli } from "../../scripts/commands/program.ts";
 
 /** What `npm run server` gives to node. */
 export const SERVER: readonly string[] = packageJson.scripts.server.split(" ").slice(2);

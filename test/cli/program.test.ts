@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildProgram } from "../../scripts/cli/program.ts";
+import { buildProgram } from "../../scripts/commands/program.ts";
 import { SETTLEMENT } from "../server/fixture.ts";
 import { mintmark, mintmarkProcess } from "./cli.ts";
 

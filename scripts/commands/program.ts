@@ -1,25 +1,25 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
-import { addCheckContract } from "../commands/check-contract.ts";
-import { addClaimLinks } from "../commands/claim-links.ts";
-import { addDeploy } from "../commands/deploy.ts";
-import { addDoctor } from "../commands/doctor.ts";
-import { addDrop } from "../commands/drop.ts";
-import { addExit } from "../commands/exit.ts";
-import { addExitKit } from "../commands/exit-kit.ts";
-import { addInspect } from "../commands/inspect.ts";
-import { addLocal } from "../commands/local.ts";
-import { addMembers } from "../commands/members.ts";
-import { addRebuild } from "../commands/rebuild.ts";
-import { addServer } from "../commands/server.ts";
-import { addSession } from "../commands/session.ts";
-import { addStore } from "../commands/store.ts";
-import { addTransfer } from "../commands/transfer.ts";
-import { addUp } from "../commands/up.ts";
-import { addCompletion } from "./completion.ts";
-import { EXIT, EXIT_HELP, UsageError } from "./exit-codes.ts";
-import { addOperations } from "./operations.ts";
-import { printError } from "./output.ts";
+import { addCheckContract } from "./check-contract.ts";
+import { addClaimLinks } from "./claim-links.ts";
+import { addDeploy } from "./deploy.ts";
+import { addDoctor } from "./doctor.ts";
+import { addDrop } from "./drop.ts";
+import { addExit } from "./exit.ts";
+import { addExitKit } from "./exit-kit.ts";
+import { addInspect } from "./inspect.ts";
+import { addLocal } from "./local.ts";
+import { addMembers } from "./members.ts";
+import { addRebuild } from "./rebuild.ts";
+import { addServer } from "./server.ts";
+import { addSession } from "./session.ts";
+import { addStore } from "./store.ts";
+import { addTransfer } from "./transfer.ts";
+import { addUp } from "./up.ts";
+import { addCompletion } from "../cli/completion.ts";
+import { EXIT, EXIT_HELP, UsageError } from "../cli/exit-codes.ts";
+import { addOperations } from "../cli/operations.ts";
+import { printError } from "../cli/output.ts";
 
 // Commander wraps the lines at the terminal's width.
 const DESCRIPTION = `Operate a Mintmark engine.
