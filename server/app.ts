@@ -4,33 +4,21 @@ import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./http/access/access-token.ts";
 import { Account, KEY_PRICES, PUBLIC_PRICES } from "./http/access/account.ts";
-import { authenticate, authenticateOwner, countFailure, countFailures } from "./http/access/authentication.ts";
-import { authenticatePerson } from "./http/access/console-session.ts";
 import { type Caller, HeldBytes, PUBLIC } from "./http/access/held-bytes.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
 import { OwnerSignIn, PersonSignIn } from "./http/access/sign-in.ts";
-import {
-  bodyTypesOf,
-  type Endpoint,
-  FORM,
-  isScope,
-  ROWS,
-  type SignedIn,
-  takesIdempotencyKey,
-} from "./http/endpoint.ts";
 import { type Code, type handleError, ServerError } from "./http/errors.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
 import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
-import { openApiDocument } from "./http/openapi.ts";
+import type { LogOptions } from "./http/log.ts";
 import { Turns } from "./http/turns.ts";
 import { OutgoingBatches } from "./http/wire/batch-data.ts";
-import { acceptForm, acceptJson, acceptStreams } from "./http/wire/body.ts";
+import { acceptForm, acceptJson, acceptStreams, FORM } from "./http/wire/body.ts";
 import { BufferPool } from "./http/wire/buffer-pool.ts";
 import { StreamSlots } from "./http/wire/event-stream.ts";
 import { Drops } from "./jobs/drops/jobs.ts";
 import { CommitGas } from "./jobs/operations/commit-gas.ts";
-import type { LogOptions } from "./jobs/operations/log.ts";
 import { forgetOldKeys } from "./jobs/operations/old-keys.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/operations/readiness.ts";
 import { type DispatcherOptions, WebhookDispatcher } from "./jobs/webhooks/dispatcher.ts";
@@ -39,6 +27,17 @@ import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
 import { mountHome } from "./pages/home.ts";
 import { claimPage, consolePage, explorerPage, referencePage } from "./pages/scripted.ts";
+import { authenticate, authenticateOwner, countFailure, countFailures } from "./routes/api/authentication.ts";
+import { authenticatePerson } from "./routes/api/console-session.ts";
+import {
+  bodyTypesOf,
+  type Endpoint,
+  isScope,
+  ROWS,
+  type SignedIn,
+  takesIdempotencyKey,
+} from "./routes/api/endpoint.ts";
+import { openApiDocument } from "./routes/api/openapi.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
 import type { Service } from "./service.ts";

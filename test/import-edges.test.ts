@@ -97,6 +97,18 @@ describe("import edges", () => {
     expect(circleIn(arrows)).toBeNull();
   });
 
+  it.each(["server", "scripts"])("between the rooms of %s make no circle, types counted too", (folder) => {
+    // A file beside the rooms is a room of its own.
+    const roomIn = (path: string) => path.split("/").slice(0, 2).join("/");
+    const arrows = new Map<string, string[]>();
+    for (const { file, target } of importsOf(folder)) {
+      const [from, to] = [roomIn(file), roomIn(target)];
+      if (target.startsWith(`${folder}/`) && from !== to) arrows.set(from, [...(arrows.get(from) ?? []), to]);
+    }
+    expect(arrows.size).toBeGreaterThan(5);
+    expect(circleIn(arrows)).toBeNull();
+  });
+
   it.each([1, 2] as const)("between the rooms of the core at depth %i are those of docs/architecture.md", (depth) => {
     const allowed = roomsOfCore(depth);
     const found = importsBetween(depth);

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import packageJson from "../../package.json" with { type: "json" };
-import { openApiDocument } from "../../server/http/openapi.ts";
+import { openApiDocument } from "../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { answerHelp } from "../command.ts";
 

@@ -1,7 +1,7 @@
 import { MAX_AMOUNT, MintmarkError } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { quantizedAmount, type Units } from "../../core/protocol/quantized.ts";
-import { instant } from "../../server/routes/schema-common.ts";
+import { instant } from "../../server/schemas/common.ts";
 import { UsageError } from "./exit-codes.ts";
 
 /** Seconds of a duration's unit. */

@@ -1,9 +1,9 @@
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import { type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
-import { serveMetrics } from "../../server/jobs/operations/metrics.ts";
 import { SignerMetrics } from "../../server/process/member/metrics.ts";
 import type { Signer, SignerServerOptions } from "../../server/process/member/signer.ts";
+import { serveMetrics } from "../../server/process/metrics.ts";
 import type { SignerSettings } from "../../server/process/settings/process-settings.ts";
 import { stopSignal } from "../../server/process/stop-signal.ts";
 import { messageOf } from "./message.ts";

@@ -2,7 +2,7 @@ import type { LocalAccount } from "viem";
 import { repeat } from "../../core/backoff.ts";
 import type { Archive, VoidedDuplicate } from "../../core/guards/archive/index.ts";
 import { type SourceHistory, voidOnMirror } from "../../core/guards/mirror/index.ts";
-import { MirrorChain } from "../../server/jobs/operations/mirror-chain.ts";
+import { MirrorChain } from "../../server/process/mirror-chain.ts";
 import type { MirrorSetting } from "../../server/process/settings/mirror-settings.ts";
 
 interface MirrorWatchOptions {

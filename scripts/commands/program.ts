@@ -1,5 +1,9 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
+import { addCompletion } from "../cli/completion.ts";
+import { EXIT, EXIT_HELP, UsageError } from "../cli/exit-codes.ts";
+import { addOperations } from "../cli/operations.ts";
+import { printError } from "../cli/output.ts";
 import { addCheckContract } from "./check-contract.ts";
 import { addClaimLinks } from "./claim-links.ts";
 import { addDeploy } from "./deploy.ts";
@@ -16,10 +20,6 @@ import { addSession } from "./session.ts";
 import { addStore } from "./store.ts";
 import { addTransfer } from "./transfer.ts";
 import { addUp } from "./up.ts";
-import { addCompletion } from "../cli/completion.ts";
-import { EXIT, EXIT_HELP, UsageError } from "../cli/exit-codes.ts";
-import { addOperations } from "../cli/operations.ts";
-import { printError } from "../cli/output.ts";
 
 // Commander wraps the lines at the terminal's width.
 const DESCRIPTION = `Operate a Mintmark engine.

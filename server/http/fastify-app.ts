@@ -1,9 +1,9 @@
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
-import { type LogOptions, logging } from "../jobs/operations/log.ts";
 import { HostNames } from "./access/host-names.ts";
 import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./client-error.ts";
 import { watchConnection } from "./connections.ts";
 import { handleError, notFoundHandler } from "./errors.ts";
+import { type LogOptions, logging } from "./log.ts";
 import { requestId } from "./request-id.ts";
 
 /** Milliseconds without progress after which a connection can be closed. */

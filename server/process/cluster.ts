@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { MintmarkError } from "../../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../../core/internal.ts";
 import { ClusterNode, type ClusterOptions, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
-import { type LogOptions, swept } from "../jobs/operations/log.ts";
+import { type LogOptions, swept } from "../http/log.ts";
 import type { Config } from "./settings/settings.ts";
 
 type JournalSettings = Pick<

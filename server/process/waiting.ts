@@ -3,7 +3,7 @@ import { MintmarkError } from "../../core/index.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { ServerError } from "../http/errors.ts";
 import { fastifyApp } from "../http/fastify-app.ts";
-import type { LogOptions } from "../jobs/operations/log.ts";
+import type { LogOptions } from "../http/log.ts";
 import { sayHealthy } from "../routes/health.ts";
 import type { Config } from "./settings/settings.ts";
 

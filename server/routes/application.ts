@@ -1,6 +1,6 @@
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { applicationToWire } from "../http/wire/wire.ts";
-import { application, applicationBody } from "./application-schema.ts";
+import { application, applicationBody } from "../schemas/application.ts";
+import { applicationToWire } from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const success = { status: 200, description: "The application.", schemas: [application] } as const;
 

@@ -1,6 +1,6 @@
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { assetToWire, pageToWire } from "../http/wire/wire.ts";
-import { asset, assetPage, assetParams, assetQuery, standardsOf } from "./assets-schema.ts";
+import { asset, assetPage, assetParams, assetQuery, standardsOf } from "../schemas/assets.ts";
+import { assetToWire, pageToWire } from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const oneAsset = { status: 200, description: "The asset.", schemas: [asset] } as const;
 

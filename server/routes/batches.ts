@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { MintmarkError, MODES, type Mode } from "../../core/index.ts";
-import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
-import { batchToWire, pageToWire, stateToWire } from "../http/wire/wire.ts";
+import { batch, batchPage, batchParams, batchQuery, blobProofs, state } from "../schemas/batches.ts";
+import { batchToWire, pageToWire, stateToWire } from "../schemas/wire.ts";
 import type { Service } from "../service.ts";
-import { batch, batchPage, batchParams, batchQuery, blobProofs, state } from "./batches-schema.ts";
+import { type Call, type Endpoint, endpoint } from "./api/endpoint.ts";
 import { paidBy } from "./vaults.ts";
 
 type Input<Name extends string, Schema extends z.ZodType> = { readonly service: Service } & Readonly<

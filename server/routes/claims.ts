@@ -1,8 +1,5 @@
 import type { z } from "zod";
 import type { Claim, Engine, FoundClaim } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { decimal, pageToWire } from "../http/wire/wire.ts";
-import { time } from "../http/wire/writer.ts";
 import {
   claim,
   claimList,
@@ -13,7 +10,10 @@ import {
   publicClaim,
   takeBody,
   takenClaim,
-} from "./claims-schema.ts";
+} from "../schemas/claims.ts";
+import { decimal, pageToWire } from "../schemas/wire.ts";
+import { time } from "../schemas/writer.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 import { mintErrors } from "./mint.ts";
 
 const PATH = "/api/v1/claims";

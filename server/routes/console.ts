@@ -1,19 +1,5 @@
 import { type Batch, MintmarkError, MODES, type Uuid } from "../../core/index.ts";
-import { requireConsole, setSession } from "../http/access/console-session.ts";
-import { type Endpoint, endpoint, type SignedIn } from "../http/endpoint.ts";
-import {
-  apiKeyToWire,
-  applicationToWire,
-  auditEntryToWire,
-  invitationToWire,
-  openedSessionToWire,
-  pageToWire,
-  personSessionToWire,
-  personToWire,
-} from "../http/wire/wire.ts";
-import { time } from "../http/wire/writer.ts";
-import type { Service } from "../service.ts";
-import { application } from "./application-schema.ts";
+import { application } from "../schemas/application.ts";
 import {
   apiKey,
   applicationList,
@@ -37,9 +23,23 @@ import {
   rotationBody,
   signInBody,
   walletBody,
-} from "./console-schema.ts";
+} from "../schemas/console.ts";
+import { challenge, challengeBody } from "../schemas/owner.ts";
+import {
+  apiKeyToWire,
+  applicationToWire,
+  auditEntryToWire,
+  invitationToWire,
+  openedSessionToWire,
+  pageToWire,
+  personSessionToWire,
+  personToWire,
+} from "../schemas/wire.ts";
+import { time } from "../schemas/writer.ts";
+import type { Service } from "../service.ts";
+import { requireConsole, setSession } from "./api/console-session.ts";
+import { type Endpoint, endpoint, type SignedIn } from "./api/endpoint.ts";
 import { neverStore, originOf } from "./owner.ts";
-import { challenge, challengeBody } from "./owner-schema.ts";
 
 const PATH = "/console/v1";
 const PERSON = `${PATH}/people/{personId}`;

@@ -1,10 +1,10 @@
 import { Readable } from "node:stream";
 import type { z } from "zod";
-import { type Endpoint, endpoint, ROWS } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import type { DropJob } from "../jobs/drops/jobs.ts";
-import { drop, dropList, dropParams, dropQuery } from "./drops-schema.ts";
+import { drop, dropList, dropParams, dropQuery } from "../schemas/drops.ts";
+import { type Endpoint, endpoint, ROWS } from "./api/endpoint.ts";
 
 const PATH = "/api/v1/drops";
 /** Bytes of rows, and of a result, that cost one unit of rate. */

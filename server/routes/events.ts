@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
-import { authenticate } from "../http/access/authentication.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { eventStream } from "../http/wire/event-stream.ts";
-import { eventToWire } from "../http/wire/event-wire.ts";
+import { eventToWire } from "../schemas/event-wire.ts";
+import { eventPage, eventQuery, eventSequence } from "../schemas/events.ts";
 import type { Service } from "../service.ts";
-import { eventPage, eventQuery, eventSequence } from "./events-schema.ts";
+import { authenticate } from "./api/authentication.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const LAST_EVENT_ID = "Last-Event-ID";
 const LAST_EVENT_POINTER = "/headers/last-event-id";

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
-import { health, readiness } from "./schema-service.ts";
+import { health, readiness } from "../schemas/service.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** The text that probes of the original expect. */
 const HEALTHY = "Healthy";

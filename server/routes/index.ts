@@ -1,4 +1,4 @@
-import type { Endpoint } from "../http/endpoint.ts";
+import type { Endpoint } from "./api/endpoint.ts";
 import { applicationEndpoints } from "./application.ts";
 import { assetEndpoints } from "./assets.ts";
 import { batchEndpoints, stateEndpoints } from "./batches.ts";

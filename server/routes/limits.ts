@@ -1,7 +1,7 @@
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { MAX_IDEMPOTENCY_KEY } from "../http/idempotency.ts";
+import { limits } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
-import { limits } from "./schema-service.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** The limits of a server, for `GET /api/v1/limits` and the OpenAPI document. */
 export function limitsOf({

@@ -1,11 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Collection, ServedMetadata, TokenMetadata } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
-import { decimal } from "../http/wire/wire.ts";
-import { time } from "../http/wire/writer.ts";
-import { assetParams } from "./assets-schema.ts";
+import { assetParams } from "../schemas/assets.ts";
 import {
   bulkBody,
   bulkResult,
@@ -17,8 +14,11 @@ import {
   servedParams,
   tokenMetadata,
   tokenParams,
-} from "./metadata-schema.ts";
-import { vaultParams } from "./vaults-schema.ts";
+} from "../schemas/metadata.ts";
+import { vaultParams } from "../schemas/vaults.ts";
+import { decimal } from "../schemas/wire.ts";
+import { time } from "../schemas/writer.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const ASSET = "/api/v1/assets/{assetId}";
 /** A change is seen within this time, whatever stands between. */

@@ -1,12 +1,12 @@
 import type { FastifyReply } from "fastify";
 import { z } from "zod";
 import { countMints } from "../../core/internal.ts";
-import { type Call, type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { Code } from "../http/errors.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { mintAnswer } from "../http/wire/mint-answer.ts";
-import { dryRunReply, mintBody, mintQuery, mintReply } from "./mint-schema.ts";
-import { uuid } from "./schema-common.ts";
+import { uuid } from "../schemas/common.ts";
+import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
+import { type Call, type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** RFC 9745: the alias was deprecated from the start, 2026-01-01. */
 const ALIAS_DEPRECATED_SINCE = "@1767225600";

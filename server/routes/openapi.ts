@@ -1,7 +1,7 @@
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
+import { openApi } from "../schemas/service.ts";
 import type { Service } from "../service.ts";
-import { openApi } from "./schema-service.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** A server's document never changes, so its bytes are made once. */
 const documents = new WeakMap<Service, { readonly bytes: Buffer; readonly tag: string }>();

@@ -1,8 +1,6 @@
 import type { ListedWithdrawal, Withdrawal } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { preparationToWire } from "../http/wire/typed-data.ts";
-import { decimal, ownersWithdrawalToWire } from "../http/wire/wire.ts";
-import { countVaults, LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
+import { decimal, ownersWithdrawalToWire } from "../schemas/wire.ts";
 import {
   ownersListReply,
   ownersPreparationBody,
@@ -10,7 +8,9 @@ import {
   ownersWithdrawals,
   preparation,
   withdrawalListBody,
-} from "./withdrawals-schema.ts";
+} from "../schemas/withdrawals.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { countVaults, LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
 
 const LIST = "/owner/v1/withdrawals";
 

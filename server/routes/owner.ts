@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { exitKitToJson, exportExitKit, type KitChain } from "../../core/guards/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { time } from "../http/wire/writer.ts";
+import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
+import { vaultParams } from "../schemas/vaults.ts";
+import { time } from "../schemas/writer.ts";
 import type { Service } from "../service.ts";
-import { challenge, challengeBody, exitKit, session, sessionBody } from "./owner-schema.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 import { PROOF_ERRORS, paidBy } from "./vaults.ts";
-import { vaultParams } from "./vaults-schema.ts";
 
 const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 

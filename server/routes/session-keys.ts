@@ -1,10 +1,10 @@
 import type { KeySession } from "../../core/index.ts";
 import { revocationCalldata, sessionCalldata } from "../../core/l1/index.ts";
 import { sessionTypedData } from "../../core/protocol/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { typedDataToWire } from "../http/wire/typed-data.ts";
-import { decimal } from "../http/wire/wire.ts";
-import { sessionKey, sessionKeyParams, sessionPreparation, sessionPreparationBody } from "./session-keys-schema.ts";
+import { sessionKey, sessionKeyParams, sessionPreparation, sessionPreparationBody } from "../schemas/session-keys.ts";
+import { decimal } from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
 

@@ -2,10 +2,11 @@ import { z } from "zod";
 import { MintmarkError, SCOPES, type Scope } from "../../core/index.ts";
 import { TOKEN_SECONDS } from "../http/access/access-token.ts";
 import { TOKEN_PATH } from "../http/access/oauth-error.ts";
-import { type Endpoint, endpoint, FORM } from "../http/endpoint.ts";
 import { ServerError } from "../http/errors.ts";
-import { requestComponent } from "./schema-common.ts";
-import { accessToken } from "./schema-service.ts";
+import { FORM } from "../http/wire/body.ts";
+import { requestComponent } from "../schemas/common.ts";
+import { accessToken } from "../schemas/service.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const tokenBody = requestComponent(
   "TokenRequest",

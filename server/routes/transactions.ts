@@ -1,6 +1,6 @@
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { pageToWire, transactionToWire } from "../http/wire/wire.ts";
-import { transaction, transactionPage, transactionParams, transactionQuery } from "./transactions-schema.ts";
+import { transaction, transactionPage, transactionParams, transactionQuery } from "../schemas/transactions.ts";
+import { pageToWire, transactionToWire } from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const transactionEndpoints: readonly Endpoint[] = [
   endpoint({

@@ -2,15 +2,7 @@ import { zeroAddress } from "viem";
 import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import { transfersDigest } from "../../core/protocol/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { transferPreparationToWire } from "../http/wire/typed-data.ts";
-import {
-  historyToWire,
-  ownersTransferListToWire,
-  pageToWire,
-  publicHistoryToWire,
-  transferListToWire,
-} from "../http/wire/wire.ts";
 import {
   history,
   ownersTransferList,
@@ -22,8 +14,16 @@ import {
   transferPreparation,
   transferPreparationBody,
   transferQuery,
-} from "./transfers-schema.ts";
-import { vaultParams } from "./vaults-schema.ts";
+} from "../schemas/transfers.ts";
+import { vaultParams } from "../schemas/vaults.ts";
+import {
+  historyToWire,
+  ownersTransferListToWire,
+  pageToWire,
+  publicHistoryToWire,
+  transferListToWire,
+} from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** What refuses a list of transfers before anyone has signed it. */
 const PREPARATION_ERRORS = [

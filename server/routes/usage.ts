@@ -1,6 +1,6 @@
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { usageToWire } from "../http/wire/wire.ts";
-import { usage, usageQuery } from "./usage-schema.ts";
+import { usage, usageQuery } from "../schemas/usage.ts";
+import { usageToWire } from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const usageEndpoints: readonly Endpoint[] = [
   endpoint({

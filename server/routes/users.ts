@@ -1,11 +1,20 @@
 import { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../http/wire/wire.ts";
-import { page } from "./schema-common.ts";
-import { balancePage, user, userBody, userPage, userParams, userQuery, usersBody, usersReply } from "./users-schema.ts";
-import { vaultPage } from "./vaults-schema.ts";
+import { page } from "../schemas/common.ts";
+import {
+  balancePage,
+  user,
+  userBody,
+  userPage,
+  userParams,
+  userQuery,
+  usersBody,
+  usersReply,
+} from "../schemas/users.ts";
+import { vaultPage } from "../schemas/vaults.ts";
+import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const userEndpoints: readonly Endpoint[] = [
   endpoint({

@@ -2,9 +2,9 @@ import type { FastifyRequest } from "fastify";
 import type { BatchVaultProof, Hex, ProofOptions } from "../../core/index.ts";
 import { tipOwnerOf } from "../../core/internal.ts";
 import { withdrawCalldata } from "../../core/l1/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../http/wire/wire.ts";
-import { ownVaultProof, vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "./vaults-schema.ts";
+import { ownVaultProof, vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "../schemas/vaults.ts";
+import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** Errors of a vault's proof. */
 export const PROOF_ERRORS = [

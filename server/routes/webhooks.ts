@@ -1,8 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { type ApplicationEvent, type Engine, type IssuedWebhook, MintmarkError } from "../../core/index.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import { writerOf } from "../http/wire/writer.ts";
 import { ForbiddenAddress, type Reach, requireReachable } from "../jobs/webhooks/address-policy.ts";
 import {
   issuedWebhook,
@@ -13,7 +11,9 @@ import {
   webhookDeliveryParams,
   webhookList,
   webhookParams,
-} from "./webhooks-schema.ts";
+} from "../schemas/webhooks.ts";
+import { writerOf } from "../schemas/writer.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const webhookToWire = writerOf(webhook);
 const attemptToWire = writerOf(webhookAttempt);

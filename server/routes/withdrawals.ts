@@ -8,9 +8,8 @@ import {
 } from "../../core/index.ts";
 import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
 import type { Account } from "../http/access/account.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { preparationToWire } from "../http/wire/typed-data.ts";
-import { listedWithdrawalToWire, pageToWire, withdrawalToWire } from "../http/wire/wire.ts";
+import { listedWithdrawalToWire, pageToWire, withdrawalToWire } from "../schemas/wire.ts";
 import {
   preparation,
   preparationBody,
@@ -21,7 +20,8 @@ import {
   withdrawalPage,
   withdrawalParams,
   withdrawalQuery,
-} from "./withdrawals-schema.ts";
+} from "../schemas/withdrawals.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** What refuses a preparation or a list as a whole. */
 export const LIST_ERRORS = ["history_diverged", "vault_not_found", "chain_not_supported", "deadline_invalid"] as const;

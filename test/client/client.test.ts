@@ -9,7 +9,7 @@ import {
   mint,
   type Vault,
 } from "../../server/client/index.ts";
-import { takesIdempotencyKey } from "../../server/http/endpoint.ts";
+import { takesIdempotencyKey } from "../../server/routes/api/endpoint.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { createWorld, entries, type World, type WorldOptions } from "../server/fixture.ts";
 

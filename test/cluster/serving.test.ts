@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { freePort } from "../../scripts/sandbox/port.ts";
 import { buildServer } from "../../server/app.ts";
-import type { LogOptions } from "../../server/jobs/operations/log.ts";
+import type { LogOptions } from "../../server/http/log.ts";
 import { handleClusterError, serveInCluster } from "../../server/process/standby.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { cleanEnvironment, SERVER } from "../cli/cli.ts";

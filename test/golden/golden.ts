@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
-import { openApiDocument } from "../../server/http/openapi.ts";
+import { openApiDocument } from "../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 
 /** The files that 1.0 made. */

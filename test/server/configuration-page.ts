@@ -1,4 +1,4 @@
-import { Metrics } from "../../server/jobs/operations/metrics.ts";
+import { Metrics } from "../../server/process/metrics.ts";
 import { fieldOf } from "../../server/process/settings/config-file.ts";
 import { isSecret, SETTINGS } from "../../server/process/settings/settings.ts";
 import { createWorld } from "./fixture.ts";

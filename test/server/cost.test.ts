@@ -6,8 +6,8 @@ import { HeldBytes } from "../../server/http/access/held-bytes.ts";
 import { Turns } from "../../server/http/turns.ts";
 import { BufferPool } from "../../server/http/wire/buffer-pool.ts";
 import { mintAnswer } from "../../server/http/wire/mint-answer.ts";
-import { mintToWire } from "../../server/http/wire/wire.ts";
-import { Metrics } from "../../server/jobs/operations/metrics.ts";
+import { Metrics } from "../../server/process/metrics.ts";
+import { mintToWire } from "../../server/schemas/wire.ts";
 import { createWorld, entries, refusal, SETTLEMENT, type World } from "./fixture.ts";
 
 const MIB = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { get } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test, vi } from "vitest";
-import { Metrics, serveMetrics } from "../../server/jobs/operations/metrics.ts";
+import { Metrics, serveMetrics } from "../../server/process/metrics.ts";
 import { createWorld, entries } from "./fixture.ts";
 
 test("metrics count requests, problems and mints, show batches and L1, and name no caller", async () => {

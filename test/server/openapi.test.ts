@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ERROR_CODES } from "../../core/index.ts";
-import { errorsOf } from "../../server/http/endpoint.ts";
 import { type Code, meaningOf, SERVER_ERROR_CODES, STATUS_OF, statusOf } from "../../server/http/errors.ts";
-import { eventType } from "../../server/routes/events-schema.ts";
+import { errorsOf } from "../../server/routes/api/endpoint.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
+import { eventType } from "../../server/schemas/events.ts";
 import { createWorld, OWNER, type World } from "./fixture.ts";
 
 interface Operation {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../../package.json" with { type: "json" };
-import { openApiDocument } from "../../../server/http/openapi.ts";
+import { openApiDocument } from "../../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../../server/routes/index.ts";
 import { installTools } from "../tools.ts";
 

@@ -2,11 +2,13 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../../../core/index.ts";
 import { PUBLIC } from "../access/held-bytes.ts";
-import { FORM } from "../endpoint.ts";
 import { ServerError } from "../errors.ts";
 import type { Turns } from "../turns.ts";
 import type { BufferPool } from "./buffer-pool.ts";
 import { parseJson } from "./json.ts";
+
+/** The media type of OAuth's forms. */
+export const FORM = "application/x-www-form-urlencoded";
 
 /** Bodies up to this length are parsed at once; larger ones wait for their turn. */
 const MOST_AT_ONCE = 64 * 1024;

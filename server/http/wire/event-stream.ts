@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { PassThrough, type Readable } from "node:stream";
 import type { ApplicationEvent } from "../../../core/index.ts";
+import { eventToWire } from "../../schemas/event-wire.ts";
 import { ServerError } from "../errors.ts";
-import { eventToWire } from "./event-wire.ts";
 
 /** The open streams of each key, up to a limit. */
 export class StreamSlots {

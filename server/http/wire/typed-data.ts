@@ -1,7 +1,7 @@
 import { getTypesForEIP712Domain } from "viem";
 import type { PreparedTransfers, PreparedWithdrawals, Settlement } from "../../../core/index.ts";
 import { transfersTypedData, withdrawalListTypedData, withdrawalTypedData } from "../../../core/protocol/index.ts";
-import { decimal } from "./wire.ts";
+import { decimal } from "../../schemas/wire.ts";
 
 /**
  * A preparation as plain JSON: typed data that every wallet takes for `eth_signTypedData_v4`, with the domain's type and

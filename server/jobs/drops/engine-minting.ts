@@ -2,7 +2,7 @@ import { type Engine, MintmarkError, type Principal } from "../../../core/index.
 import { backoffDelay, countMints, pause } from "../../../core/internal.ts";
 import type { TokenBuckets } from "../../http/access/rate-limit.ts";
 import type { Turns } from "../../http/turns.ts";
-import { mintToWire } from "../../http/wire/wire.ts";
+import { mintToWire } from "../../schemas/wire.ts";
 import { type Minting, RequestRefused } from "./drop.ts";
 
 /** Codes of temporary failures while the server runs. */

@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from "node:crypto";
 import type { ApplicationEvent, Engine, Webhook } from "../../../core/index.ts";
 import { type Backoff, backoffDelay, pause } from "../../../core/internal.ts";
 import { ServerError } from "../../http/errors.ts";
-import { eventToWire } from "../../http/wire/event-wire.ts";
+import { eventToWire } from "../../schemas/event-wire.ts";
 import type { Reach } from "./address-policy.ts";
 import { type Attempt, Attempts } from "./attempts.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { consentRequestTypedData, type Issuer, type LocalMintRecord } from "../../../core/guards/issuer/index.ts";
 import { type Hex, MintmarkError } from "../../../core/index.ts";
-import { countFailures } from "../../http/access/authentication.ts";
+import { countFailures } from "../../routes/api/authentication.ts";
 import {
   buildSignerServer,
   type Claimed,

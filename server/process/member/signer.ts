@@ -4,12 +4,12 @@ import { z } from "zod";
 import type { Archive, Watcher } from "../../../core/guards/archive/index.ts";
 import { Refusal, type RefusalReason, requestSigner } from "../../../core/guards/committee/index.ts";
 import { type Address, type Hex, type L1Reader, MintmarkError, MODES, type Mode } from "../../../core/index.ts";
-import { countFailures } from "../../http/access/authentication.ts";
 import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../../http/access/rate-limit.ts";
 import { handleError, ServerError } from "../../http/errors.ts";
 import { fastifyApp } from "../../http/fastify-app.ts";
+import type { LogOptions } from "../../http/log.ts";
 import { OutgoingBatches } from "../../http/wire/batch-data.ts";
-import type { LogOptions } from "../../jobs/operations/log.ts";
+import { countFailures } from "../../routes/api/authentication.ts";
 import type { SignerMetrics } from "./metrics.ts";
 
 /** A service that checks batches and signs them: a committee member or an issuer. */

@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { mintBody } from "../../schemas/mint.ts";
+import { transactionParams, transactionQuery } from "../../schemas/transactions.ts";
+import { vaultParams, vaultQuery } from "../../schemas/vaults.ts";
 import {
   mintToWire,
   pageToWire,
@@ -6,11 +9,8 @@ import {
   transactionToWire,
   vaultToWire,
   withdrawalToWire,
-} from "../../http/wire/wire.ts";
-import { mintBody } from "../../routes/mint-schema.ts";
-import { transactionParams, transactionQuery } from "../../routes/transactions-schema.ts";
-import { vaultParams, vaultQuery } from "../../routes/vaults-schema.ts";
-import { withdrawalBody, withdrawalParams, withdrawalQuery } from "../../routes/withdrawals-schema.ts";
+} from "../../schemas/wire.ts";
+import { withdrawalBody, withdrawalParams, withdrawalQuery } from "../../schemas/withdrawals.ts";
 import { operation } from "./operation.ts";
 import { ofApplication } from "./tenants.ts";
 

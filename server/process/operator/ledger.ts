@@ -1,8 +1,8 @@
 import { isAbsolute } from "node:path";
 import { z } from "zod";
 import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES, type Mode } from "../../../core/index.ts";
-import { assetToOperator, assetToWire, batchToWire, decimal, pageToWire } from "../../http/wire/wire.ts";
-import { address, batchId, mode, page, standard, uuid } from "../../routes/schema-common.ts";
+import { address, batchId, mode, page, standard, uuid } from "../../schemas/common.ts";
+import { assetToOperator, assetToWire, batchToWire, decimal, pageToWire } from "../../schemas/wire.ts";
 import { operation } from "./operation.ts";
 import { ofApplication } from "./tenants.ts";
 

@@ -1,5 +1,5 @@
 import { type Engine, type Issue, MintmarkError } from "../../../core/index.ts";
-import { wording } from "../../routes/schema-wording.ts";
+import { wording } from "../../schemas/wording.ts";
 import { APPLICATION_OPERATIONS } from "./application.ts";
 import { LEDGER_OPERATIONS } from "./ledger.ts";
 import type { Operation, Running } from "./operation.ts";

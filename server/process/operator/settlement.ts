@@ -5,12 +5,12 @@ import { BeaconNode, BlobFolder, HttpBatchSource } from "../../../core/guards/ar
 import { type Asset, type Engine, type Hex, KzgThread, MintmarkError } from "../../../core/index.ts";
 import { connectL1, readL1 } from "../../../core/l1/index.ts";
 import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
-import { assetToOperator } from "../../http/wire/wire.ts";
 import { claimSettling } from "../../jobs/operations/settler-claim.ts";
-import { remoteMembers, settlerOver } from "../../jobs/operations/settling.ts";
+import { assetToOperator } from "../../schemas/wire.ts";
 import { accountOf } from "../account.ts";
 import { member } from "../settings/member-setting.ts";
 import { SETTINGS } from "../settings/settings.ts";
+import { remoteMembers, settlerOver } from "../settling.ts";
 import { ofAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Engine, ROLES, SCOPES } from "../../../core/index.ts";
+import { address, instant, mode, page, reference, uuid } from "../../schemas/common.ts";
 import {
   apiKeyToWire,
   applicationToWire,
@@ -8,8 +9,7 @@ import {
   pageToWire,
   personToWire,
   userToWire,
-} from "../../http/wire/wire.ts";
-import { address, instant, mode, page, reference, uuid } from "../../routes/schema-common.ts";
+} from "../../schemas/wire.ts";
 import { operation } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";

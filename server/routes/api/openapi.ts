@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { event, eventType } from "../routes/events-schema.ts";
-import { requestComponents, responseComponents } from "../routes/schema-common.ts";
-import { oauthError, problemDocument } from "../routes/schema-service.ts";
-import { TOKEN_PATH } from "./access/oauth-error.ts";
+import { TOKEN_PATH } from "../../http/access/oauth-error.ts";
+import { type Code, meaningOf, statusOf } from "../../http/errors.ts";
+import { requestComponents, responseComponents } from "../../schemas/common.ts";
+import { event, eventType } from "../../schemas/events.ts";
+import { oauthError, problemDocument } from "../../schemas/service.ts";
 import { bodyTypesOf, type Endpoint, errorsOf, isScope, type Tag, takesIdempotencyKey } from "./endpoint.ts";
-import { type Code, meaningOf, statusOf } from "./errors.ts";
 import { exampleOf } from "./openapi-examples.ts";
 
 /** Descriptions of the groups of operations. */

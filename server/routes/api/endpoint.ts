@@ -11,11 +11,12 @@ import {
   type Scope,
   type Session,
   type Uuid,
-} from "../../core/index.ts";
-import { wording } from "../routes/schema-wording.ts";
-import type { Service } from "../service.ts";
-import { type Code, ServerError, STATUS_OF } from "./errors.ts";
-import { adviceFor, inOurSpelling } from "./spellings.ts";
+} from "../../../core/index.ts";
+import { type Code, ServerError, STATUS_OF } from "../../http/errors.ts";
+import { adviceFor, inOurSpelling } from "../../http/spellings.ts";
+import type { FORM } from "../../http/wire/body.ts";
+import { wording } from "../../schemas/wording.ts";
+import type { Service } from "../../service.ts";
 
 /**
  * The credentials of a route: a scope of a key or a person; `any` for each valid credential of an application; `person`
@@ -121,8 +122,6 @@ interface Description {
 }
 
 const JSON_TYPE = "application/json";
-/** The media type of OAuth's forms. */
-export const FORM = "application/x-www-form-urlencoded";
 /** Media types of a drop's rows. */
 export const ROWS = ["text/csv", "application/x-ndjson"] as const;
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
 import { type FieldForm, MINT_FORM, USER_FORM } from "../../core/internal.ts";
-import { metadataJson } from "./metadata-schema.ts";
 import {
   flag,
   mode,
@@ -12,8 +11,9 @@ import {
   reference,
   requestComponent,
   responseComponent,
-} from "./schema-common.ts";
-import { vault } from "./vaults-schema.ts";
+} from "./common.ts";
+import { metadataJson } from "./metadata.ts";
+import { vault } from "./vaults.ts";
 
 /** The schema of a field, from the form by which the core reads it. */
 function schemaOf({ text, least, kind, fault, about }: FieldForm): z.ZodType {

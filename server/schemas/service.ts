@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { responseComponent } from "./schema-common.ts";
+import { responseComponent } from "./common.ts";
 
 export const health = responseComponent(
   "Health",

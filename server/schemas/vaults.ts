@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
-import { portal } from "./batches-schema.ts";
+import { portal } from "./batches.ts";
 import {
   address,
   askedMode,
@@ -21,7 +21,7 @@ import {
   tokenId,
   uuid,
   vaultId,
-} from "./schema-common.ts";
+} from "./common.ts";
 
 export const vault = responseComponent(
   "Vault",

@@ -10,18 +10,18 @@ import type {
   MintTransaction,
   Page,
   Vault,
-} from "../../../core/index.ts";
-import { application } from "../../routes/application-schema.ts";
-import { asset } from "../../routes/assets-schema.ts";
-import { batch, portal, state } from "../../routes/batches-schema.ts";
-import { apiKey, auditEntry, invitation, openedSession, person, personSession } from "../../routes/console-schema.ts";
-import type { mintReply } from "../../routes/mint-schema.ts";
-import { transaction } from "../../routes/transactions-schema.ts";
-import { history, ownersTransferList, publicHistory, transferList } from "../../routes/transfers-schema.ts";
-import { usage } from "../../routes/usage-schema.ts";
-import { balance, user } from "../../routes/users-schema.ts";
-import { type vault, vaultProof } from "../../routes/vaults-schema.ts";
-import { ownersWithdrawal, withdrawal } from "../../routes/withdrawals-schema.ts";
+} from "../../core/index.ts";
+import { application } from "./application.ts";
+import { asset } from "./assets.ts";
+import { batch, portal, state } from "./batches.ts";
+import { apiKey, auditEntry, invitation, openedSession, person, personSession } from "./console.ts";
+import type { mintReply } from "./mint.ts";
+import { transaction } from "./transactions.ts";
+import { history, ownersTransferList, publicHistory, transferList } from "./transfers.ts";
+import { usage } from "./usage.ts";
+import { balance, user } from "./users.ts";
+import { type vault, vaultProof } from "./vaults.ts";
+import { ownersWithdrawal, withdrawal } from "./withdrawals.ts";
 import { time, writerOf } from "./writer.ts";
 
 // The core's objects as JSON, in the form of the response schemas. Vaults are written field by field for speed, since

@@ -1,5 +1,5 @@
 import type { FastifyRequest, FastifyServerOptions } from "fastify";
-import { pathOf, RequestLog } from "../../http/request-log.ts";
+import { pathOf, RequestLog } from "./request-log.ts";
 
 /** API keys and the secrets of webhooks, anywhere in a line. */
 const SECRETS = /mm_(?:test|live)_[A-Za-z0-9_-]+|whsec_[A-Za-z0-9+/=_%-]+/g;

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { SESSION_TYPES } from "../../core/protocol/index.ts";
-import { MAX_SIGNATURE_BYTES } from "./owner-schema.ts";
 import {
   address,
   amount,
@@ -13,8 +12,9 @@ import {
   responseComponent,
   seconds,
   uuid,
-} from "./schema-common.ts";
-import { typedDataExample, typedDataOf } from "./withdrawals-schema.ts";
+} from "./common.ts";
+import { MAX_SIGNATURE_BYTES } from "./owner.ts";
+import { typedDataExample, typedDataOf } from "./withdrawals.ts";
 
 /** A transaction that is ready to be sent. */
 const call = z.strictObject({ chainId: outDecimal, to: outAddress, data: outHex });

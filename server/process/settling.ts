@@ -1,9 +1,9 @@
 import type { LocalAccount } from "viem";
-import { collectAttestations, type MemberClient, RemoteMember } from "../../../core/guards/committee/index.ts";
-import { type IssuerClient, RemoteIssuer } from "../../../core/guards/issuer/index.ts";
-import { SourceHistory } from "../../../core/guards/mirror/index.ts";
-import { type Address, type Engine, MintmarkError, type Mode } from "../../../core/index.ts";
-import type { connectL1 } from "../../../core/l1/index.ts";
+import { collectAttestations, type MemberClient, RemoteMember } from "../../core/guards/committee/index.ts";
+import { type IssuerClient, RemoteIssuer } from "../../core/guards/issuer/index.ts";
+import { SourceHistory } from "../../core/guards/mirror/index.ts";
+import { type Address, type Engine, MintmarkError, type Mode } from "../../core/index.ts";
+import type { connectL1 } from "../../core/l1/index.ts";
 import {
   type ConsentStanding,
   MirrorSettler,
@@ -11,12 +11,12 @@ import {
   Settler,
   type SettlerOptions,
   type SettlerWork,
-} from "../../../core/l1/settlement/index.ts";
-import { ConfigError } from "../../process/settings/config.ts";
-import { within } from "./deadline.ts";
+} from "../../core/l1/settlement/index.ts";
+import { within } from "../jobs/operations/deadline.ts";
+import { NotReady, type ReadinessCheck, shown } from "../jobs/operations/readiness.ts";
+import { missingRole, settlementChecks } from "../jobs/operations/settlement-checks.ts";
 import type { MirrorChain } from "./mirror-chain.ts";
-import { NotReady, type ReadinessCheck, shown } from "./readiness.ts";
-import { missingRole, settlementChecks } from "./settlement-checks.ts";
+import { ConfigError } from "./settings/config.ts";
 
 interface SettlingOptions {
   readonly engine: Engine;

@@ -14,7 +14,7 @@ import {
   spelling,
   standard,
   uuid,
-} from "./schema-common.ts";
+} from "./common.ts";
 
 export const asset = responseComponent(
   "Asset",

@@ -1,16 +1,6 @@
 import { z } from "zod";
 import { BATCH_KINDS } from "../../core/index.ts";
-import {
-  batchId,
-  mode,
-  outAddress,
-  outDecimal,
-  outHash,
-  outTime,
-  page,
-  pageOf,
-  responseComponent,
-} from "./schema-common.ts";
+import { batchId, mode, outAddress, outDecimal, outHash, outTime, page, pageOf, responseComponent } from "./common.ts";
 
 const BATCH_STATUSES = ["open", "sealed", "submitted", "settled", "finalized"] as const;
 

@@ -18,7 +18,7 @@ import {
   responseComponent,
   uuid,
   vaultId,
-} from "./schema-common.ts";
+} from "./common.ts";
 
 const type = z.enum(["mint", "withdrawal", "transfer"]);
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { eventSequence, eventType } from "./events-schema.ts";
-import { outTime, outUuid, requestComponent, responseComponent, uuid } from "./schema-common.ts";
+import { outTime, outUuid, requestComponent, responseComponent, uuid } from "./common.ts";
+import { eventSequence, eventType } from "./events.ts";
 
 export const webhookParams = z.strictObject({ webhookId: uuid });
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { instant, outDecimal, outTime, responseComponent } from "./schema-common.ts";
+import { instant, outDecimal, outTime, responseComponent } from "./common.ts";
 
 export const usage = responseComponent(
   "Usage",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MAX_METADATA_TOKENS } from "../../core/index.ts";
-import { outDecimal, outTime, requestComponent, responseComponent, tokenId, uuid } from "./schema-common.ts";
+import { outDecimal, outTime, requestComponent, responseComponent, tokenId, uuid } from "./common.ts";
 
 /** JSON of a token or a contract. The core checks it. */
 export const metadataJson = requestComponent(

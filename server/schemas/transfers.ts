@@ -19,9 +19,9 @@ import {
   seconds,
   uuid,
   vaultId,
-} from "./schema-common.ts";
-import { vaultContent } from "./vaults-schema.ts";
-import { submissionOf, typedDataExample, typedDataOf } from "./withdrawals-schema.ts";
+} from "./common.ts";
+import { vaultContent } from "./vaults.ts";
+import { submissionOf, typedDataExample, typedDataOf } from "./withdrawals.ts";
 
 const part = amount.meta({
   description: "Quantized units for the receiver; 0 is all that is left. Less than that splits the vault.",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { EventData } from "../../core/index.ts";
-import { mode, outAddress, outDecimal, outHash, outTime, outUuid, page, responseComponent } from "./schema-common.ts";
+import { mode, outAddress, outDecimal, outHash, outTime, outUuid, page, responseComponent } from "./common.ts";
 
 const batch = z.strictObject({
   batchId: z.string(),

@@ -14,7 +14,7 @@ import {
   requestComponent,
   responseComponent,
   uuid,
-} from "./schema-common.ts";
+} from "./common.ts";
 
 export const user = responseComponent(
   "User",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { askedMode, flag, outTime, outUuid, responseComponent, uuid } from "./schema-common.ts";
+import { askedMode, flag, outTime, outUuid, responseComponent, uuid } from "./common.ts";
 
 export const dropQuery = z.strictObject({
   assetId: uuid.optional().meta({ description: "Of rows that name none." }),

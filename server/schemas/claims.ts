@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { MAX_NEW_CLAIMS } from "../../core/index.ts";
-import { mintEntry } from "./mint-schema.ts";
 import {
   address,
   hexUpTo,
@@ -15,7 +14,8 @@ import {
   requestComponent,
   responseComponent,
   standard,
-} from "./schema-common.ts";
+} from "./common.ts";
+import { mintEntry } from "./mint.ts";
 
 export const claimParams = z.strictObject({ linkAddress: address });
 export const claimQuery = z.strictObject(page);

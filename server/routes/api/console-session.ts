@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { MintmarkError } from "../../../core/index.ts";
 import { readUuid } from "../../../core/internal.ts";
 import type { Service } from "../../service.ts";
-import type { SignedIn } from "../endpoint.ts";
+import type { SignedIn } from "./endpoint.ts";
 
 /**
  * A person's session in a browser: a cookie that no script reads and no other site's request carries (HttpOnly,

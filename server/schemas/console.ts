@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { RIGHTS, ROLES, SCOPES } from "../../core/index.ts";
-import { application } from "./application-schema.ts";
-import { MAX_SIGNATURE_BYTES } from "./owner-schema.ts";
+import { application } from "./application.ts";
 import {
   address,
   hexUpTo,
@@ -15,7 +14,8 @@ import {
   requestComponent,
   responseComponent,
   uuid,
-} from "./schema-common.ts";
+} from "./common.ts";
+import { MAX_SIGNATURE_BYTES } from "./owner.ts";
 
 const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
 const name = z.string().min(1, "Give a name.").max(100, "Give at most 100 characters.");

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { askedMode, mode, outTime, outUuid, requestComponent, responseComponent } from "./schema-common.ts";
+import { askedMode, mode, outTime, outUuid, requestComponent, responseComponent } from "./common.ts";
 
 const DEFAULT_MODE = {
   description: "The mode of mints without one, of assets without a default of their own; null: they need one.",

@@ -12,8 +12,8 @@ import {
   requestComponent,
   responseComponent,
   standard,
-} from "./schema-common.ts";
-import { assetPath, batchHeader, provenHop } from "./vaults-schema.ts";
+} from "./common.ts";
+import { assetPath, batchHeader, provenHop } from "./vaults.ts";
 
 /** Wallet contracts' signatures can be long. */
 export const MAX_SIGNATURE_BYTES = 4096;

@@ -18,7 +18,7 @@ import {
   tokenId,
   uuid,
   vaultId,
-} from "./schema-common.ts";
+} from "./common.ts";
 
 /** A wallet contract's signature can be long; an ECDSA one has 65 bytes. */
 const MAX_SIGNATURE_BYTES = 4096;

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Address, MintmarkError, type Principal } from "../../../core/index.ts";
+import { addressGroup, type TokenBuckets } from "../../http/access/rate-limit.ts";
+import { STATUS_OF } from "../../http/errors.ts";
 import type { Service } from "../../service.ts";
-import type { SignedIn } from "../endpoint.ts";
-import { STATUS_OF } from "../errors.ts";
 import { personOf } from "./console-session.ts";
-import { addressGroup, type TokenBuckets } from "./rate-limit.ts";
+import type { SignedIn } from "./endpoint.ts";
 
 declare module "fastify" {
   interface FastifyRequest {

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { ApplicationEvent } from "../../../core/index.ts";
-import { event } from "../../routes/events-schema.ts";
+import type { ApplicationEvent } from "../../core/index.ts";
+import { event } from "./events.ts";
 import { writerOf } from "./writer.ts";
 
 const WRITERS = new Map(event.options.map((each) => [each.shape.type.value, writerOf(each as z.ZodType)]));
