@@ -42,32 +42,32 @@ import { listenMeanwhile } from "./process/waiting.ts";
 type Ready = Config & { readonly operator?: LocalAccount; readonly receiptSigner?: LocalAccount; readonly kzg: Kzg };
 
 /** A period of a server in a cluster, as its leader or as a standby. */
-interface Shift {
+interface Term {
   readonly node: ClusterNode;
   readonly engine: Engine;
   readonly role: ClusterRole["role"];
 }
 
-/** Resolves when the process must end, or when a shift is over. */
-async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Shift): Promise<void> {
+/** Resolves when the process must end, or when a term is over. */
+async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Term): Promise<void> {
   let listening = false;
   // Before listening, nothing is acknowledged, so nothing is left to finish.
   void stopped.then(() => listening || process.exit(0));
-  const isStandby = shift?.role === "standby";
+  const isStandby = term?.role === "standby";
   // A standby only reads L1.
   const { chains, home, committer, operator, mirrors } = chainsOf(config, !isStandby);
   const l1 = home && (await soon(home.connect()));
   let started = home === undefined;
   // Ends last. A request that a node does not answer would keep the process for minutes.
   await using _end = {
-    [Symbol.asyncDispose]: async () => void (started || shift || setImmediate(() => process.exit())),
+    [Symbol.asyncDispose]: async () => void (started || term || setImmediate(() => process.exit())),
   };
   const alone =
-    shift === undefined
+    term === undefined
       ? await openEngine({ ...engineOptions(config, chains, l1?.settlement), store: config.MINTMARK_STORE })
       : undefined;
   await using _alone = alone;
-  const engine = alone ?? (shift as Shift).engine;
+  const engine = alone ?? (term as Term).engine;
   if (home && !isStandby) engine.operator.awaitComparison();
   using _claim = operator && claimSettling(engine, SETTLES_BY_ITSELF);
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
@@ -77,7 +77,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
   let settling: Settling | null = null;
   const checks = () => ({
     ...(isStandby ? {} : started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),
-    ...(shift && { cluster: async () => describeCluster(shift.node) }),
+    ...(term && { cluster: async () => describeCluster(term.node) }),
   });
   const { MINTMARK_METRICS_HOST: metricsHost, MINTMARK_METRICS_PORT: metricsPort, MINTMARK_HOSTS: hosts } = config;
   const memory = new HeldBytes(config.MINTMARK_MEMORY_MIB * MIB);
@@ -156,10 +156,10 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
     requestTimeoutSeconds: config.MINTMARK_REQUEST_TIMEOUT_SECONDS,
     trustedProxies: config.MINTMARK_TRUSTED_PROXIES,
     checks,
-    ...(shift && {
+    ...(term && {
       onlyReads: isStandby,
       errorHandler: handleClusterError,
-      extend: (app: FastifyInstance) => serveInCluster(app, shift.node, shift.role),
+      extend: (app: FastifyInstance) => serveInCluster(app, term.node, term.role),
     }),
     ...tokenSecretOf(config),
   });
@@ -172,8 +172,8 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
   const deadlineMs = config.MINTMARK_SHUTDOWN_SECONDS * 1000;
   try {
     const signal = await Promise.race([stopped, ended(engine), begun.then(() => stopped)]);
-    if (signal === null && shift !== undefined && !shift.node.ended.aborted) {
-      app.log.warn({ role: shift.role }, "another server leads the cluster from now on, or this one does");
+    if (signal === null && term !== undefined && !term.node.ended.aborted) {
+      app.log.warn({ role: term.role }, "another server leads the cluster from now on, or this one does");
     } else if (signal === null) {
       process.exitCode = 1;
       app.log.fatal({ err: engine.ended.reason }, "the engine has stopped; the server ends");
@@ -185,7 +185,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
     await shutDown(app, {
       drainMs: signal === null ? 0 : config.MINTMARK_DRAIN_SECONDS * 1000,
       // A client that does not read its answer must not delay a takeover.
-      deadlineMs: signal === null && shift !== undefined ? Math.min(ROLE_CHANGE_MS, deadlineMs) : deadlineMs,
+      deadlineMs: signal === null && term !== undefined ? Math.min(ROLE_CHANGE_MS, deadlineMs) : deadlineMs,
     });
   } catch (error) {
     // L1 is connected now, but differs from the settings.
@@ -194,7 +194,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, shift?: Sh
   }
 }
 
-/** Serves in the role that the cluster gives this server, shift after shift. */
+/** Serves in the role that the cluster gives this server, term after term. */
 async function serveCluster(config: Ready, stopped: Promise<NodeJS.Signals>): Promise<void> {
   const { home, chains } = chainsOf(config);
   const l1 = home && (await soon(home.connect()));

@@ -58,7 +58,11 @@ const exports = { ...modules, "./contracts/*": "./contracts/*" };
 const engines = { node: ">=24" };
 const bin = { mintmark: "scripts/mintmark.js" };
 const installed = { dependencies, peerDependencies, peerDependenciesMeta };
-const manifest = { name, version, description, license, type, engines, bin, exports, ...installed };
+const keywords = ["ethereum", "layer-2", "rollup", "validium", "minting", "nft", "erc20", "erc721", "erc1155"];
+// A registry then shows which commit and which build made the package.
+const publishConfig = { access: "public", provenance: true };
+const about = { name, version, description, keywords, license };
+const manifest = { ...about, type, engines, bin, exports, publishConfig, ...installed };
 writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]) {
   cpSync(`${ROOT}${file}`, `${DIST}/${file}`);

@@ -98,14 +98,14 @@ async function committeeCheck({ engine, members, committee, threshold }: Settlem
   });
   const { countValidium: committed } = await engine.batches.committedState();
   const standings = new Map(committee.standings().map((standing) => [standing.address, standing]));
-  const looks = await Promise.all(
+  const found = await Promise.all(
     members.map(async (member) => {
       const state = (await answers(member)) ? stateOf(standings.get(member.address), committed) : "does not answer";
       return { able: state !== "does not answer" && !state.startsWith("refuses"), told: `${member.address} ${state}` };
     }),
   );
-  const able = looks.filter((look) => look.able).length;
-  const told = `${able} of ${looks.length} can sign, ${threshold} must; ${looks.map((look) => look.told).join("; ")}`;
+  const able = found.filter((look) => look.able).length;
+  const told = `${able} of ${found.length} can sign, ${threshold} must; ${found.map((look) => look.told).join("; ")}`;
   if (able < threshold) throw new NotReady(told);
   return told;
 }
