@@ -5,14 +5,14 @@ import { type Withdrawals, withdrawalsOf } from "./l1/withdrawals/request.ts";
 import { EngineContext } from "./ledger/context.ts";
 import { Cursors } from "./ledger/cursor.ts";
 import { EventHub } from "./ledger/event-hub.ts";
-import type { Ledger } from "./ledger/ledger.ts";
+import type { Actor, Ledger } from "./ledger/ledger.ts";
 import { type EngineOptions, readLimits } from "./ledger/options.ts";
 import { canonicalSettlement, openLedger } from "./lifecycle/opening/opening.ts";
 import { Replica } from "./lifecycle/opening/replica.ts";
 import { type Claims, claimsOf } from "./mint/claims.ts";
 import type { MintResult } from "./mint/mint-results.ts";
 import { type MintOptions, type Mints, mintOf, mintsOf } from "./mint/mints.ts";
-import type { Environment, Limits, Principal } from "./model.ts";
+import type { Environment, Limits, Principal, Uuid } from "./model.ts";
 import { operatorOf, type SettlementPort } from "./operator.ts";
 import type { StoreOperation } from "./store/ports.ts";
 import { type Keys, keysOf } from "./tenants/api-keys.ts";
@@ -22,6 +22,8 @@ import { type Events, eventsOf } from "./tenants/events/event-log.ts";
 import { LedgerWebhooks, type Webhooks } from "./tenants/events/webhooks.ts";
 import { type Metadata, metadataOf } from "./tenants/metadata.ts";
 import { type People, peopleOf } from "./tenants/people.ts";
+import type { Right } from "./tenants/roles.ts";
+import { actorOf, type Session } from "./tenants/sessions.ts";
 import { type Users, usersOf } from "./tenants/users.ts";
 import { type Transfers, transfersOf } from "./transfers/transfers.ts";
 import { requireEnvironment } from "./validate.ts";
@@ -75,14 +77,28 @@ async function openAs(
   requireEnvironment(options.environment);
   const settlement = canonicalSettlement(options.settlement);
   const events = new EventHub();
-  const emit: Ledger["emit"] = (type, event) => ledger.outside(() => events.emit(type, event));
+  const emit: Ledger["emit"] = (type, event) => events.emit(type, event);
   const { ledger, secret } = await openLedger({ ...options, settlement }, limits, emit, role);
   const context = new EngineContext(ledger, new Cursors(secret));
-  const webhooks = new LedgerWebhooks(ledger, context, secret);
-  const close = closing(ledger, events);
-  const engine: Engine = {
+  const engine = engineOf(context, { events, secret, close: closing(ledger, events) });
+  return { engine, ledger };
+}
+
+interface Parts {
+  readonly events: EventHub;
+  readonly secret: Uint8Array;
+  readonly close: () => Promise<void>;
+}
+
+/** The engine whose changes the context's actor makes. */
+function engineOf(context: EngineContext, parts: Parts): Engine {
+  const { ledger } = context;
+  const { settlement, environment, limits } = ledger;
+  const { events, secret, close } = parts;
+  const webhooks = new LedgerWebhooks(context, secret);
+  return {
     settlement,
-    environment: ledger.environment,
+    environment,
     limits,
     mint: mintOf(context),
     mints: mintsOf(context),
@@ -105,9 +121,14 @@ async function openAs(
     ended: ledger.writer.ended,
     close,
     [Symbol.asyncDispose]: close,
+    actingAs: async (session, right, applicationId) =>
+      engineOf(context.actingAs(actorOf(context.ledger, session, right, applicationId)), parts),
+    actingAsOperator: () => engineOf(context.actingAs(OPERATOR), parts),
   };
-  return { engine, ledger };
 }
+
+/** The operator's command line, which has every right. */
+const OPERATOR: Actor = { personIndex: null, applicationIndex: null, require: () => {} };
 
 /** Finishes the queue, publishes its events, and closes the store. Later calls share the first one's result. */
 function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
@@ -155,6 +176,14 @@ export interface Engine extends SettlementPort, AsyncDisposable {
   readonly withdrawals: Withdrawals;
   readonly events: Events;
   readonly webhooks: Webhooks;
+  /**
+   * This engine in the name of a person. The right is checked now, and again in the writer before each change. Each
+   * change is written with the person's name to the audit log of `applicationId`, by default the person's own. Rejects
+   * with `role_missing`, `credentials_invalid`, `application_not_found`, `application_suspended`.
+   */
+  actingAs(session: Session, right: Right, applicationId?: Uuid): Promise<Engine>;
+  /** This engine in the name of the operator's command line: its changes are in the operator's audit log. */
+  actingAsOperator(): Engine;
   /** Finishes the queue, then closes the store. Idempotent. */
   close(): Promise<void>;
   /** Aborted when the engine ends: by `close`, or with the error of a failed store. */

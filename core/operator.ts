@@ -42,7 +42,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
   return {
     webhooks,
     assets: (page = {}) => allAssets(context, page),
-    seal: async (mode, wait) => sealOpenBatch(context.ledger, requireMode(mode), wait?.signal),
+    seal: async (mode, wait) => sealOpenBatch(context, requireMode(mode), wait?.signal),
     sealTransfers: async (wait) => closeTransfers(context.ledger, wait?.signal),
     takeBackTransfers: async (batchNumber, failure, options) =>
       takeBackTransfers(context.ledger, batchNumber, failure, options),
@@ -52,13 +52,12 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
       voidSlots(context.ledger, requireMode(mode), batchNumber, slots, wait?.signal),
     leaveOut: async (mode, batchNumber, assets, wait) =>
       leaveOut(context.ledger, requireMode(mode), batchNumber, assets, wait?.signal),
-    recordRegistered: async (assetId, facts = {}, wait) =>
-      markAssetRegistered(context.ledger, assetId, facts, wait?.signal),
-    recordMintingFault: async (assetId, fault, wait) => setMintingFault(context.ledger, assetId, fault, wait?.signal),
+    recordRegistered: async (assetId, facts = {}, wait) => markAssetRegistered(context, assetId, facts, wait?.signal),
+    recordMintingFault: async (assetId, fault, wait) => setMintingFault(context, assetId, fault, wait?.signal),
     recordRefusals: async (mode, batchNumber, refusals, wait) =>
       recordRefusals(context.ledger, requireMode(mode), batchNumber, refusals, wait?.signal),
     history: () => context.ledger.commits.of(context.ledger),
-    forgetIdempotencyKeys: async (before, wait) => forgetIdempotencyKeys(context.ledger, before, wait?.signal),
+    forgetIdempotencyKeys: async (before, wait) => forgetIdempotencyKeys(context, before, wait?.signal),
     backup: async (journal, how = {}) => {
       const { store } = context.ledger;
       const copied = await bringUp(store, journal, how);
@@ -94,7 +93,7 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries): Operat
       context.ledger.awaitsComparison = true;
     },
     requirePromising: () => context.ledger.requirePromising(),
-    adopt: async (adopted, options) => adopt(context.ledger, adopted, options),
+    adopt: async (adopted, options) => adopt(context, adopted, options),
     compareState: async (state, wait) => compareState(context.ledger, state, wait?.signal),
     recordWithdrawalSubmitted: async (withdrawalId, txHash, wait) =>
       recordWithdrawalSubmitted(context.ledger, withdrawalId, txHash, wait?.signal),

@@ -322,7 +322,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       const [meter, prices] = isPublic ? [meters.publicReads, PUBLIC_PRICES] : [meters.key, KEY_PRICES];
       request.account = new Account(caller, meter, prices, service.memory, reply);
       // The engine checks a person's right, before a change and in its writer.
-      if (signedIn !== null) await inName(endpoint, service, signedIn, async () => {});
+      if (signedIn !== null) await actingIn(endpoint, service, signedIn);
       else if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {
         throw new MintmarkError("scope_missing", `The credentials lack the scope "${access}".`);
       }
@@ -336,8 +336,8 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       }
       reply.code(endpoint.success.status);
       const { principal, signedIn } = request;
-      const plain = () => answer(endpoint, service, request, reply);
-      const respond = signedIn === null ? plain : () => inName(endpoint, service, signedIn, async () => plain());
+      const acting = signedIn === null ? service : { ...service, engine: await actingIn(endpoint, service, signedIn) };
+      const respond = () => answer(endpoint, acting, request, reply);
       // A drop has its key's id.
       const isDurable = endpoint.keysInStore === true || endpoint.bodyStream !== undefined;
       const isKept = !isDurable && takesIdempotencyKey(endpoint);
@@ -361,15 +361,14 @@ function callerOf({ principal, signedIn, ip }: FastifyRequest): Caller {
   return { name: addressGroup(ip), tenant: PUBLIC };
 }
 
-/** Runs a person's work: the engine checks the right for it, and logs its changes under the person's name. */
-function inName<T>(
+/** The engine in a person's name: it checks the right that the endpoint needs, and logs the changes. */
+function actingIn(
   { access, right }: Endpoint,
   { engine }: Service,
   { session, applicationId }: SignedIn,
-  work: () => Promise<T>,
-): Promise<T> {
+): Promise<Engine> {
   const needed = right ?? (isScope(access) ? access : "read");
-  return engine.people.act(session, needed, work, applicationId ?? undefined);
+  return engine.actingAs(session, needed, applicationId ?? undefined);
 }
 
 /** Large responses of one caller are made one after another. */

@@ -14,18 +14,18 @@ const LINES: Readonly<Record<string, number>> = {
   contracts: 5_200,
   "contracts/test": 870,
   // Raised for what two threads shared by copies; contracts were lowered.
-  core: 1_850,
+  core: 1_868,
   "core/batches": 1_150,
   "core/guards": 5_650,
   // Raised to check all code of the settlement contract before it is used.
   "core/l1": 8_100,
-  "core/ledger": 2_000,
+  "core/ledger": 1_993,
   "core/lifecycle": 5_350,
   "core/mint": 2_600,
   // Raised for the check of contracts by verifiers; contracts were lowered.
   "core/protocol": 7_700,
   "core/sealing": 900,
-  "core/store": 4_950,
+  "core/store": 4_930,
   // Raised by one line: the audit log says what was minted.
   "core/tenants": 2_851,
   "core/transfers": 1_600,

@@ -1,5 +1,6 @@
 import { setImmediate as nextPass } from "node:timers/promises";
 import { derivedBatch } from "../ledger/batch-vaults.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
 import { MAX_ROLLUP_VAULTS } from "../ledger/options.ts";
@@ -67,9 +68,13 @@ function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatc
  * after the close has no effect. Rejects with `kzg_unavailable` when a closed batch waits for KZG; the engine seals it,
  * and those behind it, as soon as KZG works.
  */
-export async function sealOpenBatch(ledger: Ledger, mode: Mode, signal?: AbortSignal): Promise<Batch | null> {
+export async function sealOpenBatch(
+  { ledger, writer }: EngineContext,
+  mode: Mode,
+  signal?: AbortSignal,
+): Promise<Batch | null> {
   // Wrapped in an object, so that the writer does not wait for the promise.
-  const { sealed } = await ledger.writer.alone(async (group) => {
+  const { sealed } = await writer.alone(async (group) => {
     ledger.requireOneHistory();
     const isEmpty = ledger.unsealed.open(mode).vaultCount === 0;
     const closed = isEmpty ? [] : closeOpenBatches(ledger, mode);

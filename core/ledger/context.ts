@@ -1,19 +1,36 @@
+import type { Changes } from "../store/writer.ts";
 import type { Cursors } from "./cursor.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Actor, Ledger } from "./ledger.ts";
 
-/** What an engine's nouns work on. */
+/** What an engine's nouns work on, in the name of one actor, or of nobody. */
 export class EngineContext {
   readonly cursors: Cursors;
+  /** Who makes the changes; null for programs with an API key, and for the engine's own work. */
+  readonly actor: Actor | null;
   readonly #ledger: Ledger;
+  readonly #changes: Changes;
 
-  constructor(ledger: Ledger, cursors: Cursors) {
+  constructor(ledger: Ledger, cursors: Cursors, actor: Actor | null = null) {
     this.#ledger = ledger;
     this.cursors = cursors;
+    this.actor = actor;
+    this.#changes = actor === null ? ledger.writer : ledger.changesOf(actor);
   }
 
   /** Throws `engine_closed`, or `store_failed` once its store has failed. */
   get ledger(): Ledger {
     this.#ledger.writer.ensureUsable();
     return this.#ledger;
+  }
+
+  /** Takes changes, and writes them under the actor's name. Throws like {@link EngineContext.ledger}. */
+  get writer(): Changes {
+    this.#ledger.writer.ensureUsable();
+    return this.#changes;
+  }
+
+  /** The same in the name of another. */
+  actingAs(actor: Actor): EngineContext {
+    return new EngineContext(this.#ledger, this.cursors, actor);
   }
 }

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { MintmarkError } from "../errors.ts";
 import { type Environment, type Limits, MODES, type Mode, type Standard, type Uuid } from "../model.ts";
 import type { Clock, Settlement } from "../ports.ts";
@@ -57,7 +56,7 @@ import {
 import { RecordTable, Table } from "../store/table.ts";
 import { TokenHasher } from "../store/token-hash.ts";
 import { TokenIndex } from "../store/tokens/token-index.ts";
-import { Writer } from "../store/writer.ts";
+import { type Changes, type Transition, Writer } from "../store/writer.ts";
 import { CommitHistory } from "./commit-history.ts";
 import type { EventHub } from "./event-hub.ts";
 import { Followers } from "./followers.ts";
@@ -111,8 +110,6 @@ export class Ledger {
   readonly people = new RecordTable(personKey, personRecord);
   /** By log: 0 the operator's, else the application's index + 1. */
   readonly auditCounts = new RecordTable(auditCountKey, auditCountRecord);
-  /** Who calls the engine now; undefined for programs with an API key, and for the engine's own work. */
-  readonly actors = new AsyncLocalStorage<Actor | undefined>();
   readonly assets = new RecordTable(assetKey, assetRecord);
   /** By chain. */
   readonly portals = new RecordTable(portalKey, portalRecord);
@@ -147,6 +144,8 @@ export class Ledger {
     "zk-rollup": new Map(),
   };
   readonly users = new UserCache();
+  /** Mints in progress that have an idempotency key, by application and key. */
+  readonly keyedMints = new Set<string>();
   readonly tokenSums = new TokenSumsCache();
   /**
    * ERC-1155 ids of up to 15 digits, by asset, that are bound to their own decimal. More mints of such an id need no
@@ -200,11 +199,6 @@ export class Ledger {
       store,
       (group) => this.#finish(group),
       () => this.sealingThread.room(),
-      {
-        isNeeded: () => this.actors.getStore() !== undefined,
-        attributed: (apply) => this.#attributed(apply),
-        outside: (work) => this.outside(work),
-      },
     );
   }
 
@@ -254,28 +248,28 @@ export class Ledger {
     return { sequence, time };
   }
 
-  /** Runs what follows from a change: that is nobody's act. */
-  outside<T>(work: () => T): T {
-    return this.actors.getStore() === undefined ? work() : this.actors.run(undefined, work);
-  }
-
-  /** Wraps a change so that its entries in the journal are followed by the name of the one who asks for it now. */
-  #attributed<A extends [Group, ...unknown[]], T>(apply: (...args: A) => T): (...args: A) => T {
-    const actor = this.actors.getStore();
-    if (actor === undefined) return apply;
-    return (...args) => {
-      actor.require();
-      const before = this.head.journalLength;
-      const value = this.actors.run(actor, () => apply(...args));
-      const finish = () => this.#recordAct(args[0], actor, this.head.journalLength - before);
-      if (!(value instanceof Promise)) {
-        finish();
-        return value;
-      }
-      return value.then((done) => {
-        finish();
-        return done;
-      }) as T;
+  /** The writer for changes of one actor: the entries of each in the journal are followed by the actor's name. */
+  changesOf(actor: Actor): Changes {
+    const { writer } = this;
+    return {
+      run: <T>(transition: Transition<T>, signal?: AbortSignal) => {
+        const apply = (group: Group, stored: readonly (Buffer | undefined)[]): T => {
+          actor.require();
+          const before = this.head.journalLength;
+          const value = transition.apply(group, stored);
+          this.#recordAct(group, actor, this.head.journalLength - before);
+          return value;
+        };
+        return writer.run({ weight: transition.weight, keys: () => transition.keys(), apply }, signal);
+      },
+      alone: (body, signal) =>
+        writer.alone(async (group) => {
+          actor.require();
+          const before = this.head.journalLength;
+          const value = await body(group);
+          this.#recordAct(group, actor, this.head.journalLength - before);
+          return value;
+        }, signal),
     };
   }
 

@@ -34,11 +34,12 @@ interface AskedClaim {
 
 /** Creates links, all or none. Those that exist with the same terms stay as they are. */
 async function createAll(
-  ledger: Ledger,
+  context: EngineContext,
   principal: Principal,
   claims: readonly NewClaim[],
   signal?: AbortSignal,
 ): Promise<Claim[]> {
+  const { ledger, writer } = context;
   requireScope(principal, "mint");
   // A link mints to an owner who may be new.
   requireScope(principal, "users");
@@ -46,8 +47,8 @@ async function createAll(
   const keys = asked.map(({ link }) => claimKey(link));
   const stored = await ledger.store.getMany(keys);
   const fresh = [...asked.keys()].filter((i) => stored[i] === undefined);
-  await checkEntries(ledger, principal, claims, fresh, signal);
-  const records = await ledger.writer.run<ClaimRecord[]>(
+  await checkEntries(context, principal, claims, fresh, signal);
+  const records = await writer.run<ClaimRecord[]>(
     {
       weight: asked.length,
       keys: () => keys,
@@ -135,7 +136,7 @@ function refuse(issues: readonly Issue[]): void {
 
 /** Runs every check of a mint on the entries of new links, as if one owner claimed all of them now. */
 async function checkEntries(
-  ledger: Ledger,
+  context: EngineContext,
   principal: Principal,
   claims: readonly NewClaim[],
   fresh: readonly number[],
@@ -145,7 +146,7 @@ async function checkEntries(
   if (first === undefined) return;
   const mints = fresh.map((i) => claims[i]?.mint);
   try {
-    await checkMint(ledger, principal, { users: [{ ownerAddress: claims[first]?.linkAddress, mints }] }, signal);
+    await checkMint(context, principal, { users: [{ ownerAddress: claims[first]?.linkAddress, mints }] }, signal);
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.issues.length === 0) throw error;
     const issues = error.issues.map((issue): Issue => {
@@ -160,12 +161,13 @@ async function checkEntries(
 
 /** Mints what a link promises to the owner that its key has signed, once. */
 async function take(
-  ledger: Ledger,
+  context: EngineContext,
   link: Address,
   owner: Address,
   given: Hex,
   signal?: AbortSignal,
 ): Promise<MintResult> {
+  const { ledger } = context;
   const record = await storedClaim(ledger, link);
   const signature = String(given).toLowerCase() as Hex;
   if (!(await isSignedBy(link, claimDigest(ledger.settlement, { link, owner }), signature))) {
@@ -184,7 +186,7 @@ async function take(
   };
   const request = { users: [{ ownerAddress: owner, mints: [JSON.parse(record.mint) as unknown] }] };
   try {
-    return await mintOnce(ledger, principalOf(ledger, record), request, decision, signal);
+    return await mintOnce(context, principalOf(ledger, record), request, decision, signal);
   } catch (error) {
     if (!(error instanceof MintmarkError) || !BY_KEY.has(error.code)) throw error;
     throw new MintmarkError("claim_cancelled", "The issuer's key for this link is no longer valid. Ask for another.");
@@ -225,9 +227,14 @@ async function storedClaim(ledger: Ledger, link: Address): Promise<ClaimRecord> 
   return recordOf(stored);
 }
 
-async function cancel(ledger: Ledger, applicationId: Uuid, link: Address, signal?: AbortSignal): Promise<Claim> {
+async function cancel(
+  { ledger, writer }: EngineContext,
+  applicationId: Uuid,
+  link: Address,
+  signal?: AbortSignal,
+): Promise<Claim> {
   const key = claimKey(link);
-  const record = await ledger.writer.run<ClaimRecord>(
+  const record = await writer.run<ClaimRecord>(
     {
       weight: 1,
       keys: () => [key],
@@ -293,7 +300,7 @@ function foundClaim(ledger: Ledger, { linkAddress, status, mint, expiresAt, owne
 export function claimsOf(context: EngineContext): Claims {
   const linkOf = (address: Address) => requireAddress("linkAddress", address);
   return {
-    createAll: async (principal, claims, wait) => createAll(context.ledger, principal, claims, wait?.signal),
+    createAll: async (principal, claims, wait) => createAll(context, principal, claims, wait?.signal),
     async get(applicationId, address) {
       const { ledger } = context;
       const link = linkOf(address);
@@ -307,15 +314,14 @@ export function claimsOf(context: EngineContext): Claims {
         const { ledger } = context;
         return claimPage(ledger, ledger.application(applicationId).applicationIndex, start);
       }),
-    cancel: async (applicationId, address, wait) =>
-      cancel(context.ledger, applicationId, linkOf(address), wait?.signal),
+    cancel: async (applicationId, address, wait) => cancel(context, applicationId, linkOf(address), wait?.signal),
     async find(address) {
       const { ledger } = context;
       const link = linkOf(address);
       return foundClaim(ledger, claimView(ledger, link, await storedClaim(ledger, link)));
     },
     take: async (address, { ownerAddress, signature }, wait) =>
-      take(context.ledger, linkOf(address), requireAddress("ownerAddress", ownerAddress), signature, wait?.signal),
+      take(context, linkOf(address), requireAddress("ownerAddress", ownerAddress), signature, wait?.signal),
   };
 }
 

@@ -1,4 +1,5 @@
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readMintHeaders } from "../store/journal.ts";
 import { idempotencyKeyKey } from "../store/store-keys.ts";
@@ -25,7 +26,12 @@ interface Forgettable {
  * @returns the number of deleted keys
  * @throws MintmarkError `validation_failed`, or the signal's reason between two steps
  */
-export async function forgetIdempotencyKeys(ledger: Ledger, before: number, signal?: AbortSignal): Promise<number> {
+export async function forgetIdempotencyKeys(
+  context: EngineContext,
+  before: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  const { ledger } = context;
   if (!Number.isSafeInteger(before) || before < 0) {
     throw new MintmarkError("validation_failed", "before must be a time in milliseconds since 1970");
   }
@@ -34,7 +40,7 @@ export async function forgetIdempotencyKeys(ledger: Ledger, before: number, sign
     signal?.throwIfAborted();
     const step = await readForgettable(ledger, ledger.durableHead.keysForgotten, before);
     if (step.keys.length > 0 || step.upTo - step.from >= ENTRIES_AT_ONCE)
-      forgotten += await forget(ledger, step, signal);
+      forgotten += await forget(context, step, signal);
     if (step.last) return forgotten;
   }
 }
@@ -54,8 +60,12 @@ async function readForgettable(ledger: Ledger, from: number, before: number): Pr
   return { from, upTo, keys, last: true };
 }
 
-function forget(ledger: Ledger, { from, upTo, keys }: Forgettable, signal?: AbortSignal): Promise<number> {
-  return ledger.writer.run<number>(
+function forget(
+  { ledger, writer }: EngineContext,
+  { from, upTo, keys }: Forgettable,
+  signal?: AbortSignal,
+): Promise<number> {
+  return writer.run<number>(
     {
       weight: keys.length,
       keys: () => [],

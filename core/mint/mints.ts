@@ -13,16 +13,16 @@ import { readMint } from "./reader.ts";
 export function mintOf(
   context: EngineContext,
 ): (principal: Principal, request: unknown, options?: MintOptions) => Promise<MintResult> {
-  const inFlight = new Set<string>();
   const once = async (principal: Principal, request: unknown, idempotencyKey: string, signal?: AbortSignal) => {
     const key = idempotencyKeyHash(requireIdempotencyKey(idempotencyKey));
     const name = `${principal.applicationId} ${idempotencyKey}`;
-    if (inFlight.has(name)) throw new MintmarkError("idempotency_in_progress");
-    inFlight.add(name);
+    const { keyedMints } = context.ledger;
+    if (keyedMints.has(name)) throw new MintmarkError("idempotency_in_progress");
+    keyedMints.add(name);
     try {
       return await mint(context, principal, request, signal, key);
     } finally {
-      inFlight.delete(name);
+      keyedMints.delete(name);
     }
   };
   return (principal, request, { idempotencyKey, signal } = {}) =>
@@ -33,18 +33,18 @@ export function mintOf(
 
 /** Mints a request that a record decides, at most once. */
 export function mintOnce(
-  ledger: Ledger,
+  context: EngineContext,
   principal: Principal,
   request: unknown,
   decision: Decision,
   signal: AbortSignal | undefined,
 ): Promise<MintResult> {
-  return mint({ ledger }, principal, request, signal, null, decision);
+  return mint(context, principal, request, signal, null, decision);
 }
 
 /** Every check of a mint, without minting. */
 export async function checkMint(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   principal: Principal,
   request: unknown,
   signal: AbortSignal | undefined,
@@ -53,13 +53,13 @@ export async function checkMint(
   for (;;) {
     const read = readMint(ledger, principal, request);
     const { recipients, minted } = read.columns;
-    const outcome = await ledger.writer.run(new MintTransition(ledger, principal, read, { isDry: true }), signal);
+    const outcome = await writer.run(new MintTransition(ledger, principal, read, { isDry: true }), signal);
     if (outcome !== null) return { users: recipients.length, mints: minted };
   }
 }
 
 async function mint(
-  { ledger }: Pick<EngineContext, "ledger">,
+  { ledger, writer }: EngineContext,
   principal: Principal,
   request: unknown,
   signal?: AbortSignal,
@@ -72,7 +72,7 @@ async function mint(
     const digest = key === null || !read.issues.empty ? null : read.columns.digest();
     const idempotency = key === null ? null : { key, digest };
     const transition = new MintTransition(ledger, principal, read, { idempotency, decision });
-    const outcome = await ledger.writer.run(transition, signal);
+    const outcome = await writer.run(transition, signal);
     if (outcome !== null) return resultOf(ledger, outcome);
   }
 }
@@ -83,7 +83,7 @@ function resultOf(ledger: Ledger, { sequence, minted }: MintOutcome): MintResult
 
 export function mintsOf(context: EngineContext): Mints {
   return {
-    check: async (principal, request, wait) => checkMint(context.ledger, principal, request, wait?.signal),
+    check: async (principal, request, wait) => checkMint(context, principal, request, wait?.signal),
     get: async (applicationId, mintId) => presentResult(context.ledger, applicationId, mintId),
   };
 }

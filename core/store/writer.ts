@@ -19,16 +19,6 @@ export interface Transition<T> {
   apply(group: Group, stored: readonly (Buffer | undefined)[]): T;
 }
 
-/** How the writer knows who asks for a change. */
-interface Attribution {
-  /** Whether somebody asks whose changes are attributed. */
-  readonly isNeeded: () => boolean;
-  /** Called with each change when it is asked for; the result is applied in its place. */
-  attributed<A extends [Group, ...unknown[]], T>(apply: (...args: A) => T): (...args: A) => T;
-  /** Runs the writer's own work, which belongs to nobody. */
-  outside<T>(work: () => T): T;
-}
-
 interface Waiting {
   readonly weight: number;
   readonly alone: boolean;
@@ -51,6 +41,9 @@ const GROUP_WEIGHT = 1 << 14;
 /** Between the steps of a group of this weight, other work that waits for the event loop gets a pass. */
 const HEAVY = 1 << 11;
 
+/** Takes changes. Both methods resolve once the change is durable. */
+export type Changes = Pick<Writer, "run" | "alone">;
+
 /**
  * The single writer. It applies transitions one after another to the state in memory, puts many of them into one write,
  * and acknowledges each when that write is durable. It reads for and applies the next group during a write. So after a
@@ -62,7 +55,6 @@ export class Writer {
   readonly #finish: (group: Group) => void;
   /** Resolves when another group may be applied; null when it may at once. */
   readonly #room: () => Promise<void> | null;
-  readonly #attribution: Attribution;
   #queue: Waiting[] = [];
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
@@ -71,16 +63,10 @@ export class Writer {
   #refusal: MintmarkError | null = null;
   readonly #ended = new AbortController();
 
-  constructor(
-    store: Store,
-    finish: (group: Group) => void,
-    room: () => Promise<void> | null,
-    attribution: Attribution = { isNeeded: () => false, attributed: (apply) => apply, outside: (work) => work() },
-  ) {
+  constructor(store: Store, finish: (group: Group) => void, room: () => Promise<void> | null) {
     this.#store = store;
     this.#finish = finish;
     this.#room = room;
-    this.#attribution = attribution;
   }
 
   /** Throws `store_failed` after a failed write, `engine_closed` after `close`. */
@@ -96,18 +82,12 @@ export class Writer {
 
   /** Queues a transition; resolves once durable. An aborted signal removes it from the queue, never from a group. */
   run<T>(transition: Transition<T>, signal?: AbortSignal): Promise<T> {
-    if (!this.#attribution.isNeeded()) return this.#enqueue<T>(transition, null, transition.weight, signal);
-    const { weight } = transition;
-    const apply = this.#attribution.attributed<[Group, readonly (Buffer | undefined)[]], T>((group, stored) =>
-      transition.apply(group, stored),
-    );
-    return this.#enqueue<T>({ weight, keys: () => transition.keys(), apply }, null, weight, signal);
+    return this.#enqueue<T>(transition, null, transition.weight, signal);
   }
 
   /** Queues a transition that reads the store as it goes. It runs alone, after everything before it is durable. */
   alone<T>(body: (group: Group) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const attributed = this.#attribution.attributed(body);
-    return this.#enqueue<T>(null, attributed, 1, signal);
+    return this.#enqueue<T>(null, body, 1, signal);
   }
 
   /** Refuses what waits in the queue, and every change from now on, until it is called with null. */
@@ -153,7 +133,7 @@ export class Writer {
       };
       if (signal !== undefined) this.#cancelOn(signal, waiting);
       this.#queue.push(waiting);
-      this.#running ??= this.#attribution.outside(() => this.#drain());
+      this.#running ??= this.#drain();
     });
   }
 

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Actor, Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
 import {
   type Address,
@@ -176,10 +176,10 @@ function requireFewKeys(ledger: Ledger, applicationIndex: number): void {
 /** Throws `role_missing` when a person acts who lacks one of the key's scopes, or belongs to another application. */
 function requireWithinRole(
   ledger: Ledger,
+  actor: Actor | null,
   { applicationIndex, scopes }: Pick<KeyRecord, "applicationIndex" | "scopes">,
 ) {
-  const actor = ledger.actors.getStore();
-  const person = actor === undefined || actor.personIndex === null ? null : ledger.people.latest(actor.personIndex);
+  const person = actor === null || actor.personIndex === null ? null : ledger.people.latest(actor.personIndex);
   if (!person || person.role === "operator") return;
   if (person.applicationIndex !== applicationIndex) throw new MintmarkError("role_missing");
   for (const right of ["keys", ...scopes] as const) requireRight(person.role, right);
@@ -217,24 +217,24 @@ export function requireScope(principal: Principal, scope: Scope): void {
 export function keysOf(context: EngineContext): Keys {
   return {
     async issue(applicationId, options = {}, wait) {
-      const { ledger } = context;
+      const { ledger, writer } = context;
       const asked = requireKeyOptions(options);
       const secret = randomBytes(32).toString("hex");
-      const key = await ledger.writer.alone(async (group) => {
+      const key = await writer.alone(async (group) => {
         const { applicationIndex } = ledger.latestApplication(applicationId);
-        requireWithinRole(ledger, { applicationIndex, scopes: asked.scopes });
+        requireWithinRole(ledger, context.actor, { applicationIndex, scopes: asked.scopes });
         requireFewKeys(ledger, applicationIndex);
         return keyView(ledger, putNewKey(ledger, group, applicationIndex, asked, secret));
       }, wait?.signal);
       return { key, secret: tokenOf(ledger.environment, key.keyId, secret) };
     },
     async rotate(keyId, { expiresAt = null } = {}, wait) {
-      const { ledger } = context;
+      const { ledger, writer } = context;
       const secret = randomBytes(32).toString("hex");
-      const key = await ledger.writer.alone(async (group) => {
+      const key = await writer.alone(async (group) => {
         const old = programKey(ledger, keyId);
         if (old.revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
-        requireWithinRole(ledger, old);
+        requireWithinRole(ledger, context.actor, old);
         const { applicationIndex, scopes, mintQuota, mintsUsed, name } = old;
         requireFewKeys(ledger, applicationIndex);
         // Only the old key's remaining mints: a rotation must not refill a quota.
@@ -253,10 +253,10 @@ export function keysOf(context: EngineContext): Keys {
         return tablePage(ledger.keys, start, view, page.order);
       }),
     async revoke(keyId, wait) {
-      const { ledger } = context;
-      return ledger.writer.alone(async (group) => {
+      const { ledger, writer } = context;
+      return writer.alone(async (group) => {
         const key = programKey(ledger, keyId);
-        requireWithinRole(ledger, key);
+        requireWithinRole(ledger, context.actor, key);
         return keyView(ledger, putRevoked(ledger, group, key));
       }, wait?.signal);
     },

@@ -2,7 +2,6 @@ import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, tablePage } from "../ledger/list.ts";
 import type { Application, Mode, Uuid } from "../model.ts";
 import type { ApplicationRecord } from "../store/records.ts";
@@ -15,7 +14,7 @@ function applicationView(record: ApplicationRecord): Application {
 
 /** Creates a tenant. Throws `validation_failed`, also for an id in use. */
 export async function createApplication(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   application: NewApplication,
   signal?: AbortSignal,
 ): Promise<Application> {
@@ -23,7 +22,7 @@ export async function createApplication(
   const dataAvailabilityMode = requireModeOrNull(application.dataAvailabilityMode ?? null);
   const applicationId =
     application.applicationId === undefined ? uuidv7() : requireUuid("applicationId", application.applicationId);
-  return ledger.writer.alone(async (group) => {
+  return writer.alone(async (group) => {
     if (ledger.applicationIndices.has(applicationId)) {
       throw new MintmarkError("validation_failed", "applicationId is taken");
     }
@@ -39,8 +38,8 @@ export async function createApplication(
 
 export function applicationsOf(context: EngineContext): Applications {
   const setSuspended = (suspended: boolean) => async (applicationId: Uuid, wait?: WaitOptions) => {
-    const { ledger } = context;
-    return ledger.writer.alone(async (group) => {
+    const { ledger, writer } = context;
+    return writer.alone(async (group) => {
       const application = ledger.latestApplication(applicationId);
       if (application.suspended !== suspended) {
         const { applicationIndex } = application;
@@ -52,16 +51,16 @@ export function applicationsOf(context: EngineContext): Applications {
     }, wait?.signal);
   };
   return {
-    create: async (application, wait) => createApplication(context.ledger, application, wait?.signal),
+    create: async (application, wait) => createApplication(context, application, wait?.signal),
     get: async (applicationId) => applicationView(context.ledger.application(applicationId)),
     list: (page = {}) =>
       listOf(context, "applications", "", page, (start) =>
         tablePage(context.ledger.applications, start, applicationView, page.order),
       ),
     async change(applicationId, changes, wait) {
-      const { ledger } = context;
+      const { ledger, writer } = context;
       const dataAvailabilityMode = requireModeOrNull(changes.dataAvailabilityMode);
-      return ledger.writer.alone(async (group) => {
+      return writer.alone(async (group) => {
         const application = ledger.latestApplication(applicationId);
         const changed = { ...application, dataAvailabilityMode };
         if (application.dataAvailabilityMode !== dataAvailabilityMode) {

@@ -29,9 +29,13 @@ import { tell } from "./events/event-log.ts";
  * Adds a token. The asset of one application is also whitelisted and enabled for it. Throws `validation_failed`,
  * `asset_exists`, `application_not_found`.
  */
-export async function addAsset(ledger: Ledger, asset: NewAsset, signal?: AbortSignal): Promise<Asset> {
+export async function addAsset(
+  { ledger, writer }: EngineContext,
+  asset: NewAsset,
+  signal?: AbortSignal,
+): Promise<Asset> {
   const given = newAsset(ledger, asset);
-  return ledger.writer.alone(async (group) => {
+  return writer.alone(async (group) => {
     requireUnknown(ledger, given);
     const { applicationId } = asset;
     const applicationIndex =
@@ -99,8 +103,13 @@ function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] 
  * Changes an asset. Changes that affect mints create another record under the same id, so older records keep their
  * meaning. The new one is whitelisted and enabled like the old one, and registered if it is the same asset on L1.
  */
-async function changeAsset(ledger: Ledger, assetId: Uuid, changes: AssetChanges, signal?: AbortSignal): Promise<Asset> {
-  return ledger.writer.alone(async (group) => {
+async function changeAsset(
+  { ledger, writer }: EngineContext,
+  assetId: Uuid,
+  changes: AssetChanges,
+  signal?: AbortSignal,
+): Promise<Asset> {
+  return writer.alone(async (group) => {
     const known = latestAsset(ledger, assetId);
     const { assetId: id, nextTokenId: firstTokenId } = known;
     const given = newAsset(ledger, {
@@ -216,12 +225,12 @@ function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): vo
 }
 
 export async function markAssetRegistered(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   assetId: Uuid,
   { minterLocked = null, transferable: given }: RegisteredFacts,
   signal?: AbortSignal,
 ): Promise<Asset> {
-  return ledger.writer.alone(async (group) => {
+  return writer.alone(async (group) => {
     const asset = latestAsset(ledger, assetId);
     const transferable = given ?? asset.transferable;
     const isKnown = asset.minterLocked === minterLocked && asset.transferable === transferable;
@@ -240,13 +249,13 @@ export interface RegisteredFacts {
 
 /** Records why L1 would refuse mints of an asset; null when it no longer would. */
 export async function setMintingFault(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   assetId: Uuid,
   fault: string | null,
   signal?: AbortSignal,
 ): Promise<Asset> {
   const reason = fault === null ? null : requireText("fault", fault, 2000);
-  return ledger.writer.alone(async (group) => {
+  return writer.alone(async (group) => {
     const asset = latestAsset(ledger, assetId);
     if (asset.fault === reason) return assetView(ledger, asset, null);
     ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
@@ -330,16 +339,16 @@ export function assetsOf(context: EngineContext): Assets {
     return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
   };
   const setWhitelisted = (whitelisted: boolean) => async (assetId: Uuid, wait?: WaitOptions) => {
-    const { ledger } = context;
-    return ledger.writer.alone(async (group) => {
+    const { ledger, writer } = context;
+    return writer.alone(async (group) => {
       const asset = latestAsset(ledger, assetId);
       if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
       return assetView(ledger, putWhitelisted(ledger, group, asset, whitelisted), null);
     }, wait?.signal);
   };
   const setEnabled = (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
-    const { ledger } = context;
-    await ledger.writer.alone(async (group) => {
+    const { ledger, writer } = context;
+    await writer.alone(async (group) => {
       const { applicationIndex } = ledger.latestApplication(applicationId);
       const asset = latestAsset(ledger, assetId);
       requireVisible(asset, applicationIndex);
@@ -352,14 +361,11 @@ export function assetsOf(context: EngineContext): Assets {
     return get(applicationId, assetId);
   };
   return {
-    add: async (asset, wait) => addAsset(context.ledger, asset, wait?.signal),
-    change: async (assetId, changes, wait) => changeAsset(context.ledger, assetId, changes, wait?.signal),
+    add: async (asset, wait) => addAsset(context, asset, wait?.signal),
+    change: async (assetId, changes, wait) => changeAsset(context, assetId, changes, wait?.signal),
     async remove(assetId, wait) {
-      const { ledger } = context;
-      await ledger.writer.alone(
-        async (group) => void putRemoved(ledger, group, latestAsset(ledger, assetId)),
-        wait?.signal,
-      );
+      const { ledger, writer } = context;
+      await writer.alone(async (group) => void putRemoved(ledger, group, latestAsset(ledger, assetId)), wait?.signal);
     },
     whitelist: setWhitelisted(true),
     unlist: setWhitelisted(false),

@@ -85,10 +85,10 @@ async function change<T>(
   apply: Change<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
-  const { ledger } = context;
+  const { ledger, writer } = context;
   // The id as stored, because keys hold it.
   const keys = tokenIds.map((tokenId) => metadataKey(latestAsset(ledger, assetId).assetId, tokenId));
-  return ledger.writer.run(
+  return writer.run(
     {
       weight: Math.max(1, keys.length),
       keys: () => keys,
@@ -168,7 +168,7 @@ async function changeCollection(
   given: CollectionChanges & { readonly frozen?: true },
   signal?: AbortSignal,
 ): Promise<Collection> {
-  const { ledger } = context;
+  const { ledger, writer } = context;
   const changes = {
     ...(given.contractMetadata !== undefined && {
       contractMetadata: jsonOrNull(given.contractMetadata, "/contractMetadata"),
@@ -176,7 +176,7 @@ async function changeCollection(
     ...(given.placeholder !== undefined && { placeholder: jsonOrNull(given.placeholder, "/placeholder") }),
     ...(given.frozen && { frozen: true }),
   };
-  return ledger.writer.alone(async (group) => {
+  return writer.alone(async (group) => {
     const { applicationIndex } = ledger.latestApplication(applicationId);
     const asset = latestAsset(ledger, assetId);
     requireVisible(asset, applicationIndex);

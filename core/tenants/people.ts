@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from "uuid";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Ledger } from "../ledger/ledger.ts";
+import type { Actor, Ledger } from "../ledger/ledger.ts";
 import { type List, listOf, type OrderedPage, type PageOptions, tablePage } from "../ledger/list.ts";
 import { type Address, ROLES, type Role, type Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
@@ -41,7 +41,7 @@ export function peopleOf(context: EngineContext): People {
       return change((ledger, group) => {
         const application = applicationId === null ? null : ledger.latestApplication(applicationId);
         const applicationIndex = application?.applicationIndex ?? null;
-        requireManager(ledger, applicationIndex);
+        requireManager(ledger, context.actor, applicationIndex);
         if (ledger.personIndices.has(facts.personId)) {
           throw new MintmarkError("validation_failed", "personId is taken");
         }
@@ -70,7 +70,7 @@ export function peopleOf(context: EngineContext): People {
       change((ledger, group) => {
         const person = requirePerson(ledger, personId);
         const { personIndex, applicationIndex } = person;
-        requireManager(ledger, applicationIndex);
+        requireManager(ledger, context.actor, applicationIndex);
         const application = applicationIndex === null ? null : ledger.applications.latest(applicationIndex);
         requireRole(application?.applicationId ?? null, role);
         if (person.role === role) return personView(ledger, person);
@@ -83,7 +83,7 @@ export function peopleOf(context: EngineContext): People {
     remove: (personId, wait) =>
       change((ledger, group) => {
         const person = requirePerson(ledger, personId);
-        requireManager(ledger, person.applicationIndex);
+        requireManager(ledger, context.actor, person.applicationIndex);
         takeKey(ledger, group, person);
         const { time } = ledger.record(group, { kind: "personRemoved", personIndex: person.personIndex });
         tellAccess(ledger, group, person);
@@ -92,7 +92,7 @@ export function peopleOf(context: EngineContext): People {
     link: (personId, wait) =>
       change((ledger, group) => {
         const person = requirePerson(ledger, personId);
-        requireManager(ledger, person.applicationIndex);
+        requireManager(ledger, context.actor, person.applicationIndex);
         return giveLink(ledger, group, person);
       }, wait),
     setAddress: (personId, address, wait) => {
@@ -100,7 +100,7 @@ export function peopleOf(context: EngineContext): People {
       return change((ledger, group) => {
         const person = requirePerson(ledger, personId);
         const { personIndex, applicationIndex } = person;
-        requireManager(ledger, applicationIndex, personIndex);
+        requireManager(ledger, context.actor, applicationIndex, personIndex);
         if (person.address === wallet) return personView(ledger, person);
         requireOwnWallet(teamOf(ledger, applicationIndex), wallet);
         ledger.record(group, { kind: "personAddressed", personIndex, address: wallet });
@@ -121,9 +121,8 @@ function requireRole(applicationId: Uuid | null, role: Role): Role {
 }
 
 /** Throws `role_missing` when a person acts who may not change this person, or people of this application. */
-function requireManager(ledger: Ledger, applicationIndex: number | null, self?: number): void {
-  const actor = ledger.actors.getStore();
-  if (actor === undefined || actor.personIndex === null || actor.personIndex === self) return;
+function requireManager(ledger: Ledger, actor: Actor | null, applicationIndex: number | null, self?: number): void {
+  if (actor === null || actor.personIndex === null || actor.personIndex === self) return;
   const by = usable(ledger, ledger.people.latest(actor.personIndex));
   if (by.role === "operator") return;
   requireRight(by.role, "people");
@@ -205,8 +204,8 @@ export interface Invitation {
  * @example
  * const { link } = await engine.people.invite({ applicationId, role: "admin", name: "Ada" });
  * const { token } = await engine.people.signIn({ link: link as string }); // null for a person with a wallet
- * const session = await engine.people.session(token);
- * await engine.people.act(session, "assets", () => engine.assets.enable(applicationId, assetId));
+ * const acting = await engine.actingAs(await engine.people.session(token), "assets");
+ * await acting.assets.enable(applicationId, assetId);
  */
 export interface People extends Sessions {
   /** Adds a person. Rejects with `application_not_found`, `too_many_people`, `role_missing`. */

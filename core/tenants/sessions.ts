@@ -24,13 +24,17 @@ const NOBODY = randomBytes(32);
 /** Runs work alone in the writer. */
 export function changeOf(context: EngineContext) {
   return <T>(work: (ledger: Ledger, group: Group) => Promise<T> | T, wait?: WaitOptions): Promise<T> => {
-    const { ledger } = context;
-    return ledger.writer.alone(async (group) => work(ledger, group), wait?.signal);
+    const { ledger, writer } = context;
+    return writer.alone(async (group) => work(ledger, group), wait?.signal);
   };
 }
 
 export function sessionsOf(context: EngineContext): Sessions {
-  const change = changeOf(context);
+  /** Changes that people make to their own sessions. */
+  const changeBy = (personIndex: number) => {
+    const { applicationIndex = null } = context.ledger.people.latest(personIndex) ?? {};
+    return changeOf(context.actingAs({ personIndex, applicationIndex, require: () => {} }));
+  };
   return {
     signIn: async (proof, wait) => {
       const { ledger } = context;
@@ -38,22 +42,19 @@ export function sessionsOf(context: EngineContext): Sessions {
       const [personIndex = -1] = found;
       const secret = randomBytes(32).toString("hex");
       const sessionHash = hashText(secret);
-      const byOneself = { personIndex, applicationIndex: applicationOf(ledger, personIndex), require: () => {} };
-      const opened = await ledger.actors.run(byOneself, () =>
-        change((_, group) => {
-          // The link may have been used, and the person removed, since it was found.
-          const again = "link" in proof ? byLink(ledger, proof.link) : personIndex;
-          const person = usable(ledger, ledger.people.latest(again));
-          const expiresAt = ledger.now() + SESSION_MS;
-          const session = { personIndex, sessionHash, byLink: "link" in proof, expiresAt };
-          const { time: openedAt } = ledger.record(group, { kind: "sessionOpened", ...session });
-          const sessions = [...person.sessions, { sessionHash, openedAt, expiresAt }].slice(-MAX_SESSIONS);
-          const link = "link" in proof ? null : person.link;
-          const signedIn = { ...person, sessions, link, signedInAt: openedAt };
-          ledger.putPerson(group, signedIn);
-          return sessionView(ledger, signedIn, expiresAt);
-        }, wait),
-      );
+      const opened = await changeBy(personIndex)((_, group) => {
+        // The link may have been used, and the person removed, since it was found.
+        const again = "link" in proof ? byLink(ledger, proof.link) : personIndex;
+        const person = usable(ledger, ledger.people.latest(again));
+        const expiresAt = ledger.now() + SESSION_MS;
+        const session = { personIndex, sessionHash, byLink: "link" in proof, expiresAt };
+        const { time: openedAt } = ledger.record(group, { kind: "sessionOpened", ...session });
+        const sessions = [...person.sessions, { sessionHash, openedAt, expiresAt }].slice(-MAX_SESSIONS);
+        const link = "link" in proof ? null : person.link;
+        const signedIn = { ...person, sessions, link, signedInAt: openedAt };
+        ledger.putPerson(group, signedIn);
+        return sessionView(ledger, signedIn, expiresAt);
+      }, wait);
       const others = found.slice(1).map((index) => personView(ledger, ledger.people.get(index) as PersonRecord));
       return { ...opened, token: secretOf(opened.person.personId, secret), others };
     },
@@ -65,17 +66,15 @@ export function sessionsOf(context: EngineContext): Sessions {
     signOut: async (token, wait) => {
       const { ledger } = context;
       const { person: found, sessionHash } = findSession(ledger, token);
-      const { personIndex, applicationIndex } = found;
-      await ledger.actors.run({ personIndex, applicationIndex, require: () => {} }, () =>
-        change((_, group) => {
-          const person = ledger.people.latest(personIndex);
-          const sessions = person?.sessions.filter((each) => each.sessionHash !== sessionHash) ?? [];
-          if (person === undefined || sessions.length === person.sessions.length) return;
-          ledger.record(group, { kind: "sessionEnded", personIndex, sessionHash });
-          tellAccess(ledger, group, person);
-          ledger.putPerson(group, { ...person, sessions });
-        }, wait),
-      );
+      const { personIndex } = found;
+      await changeBy(personIndex)((_, group) => {
+        const person = ledger.people.latest(personIndex);
+        const sessions = person?.sessions.filter((each) => each.sessionHash !== sessionHash) ?? [];
+        if (person === undefined || sessions.length === person.sessions.length) return;
+        ledger.record(group, { kind: "sessionEnded", personIndex, sessionHash });
+        tellAccess(ledger, group, person);
+        ledger.putPerson(group, { ...person, sessions });
+      }, wait);
     },
     principal: async ({ person: { personId } }, applicationId) => {
       const { ledger } = context;
@@ -94,25 +93,23 @@ export function sessionsOf(context: EngineContext): Sessions {
       const named = ledger.application(applicationId);
       return { applicationId: named.applicationId, keyId: personId, scopes: SCOPES_OF.operator };
     },
-    act: async (session, right, work, applicationId) => {
-      const { ledger } = context;
-      const personIndex = ledger.personIndices.get(session.person.personId) ?? -1;
-      const named = applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
-      const require = (): PersonRecord => {
-        const person = usable(ledger, ledger.people.latest(personIndex));
-        requireRight(person.role, right);
-        if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named) {
-          throw new MintmarkError("role_missing", "You are not a person of this application.");
-        }
-        return person;
-      };
-      const applicationIndex = require().applicationIndex ?? named;
-      const actor: Actor = { personIndex, applicationIndex, require: () => void require() };
-      return ledger.actors.run(actor, work);
-    },
-    actFromCommandLine: async (work) =>
-      context.ledger.actors.run({ personIndex: null, applicationIndex: null, require: () => {} }, work),
   };
+}
+
+/** The person of a session, as one who makes changes. Throws `role_missing`, `credentials_invalid`, `application_not_found`. */
+export function actorOf(ledger: Ledger, session: Session, right: Right, applicationId?: Uuid): Actor {
+  const personIndex = ledger.personIndices.get(session.person.personId) ?? -1;
+  const named = applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
+  const require = (): PersonRecord => {
+    const person = usable(ledger, ledger.people.latest(personIndex));
+    requireRight(person.role, right);
+    if (person.applicationIndex !== null && named !== null && person.applicationIndex !== named) {
+      throw new MintmarkError("role_missing", "You are not a person of this application.");
+    }
+    return person;
+  };
+  const applicationIndex = require().applicationIndex ?? named;
+  return { personIndex, applicationIndex, require: () => void require() };
 }
 
 /** Ends open streams of ended sessions, when that is durable. */
@@ -206,10 +203,6 @@ function isSuspended(ledger: Ledger, { applicationIndex }: PersonRecord): boolea
   return applicationIndex !== null && ledger.applications.latest(applicationIndex)?.suspended === true;
 }
 
-function applicationOf(ledger: Ledger, personIndex: number): number | null {
-  return ledger.people.latest(personIndex)?.applicationIndex ?? null;
-}
-
 export function personView(ledger: Ledger, record: PersonRecord): Person {
   const { personId, applicationIndex, role, name, address, keyIndex, createdAt, signedInAt, removedAt } = record;
   const application = applicationIndex === null ? null : ledger.applications.latest(applicationIndex);
@@ -268,7 +261,7 @@ export interface OpenedSession extends Session {
   readonly others: readonly Person[];
 }
 
-/** How people sign in, and act. */
+/** How people sign in. */
 export interface Sessions {
   /**
    * Opens a session of 12 hours by a link, or for a wallet whose signature the caller has checked. A link works once.
@@ -284,12 +277,4 @@ export interface Sessions {
    * `role_missing`, `application_not_found`, `credentials_invalid`.
    */
   principal(session: Session, applicationId?: Uuid): Promise<Principal>;
-  /**
-   * Runs `work` in the name of a person. The engine checks the right now, and again in the writer before each change
-   * that `work` asks for, and writes each change with the person's name to the audit log of `applicationId`, by default
-   * the person's own. Rejects with `role_missing`, `credentials_invalid`, and as `work` does.
-   */
-  act<T>(session: Session, right: Right, work: () => Promise<T>, applicationId?: Uuid): Promise<T>;
-  /** Runs `work` and writes its changes to the operator's audit log. */
-  actFromCommandLine<T>(work: () => Promise<T>): Promise<T>;
 }

@@ -91,7 +91,7 @@ function askedUser({ userId, ownerAddress, reference }: NewUser): AskedUser {
  * @param refuse - called with the position of a user whose id has another owner; throws
  */
 async function findOrCreate(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   applicationId: Uuid,
   asked: readonly AskedUser[],
   refuse: (positions: readonly number[]) => never,
@@ -103,7 +103,7 @@ async function findOrCreate(
     ...(userId === null ? [] : [userIdKey(applicationIndex, userId)]),
   ];
   const keys = asked.flatMap(keysOf);
-  const indices = await ledger.writer.run<number[]>(
+  const indices = await writer.run<number[]>(
     {
       weight: asked.length,
       keys: () => keys,
@@ -138,7 +138,7 @@ async function findOrCreate(
 
 /** Registers a user; repeats change nothing. Throws `validation_failed`, `application_not_found`, `user_exists`. */
 export async function createUser(
-  ledger: Ledger,
+  context: EngineContext,
   applicationId: Uuid,
   user: NewUser,
   signal?: AbortSignal,
@@ -147,13 +147,13 @@ export async function createUser(
   const refuse = (): never => {
     throw new MintmarkError("user_exists");
   };
-  const [created] = await findOrCreate(ledger, applicationId, [asked], refuse, signal);
+  const [created] = await findOrCreate(context, applicationId, [asked], refuse, signal);
   if (created === undefined) throw new Error("a user was neither found nor created");
   return created;
 }
 
 async function createUsers(
-  ledger: Ledger,
+  context: EngineContext,
   applicationId: Uuid,
   users: readonly NewUser[],
   signal?: AbortSignal,
@@ -166,7 +166,7 @@ async function createUsers(
     const issues = positions.map((i): Issue => ({ pointer: `/users/${i}/userId`, code: "user_exists", detail }));
     throw new MintmarkError("user_exists", undefined, { issues });
   };
-  return findOrCreate(ledger, applicationId, users.map(askedUser), refuse, signal);
+  return findOrCreate(context, applicationId, users.map(askedUser), refuse, signal);
 }
 
 async function readUser(ledger: Ledger, applicationId: Uuid, userId: Uuid): Promise<User> {
@@ -211,8 +211,8 @@ async function userPage(
 
 export function usersOf(context: EngineContext): Users {
   return {
-    create: async (applicationId, user, wait) => createUser(context.ledger, applicationId, user, wait?.signal),
-    createAll: async (applicationId, users, wait) => createUsers(context.ledger, applicationId, users, wait?.signal),
+    create: async (applicationId, user, wait) => createUser(context, applicationId, user, wait?.signal),
+    createAll: async (applicationId, users, wait) => createUsers(context, applicationId, users, wait?.signal),
     get: async (applicationId, userId) => readUser(context.ledger, applicationId, userId),
     list(applicationId, filter = {}) {
       const { ownerAddress: owner, ...rest } = filter;

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from "uuid";
 import { MintmarkError } from "../errors.ts";
+import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
 import { type Address, type Hex, MODES, type Uuid } from "../model.ts";
@@ -52,7 +53,7 @@ export interface TransferRequest {
  * that was taken, or try anew if that one failed.
  */
 export async function requestTransfers(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   caller: TransferCaller,
   request: TransferRequest,
   signal?: AbortSignal,
@@ -60,7 +61,7 @@ export async function requestTransfers(
   const list = await askedList(ledger, caller, request);
   const signature = request.signature === "0x" ? "0x" : compactBytes(request.signature);
   const sessionKey = await requireAuthorized(ledger, list, signature);
-  const taken = await ledger.writer.run(new TakeTransfers(ledger, caller, { ...list, signature, sessionKey }), signal);
+  const taken = await writer.run(new TakeTransfers(ledger, caller, { ...list, signature, sessionKey }), signal);
   return typeof taken === "string" ? readTransferList(ledger, taken) : taken;
 }
 

@@ -25,7 +25,7 @@ export function transfersOf(context: EngineContext): Transfers {
     },
     async request(caller, request, wait) {
       if (!("owner" in caller)) requireScope(caller, "transfer");
-      const list = await requestTransfers(context.ledger, caller, request, wait?.signal);
+      const list = await requestTransfers(context, caller, request, wait?.signal);
       return transferListView(context.ledger, list);
     },
     list: (applicationId, filter = {}) => listTransfers(context, applicationId, filter),

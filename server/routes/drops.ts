@@ -27,13 +27,13 @@ export const dropEndpoints: readonly Endpoint[] = [
     example: "ownerAddress,tokenId\n0x7070707070707070707070707070707070707070,1001\n",
     success: { status: 202, description: "The rows are on disk and will be minted.", schemas: [drop] },
     errors: ["drop_invalid", "too_many_drops", "drops_unavailable"],
-    async handle({ service: { drops }, principal, query, request, reply }) {
+    async handle({ service: { drops, engine }, principal, query, request, reply }) {
       const { dryRun = false, unsure, ...defaults } = query;
       const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");
       const onBytes = (total: number) => request.account?.pay(Math.ceil(total / ROWS_UNIT));
       const rows = (request.body as Readable | undefined) ?? Readable.from([]);
       const upload = {
-        ...({ format: isCsv ? "csv" : "ndjson", defaults, dryRun, unsure } as const),
+        ...({ format: isCsv ? "csv" : "ndjson", defaults, dryRun, unsure, engine } as const),
         ...idOfRequest("dropId", principal, request),
         onBytes,
       };

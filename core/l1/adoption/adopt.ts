@@ -1,5 +1,6 @@
 import type { WaitOptions } from "../../abort.ts";
 import { MintmarkError } from "../../errors.ts";
+import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { findUser } from "../../ledger/users.ts";
 import { type Address, MODES, type Mode, type Uuid } from "../../model.ts";
@@ -27,32 +28,34 @@ export interface AdoptingOptions extends WaitOptions {
 
 /** Adopts L1's batches. Assets and users of owners come first, so a retry after a kill finds them. */
 export async function adopt(
-  ledger: Ledger,
+  context: EngineContext,
   adopted: readonly AdoptedBatches[],
   { assets = [], signal }: AdoptingOptions = {},
 ): Promise<Adopted> {
+  const { ledger } = context;
   if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
   const unheld = new Set<string>();
-  for (const asset of assets) if (!(await hasAdded(ledger, asset, signal))) unheld.add(nameOf(ledger, asset));
+  for (const asset of assets) if (!(await hasAdded(context, asset, signal))) unheld.add(nameOf(ledger, asset));
   return adoptHeld(
-    ledger,
+    context,
     adopted.map((of) => ({ ...of, batches: of.batches.map((batch) => ({ ...batch, unheld })) })),
     signal,
   );
 }
 
 async function adoptHeld(
-  ledger: Ledger,
+  context: EngineContext,
   adopted: readonly AdoptedBatches[],
   signal: AbortSignal | undefined,
 ): Promise<Adopted> {
+  const { ledger } = context;
   const owners = ownersIn(ledger, adopted);
   const holders = new Map<Address, Holder>();
   if (owners.size > 0) {
-    const applicationId = await applicationOf(ledger, signal);
+    const applicationId = await applicationOf(context, signal);
     for (const ownerAddress of owners) {
       const { userId } = await createUser(
-        ledger,
+        context,
         applicationId,
         { userId: userIdOf(ownerAddress), ownerAddress },
         signal,
@@ -66,15 +69,16 @@ async function adoptHeld(
     if (holder === undefined) throw new Error(`no user of ${owner}`);
     return holder;
   };
-  return adoptHistory(ledger, adopted, holderOf, signal);
+  return adoptHistory(context, adopted, holderOf, signal);
 }
 
 /** Whether the store has the asset now. It refuses a second asset of one contract. */
-async function hasAdded(ledger: Ledger, asset: NewAsset, signal: AbortSignal | undefined): Promise<boolean> {
+async function hasAdded(context: EngineContext, asset: NewAsset, signal: AbortSignal | undefined): Promise<boolean> {
+  const { ledger } = context;
   const name = nameOf(ledger, asset);
   for (const known of ledger.assets.latestValues()) if (!known.removed && assetName(known) === name) return true;
   try {
-    await addAsset(ledger, asset, signal);
+    await addAsset(context, asset, signal);
     return true;
   } catch (error) {
     if (error instanceof MintmarkError && error.code === "asset_exists") return false;
@@ -127,9 +131,9 @@ function vaultCountsOf(ledger: Ledger, adopted: readonly AdoptedBatches[], mode:
       : there?.batches[batchNumber - first]?.vaultCount;
 }
 
-async function applicationOf(ledger: Ledger, signal?: AbortSignal): Promise<Uuid> {
-  for (const { name, applicationId } of ledger.applications.values()) if (name === NAME) return applicationId;
-  return (await createApplication(ledger, { name: NAME }, signal)).applicationId;
+async function applicationOf(context: EngineContext, signal?: AbortSignal): Promise<Uuid> {
+  for (const { name, applicationId } of context.ledger.applications.values()) if (name === NAME) return applicationId;
+  return (await createApplication(context, { name: NAME }, signal)).applicationId;
 }
 
 /** The same id for the same owner each time: a UUID of version 8 from the owner's hash. */

@@ -1,6 +1,7 @@
 import { failWithdrawals, pendingIn, requestedIn, tellFailed } from "../../batches/void-slots.ts";
 import { MintmarkError } from "../../errors.ts";
 import { readBatchVaults } from "../../ledger/batch-vaults.ts";
+import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import { OpenBatch } from "../../ledger/open-batch.ts";
 import { type Address, batchIdOf, MODES, type Mode, type VaultId } from "../../model.ts";
@@ -41,7 +42,7 @@ const LOST = "L1 holds another history, in which this mint is not. Repeat it und
  * @param holderOf - the user of each vault that no mint of this store made, by owner in lower case
  */
 export async function adoptHistory(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   adopted: readonly AdoptedBatches[],
   holderOf: (owner: Address) => Holder,
   signal?: AbortSignal,
@@ -49,7 +50,7 @@ export async function adoptHistory(
   for (const mode of MODES) {
     while (ledger.sealings[mode].size > 0) await Promise.allSettled(ledger.sealings[mode].values());
   }
-  return ledger.writer.alone(async (group) => {
+  return writer.alone(async (group) => {
     if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
     const dropped = await droppedBatches(ledger, adopted);
     const incoming = await incomingBatches(ledger, group, adopted, dropped, holderOf);

@@ -1,4 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
+import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Address, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
 import type { ListedVault } from "../../ports.ts";
@@ -51,7 +52,7 @@ type Outcome = { readonly withdrawalId: Uuid; readonly repeated: boolean } | Min
  * withdrawals, and tries the vaults again that were not accepted before.
  */
 export async function requestWithdrawalList(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   caller: WithdrawalCaller,
   request: WithdrawalListRequest,
   signal?: AbortSignal,
@@ -69,7 +70,7 @@ export async function requestWithdrawalList(
   if (earlier?.signature !== signature) {
     await requireSignature(ledger, chainId, owner, digest, signature, signal);
   }
-  const outcomes = await ledger.writer.run<Outcome[]>(
+  const outcomes = await writer.run<Outcome[]>(
     {
       weight: listed.length,
       keys: () => [key, ...listed.map(({ vaultId }) => activityKey(vaultId))],

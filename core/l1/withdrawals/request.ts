@@ -44,7 +44,7 @@ const MAX_TOTALS = 1_000;
  * withdrawal in its current state, also when it was paid, has failed, or is past its deadline.
  */
 async function requestWithdrawal(
-  ledger: Ledger,
+  { ledger, writer }: EngineContext,
   caller: WithdrawalCaller,
   request: WithdrawalRequest & { readonly withdrawnBefore?: bigint },
   signal?: AbortSignal,
@@ -60,7 +60,7 @@ async function requestWithdrawal(
   const digest = withdrawalDigest(portal, { ...asked, withdrawnBefore });
   await requireSignature(ledger, portal.chainId, vault.owner, digest, asked.signature, signal);
   const authorization = authorizationKey(digest);
-  const accepted = await ledger.writer.run<WithdrawalRecord | Uuid>(
+  const accepted = await writer.run<WithdrawalRecord | Uuid>(
     {
       weight: 1,
       keys: () => [key, authorization],
@@ -92,13 +92,13 @@ interface Accepted {
 
 /** A list of the one vault that a transfer made: its owner signs a single withdrawal, since L1 takes no list for it. */
 async function requestAlone(
-  ledger: Ledger,
+  context: EngineContext,
   caller: WithdrawalCaller,
   { vaults, ...signed }: WithdrawalListRequest,
   signal?: AbortSignal,
 ): Promise<readonly ListedWithdrawal[]> {
   const [listed] = vaults as readonly [ListedVault];
-  const accepted = await requestWithdrawal(ledger, caller, { ...signed, ...listed }, signal);
+  const accepted = await requestWithdrawal(context, caller, { ...signed, ...listed }, signal);
   return [{ vaultId: listed.vaultId, ...accepted, error: null }];
 }
 
@@ -173,13 +173,13 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
   return {
     async request(principal, request, wait) {
       requireScope(principal, "withdraw");
-      return (await requestWithdrawal(context.ledger, principal, request, wait?.signal)).withdrawal;
+      return (await requestWithdrawal(context, principal, request, wait?.signal)).withdrawal;
     },
     async requestList(caller, request, wait) {
       if (!("owner" in caller)) requireScope(caller, "withdraw");
       const alone = "owner" in caller && isAlone(context.ledger, request.vaults);
       const take = alone ? requestAlone : requestWithdrawalList;
-      return take(context.ledger, caller, request, wait?.signal);
+      return take(context, caller, request, wait?.signal);
     },
     prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
     async newestOf(owner, vaultIds) {

@@ -29,8 +29,8 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   readonly #storeSecret: Uint8Array;
 
   /** @param storeSecret - derives the secrets of webhooks, so none is stored */
-  constructor(ledger: Ledger, context: EngineContext, storeSecret: Uint8Array) {
-    this.#ledger = ledger;
+  constructor(context: EngineContext, storeSecret: Uint8Array) {
+    this.#ledger = context.ledger;
     this.#context = context;
     this.#storeSecret = storeSecret;
   }
@@ -44,7 +44,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     const address = requireUrl(ledger.environment, url);
     const wanted = requireTypes(types);
     const webhookId = asked === undefined ? uuidv7() : requireUuid("webhookId", asked);
-    return ledger.writer.alone(async (group) => {
+    return this.#context.writer.alone(async (group) => {
       const { applicationIndex, eventCount: delivered } = ledger.latestApplication(applicationId);
       const known = ledger.webhooks.latest(this.#indexOf(webhookId));
       if (known !== undefined) {
@@ -90,7 +90,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   ): Promise<IssuedWebhook> {
     const ledger = this.#usable;
     const rotationId = asked === undefined ? null : requireUuid("rotationId", asked);
-    return ledger.writer.alone(async (group) => {
+    return this.#context.writer.alone(async (group) => {
       const { applicationIndex } = ledger.latestApplication(applicationId);
       const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
       const { webhookIndex } = record;
@@ -147,7 +147,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
   async recordDelivered(webhookId: Uuid, sequence: number, { signal }: WaitOptions = {}): Promise<void> {
     const ledger = this.#usable;
     // Joins the write in progress, so deliveries do not delay mints.
-    await ledger.writer.run(
+    await this.#context.writer.run(
       {
         weight: 1,
         keys: () => [],
@@ -178,7 +178,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     { signal }: WaitOptions = {},
   ): Promise<void> {
     const failure = requireText("failure", reason, MAX_FAILURE);
-    await this.#usable.writer.alone(async (group) => {
+    await this.#context.writer.alone(async (group) => {
       const record = this.#latestActive(webhookId);
       if (record === null) return;
       const { webhookIndex, applicationIndex } = record;
@@ -207,7 +207,7 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
     { signal }: WaitOptions = {},
   ): Promise<WebhookRecord> {
     const ledger = this.#usable;
-    return ledger.writer.alone(async (group) => {
+    return this.#context.writer.alone(async (group) => {
       const { applicationIndex } = ledger.latestApplication(applicationId);
       const record = requireOwn(ledger.webhooks.latest(this.#indexOf(webhookId)), applicationIndex);
       ledger.record(group, { kind, webhookIndex: record.webhookIndex });

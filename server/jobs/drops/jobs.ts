@@ -54,6 +54,8 @@ export interface Upload {
   readonly unsure?: DropTask["unsure"];
   /** For an upload with an Idempotency-Key: the drop of that key. */
   readonly dropId?: string;
+  /** Mints in the uploader's name. After a restart the drop's key alone does. */
+  readonly engine?: Engine;
   /** Called with the bytes received so far; may throw. */
   onBytes(total: number): void;
 }
@@ -136,7 +138,7 @@ export class Drops implements AsyncDisposable {
   /** Turns a draft into a queued drop, unless one with these rows is queued, running or done. */
   async #take(principal: Principal, upload: Upload, { digest, rows }: Survey, draft: string): Promise<Uploaded> {
     const { applicationId, keyId, scopes } = principal;
-    const { format, defaults, dryRun, unsure } = upload;
+    const { format, defaults, dryRun, unsure, engine } = upload;
     const id = dropId(digest, defaults, `${applicationId} ${upload.dropId ?? ""}${dryRun ? " dry run" : ""}`);
     const earlier = this.#jobs.get(upload.dropId ?? uuidOf(id));
     if (earlier !== undefined && earlier.id !== id) throw new MintmarkError("idempotency_key_reused");
@@ -155,7 +157,7 @@ export class Drops implements AsyncDisposable {
     // The rows first, because a running drop needs them.
     else for (const file of [ROWS, JOB]) await rename(join(draft, file), join(place, file));
     this.#jobs.set(job.dropId, job);
-    this.#run(job, unsure);
+    this.#run(job, engine, unsure);
     await this.#forget(applicationId);
     return { job, replayed: false };
   }
@@ -264,11 +266,11 @@ export class Drops implements AsyncDisposable {
   }
 
   /** @param unsure - kept in memory only: after a restart, it could answer a question about other rows */
-  #run(job: Job, unsure?: DropTask["unsure"]): void {
+  #run(job: Job, engine = this.#options.engine, unsure?: DropTask["unsure"]): void {
     const stop = new AbortController();
     const before = this.#ends.get(job.applicationId) ?? Promise.resolve();
     const end = before
-      .then(() => this.#mint(job, AbortSignal.any([this.#closing.signal, stop.signal]), unsure))
+      .then(() => this.#mint(job, engine, AbortSignal.any([this.#closing.signal, stop.signal]), unsure))
       .catch((error: unknown) => this.#options.onError(error))
       .finally(() => {
         // A drop that was stopped in the queue may have been queued again.
@@ -278,7 +280,7 @@ export class Drops implements AsyncDisposable {
     this.#ends.set(job.applicationId, end);
   }
 
-  async #mint(job: Job, signal: AbortSignal, unsure: DropTask["unsure"]): Promise<void> {
+  async #mint(job: Job, engine: Engine, signal: AbortSignal, unsure: DropTask["unsure"]): Promise<void> {
     if (signal.aborted) return;
     const { applicationId, keyId, scopes, id, format, defaults } = job;
     const place = this.#place(job);
@@ -287,7 +289,7 @@ export class Drops implements AsyncDisposable {
       await runDrop({
         ...{ id, format, defaults, unsure, signal },
         source: piecesOf(join(place, ROWS)),
-        minting: engineMinting(this.#options, { applicationId, keyId, scopes }, job.dryRun, signal),
+        minting: engineMinting({ ...this.#options, engine }, { applicationId, keyId, scopes }, job.dryRun, signal),
         result: join(place, RESULT),
         progress: join(place, PROGRESS),
         onProgress: ({ minted, mintable, refused, unknown, bytes }) =>

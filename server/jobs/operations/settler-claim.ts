@@ -1,6 +1,6 @@
 import { type Engine, MintmarkError } from "../../../core/index.ts";
 
-const claimed = new WeakMap<Engine, Refusal>();
+const claimed = new WeakMap<AbortSignal, Refusal>();
 
 /** The error for others while an engine has a settler. */
 export interface Refusal {
@@ -10,10 +10,10 @@ export interface Refusal {
 
 /** Makes the caller an engine's only settler until disposed, because two would use the same nonces. */
 export function claimSettling(engine: Engine, refusal: Refusal): Disposable {
-  const taken = claimed.get(engine);
+  const taken = claimed.get(engine.ended);
   if (taken !== undefined) throw new MintmarkError(taken.code, taken.detail);
-  claimed.set(engine, refusal);
-  return { [Symbol.dispose]: () => void claimed.delete(engine) };
+  claimed.set(engine.ended, refusal);
+  return { [Symbol.dispose]: () => void claimed.delete(engine.ended) };
 }
 
 /** For an engine that a process settles as long as it runs. */

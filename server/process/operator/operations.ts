@@ -26,7 +26,7 @@ export async function operate(engine: Engine, name: string, input: unknown, runn
   if (found === undefined) {
     throw new MintmarkError("validation_failed", "The server does not have this operation. Check its version.");
   }
-  return engine.people.actFromCommandLine(() => found.run(engine, requireInput(found, input), running));
+  return found.run(engine.actingAsOperator(), requireInput(found, input), running);
 }
 
 /**

@@ -188,10 +188,10 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "people.signIn": async ({ engine }, wait) => {
     token = (await engine.people.signIn({ address: ownerAddress }, wait)).token;
   },
-  "people.act": async ({ engine, tenant }, wait) =>
-    engine.people.act(await engine.people.session(token), "users", () =>
-      engine.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` }, wait),
-    ),
+  actingAs: async ({ engine, tenant }, wait) => {
+    const acting = await engine.actingAs(await engine.people.session(token), "users");
+    await acting.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` }, wait);
+  },
   "people.signOut": ({ engine }, wait) => engine.people.signOut(token, wait),
   "people.changeRole": async ({ engine, tenant }, wait) =>
     engine.people.changeRole(await newestPerson(engine, tenant), "admin", wait),

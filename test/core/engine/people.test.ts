@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, Role, Uuid } from "../../../core/index.ts";
+import type { Right } from "../../../core/tenants/roles.ts";
 import { all, fixture, knownAsset, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 
 const HOUR = 3_600_000;
@@ -144,22 +145,22 @@ describe("roles", () => {
     const { engine, tenant, assets } = await fixture();
     const { session, person } = await signedIn(engine, tenant.applicationId, "developer");
     const principal = await engine.people.principal(session);
-    const mint = (id: number) => engine.mint(principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
-    await engine.people.act(session, "mint", () => mint(1));
+    const mint = (by: Engine, id: number) => by.mint(principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
+    const acting = await engine.actingAs(session, "mint");
+    await mint(acting, 1);
     await engine.people.changeRole(person.personId, "viewer");
-    expect(await refusal(mint(2))).toMatchObject({ code: "credentials_invalid" });
-    expect(await refusal(engine.people.act(session, "mint", () => mint(3)))).toMatchObject({ code: "role_missing" });
+    expect(await refusal(mint(engine, 2))).toMatchObject({ code: "credentials_invalid" });
+    expect(await refusal(mint(acting, 3))).toMatchObject({ code: "role_missing" });
+    expect(await refusal(engine.actingAs(session, "mint"))).toMatchObject({ code: "role_missing" });
   });
 
   test("a change that waits for the writer is refused when its person loses the right meanwhile", async () => {
     const { engine, tenant } = await fixture();
     const { session, person } = await signedIn(engine, tenant.applicationId, "admin");
-    const late = engine.people.act(session, "assets", async () => {
-      const demoted = engine.people.actFromCommandLine(() => engine.people.changeRole(person.personId, "viewer"));
-      const changed = engine.applications.change(tenant.applicationId, { dataAvailabilityMode: "validium" });
-      return Promise.all([demoted, changed]);
-    });
-    expect(await refusal(late)).toMatchObject({ code: "role_missing" });
+    const acting = await engine.actingAs(session, "assets");
+    const demoted = engine.actingAsOperator().people.changeRole(person.personId, "viewer");
+    const changed = acting.applications.change(tenant.applicationId, { dataAvailabilityMode: "validium" });
+    expect(await refusal(Promise.all([demoted, changed]))).toMatchObject({ code: "role_missing" });
     expect((await engine.applications.get(tenant.applicationId)).dataAvailabilityMode).toBeNull();
   });
 
@@ -167,18 +168,18 @@ describe("roles", () => {
     const { engine, tenant } = await fixture();
     const elsewhere = await newTenant(engine, []);
     const { session, person } = await signedIn(engine, tenant.applicationId, "developer");
-    const inName = <T>(work: () => Promise<T>) => engine.people.act(session, "keys", work);
-    const { key } = await inName(() => engine.keys.issue(tenant.applicationId, { name: "shop", scopes: ["mint"] }));
+    const acting = await engine.actingAs(session, "keys");
+    const { key } = await acting.keys.issue(tenant.applicationId, { name: "shop", scopes: ["mint"] });
     expect(key).toMatchObject({ name: "shop", scopes: ["mint"] });
     const tries: (() => Promise<unknown>)[] = [
-      () => engine.keys.issue(tenant.applicationId, { scopes: ["assets"] }),
-      () => engine.keys.issue(elsewhere.applicationId, { scopes: ["read"] }),
-      () => engine.keys.revoke(tenant.principal.keyId),
-      () => engine.people.invite({ applicationId: tenant.applicationId, role: "admin", name: "Me" }),
-      () => engine.people.changeRole(person.personId, "admin"),
+      () => acting.keys.issue(tenant.applicationId, { scopes: ["assets"] }),
+      () => acting.keys.issue(elsewhere.applicationId, { scopes: ["read"] }),
+      () => acting.keys.revoke(tenant.principal.keyId),
+      () => acting.people.invite({ applicationId: tenant.applicationId, role: "admin", name: "Me" }),
+      () => acting.people.changeRole(person.personId, "admin"),
     ];
-    for (const each of tries) expect(await refusal(inName(each))).toMatchObject({ code: "role_missing" });
-    await inName(() => engine.keys.revoke(key.keyId));
+    for (const each of tries) expect(await refusal(each())).toMatchObject({ code: "role_missing" });
+    await acting.keys.revoke(key.keyId);
     await engine.people.changeRole(person.personId, "viewer");
     expect((await all(engine.keys.list(tenant.applicationId))).map(({ name }) => name)).toEqual([null, "shop"]);
     expect(await refusal(engine.keys.revoke(person.keyId ?? ""))).toMatchObject({ code: "key_not_found" });
@@ -206,22 +207,24 @@ describe("roles", () => {
     const elsewhere = await newTenant(engine, []);
     const { person: operator } = await signedIn(engine, null, "operator");
     const { session } = await signedIn(engine, tenant.applicationId, "admin");
-    const inName = <T>(work: () => Promise<T>) => engine.people.act(session, "people", work);
-    const { person } = await inName(() =>
-      engine.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "New" }),
-    );
+    const acting = await engine.actingAs(session, "people");
+    const { person } = await acting.people.invite({
+      applicationId: tenant.applicationId,
+      role: "viewer",
+      name: "New",
+    });
     const tries: [string, () => Promise<unknown>][] = [
-      ["role_missing", () => engine.people.invite({ applicationId: null, role: "operator", name: "Me" })],
+      ["role_missing", () => acting.people.invite({ applicationId: null, role: "operator", name: "Me" })],
       [
         "role_missing",
-        () => engine.people.invite({ applicationId: elsewhere.applicationId, role: "viewer", name: "Me" }),
+        () => acting.people.invite({ applicationId: elsewhere.applicationId, role: "viewer", name: "Me" }),
       ],
-      ["validation_failed", () => engine.people.changeRole(person.personId, "operator")],
-      ["role_missing", () => engine.people.link(operator.personId)],
-      ["role_missing", () => engine.people.remove(operator.personId)],
+      ["validation_failed", () => acting.people.changeRole(person.personId, "operator")],
+      ["role_missing", () => acting.people.link(operator.personId)],
+      ["role_missing", () => acting.people.remove(operator.personId)],
     ];
-    for (const [code, each] of tries) expect(await refusal(inName(each))).toMatchObject({ code });
-    await inName(() => engine.people.remove(person.personId));
+    for (const [code, each] of tries) expect(await refusal(each())).toMatchObject({ code });
+    await acting.people.remove(person.personId);
     expect(await refusal(engine.people.remove(person.personId))).toMatchObject({ code: "person_not_found" });
   });
 });
@@ -231,18 +234,17 @@ describe("the audit log", () => {
     const { engine, tenant, assets } = await fixture();
     const { session } = await signedIn(engine, tenant.applicationId, "admin", "Ada");
     const { applicationId } = tenant;
-    const inName = <T>(right: "keys" | "mint" | "webhooks" | "people", work: () => Promise<T>) =>
-      engine.people.act(session, right, work);
-    const { secret, key } = await inName("keys", () => engine.keys.issue(applicationId, { name: "shop" }));
+    const inName = (right: Right) => engine.actingAs(session, right);
+    const { secret, key } = await (await inName("keys")).keys.issue(applicationId, { name: "shop" });
     const principal = await engine.people.principal(session);
     const twice = requestOf(tenant.users[0], mintOf(assets.erc721, 1), mintOf(assets.erc721, 2));
-    await inName("mint", () => engine.mint(principal, twice));
+    await (await inName("mint")).mint(principal, twice);
     const url = "https://example.com/services/its-secret?token=another";
-    await inName("webhooks", () => engine.webhooks.create(applicationId, { url }));
-    await inName("people", () => engine.people.invite({ applicationId, role: "viewer", name: "Bob" }));
+    await (await inName("webhooks")).webhooks.create(applicationId, { url });
+    await (await inName("people")).people.invite({ applicationId, role: "viewer", name: "Bob" });
     // What a program does with its key, and what fails, is no act.
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 3)));
-    await refusal(inName("mint", () => engine.mint(principal, twice)));
+    await refusal((await inName("mint")).mint(principal, twice));
     const log = await all(engine.people.audit(applicationId, { limit: 2 }));
     expect(log.map(({ action, personName, count, detail }) => [action, personName, count, detail])).toEqual([
       ["personInvited", "Ada", 1, "Bob: viewer"],
@@ -265,14 +267,13 @@ describe("the audit log", () => {
     const assetId = await knownAsset(engine, "erc1155", { applicationId });
     const principal = await engine.people.principal(session);
     const mint = { ...mintOf(assetId, 2), metadata: { name: "Two" } };
-    await engine.people.act(session, "mint", async () => {
-      await engine.metadata.set(applicationId, assetId, { tokenId: 1n, metadata: { name: "One" } });
-      await engine.metadata.freezeTokens(applicationId, assetId, [1n]);
-      await engine.metadata.changeCollection(applicationId, assetId, { placeholder: { name: "Closed" } });
-      await engine.claims.createAll(principal, [{ linkAddress: wallet, mint: mintOf(assetId, 3) }]);
-      await engine.claims.cancel(applicationId, wallet);
-      await engine.mint(principal, requestOf(users[0], mint, mintOf(assetId, 3)));
-    });
+    const acting = await engine.actingAs(session, "mint");
+    await acting.metadata.set(applicationId, assetId, { tokenId: 1n, metadata: { name: "One" } });
+    await acting.metadata.freezeTokens(applicationId, assetId, [1n]);
+    await acting.metadata.changeCollection(applicationId, assetId, { placeholder: { name: "Closed" } });
+    await acting.claims.createAll(principal, [{ linkAddress: wallet, mint: mintOf(assetId, 3) }]);
+    await acting.claims.cancel(applicationId, wallet);
+    await acting.mint(principal, requestOf(users[0], mint, mintOf(assetId, 3)));
     const { data } = await engine.people.audit(applicationId, { limit: 6 });
     expect(data.map(({ action, subject, count }) => [action, subject, count])).toEqual([
       ["mint", expect.stringMatching(/^[0-9a-f-]{36}$/), 2],
@@ -286,12 +287,13 @@ describe("the audit log", () => {
 
   test("shows the first act after 10,003 more", async () => {
     const { engine, tenant } = await fixture();
-    const act = () => engine.people.actFromCommandLine(() => engine.keys.issue(tenant.applicationId));
+    const act = () => engine.actingAsOperator().keys.issue(tenant.applicationId);
     await act();
     const first = (await engine.people.audit(null)).data[0];
     const addresses = Array.from({ length: 10_003 }, (_, i) => `0x${(i + 1).toString(16).padStart(40, "0")}` as const);
-    const create = (ownerAddress: `0x${string}`) => engine.users.create(tenant.applicationId, { ownerAddress });
-    await engine.people.actFromCommandLine(() => Promise.all(addresses.map(create)));
+    const acting = engine.actingAsOperator();
+    const create = (ownerAddress: `0x${string}`) => acting.users.create(tenant.applicationId, { ownerAddress });
+    await Promise.all(addresses.map(create));
     const log = await all(engine.people.audit(null, { limit: 100 }));
     expect(log).toHaveLength(10_004);
     expect(log.at(-1)).toEqual(first);

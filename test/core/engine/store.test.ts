@@ -229,9 +229,8 @@ async function furnished() {
   const [person] = (await engine.people.list(tenant.applicationId)).data;
   await engine.people.setAddress(person?.personId ?? "", ownerAddress);
   const { token } = await engine.people.signIn({ address: ownerAddress });
-  await engine.people.act(await engine.people.session(token), "users", () =>
-    engine.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` }),
-  );
+  const acting = await engine.actingAs(await engine.people.session(token), "users");
+  await acting.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` });
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   const rotationId = "01890000-0000-7000-8000-000000000001";
   await engine.webhooks.rotateSecret(tenant.applicationId, webhook.webhookId, { rotationId });
