@@ -3,8 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./http/access/access-token.ts";
-import { Account, KEY_PRICES, PUBLIC_PRICES } from "./http/access/account.ts";
-import { type Caller, HeldBytes, PUBLIC } from "./http/access/held-bytes.ts";
+import { Account, type Caller, HeldBytes, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/account.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
 import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
 import { OwnerSignIn, PersonSignIn } from "./http/access/sign-in.ts";
@@ -134,8 +133,6 @@ const SMALL_BODY_BYTES = 64 * 1024;
 /** A mint entry with the longest blob and generous white space, with its share of a user. */
 const ENTRY_BYTES = 1024;
 const USER_BYTES = 256;
-/** Bytes of a mint's response for each entry. */
-const ANSWER_BYTES = 800;
 /** Shorter than the idle timeout here and of common proxies. */
 const HEARTBEAT_MS = 15_000;
 /** As promised in docs/api.md. */
@@ -212,8 +209,13 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorateRequest("signedIn", null);
   app.decorateRequest("account", null);
   app.addHook("onRequest", (request, reply, done) => {
-    greet(request, reply, service);
-    done();
+    // By the route found, because one path has several spellings.
+    const path = request.routeOptions.url;
+    // Responses of the API are private.
+    if (path?.startsWith("/api/")) reply.header("cache-control", "no-store");
+    // Liveness stays until the end; readiness reports the shutdown itself.
+    const isRefused = stopping.signal.aborted && path !== "/healthz" && path !== "/readyz";
+    done(isRefused ? new ServerError("shutting_down") : undefined);
   });
   // Otherwise a connection whose request outlives the start of the shutdown would stay open and hold the process.
   app.addHook("onSend", (request, reply, payload, done) => {
@@ -289,18 +291,14 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
   };
 }
 
-/** Responses of the API are private, and a server that shuts down accepts no more work. */
-function greet(request: FastifyRequest, reply: FastifyReply, service: Service): void {
-  // By the route found, because one path has several spellings.
-  const path = request.routeOptions.url;
-  if (path?.startsWith("/api/")) reply.header("cache-control", "no-store");
-  // Liveness stays until the end; readiness reports the shutdown itself.
-  if (service.draining() && path !== "/healthz" && path !== "/readyz") throw new ServerError("shutting_down");
-}
-
 /** Serves one endpoint: checks credentials, scope and one unit of rate before the body, the whole cost after it. */
 function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meters: Meters): void {
   const { access, unmetered, cost } = endpoint;
+  const scope = isScope(access) ? access : null;
+  const respond = endpoint.large ? oneByOne(endpoint) : endpoint.respond;
+  // A drop has its key's id.
+  const isDurable = endpoint.keysInStore === true || endpoint.bodyStream !== undefined;
+  const isKept = !isDurable && takesIdempotencyKey(endpoint);
   app.route({
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
@@ -323,32 +321,25 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       request.account = new Account(caller, meter, prices, service.memory, reply);
       // The engine checks a person's right, before a change and in its writer.
       if (signedIn !== null) await actingIn(endpoint, service, signedIn);
-      else if (principal !== null && isScope(access) && !principal.scopes.includes(access)) {
-        throw new MintmarkError("scope_missing", `The credentials lack the scope "${access}".`);
+      else if (principal !== null && scope !== null && !principal.scopes.includes(scope)) {
+        throw new MintmarkError("scope_missing", `The credentials lack the scope "${scope}".`);
       }
     },
     async handler(request, reply) {
-      request.account?.work();
-      if (cost !== undefined) {
-        const entries = Math.min(cost(request.body), service.engine.limits.mintsPerRequest);
-        request.account?.pay(entries);
-        request.account?.expect(entries * ANSWER_BYTES);
-      }
+      const entries = cost === undefined ? 0 : Math.min(cost(request.body), service.engine.limits.mintsPerRequest);
+      request.account?.work(entries);
       reply.code(endpoint.success.status);
       const { principal, signedIn } = request;
       const acting = signedIn === null ? service : { ...service, engine: await actingIn(endpoint, service, signedIn) };
-      const respond = () => answer(endpoint, acting, request, reply);
-      // A drop has its key's id.
-      const isDurable = endpoint.keysInStore === true || endpoint.bodyStream !== undefined;
-      const isKept = !isDurable && takesIdempotencyKey(endpoint);
       const key = isKept ? idempotencyKeyOf(request) : undefined;
-      if (key !== undefined && principal !== null) {
-        return service.keptAnswers.once(request, reply, principal, key, respond);
-      }
+      if (key !== undefined && principal !== null)
+        return service.keptAnswers.once(request, reply, principal, key, () => respond(acting, request, reply));
       // The handler of a public route checks secrets in its body.
-      if (access === "public")
-        return countFailures(Promise.resolve().then(respond), meters.failedAuthentication, request, reply);
-      return respond();
+      if (access === "public") {
+        const answered = Promise.resolve().then(() => respond(acting, request, reply));
+        return countFailures(answered, meters.failedAuthentication, request, reply);
+      }
+      return respond(acting, request, reply);
     },
   });
 }
@@ -371,17 +362,17 @@ function actingIn(
   return engine.actingAs(session, needed, applicationId ?? undefined);
 }
 
-/** Large responses of one caller are made one after another. */
-function answer(endpoint: Endpoint, service: Service, request: FastifyRequest, reply: FastifyReply): unknown {
-  if (!endpoint.large) return endpoint.respond(service, request, reply);
-  return service.turns.alone(request.account?.caller.name ?? request.ip, async () => {
-    // Nobody waits for the response.
-    if (reply.raw.destroyed) throw new ServerError("malformed_request", "The connection ended early.");
-    const made = await endpoint.respond(service, request, reply);
-    // Before the next one begins, which would otherwise count this one's reservation.
-    settle(request, reply, made);
-    return made;
-  });
+/** Answers with large responses, those of one caller one after another. */
+function oneByOne(endpoint: Endpoint): Endpoint["respond"] {
+  return (service, request, reply) =>
+    service.turns.alone(request.account?.caller.name ?? request.ip, async () => {
+      // Nobody waits for the response.
+      if (reply.raw.destroyed) throw new ServerError("malformed_request", "The connection ended early.");
+      const made = await endpoint.respond(service, request, reply);
+      // Before the next one begins, which would otherwise count this one's reservation.
+      settle(request, reply, made);
+      return made;
+    });
 }
 
 /** Counts a finished response. */

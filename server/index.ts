@@ -1,4 +1,4 @@
 /** The HTTP service as a library: build it on an engine, listen, shut it down. */
 export { buildServer, type ServerOptions } from "./app.ts";
-export { HeldBytes } from "./http/access/held-bytes.ts";
+export { HeldBytes } from "./http/access/account.ts";
 export { type ShutdownOptions, shutDown } from "./process/shutdown.ts";

@@ -14,7 +14,7 @@ import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import type { ClusterNode, ClusterRole } from "../core/lifecycle/cluster/index.ts";
 import { buildServer } from "./app.ts";
 import { readJwks } from "./http/access/access-token.ts";
-import { HeldBytes } from "./http/access/held-bytes.ts";
+import { HeldBytes } from "./http/access/account.ts";
 import { swept } from "./http/log.ts";
 import { Chain } from "./jobs/operations/chain.ts";
 import { type GasOf, ProgressLog } from "./jobs/operations/progress-log.ts";

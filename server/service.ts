@@ -1,7 +1,7 @@
 import type { KitChain } from "../core/guards/exit/index.ts";
 import type { Engine, L1Reader } from "../core/index.ts";
 import type { AccessTokens } from "./http/access/access-token.ts";
-import type { HeldBytes } from "./http/access/held-bytes.ts";
+import type { HeldBytes } from "./http/access/account.ts";
 import type { OwnerRelay } from "./http/access/owner-relay.ts";
 import type { Quota } from "./http/access/rate-limit.ts";
 import type { OwnerSignIn, PersonSignIn } from "./http/access/sign-in.ts";

@@ -10,7 +10,7 @@ import { hexToBytes } from "../protocol/hex.ts";
 import { AmountSum } from "../store/columns/amount-words.ts";
 import type { MintColumns } from "../store/columns/mint-columns.ts";
 import type { Group } from "../store/group.ts";
-import { encodeRecord } from "../store/layout.ts";
+import { encodeRecord, timeUuid } from "../store/layout.ts";
 import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
 import { type ApplicationRecord, type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/records.ts";
 import { journalKey, mintKey, mintReferenceKey, transactionKey, userTransactionKey } from "../store/store-keys.ts";
@@ -27,7 +27,6 @@ import type { ReadMint } from "./reader.ts";
 import { RequestedBindings } from "./requested-bindings.ts";
 import { RequestedMetadata } from "./requested-metadata.ts";
 import { RequestedTokens } from "./requested-tokens.ts";
-import { timeUuid } from "./time-uuid.ts";
 
 /** An accepted request, as it is in the journal. */
 export interface Minted {

@@ -1,11 +1,13 @@
 import { BLOB_SCHEMES, ENVIRONMENTS, MODES, ROLES, SCOPES, STANDARDS } from "../model.ts";
-import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";
 import {
   address,
   bigVarint,
+  type ContentOf,
   flag,
   hash,
   hexBytes,
+  type KindFields,
+  Kinds,
   layout,
   listOf,
   nullable,

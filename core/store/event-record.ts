@@ -2,12 +2,14 @@ import { MintmarkError } from "../errors.ts";
 import type { EventType } from "../model.ts";
 import { MODES } from "../model.ts";
 import { ByteReader, ByteWriter } from "./binary.ts";
-import { type ContentOf, type KindFields, Kinds } from "./kinds.ts";
 import {
   address,
   bigVarint,
+  type ContentOf,
   checkedRecord,
   hash,
+  type KindFields,
+  Kinds,
   nullable,
   oneOf,
   RECORD_VERSION,

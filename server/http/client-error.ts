@@ -1,8 +1,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { problem, ServerError, type ServerErrorCode } from "./errors.ts";
-import { newRequestId, requestId } from "./request-id.ts";
+import { timeUuid } from "../../core/internal.ts";
+import { problem, type ServerErrorCode } from "./errors.ts";
+import { requestId } from "./incoming.ts";
 
 const CODES: Readonly<Record<string, ServerErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "request_timeout",
@@ -17,7 +18,7 @@ export function handleClientError(error: Error & { readonly code?: string }, soc
 }
 
 function answer(code: ServerErrorCode): string {
-  const requestId = newRequestId();
+  const requestId = timeUuid(Date.now());
   const body = problem(code, requestId);
   const text = JSON.stringify(body);
   return [
@@ -35,40 +36,6 @@ function answer(code: ServerErrorCode): string {
 export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
   socket.on("error", () => {});
   socket.end(answer("method_not_allowed"));
-}
-
-/** Header fields that may occur once. Of several, Node keeps the first, but a proxy may have used the last. */
-const SINGLE = new Set(["host", "authorization", "content-type", "idempotency-key"]);
-const SINGLE_LENGTHS = new Set([...SINGLE].map(({ length }) => length));
-
-/**
- * Throws `malformed_request` for an ambiguous request: a repeated header field of {@link SINGLE}, no Host (RFC 9112,
- * 3.2), or a URL that is not percent-encoded UTF-8.
- */
-export function requireClear({ url = "", rawHeaders, headers, httpVersion }: IncomingMessage): void {
-  if (!isEncoded(url)) throw new ServerError("malformed_request", "The URL is not percent-encoded UTF-8.");
-  if (headers.host === undefined && httpVersion === "1.1") {
-    throw new ServerError("malformed_request", "The Host header is missing.");
-  }
-  const seen: string[] = [];
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const raw = rawHeaders[i] ?? "";
-    if (!SINGLE_LENGTHS.has(raw.length)) continue;
-    const name = raw.toLowerCase();
-    if (!SINGLE.has(name)) continue;
-    if (seen.includes(name)) throw new ServerError("malformed_request", `The header ${name} occurs more than once.`);
-    seen.push(name);
-  }
-}
-
-/** Whether a URL is printable ASCII, and its escapes are UTF-8. */
-function isEncoded(url: string): boolean {
-  if (!/^[!-~]*$/.test(url)) return false;
-  try {
-    return !url.includes("%") || decodeURIComponent(url) !== "";
-  } catch {
-    return false;
-  }
 }
 
 /** Answers an `Expect` that Node does not know. Node itself would answer without a body. */

@@ -1,10 +1,8 @@
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
-import { HostNames } from "./access/host-names.ts";
-import { handleClientError, refuseExpectation, refuseTunnel, requireClear } from "./client-error.ts";
-import { watchConnection } from "./connections.ts";
-import { handleError, notFoundHandler } from "./errors.ts";
+import { handleClientError, refuseExpectation, refuseTunnel } from "./client-error.ts";
+import { handleError, notFoundHandler, ServerError } from "./errors.ts";
+import { HostNames, requestId, requireClear, watchConnection } from "./incoming.ts";
 import { type LogOptions, logging } from "./log.ts";
-import { requestId } from "./request-id.ts";
 
 /** Milliseconds without progress after which a connection can be closed. */
 const STALLED_MS = 10_000;
@@ -64,7 +62,7 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
     if (!watchConnection(request.raw, reply.raw, stalledMs)) return;
     reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
     requireClear(request.raw);
-    names.require(request.headers.host);
+    if (!names.has(request.headers.host)) throw new ServerError("host_unknown");
     done();
   });
   app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);

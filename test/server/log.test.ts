@@ -1,7 +1,7 @@
 import Fastify from "fastify";
 import { expect, test } from "vitest";
+import { requestId } from "../../server/http/incoming.ts";
 import { type LogOptions, logging, swept } from "../../server/http/log.ts";
-import { requestId } from "../../server/http/request-id.ts";
 
 /** The lines of a server in which the handler has pino tell of the request, as the log does by itself when it is over. */
 async function linesOf(level: LogOptions["level"], url: string): Promise<string[]> {

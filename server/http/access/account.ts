@@ -1,7 +1,19 @@
 import type { FastifyReply } from "fastify";
-import type { Caller, Held, HeldBytes } from "./held-bytes.ts";
+import { ServerError } from "../errors.ts";
 import type { TokenBuckets } from "./rate-limit.ts";
 
+/** Who holds memory, and pays: a key, a person or an address, and its tenant. */
+export interface Caller {
+  readonly name: string;
+  /** The application; {@link PUBLIC} for all callers without a key. */
+  readonly tenant: string;
+}
+
+/** The tenant of callers without a key. */
+export const PUBLIC = "public";
+
+/** Default of `MINTMARK_MEMORY_MIB`, in bytes. */
+export const DEFAULT_MEMORY_BYTES = 512 * 1024 * 1024;
 /** What a caller pays. */
 interface Prices {
   /** Bytes of a JSON response for one unit of rate. */
@@ -24,6 +36,8 @@ const BINARY_UNIT = 1024 * 1024;
 const REQUEST_BYTES = 8 * 1024;
 /** Bytes of a request in progress besides them: a page of a list as objects and text. */
 const WORK_BYTES = 56 * 1024;
+/** Bytes of a mint's response for each entry. */
+const ANSWER_BYTES = 800;
 
 /** The cost of one request for its caller: units of rate, and memory for body and response. */
 export class Account {
@@ -31,10 +45,13 @@ export class Account {
   readonly #meter: TokenBuckets;
   readonly #prices: Prices;
   readonly #reply: FastifyReply;
-  readonly #held: Held;
+  readonly #memory: HeldBytes;
+  #held = 0;
   #paid = 0;
   #expected = 0;
   #isShared = false;
+  /** Whether the response or the connection has ended. */
+  #isReleased = false;
 
   /** Takes the first unit. Throws `rate_limited`, or `overloaded` when the memory limit is reached. */
   constructor(caller: Caller, meter: TokenBuckets, prices: Prices, memory: HeldBytes, reply: FastifyReply) {
@@ -42,9 +59,14 @@ export class Account {
     this.#meter = meter;
     this.#prices = prices;
     this.#reply = reply;
+    this.#memory = memory;
     this.pay(1);
-    this.#held = memory.hold(caller, reply.raw);
-    this.#held.demand(REQUEST_BYTES);
+    this.receive(REQUEST_BYTES);
+    const release = () => {
+      this.#hold(-this.#held);
+      this.#isReleased = true;
+    };
+    reply.raw.once("finish", release).once("close", release);
   }
 
   /** Raises the request's total payment to `units`. It never exceeds a full bucket, which could not pay more. */
@@ -67,7 +89,8 @@ export class Account {
 
   /** Called with the size of each piece of the body. */
   receive(bytes: number): void {
-    this.#held.demand(bytes);
+    this.#memory.require(this.caller, bytes);
+    this.#hold(bytes);
   }
 
   /** Called when the body is complete, before reading it. */
@@ -75,9 +98,10 @@ export class Account {
     if (bytes > FREE_BODY) this.pay(Math.ceil(bytes / BODY_UNIT));
   }
 
-  /** Called when the body is read and the work begins. */
-  work(): void {
-    this.expect(WORK_BYTES);
+  /** Called when the body is read and the work begins, for so many entries of a mint. */
+  work(entries: number): void {
+    this.pay(entries);
+    this.expect(WORK_BYTES + entries * ANSWER_BYTES);
   }
 
   /** Called when the response is in memory for all callers at once, so that this one holds none of it. */
@@ -87,9 +111,8 @@ export class Account {
 
   /** Reserves memory for a response of about this size, but at most half of the caller's limit. */
   expect(bytes: number): void {
-    const most = this.#held.most / 2;
-    const more = Math.min(this.#expected + bytes, most) - this.#expected;
-    this.#held.demand(more);
+    const more = Math.min(bytes, this.#memory.mostPerCaller / 2 - this.#expected);
+    this.receive(more);
     this.#expected += more;
   }
 
@@ -101,7 +124,75 @@ export class Account {
     if (units > this.#paid) this.#meter.owe(this.caller.name, units - this.#paid, this.#reply, this.caller.tenant);
     this.#paid = Math.max(this.#paid, units);
     const held = this.#isShared ? 0 : bytes;
-    this.#held.take(held - this.#expected);
+    this.#hold(held - this.#expected);
     this.#expected = held;
   }
+
+  /** Beyond a share, further requests are refused. */
+  #hold(bytes: number): void {
+    if (this.#isReleased) return;
+    this.#held += bytes;
+    this.#memory.change(this.caller, bytes);
+  }
+}
+
+/** Connections that make no progress are closed after seconds, so a short wait is enough. */
+const RETRY_SECONDS = 5;
+/** With less than this share free, the server refuses nearly everybody. */
+const LEAST_FREE = 1 / 16;
+
+/**
+ * Counts the bytes of bodies and unread responses. A tenant may hold as much as is still free, and a caller as much as
+ * its tenant has left of one half. So something is always free for others, however many take all that they can.
+ *
+ * @example
+ * const memory = new HeldBytes(256 * 1024 * 1024);
+ * const app = await buildServer({ engine, memory });
+ * console.log(memory.total, memory.isFull);
+ */
+export class HeldBytes {
+  readonly limit: number;
+  /** Most bytes that one caller can hold. */
+  readonly mostPerCaller: number;
+  readonly #byCaller = new Map<string, number>();
+  readonly #byTenant = new Map<string, number>();
+  #total = 0;
+
+  constructor(limit: number = DEFAULT_MEMORY_BYTES) {
+    this.limit = limit;
+    this.mostPerCaller = limit / 4;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  get isFull(): boolean {
+    return this.limit - this.#total < this.limit * LEAST_FREE;
+  }
+
+  /** Throws `rate_limited` or `overloaded` when `bytes` more would exceed the caller's or the tenant's share. */
+  require({ name, tenant }: Caller, bytes: number): void {
+    const ofCaller = (this.#byCaller.get(name) ?? 0) + bytes;
+    const ofTenant = (this.#byTenant.get(tenant) ?? 0) + bytes;
+    const half = this.limit / 2;
+    if (ofTenant <= this.limit - this.#total - bytes && ofCaller <= half - ofTenant) return;
+    const headers = { "retry-after": String(RETRY_SECONDS) };
+    // Without the others, this one could have had it.
+    if (ofCaller <= this.mostPerCaller && ofTenant <= half) throw new ServerError("overloaded", undefined, { headers });
+    const detail = `Bodies and unread responses would take more than ${this.mostPerCaller} bytes of this caller, or ${half} of its application. Read the responses, or send fewer requests at once.`;
+    throw new ServerError("rate_limited", detail, { headers });
+  }
+
+  change({ name, tenant }: Caller, bytes: number): void {
+    add(this.#byCaller, name, bytes);
+    add(this.#byTenant, tenant, bytes);
+    this.#total += bytes;
+  }
+}
+
+function add(counts: Map<string, number>, name: string, bytes: number): void {
+  const now = (counts.get(name) ?? 0) + bytes;
+  if (now === 0) counts.delete(name);
+  else counts.set(name, now);
 }

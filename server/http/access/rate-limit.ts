@@ -67,17 +67,12 @@ export class TokenBuckets {
   take(caller: string, cost: number, tenant = ""): Grant {
     const ofTenant = this.#tenants?.take(tenant, cost);
     if (ofTenant?.granted === false) return ofTenant;
-    const grant = this.#take(caller, cost);
-    if (!grant.granted) this.#tenants?.giveBack(tenant, cost);
-    return grant;
-  }
-
-  #take(caller: string, cost: number): Grant {
     const { units, windowSeconds } = this.quota;
     const perSecond = units / windowSeconds;
     const bucket = this.#refilled(caller, perSecond);
     const granted = bucket.units >= cost;
     if (granted) bucket.units -= cost;
+    else this.#tenants?.giveBack(tenant, cost);
     return {
       granted,
       remaining: Math.max(0, Math.floor(bucket.units)),

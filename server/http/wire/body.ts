@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../../../core/index.ts";
-import { PUBLIC } from "../access/held-bytes.ts";
+import { PUBLIC } from "../access/account.ts";
 import { ServerError } from "../errors.ts";
 import type { Turns } from "../turns.ts";
 import type { BufferPool } from "./buffer-pool.ts";
@@ -18,26 +18,14 @@ const LEAST_COUNTED = 256 * 1024;
 /** Accepts JSON bodies only. */
 export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: JsonService): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/json", (request: FastifyRequest, payload: IncomingMessage, done) => {
+  app.addContentTypeParser("application/json", async (request: FastifyRequest, payload: IncomingMessage) => {
     refuseEncodings(request);
-    receive(request, payload, (error, chunks) => {
-      if (error !== null) return done(error);
-      const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-      const read = () => {
-        try {
-          request.account?.received(length);
-          if (length > LEAST_COUNTED) requireSparse(chunks, length, engine.limits);
-          done(
-            null,
-            joined(chunks, buffers, (body) => (body.length === 0 ? undefined : parseJson(body))),
-          );
-        } catch (refusal) {
-          done(refusal as Error);
-        }
-      };
-      if (length <= MOST_AT_ONCE) read();
-      else void turns.turn(request.account?.caller.tenant ?? PUBLIC).then(read);
-    });
+    const { account } = request;
+    const { chunks, length } = await receive(request, payload);
+    if (length > MOST_AT_ONCE) await turns.turn(account?.caller.tenant ?? PUBLIC);
+    account?.received(length);
+    if (length > LEAST_COUNTED) requireSparse(chunks, length, engine.limits);
+    return length === 0 ? undefined : parseChunks(chunks, length, buffers);
   });
 }
 
@@ -80,54 +68,55 @@ const TOO_DENSE =
 /** Pieces of a body held separately. A body sent byte by byte would otherwise take five hundred times its length. */
 const MOST_PIECES = 1_024;
 
+/** A body as it arrived. */
+interface Received {
+  readonly chunks: readonly Buffer[];
+  readonly length: number;
+}
+
 /**
  * Collects a body's chunks within the route's limit. Fastify's own way copies them again, into a new buffer each time.
  */
 function receive(
   { headers, routeOptions: { bodyLimit }, account }: FastifyRequest,
   payload: IncomingMessage,
-  done: (error: Error | null, chunks: readonly Buffer[]) => void,
-): void {
-  if (Number(headers["content-length"]) > bodyLimit) {
-    done(new ServerError("body_too_large"), []);
-    return;
-  }
+): Promise<Received> {
+  if (Number(headers["content-length"]) > bodyLimit) throw new ServerError("body_too_large");
+  const { promise, resolve, reject } = Promise.withResolvers<Received>();
   const blocks: Buffer[] = [];
   let pieces: Buffer[] = [];
   let length = 0;
-  let over = false;
-  const end = (error: Error | null) => {
-    if (over) return;
-    over = true;
-    done(error, blocks.length === 0 ? pieces : [...blocks, ...pieces]);
+  const refuse = (error: unknown) => {
+    payload.off("data", take);
     pieces = [];
+    reject(error);
   };
-  payload.on("data", (chunk: Buffer) => {
-    if (over) return;
+  const take = (chunk: Buffer) => {
     length += chunk.length;
     try {
+      if (length > bodyLimit) throw new ServerError("body_too_large");
       account?.receive(chunk.length);
     } catch (refusal) {
-      return end(refusal as Error);
+      return refuse(refusal);
     }
-    if (length > bodyLimit) end(new ServerError("body_too_large"));
-    else if (pieces.push(chunk) === MOST_PIECES) blocks.push(Buffer.concat(pieces.splice(0)));
-  });
-  payload.on("end", () => end(null));
+    if (pieces.push(chunk) === MOST_PIECES) blocks.push(Buffer.concat(pieces.splice(0)));
+  };
+  payload.on("data", take);
+  payload.on("end", () => resolve({ chunks: [...blocks, ...pieces], length }));
   // The connection broke, so nobody reads this response.
-  payload.on("error", () => end(new ServerError("malformed_request", "The body ended early.")));
+  payload.on("error", () => refuse(new ServerError("malformed_request", "The body ended early.")));
+  return promise;
 }
 
-/** The result of `read` on the joined chunks, which it must not keep. */
-function joined<T>(chunks: readonly Buffer[], buffers: BufferPool, read: (body: Buffer) => T): T {
+/** Parses a body of several chunks in a pooled buffer. */
+function parseChunks(chunks: readonly Buffer[], length: number, buffers: BufferPool): unknown {
   const [first] = chunks;
-  if (first !== undefined && chunks.length === 1) return read(first);
-  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  if (first !== undefined && chunks.length === 1) return parseJson(first);
   const buffer = buffers.take(length);
   try {
     let at = 0;
     for (const chunk of chunks) at += chunk.copy(buffer, at);
-    return read(buffer.subarray(0, length));
+    return parseJson(buffer.subarray(0, length));
   } finally {
     buffers.give(buffer);
   }

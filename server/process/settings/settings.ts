@@ -3,7 +3,7 @@ import { DEFAULT_LIMITS, type Hex } from "../../../core/index.ts";
 import { ROLLUP_DATA } from "../../../core/l1/settlement/index.ts";
 import { MAX_MEMBERS } from "../../../core/protocol/index.ts";
 import { ISSUER } from "../../http/access/access-token.ts";
-import { DEFAULT_MEMORY_BYTES } from "../../http/access/held-bytes.ts";
+import { DEFAULT_MEMORY_BYTES } from "../../http/access/account.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS } from "../../http/access/owner-relay.ts";
 import { DEFAULT_RATE_LIMITS } from "../../http/access/rate-limit.ts";
 import { address, member } from "./member-setting.ts";

@@ -156,13 +156,24 @@ export function endpoint<
     },
 ): Endpoint {
   const { handle, ...rest } = definition;
+  const noQuery = definition.query?.safeParse({});
+  // Parsed once, because most requests have no query.
+  const defaults = noQuery?.success ? Object.freeze(noQuery.data) : undefined;
   return {
     ...rest,
     respond(service, request, reply) {
       const { principal, owner, signedIn } = request;
       const caller = rest.access === "owner" ? owner : rest.access === "person" ? signedIn : principal;
       if (rest.access !== "public" && caller === null) throw new MintmarkError("credentials_missing");
-      const call: unknown = { service, principal, owner, signedIn, ...inputs(definition, request), request, reply };
+      const call: unknown = {
+        service,
+        principal,
+        owner,
+        signedIn,
+        ...inputs(definition, defaults, request),
+        request,
+        reply,
+      };
       return handle(call as Call<A, Given<P>, Given<Q>, Given<B>>);
     },
   };
@@ -231,12 +242,16 @@ const METERED = ["rate_limited", "overloaded"] as const satisfies readonly Code[
 
 const BODY = ["malformed_json", "body_too_large", "unsupported_media_type"] as const satisfies readonly Code[];
 
-function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, request: FastifyRequest) {
+/** @param defaults - the query of a request without one, where there is such a query */
+function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, defaults: unknown, request: FastifyRequest) {
   const issues: Issue[] = [];
   const params = schemas.params && check(schemas.params, request.params, ["path"], issues);
-  const query = schemas.query
-    ? check(schemas.query, inOurSpelling(schemas.query, request.query), ["query"], issues)
-    : refuseParameters(request.query, issues);
+  const query =
+    defaults !== undefined && Object.keys(request.query ?? {}).length === 0
+      ? defaults
+      : schemas.query
+        ? check(schemas.query, inOurSpelling(schemas.query, request.query), ["query"], issues)
+        : refuseParameters(request.query, issues);
   const wantsBody = schemas.body !== undefined || schemas.coreBody !== undefined;
   if (wantsBody && request.body === undefined) {
     throw new ServerError("malformed_json", "This request needs a JSON body.");
