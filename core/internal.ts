@@ -4,5 +4,5 @@ export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts
 export { type RequestLimits, requireForm } from "./mint/reader.ts";
 export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
-export { timeUuid } from "./store/layout.ts";
+export { timeUuid } from "./store/binary.ts";
 export { CHECKSUM_WRONG, checksumHolds, readSpelling, readUuid } from "./validate.ts";

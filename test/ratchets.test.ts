@@ -25,7 +25,7 @@ const LINES: Readonly<Record<string, number>> = {
   // Raised for the check of contracts by verifiers; contracts were lowered.
   "core/protocol": 7_700,
   "core/sealing": 900,
-  "core/store": 4_930,
+  "core/store": 4_850,
   // Raised by one line: the audit log says what was minted.
   "core/tenants": 2_851,
   "core/transfers": 1_600,
@@ -49,7 +49,7 @@ const LINES: Readonly<Record<string, number>> = {
   server: 900,
   "server/client": 500,
   // Raised for the spellings of StarkExpress.
-  "server/http": 2_700,
+  "server/http": 2_650,
   "server/jobs": 2_350,
   // Raised for a reference of our own in place of 24 packages, and for the search of the console with a page of each
   // thing that it finds; `test/` was lowered.

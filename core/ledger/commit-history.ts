@@ -2,8 +2,8 @@ import { type Hash, MODES, type Mode } from "../model.ts";
 import type { PortalIdentity } from "../ports.ts";
 import { countOf, emptyHistory, nextHistory, type StateCounts } from "../protocol/commitment.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import type { Table } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
-import type { Table } from "../store/table.ts";
 import type { StateHistories } from "./state-histories.ts";
 
 /** The ledger's batches and their state leaves. */

@@ -7,10 +7,10 @@ import { Recent } from "../recent.ts";
 import { SealingThread } from "../sealing/sealing-thread.ts";
 import type { MintColumns } from "../store/columns/mint-columns.ts";
 import type { Entry } from "../store/entries.ts";
-import type { Group } from "../store/group.ts";
-import { encodeEntry, encodeMintEntry } from "../store/journal.ts";
+import { type Group, Table } from "../store/group.ts";
+import { encodeEntry } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
-import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
+import { encodeMintEntry, type MintHeader, type PlacedColumns } from "../store/mint-entry.ts";
 import type { Store } from "../store/ports.ts";
 import {
   type ApplicationRecord,
@@ -53,7 +53,6 @@ import {
   voidsKey,
   webhookKey,
 } from "../store/store-keys.ts";
-import { RecordTable, Table } from "../store/table.ts";
 import { TokenHasher } from "../store/token-hash.ts";
 import { TokenIndex } from "../store/tokens/token-index.ts";
 import { type Changes, type Transition, Writer } from "../store/writer.ts";
@@ -104,17 +103,17 @@ export class Ledger {
   readonly receiptSigner: ReceiptSigner | undefined;
   readonly emit: Emit;
 
-  readonly applications = new RecordTable(applicationKey, applicationRecord);
-  readonly keys = new RecordTable(apiKeyKey, keyRecord);
-  readonly webhooks = new RecordTable(webhookKey, webhookRecord);
-  readonly people = new RecordTable(personKey, personRecord);
+  readonly applications = new Table(applicationKey, applicationRecord);
+  readonly keys = new Table(apiKeyKey, keyRecord);
+  readonly webhooks = new Table(webhookKey, webhookRecord);
+  readonly people = new Table(personKey, personRecord);
   /** By log: 0 the operator's, else the application's index + 1. */
-  readonly auditCounts = new RecordTable(auditCountKey, auditCountRecord);
-  readonly assets = new RecordTable(assetKey, assetRecord);
+  readonly auditCounts = new Table(auditCountKey, auditCountRecord);
+  readonly assets = new Table(assetKey, assetRecord);
   /** By chain. */
-  readonly portals = new RecordTable(portalKey, portalRecord);
+  readonly portals = new Table(portalKey, portalRecord);
   /** By asset id: assets with metadata of their own. */
-  readonly collections = new RecordTable(collectionKey, collectionRecord);
+  readonly collections = new Table(collectionKey, collectionRecord);
   /** By {@link enablementId}. */
   readonly enablements = new Table<string, boolean>();
   readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>> = {

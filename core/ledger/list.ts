@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Page } from "../model.ts";
-import type { Table } from "../store/table.ts";
+import type { Table } from "../store/group.ts";
 import type { EngineContext } from "./context.ts";
 
 const DEFAULT_LIMIT = 50;

@@ -3,8 +3,8 @@ import type { Mode } from "../model.ts";
 import { equalBytes, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
 import { zeroRoot } from "../protocol/merkle.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
+import type { Table } from "../store/group.ts";
 import type { BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
-import type { Table } from "../store/table.ts";
 import { requireText } from "../validate.ts";
 
 /** The run that holds a slot; null when none does. Runs are ascending and do not overlap. */

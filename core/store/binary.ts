@@ -1,5 +1,13 @@
+import { randomFillSync } from "node:crypto";
+import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
-import type { Hex } from "../model.ts";
+import type { Hex, Uuid } from "../model.ts";
+import { hexValue } from "../protocol/hex.ts";
+
+/** First byte of every record of this version of the store. */
+export const RECORD_VERSION = 1;
+const UUID_BYTES = 16;
+const DASH = 0x2d;
 
 /**
  * Writes binary records one after the other into one growing, reused buffer. Integers are big-endian; a varint is base
@@ -13,18 +21,23 @@ export class ByteWriter {
     this.#buffer = Buffer.allocUnsafe(capacity);
   }
 
-  get length(): number {
-    return this.#length;
+  /** Starts a record in the same buffer, with its version. */
+  begin(): this {
+    this.#length = 0;
+    this.u8(RECORD_VERSION);
+    return this;
+  }
+
+  /** Ends the record with its checksum, `crc32(4)`, and returns a copy of it. */
+  end(): Buffer {
+    const at = this.#grow(4);
+    this.#buffer.writeUInt32BE(crc32(this.#buffer.subarray(0, at)), at);
+    return Buffer.from(this.#buffer.subarray(0, at + 4));
   }
 
   u8(value: number): void {
     const at = this.#grow(1);
     this.#buffer[at] = value;
-  }
-
-  u32(value: number): void {
-    const at = this.#grow(4);
-    this.#buffer.writeUInt32BE(value, at);
   }
 
   /** A time in milliseconds, or any other whole number below 2^48. */
@@ -69,16 +82,16 @@ export class ByteWriter {
     this.bigVarint((BigInt(high) << 32n) | BigInt(low));
   }
 
-  /** A range of bytes. Blobs are short, so a loop is faster than a view. */
-  slice(from: Uint8Array, start: number, end: number): void {
+  /** A range of bytes. Most are short, so a loop is faster than a view. */
+  bytes(from: Uint8Array, start = 0, end = from.length): void {
     let at = this.#grow(end - start);
     const buffer = this.#buffer;
     for (let i = start; i < end; i++) buffer[at++] = from[i] as number;
   }
 
-  bytes(value: Uint8Array): void {
-    const at = this.#grow(value.length);
-    this.#buffer.set(value, at);
+  uuid(value: Uuid): void {
+    const at = this.#grow(UUID_BYTES);
+    putUuid(this.#buffer, at, value);
   }
 
   /** The bytes of a `0x` hex string, without their length. */
@@ -86,23 +99,6 @@ export class ByteWriter {
     const bytes = (value.length - 2) / 2;
     const at = this.#grow(bytes);
     if (bytes > 0) this.#buffer.write(value.slice(2), at, bytes, "hex");
-  }
-
-  /** A copy of everything written from `start` on. */
-  copy(start = 0): Buffer {
-    const copy = Buffer.allocUnsafe(this.#length - start);
-    this.#buffer.copy(copy, 0, start, this.#length);
-    return copy;
-  }
-
-  /** A view of everything written from `start` on, valid until the next write. */
-  view(start = 0): Buffer {
-    return this.#buffer.subarray(start, this.#length);
-  }
-
-  /** Starts again in the same buffer. */
-  reset(): void {
-    this.#length = 0;
   }
 
   #grow(bytes: number): number {
@@ -116,6 +112,9 @@ export class ByteWriter {
     return at;
   }
 }
+
+/** Writes all records, one after the other. */
+export const record = new ByteWriter(1 << 16);
 
 /**
  * Reads the output of {@link ByteWriter}. Throws `store_corrupt` for anything else, because it reads only the store's
@@ -187,6 +186,10 @@ export class ByteReader {
     return this.#buffer.subarray(at, at + length);
   }
 
+  uuid(): Uuid {
+    return uuidText(this.bytes(UUID_BYTES));
+  }
+
   hex(length: number): Hex {
     return this.hexAt(this.#take(length), length);
   }
@@ -216,4 +219,47 @@ export class ByteReader {
 
 function corrupt(what: string): MintmarkError {
   return new MintmarkError("store_corrupt", `A stored record is damaged: ${what}. Restore the store from a copy.`);
+}
+
+/** Writes the 16 bytes of a UUID in the usual form into a buffer, and returns that. Does not check it. */
+export function putUuid(into: Buffer, start: number, value: Uuid): Buffer {
+  for (let at = start, i = 0; at < start + UUID_BYTES; at++, i += 2) {
+    if (value.charCodeAt(i) === DASH) i++;
+    into[at] = (hexValue(value.charCodeAt(i)) << 4) | hexValue(value.charCodeAt(i + 1));
+  }
+  return into;
+}
+
+const HEX_DIGITS = Buffer.from("0123456789abcdef", "latin1");
+const uuidScratch = Buffer.alloc(36, DASH);
+
+export function uuidText(bytes: Uint8Array): Uuid {
+  for (let i = 0, at = 0; i < UUID_BYTES; i++) {
+    const byte = bytes[i] as number;
+    if (at === 8 || at === 13 || at === 18 || at === 23) at++;
+    uuidScratch[at++] = HEX_DIGITS[byte >> 4] as number;
+    uuidScratch[at++] = HEX_DIGITS[byte & 15] as number;
+  }
+  return uuidScratch.toString("latin1");
+}
+
+/** Random bytes drawn at a time, because a draw costs much more than its bytes. */
+const POOL_BYTES = 4096;
+const randomPool = Buffer.alloc(POOL_BYTES);
+let used = POOL_BYTES;
+const newUuid = Buffer.alloc(UUID_BYTES);
+
+/**
+ * A UUID of version 7 (RFC 9562): ms since 1970, then 74 random bits. Neighbours in time are neighbours in the store.
+ */
+export function timeUuid(now: number): Uuid {
+  if (used + 10 > POOL_BYTES) {
+    randomFillSync(randomPool);
+    used = 0;
+  }
+  newUuid.writeUIntBE(now, 0, 6);
+  for (let i = 6; i < 16; i++) newUuid[i] = randomPool[used++] as number;
+  newUuid[6] = 0x70 | ((newUuid[6] as number) & 0x0f);
+  newUuid[8] = 0x80 | ((newUuid[8] as number) & 0x3f);
+  return uuidText(newUuid);
 }

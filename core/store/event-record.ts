@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { EventType } from "../model.ts";
 import { MODES } from "../model.ts";
-import { ByteReader, ByteWriter } from "./binary.ts";
+import { ByteReader, record as to } from "./binary.ts";
 import {
   address,
   bigVarint,
@@ -12,12 +12,10 @@ import {
   Kinds,
   nullable,
   oneOf,
-  RECORD_VERSION,
   text,
   u64,
   uuid,
   varint,
-  withChecksum,
 } from "./layout.ts";
 
 const BATCH = {
@@ -74,17 +72,14 @@ export type WithdrawalEventType = Extract<EventType, `withdrawal.${string}`>;
 
 const LAYOUTS = new Kinds(TYPES);
 export const EVENT_TYPES: ReadonlySet<string> = new Set(Object.keys(TYPES));
-const scratch = new ByteWriter(256);
 
 /** One event of an application: `version(1) = 0x01 ‖ time(6) ‖ type(1) ‖ content ‖ crc32(4)`. */
 export function encodeEvent(time: number, event: StoredEvent): Buffer {
   const { number, field } = LAYOUTS.named(event.type);
-  scratch.reset();
-  scratch.u8(RECORD_VERSION);
-  scratch.u48(time);
-  scratch.u8(number);
-  field.write(scratch, event);
-  return withChecksum(scratch);
+  to.begin().u48(time);
+  to.u8(number);
+  field.write(to, event);
+  return to.end();
 }
 
 /** The inverse of {@link encodeEvent}. Throws `store_corrupt`. */

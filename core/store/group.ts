@@ -1,3 +1,4 @@
+import { encodeRecord, type Field } from "./layout.ts";
 import type { Store, StoreOperation } from "./ports.ts";
 import { keyString } from "./store-keys.ts";
 
@@ -58,7 +59,6 @@ export class Group {
 
   /** After the write: shows the changes to readers. */
   published(): void {
-    this.#previous = null;
     for (const publish of this.#onDurable) publish();
   }
 
@@ -67,3 +67,114 @@ export class Group {
     this.#previous = null;
   }
 }
+
+/**
+ * Immutable records in memory in two views: the writer's, perhaps not durable yet, and the readers', which is durable.
+ * Few enough to hold all: applications, keys, assets, batches. A table with a key and a field writes each record that a
+ * group changes once.
+ */
+export class Table<K, V> {
+  readonly #latest = new Map<K, V>();
+  readonly #durable = new Map<K, V>();
+  /** The changes of the current group, shown to readers together. */
+  #filling: { readonly group: Group; readonly records: Map<K, V> } | null = null;
+  readonly #keyOf: ((key: K) => Buffer) | undefined;
+  readonly #field: Field<V> | undefined;
+
+  constructor(keyOf?: (key: K) => Buffer, field?: Field<V>) {
+    this.#keyOf = keyOf;
+    this.#field = field;
+  }
+
+  /** The writer's view. */
+  latest(key: K): V | undefined {
+    return this.#latest.get(key);
+  }
+
+  /** The durable view. */
+  get(key: K): V | undefined {
+    return this.#durable.get(key);
+  }
+
+  /** Number of records in the writer's view. */
+  get latestCount(): number {
+    return this.#latest.size;
+  }
+
+  /** Number of durable records. */
+  get count(): number {
+    return this.#durable.size;
+  }
+
+  /** All durable records, in the order of their creation. */
+  values(): IterableIterator<V> {
+    return this.#durable.values();
+  }
+
+  /** The keys of all durable records. */
+  keys(): IterableIterator<K> {
+    return this.#durable.keys();
+  }
+
+  /** All records of the writer's view, in the order of their creation. */
+  latestValues(): IterableIterator<V> {
+    return this.#latest.values();
+  }
+
+  /** Sets a record: for the writer at once, for readers when the group is durable. */
+  put(group: Group, key: K, value: V): void {
+    this.#latest.set(key, value);
+    if (this.#filling?.group !== group) {
+      const records = new Map<K, V>();
+      this.#filling = { group, records };
+      group.onDurable(() => {
+        for (const [changed, record] of records) this.#durable.set(changed, record);
+        if (this.#filling?.group === group) this.#filling = null;
+      });
+    }
+    this.#filling.records.set(key, value);
+  }
+
+  /**
+   * The record to change in place: a copy of this group's own, which readers see when the group is durable. However many
+   * transitions change it, there is one.
+   */
+  change(group: Group, key: K): Changing<V> {
+    const own = this.#filling?.group === group ? this.#filling.records.get(key) : undefined;
+    if (own !== undefined) return own;
+    const before = this.#latest.get(key);
+    if (before === undefined) throw new Error(`no record ${String(key)} to change`);
+    const copy = { ...before };
+    this.put(group, key, copy);
+    return copy;
+  }
+
+  /** Writes the records that the group has changed; returns their keys. */
+  flush(group: Group): Iterable<K> {
+    if (this.#filling?.group !== group || this.#keyOf === undefined || this.#field === undefined) return [];
+    const { records } = this.#filling;
+    for (const [key, value] of records) group.put(this.#keyOf(key), encodeRecord(this.#field, value));
+    return records.keys();
+  }
+
+  /** Removes a record: for readers when the group is durable. */
+  remove(group: Group, key: K): void {
+    this.#latest.delete(key);
+    if (this.#filling?.group === group) this.#filling.records.delete(key);
+    group.onDurable(() => this.#durable.delete(key));
+  }
+
+  /** Adds a record read from disk. */
+  load(key: K, value: V): void {
+    this.#latest.set(key, value);
+    this.#durable.set(key, value);
+  }
+
+  /** Removes a record that is no longer on disk. */
+  unload(key: K): void {
+    this.#latest.delete(key);
+    this.#durable.delete(key);
+  }
+}
+
+type Changing<V> = { -readonly [K in keyof V]: V[K] };

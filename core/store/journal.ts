@@ -1,11 +1,10 @@
 import { MintmarkError } from "../errors.ts";
 import type { Uuid } from "../model.ts";
-import { ByteReader, ByteWriter } from "./binary.ts";
-import type { MintColumns } from "./columns/mint-columns.ts";
+import { ByteReader, record as to } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
-import { checkedRecord, RECORD_VERSION, uuid, withChecksum } from "./layout.ts";
+import { checkedRecord, uuid } from "./layout.ts";
 import { decodeMint, decodeMintHeader, MintEntries } from "./mint-decoder.ts";
-import { encodeMint, type MintEntry, type MintHeader, type PlacedColumns } from "./mint-entry.ts";
+import type { MintEntry, MintHeader } from "./mint-entry.ts";
 import type { StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
@@ -24,8 +23,6 @@ export interface Journaled<E = Entry | MintEntry> {
 /** Position of the kind in a record, after version and time. */
 const KIND_AT = 7;
 
-const scratch = new ByteWriter(1 << 16);
-
 /**
  * One entry of the journal, under its sequence number as u64:
  *
@@ -37,22 +34,10 @@ const scratch = new ByteWriter(1 << 16);
  */
 export function encodeEntry(time: number, entry: Entry): Buffer {
   const { number, field } = ENTRY_KINDS.named(entry.kind);
-  begin(time, number);
-  field.write(scratch, entry);
-  return withChecksum(scratch);
-}
-
-export function encodeMintEntry(time: number, header: MintHeader, columns: MintColumns, placed: PlacedColumns): Buffer {
-  begin(time, MINT_KIND);
-  encodeMint(scratch, header, columns, placed);
-  return withChecksum(scratch);
-}
-
-function begin(time: number, kind: number): void {
-  scratch.reset();
-  scratch.u8(RECORD_VERSION);
-  scratch.u48(time);
-  scratch.u8(kind);
+  to.begin().u48(time);
+  to.u8(number);
+  field.write(to, entry);
+  return to.end();
 }
 
 /** The inverse of {@link encodeEntry}. Throws `store_corrupt`. */

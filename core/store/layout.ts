@@ -1,12 +1,7 @@
-import { randomFillSync } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
-import type { Hex, Uuid } from "../model.ts";
-import { hexValue } from "../protocol/hex.ts";
-import { ByteReader, ByteWriter } from "./binary.ts";
-
-const UUID_BYTES = 16;
-const DASH = 0x2d;
+import type { Hex } from "../model.ts";
+import { ByteReader, type ByteWriter, RECORD_VERSION, record } from "./binary.ts";
 
 /** The layout of one value in a record. */
 export interface Field<T> {
@@ -20,30 +15,25 @@ export type ValueOf<F> = F extends Field<infer T> ? T : never;
 export type Fields = Readonly<Record<string, Field<unknown>>>;
 export type RecordOf<S extends Fields> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
-export const varint: Field<number> = {
-  write: (to, value) => to.varint(value),
-  read: (from) => from.varint(),
-};
+/** A value that {@link ByteWriter} and {@link ByteReader} have a method for. */
+function plain<N extends "varint" | "bigVarint" | "u48" | "u64" | "uuid">(name: N): Field<ReturnType<ByteReader[N]>> {
+  return {
+    write: (to, value) => to[name](value as never),
+    read: (from) => from[name]() as ReturnType<ByteReader[N]>,
+  };
+}
 
-export const bigVarint: Field<bigint> = {
-  write: (to, value) => to.bigVarint(value),
-  read: (from) => from.bigVarint(),
-};
+export const varint = plain("varint");
+export const bigVarint = plain("bigVarint");
+/** Milliseconds since 1970, 6 bytes. */
+export const time = plain("u48");
+/** 8 bytes. */
+export const u64 = plain("u64");
+/** 16 bytes. */
+export const uuid = plain("uuid");
 
 /** The last time that fits a record: in the year 10889. */
 export const MAX_TIME = 2 ** 48 - 1;
-
-/** Milliseconds since 1970, 6 bytes. */
-export const time: Field<number> = {
-  write: (to, value) => to.u48(value),
-  read: (from) => from.u48(),
-};
-
-/** u64, 8 bytes. */
-export const u64: Field<bigint> = {
-  write: (to, value) => to.u64(value),
-  read: (from) => from.u64(),
-};
 
 export const flag: Field<boolean> = {
   write: (to, value) => to.u8(value ? 1 : 0),
@@ -79,61 +69,6 @@ export const hexBytes: Field<Hex> = {
 
 export const address = fixedHex(20);
 export const hash = fixedHex(32);
-
-/** 16 bytes. */
-export const uuid: Field<Uuid> = {
-  write: (to, value) => to.bytes(uuidBytes(value)),
-  read: (from) => uuidText(from.bytes(16)),
-};
-
-/** The 16 bytes of a UUID in the usual form. Does not check it. */
-export function uuidBytes(value: Uuid): Buffer {
-  const bytes = Buffer.allocUnsafe(UUID_BYTES);
-  putUuid(bytes, 0, value);
-  return bytes;
-}
-
-/** Writes {@link uuidBytes} into a buffer. */
-export function putUuid(into: Buffer, start: number, value: Uuid): void {
-  for (let at = start, i = 0; at < start + UUID_BYTES; at++, i += 2) {
-    if (value.charCodeAt(i) === DASH) i++;
-    into[at] = (hexValue(value.charCodeAt(i)) << 4) | hexValue(value.charCodeAt(i + 1));
-  }
-}
-
-const HEX_DIGITS = Buffer.from("0123456789abcdef", "latin1");
-const uuidScratch = Buffer.alloc(36, DASH);
-
-export function uuidText(bytes: Uint8Array): Uuid {
-  for (let i = 0, at = 0; i < UUID_BYTES; i++) {
-    const byte = bytes[i] as number;
-    if (at === 8 || at === 13 || at === 18 || at === 23) at++;
-    uuidScratch[at++] = HEX_DIGITS[byte >> 4] as number;
-    uuidScratch[at++] = HEX_DIGITS[byte & 15] as number;
-  }
-  return uuidScratch.toString("latin1");
-}
-
-/** Random bytes drawn at a time, because a draw costs much more than its bytes. */
-const POOL_BYTES = 4096;
-const randomPool = Buffer.alloc(POOL_BYTES);
-let used = POOL_BYTES;
-const newUuid = Buffer.alloc(UUID_BYTES);
-
-/**
- * A UUID of version 7 (RFC 9562): ms since 1970, then 74 random bits. Neighbours in time are neighbours in the store.
- */
-export function timeUuid(now: number): Uuid {
-  if (used + 10 > POOL_BYTES) {
-    randomFillSync(randomPool);
-    used = 0;
-  }
-  newUuid.writeUIntBE(now, 0, 6);
-  for (let i = 6; i < 16; i++) newUuid[i] = randomPool[used++] as number;
-  newUuid[6] = 0x70 | ((newUuid[6] as number) & 0x0f);
-  newUuid[8] = 0x80 | ((newUuid[8] as number) & 0x3f);
-  return uuidText(newUuid);
-}
 
 /** One byte: the position in the list. */
 export function oneOf<const T>(values: readonly T[]): Field<T> {
@@ -195,15 +130,10 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
   };
 }
 
-/** First byte of every record of this version of the store. */
-export const RECORD_VERSION = 1;
-
 /** A stored record: `version(1) = 0x01 ‖ fields ‖ crc32(4)` of all before it, which finds a flipped bit on reading. */
 export function encodeRecord<T>(field: Field<T>, value: T): Buffer {
-  const writer = new ByteWriter(128);
-  writer.u8(RECORD_VERSION);
-  field.write(writer, value);
-  return withChecksum(writer);
+  field.write(record.begin(), value);
+  return record.end();
 }
 
 /** The value of a record. Throws `store_corrupt` for anything but output of {@link encodeRecord}. */
@@ -212,12 +142,6 @@ export function decodeRecord<T>(field: Field<T>, record: Uint8Array, name: strin
   const value = field.read(reader);
   reader.end();
   return value;
-}
-
-/** Appends the checksum and copies the record out. */
-export function withChecksum(writer: ByteWriter): Buffer {
-  writer.u32(crc32(writer.view()));
-  return writer.copy();
 }
 
 /** The record without its checksum, after checking it and the version. Throws `store_corrupt`. */

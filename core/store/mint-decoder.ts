@@ -1,6 +1,5 @@
 import type { Hex, Mode } from "../model.ts";
 import type { ByteReader } from "./binary.ts";
-import { uuidText } from "./layout.ts";
 import {
   AMOUNT_BIT,
   BESIDE_BIT,
@@ -34,7 +33,7 @@ export function decodeMintHeader(from: ByteReader): MintHeader {
   const applicationIndex = from.varint();
   const keyIndex = from.varint();
   const firstSequence = from.varint();
-  const mintId = uuidText(from.bytes(16));
+  const mintId = from.uuid();
   const openPlaces = { validium: decodeOpen(from), "zk-rollup": decodeOpen(from) };
   const idempotency = from.u8() === 1 ? { key: from.hex(32), digest: from.hex(32) } : null;
   const users = Array.from({ length: from.varint() }, () => ({ userIndex: from.varint(), count: from.varint() }));

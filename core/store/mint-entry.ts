@@ -1,10 +1,11 @@
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
-import type { ByteWriter } from "./binary.ts";
+import { record as to } from "./binary.ts";
 import { bytesOf, float64s, noBytes, noFloat64s, noUint32s, uint32s } from "./columns/arrays.ts";
 import type { MintColumns } from "./columns/mint-columns.ts";
 import type { VaultColumns } from "./columns/vault-columns.ts";
-import { listOf, pairOf, text, uuidBytes, varint } from "./layout.ts";
+import { MINT_KIND } from "./entries.ts";
+import { listOf, pairOf, text, varint } from "./layout.ts";
 
 /** A mode's open batch before the request, the first of two: its number and its next free slot. */
 export interface OpenPlace {
@@ -130,7 +131,7 @@ export const TWO_ON_BIT = 32;
 export const BLOBS_BIT = 64;
 
 /**
- * The content of a mint's journal entry. New vaults of a mode's first open batch have consecutive slots, so only
+ * A mint's entry of the journal: `encodeEntry` describes all but its content. New vaults of a mode's first open batch have consecutive slots, so only
  * existing vaults and those of the second one are named:
  *
  * ```
@@ -144,11 +145,13 @@ export const BLOBS_BIT = 64;
  *
  * Numbers without a size are varints. References, if any, are at the end.
  */
-export function encodeMint(to: ByteWriter, header: MintHeader, columns: MintColumns, placed: PlacedColumns): void {
-  encodeHeader(to, header);
+export function encodeMintEntry(time: number, header: MintHeader, columns: MintColumns, placed: PlacedColumns): Buffer {
+  to.begin().u48(time);
+  to.u8(MINT_KIND);
+  encodeHeader(header);
   const { count, assetIndex, mode, amountHigh, amountLow, blobs, blobEnd } = columns;
   const { batchNumber, bits, slot, beforeHigh, beforeLow, age } = placed;
-  const batches = MODES.map((name) => header.openPlaces[name].batchNumber);
+  const batches = [header.openPlaces.validium.batchNumber, header.openPlaces["zk-rollup"].batchNumber];
   let start = 0;
   for (let entry = 0; entry < count; entry++) {
     const bit = mode[entry] as number;
@@ -175,18 +178,19 @@ export function encodeMint(to: ByteWriter, header: MintHeader, columns: MintColu
     if (!one) to.varintWords(amountHigh[entry] as number, amountLow[entry] as number);
     const end = blobEnd[entry] as number;
     to.u8(end - start);
-    to.slice(blobs, start, end);
+    to.bytes(blobs, start, end);
     start = end;
   }
   const references = columns.references();
   if (references.length > 0) REFERENCES.write(to, references);
+  return to.end();
 }
 
-function encodeHeader(to: ByteWriter, header: MintHeader): void {
+function encodeHeader(header: MintHeader): void {
   to.varint(header.applicationIndex);
   to.varint(header.keyIndex);
   to.varint(header.firstSequence);
-  to.bytes(uuidBytes(header.mintId));
+  to.uuid(header.mintId);
   for (const mode of MODES) {
     to.varint(header.openPlaces[mode].batchNumber);
     to.varint(header.openPlaces[mode].slot);

@@ -1,5 +1,5 @@
 import { type Address, type Hash, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
-import { putUuid } from "./layout.ts";
+import { putUuid } from "./binary.ts";
 
 /** First byte of each kind of key. Integers in keys are big-endian, so byte order is their order. */
 export const PREFIX = {
@@ -140,17 +140,12 @@ export const SECRET_KEY = Buffer.from([PREFIX.secret]);
 export const POSITION_KEY = Buffer.from([PREFIX.position]);
 export const SEED_KEY = Buffer.from([PREFIX.seed]);
 
-/** A key of a prefix only; the rest is zero. */
-function ofLength(prefix: number, length: number): Buffer {
-  const key = Buffer.allocUnsafe(length);
+/** A key of a prefix and up to two u32 parts, with space for `more` bytes. */
+function startOf(prefix: number, more: number, first?: number, second?: number): Buffer {
+  const length = first === undefined ? 1 : second === undefined ? 5 : 9;
+  const key = Buffer.allocUnsafe(length + more);
   key[0] = prefix;
-  return key;
-}
-
-/** A key of u32 parts after its prefix, with space for `more` bytes. */
-function ofU32(prefix: number, first: number, second?: number, more = 0): Buffer {
-  const key = ofLength(prefix, (second === undefined ? 5 : 9) + more);
-  key.writeUInt32BE(first, 1);
+  if (first !== undefined) key.writeUInt32BE(first, 1);
   if (second !== undefined) key.writeUInt32BE(second, 5);
   return key;
 }
@@ -162,68 +157,71 @@ function endedByU64(key: Buffer, value: number): Buffer {
   return key;
 }
 
-/** Ends `key` with a UUID's bytes. */
-function endedByUuid(key: Buffer, value: Uuid): Buffer {
-  putUuid(key, key.length - 16, value);
-  return key;
-}
+/** Keys of one u32 part. */
+const byIndex =
+  (prefix: number) =>
+  (index: number): Buffer =>
+    startOf(prefix, 0, index);
+/** Keys of two u32 parts. */
+const byIndices =
+  (prefix: number) =>
+  (first: number, second: number): Buffer =>
+    startOf(prefix, 0, first, second);
+/** Keys of one u32 part and a sequence. */
+const bySequence =
+  (prefix: number) =>
+  (index: number, sequence: number): Buffer =>
+    endedByU64(startOf(prefix, 8, index), sequence);
+/** Keys of a batch. */
+const byBatch =
+  (prefix: number) =>
+  (mode: Mode, batchNumber: number): Buffer => {
+    const key = startOf(prefix, 5);
+    key[1] = MODES.indexOf(mode);
+    key.writeUInt32BE(batchNumber, 2);
+    return key;
+  };
 
-export const journalKey = (sequence: number): Buffer => endedByU64(ofLength(PREFIX.journal, 9), sequence);
-export const applicationKey = (index: number): Buffer => ofU32(PREFIX.application, index);
-export const apiKeyKey = (index: number): Buffer => ofU32(PREFIX.key, index);
-export const assetKey = (index: number): Buffer => ofU32(PREFIX.asset, index);
-export const webhookKey = (index: number): Buffer => ofU32(PREFIX.webhook, index);
-export const personKey = (index: number): Buffer => ofU32(PREFIX.person, index);
-export const auditCountKey = (log: number): Buffer => ofU32(PREFIX.auditCount, log);
-export const auditKey = (log: number, number: number): Buffer =>
-  endedByU64(ofU32(PREFIX.audit, log, undefined, 8), number);
-export const enablementKey = (application: number, asset: number): Buffer =>
-  ofU32(PREFIX.enablement, application, asset);
-export const userKey = (application: number, user: number): Buffer => ofU32(PREFIX.user, application, user);
-export const usersOf = (application: number): Buffer => ofU32(PREFIX.user, application);
+export const journalKey = (sequence: number): Buffer => endedByU64(startOf(PREFIX.journal, 8), sequence);
+export const applicationKey = byIndex(PREFIX.application);
+export const apiKeyKey = byIndex(PREFIX.key);
+export const assetKey = byIndex(PREFIX.asset);
+export const webhookKey = byIndex(PREFIX.webhook);
+export const personKey = byIndex(PREFIX.person);
+export const auditCountKey = byIndex(PREFIX.auditCount);
+export const auditKey = bySequence(PREFIX.audit);
+export const enablementKey = byIndices(PREFIX.enablement);
+export const userKey = byIndices(PREFIX.user);
+export const usersOf = byIndex(PREFIX.user);
 
-export function userIdKey(application: number, userId: Uuid): Buffer {
-  return endedByUuid(ofU32(PREFIX.userId, application, undefined, 16), userId);
-}
-
-export function rotationKey(application: number, rotationId: Uuid): Buffer {
-  return endedByUuid(ofU32(PREFIX.rotation, application, undefined, 16), rotationId);
-}
+export const userIdKey = (application: number, userId: Uuid): Buffer =>
+  putUuid(startOf(PREFIX.userId, 16, application), 5, userId);
+export const rotationKey = (application: number, rotationId: Uuid): Buffer =>
+  putUuid(startOf(PREFIX.rotation, 16, application), 5, rotationId);
 
 export const ownerKey = (application: number, owner: Address): Buffer =>
-  Buffer.concat([ofU32(PREFIX.owner, application), Buffer.from(owner.slice(2), "hex")]);
+  Buffer.concat([startOf(PREFIX.owner, 0, application), Buffer.from(owner.slice(2), "hex")]);
 export const ownerUserKey = (application: number, owner: Address, user: number): Buffer =>
   Buffer.concat([ownerKey(application, owner), u32(user)]);
 /** No reference holds a zero, so none is a prefix of another. */
 export const userReferencesOf = (application: number, reference: string): Buffer =>
-  Buffer.concat([ofU32(PREFIX.userReference, application), Buffer.from(`${reference}\0`)]);
+  Buffer.concat([startOf(PREFIX.userReference, 0, application), Buffer.from(`${reference}\0`)]);
 export const userReferenceKey = (application: number, reference: string, user: number): Buffer =>
   Buffer.concat([userReferencesOf(application, reference), u32(user)]);
 
-function ofBatch(prefix: number, mode: Mode, batchNumber: number): Buffer {
-  const key = Buffer.allocUnsafe(6);
-  key[0] = prefix;
-  key[1] = MODES.indexOf(mode);
-  key.writeUInt32BE(batchNumber, 2);
-  return key;
-}
-
-export const batchKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.batch, mode, batchNumber);
-export const batchDataKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.batchData, mode, batchNumber);
-export const pageRootsKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.pageRoots, mode, batchNumber);
-export const batchTokensKey = (mode: Mode, batchNumber: number): Buffer =>
-  ofBatch(PREFIX.batchTokens, mode, batchNumber);
-export const batchApplicationsKey = (mode: Mode, batchNumber: number): Buffer =>
-  ofBatch(PREFIX.batchApplications, mode, batchNumber);
-export const voidsKey = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.voids, mode, batchNumber);
-export const lostKey = (mode: Mode, batchNumber: number, upTo: number): Buffer => {
-  return endedByU64(Buffer.concat([ofBatch(PREFIX.lost, mode, batchNumber), Buffer.alloc(8)]), upTo);
-};
-export const chunksOf = (mode: Mode, batchNumber: number): Buffer => ofBatch(PREFIX.chunk, mode, batchNumber);
+export const batchKey = byBatch(PREFIX.batch);
+export const batchDataKey = byBatch(PREFIX.batchData);
+export const pageRootsKey = byBatch(PREFIX.pageRoots);
+export const batchTokensKey = byBatch(PREFIX.batchTokens);
+export const batchApplicationsKey = byBatch(PREFIX.batchApplications);
+export const voidsKey = byBatch(PREFIX.voids);
+export const lostKey = (mode: Mode, batchNumber: number, upTo: number): Buffer =>
+  requestByKey(byBatch(PREFIX.lost)(mode, batchNumber), upTo);
+export const chunksOf = byBatch(PREFIX.chunk);
 
 export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer {
   const key = Buffer.allocUnsafe(8);
-  ofBatch(PREFIX.chunk, mode, batchNumber).copy(key);
+  chunksOf(mode, batchNumber).copy(key);
   key.writeUInt16BE(chunk, 6);
   return key;
 }
@@ -243,9 +241,7 @@ export const itemKey = (assetIndex: number, tokenId: bigint, mode: Mode, batchNu
   Buffer.concat([itemsOf(assetIndex, tokenId, mode), u32(batchNumber)]);
 
 function ofToken(prefix: number, assetIndex: number, tokenId: bigint): Buffer {
-  const key = ofLength(prefix, 5 + tokenIdBytes(tokenId));
-  key.writeUInt32BE(assetIndex, 1);
-  return endedByTokenId(key, tokenId);
+  return endedByTokenId(startOf(prefix, tokenIdBytes(tokenId), assetIndex), tokenId);
 }
 
 const tokenIdBytes = (tokenId: bigint): number => (tokenId < 1n << 64n ? 8 : 32);
@@ -258,46 +254,39 @@ function endedByTokenId(key: Buffer, tokenId: bigint): Buffer {
 
 /** By the asset's id, which outlives a change of the asset before its first mint. */
 export function metadataKey(assetId: Uuid, tokenId: bigint): Buffer {
-  const key = ofLength(PREFIX.metadata, 17 + tokenIdBytes(tokenId));
-  putUuid(key, 1, assetId);
-  return endedByTokenId(key, tokenId);
+  return endedByTokenId(putUuid(startOf(PREFIX.metadata, 16 + tokenIdBytes(tokenId)), 1, assetId), tokenId);
 }
 
-export const collectionKey = (assetId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.collection, 17), assetId);
+export const collectionKey = (assetId: Uuid): Buffer => putUuid(startOf(PREFIX.collection, 16), 1, assetId);
 
 export const claimKey = (link: Address): Buffer =>
   Buffer.concat([Buffer.from([PREFIX.claim]), Buffer.from(link.slice(2), "hex")]);
-export const claimsOfApplication = (application: number): Buffer => ofU32(PREFIX.applicationClaim, application);
-export const applicationClaimKey = (application: number, number: number): Buffer =>
-  endedByU64(ofU32(PREFIX.applicationClaim, application, undefined, 8), number);
+export const claimsOfApplication = byIndex(PREFIX.applicationClaim);
+export const applicationClaimKey = bySequence(PREFIX.applicationClaim);
 
-export const transactionKey = (application: number, sequence: number): Buffer =>
-  endedByU64(ofU32(PREFIX.transaction, application, undefined, 8), sequence);
+export const transactionKey = bySequence(PREFIX.transaction);
 export const userTransactionKey = (application: number, user: number, sequence: number): Buffer =>
-  endedByU64(ofU32(PREFIX.userTransaction, application, user, 8), sequence);
-export const applicationWithdrawalKey = (application: number, sequence: number): Buffer =>
-  endedByU64(ofU32(PREFIX.applicationWithdrawal, application, undefined, 8), sequence);
-export const applicationEventKey = (application: number, sequence: number): Buffer =>
-  endedByU64(ofU32(PREFIX.applicationEvent, application, undefined, 8), sequence);
-export const mintKey = (mintId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.mint, 17), mintId);
+  endedByU64(startOf(PREFIX.userTransaction, 8, application, user), sequence);
+export const applicationWithdrawalKey = bySequence(PREFIX.applicationWithdrawal);
+export const applicationEventKey = bySequence(PREFIX.applicationEvent);
+export const mintKey = (mintId: Uuid): Buffer => putUuid(startOf(PREFIX.mint, 16), 1, mintId);
 
 /** Sequences of an application that share marks: few enough to scan. */
 const BLOCK = 64;
 export const blockOf = (sequence: number): number => Math.floor(sequence / BLOCK);
 export const firstOfBlock = (block: number): number => block * BLOCK;
 const markOf = (application: number, ...value: number[]): Buffer =>
-  Buffer.concat([ofU32(PREFIX.mark, application), Buffer.from(value)]);
+  Buffer.concat([startOf(PREFIX.mark, 0, application), Buffer.from(value)]);
 export const modeMark = (application: number, mode: Mode): Buffer => markOf(application, 1, MODES.indexOf(mode));
 export const assetMark = (application: number, asset: number): Buffer => markOf(application, 2, ...u32(asset));
-export const markKey = (mark: Buffer, block: number): Buffer =>
-  endedByU64(Buffer.concat([mark, Buffer.alloc(8)]), block);
+export const markKey = (mark: Buffer, block: number): Buffer => requestByKey(mark, block);
 
 function requestsBy(prefix: number, application: number, kind: number, value: Buffer): Buffer {
-  return Buffer.concat([ofU32(prefix, application), Buffer.from([kind]), value]);
+  return Buffer.concat([startOf(prefix, 0, application), Buffer.from([kind]), value]);
 }
 const withdrawalsBy = (application: number, kind: number, value: Buffer): Buffer =>
   requestsBy(PREFIX.withdrawalBy, application, kind, value);
-export const withdrawalsOf = (application: number): Buffer => ofU32(PREFIX.applicationWithdrawal, application);
+export const withdrawalsOf = byIndex(PREFIX.applicationWithdrawal);
 export const transfersOf = (application: number): Buffer =>
   requestsBy(PREFIX.transferBy, application, 1, Buffer.alloc(0));
 export const transfersOfVault = (application: number, vaultId: VaultId): Buffer =>
@@ -323,20 +312,17 @@ export const requestByKey = (of: Buffer, sequence: number): Buffer =>
   endedByU64(Buffer.concat([of, Buffer.alloc(8)]), sequence);
 
 export const mintReferenceKey = (application: number, reference: string, sequence: number): Buffer =>
-  endedByU64(
-    Buffer.concat([ofU32(PREFIX.mintReference, application), Buffer.from(`${reference}\0`), Buffer.alloc(8)]),
-    sequence,
-  );
+  requestByKey(Buffer.concat([startOf(PREFIX.mintReference, 0, application), Buffer.from(`${reference}\0`)]), sequence);
 
 export function idempotencyKeyKey(application: number, keyHash: Buffer): Buffer {
-  return Buffer.concat([ofU32(PREFIX.idempotency, application), keyHash]);
+  return Buffer.concat([startOf(PREFIX.idempotency, 0, application), keyHash]);
 }
 
 export function activityKey(vaultId: VaultId): Buffer {
   return ofU64(PREFIX.activity, vaultId);
 }
 
-export const withdrawalKey = (withdrawalId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.withdrawal, 17), withdrawalId);
+export const withdrawalKey = (withdrawalId: Uuid): Buffer => putUuid(startOf(PREFIX.withdrawal, 16), 1, withdrawalId);
 export const pendingWithdrawalsOf = (chainId: bigint): Buffer => ofU64(PREFIX.pendingWithdrawal, chainId);
 export const pendingWithdrawalKey = (chainId: bigint, sequence: number): Buffer =>
   ofU64(PREFIX.pendingWithdrawal, chainId, BigInt(sequence));
@@ -345,7 +331,7 @@ const ofHex = (prefix: number, hex: string): Buffer =>
 export const authorizationKey = (digest: string): Buffer => ofHex(PREFIX.authorization, digest);
 export const withdrawalListKey = (digest: string): Buffer => ofHex(PREFIX.withdrawalList, digest);
 
-export const transferListKey = (transferId: Uuid): Buffer => endedByUuid(ofLength(PREFIX.transferList, 17), transferId);
+export const transferListKey = (transferId: Uuid): Buffer => putUuid(startOf(PREFIX.transferList, 16), 1, transferId);
 export const transferDigestKey = (digest: string): Buffer => ofHex(PREFIX.transferDigest, digest);
 /** In the order of their requests. The lists of one adopted history have one sequence. */
 export const waitingTransfersKey = ({
@@ -355,13 +341,12 @@ export const waitingTransfersKey = ({
   readonly journalSequence: number;
   readonly transferId: Uuid;
 }): Buffer => {
-  const key = endedByUuid(ofLength(PREFIX.waitingTransfers, 25), transferId);
+  const key = putUuid(startOf(PREFIX.waitingTransfers, 24), 9, transferId);
   key.writeBigUInt64BE(BigInt(journalSequence), 1);
   return key;
 };
-export const batchTransfersOf = (batchNumber: number): Buffer => ofU32(PREFIX.batchTransfers, batchNumber);
-export const batchTransfersKey = (batchNumber: number, firstSlot: number): Buffer =>
-  ofU32(PREFIX.batchTransfers, batchNumber, firstSlot);
+export const batchTransfersOf = byIndex(PREFIX.batchTransfers);
+export const batchTransfersKey = byIndices(PREFIX.batchTransfers);
 
 export const transferSessionKey = (owner: Address, key: Address): Buffer =>
   Buffer.concat([ofHex(PREFIX.transferSession, owner), Buffer.from(key.slice(2), "hex")]);
@@ -389,7 +374,7 @@ export const checkpointKey = (chainId: bigint, blockNumber: bigint): Buffer =>
 /** The inverse of {@link checkpointKey}, without the chain. */
 export const blockOfCheckpoint = (key: Buffer): bigint => key.readBigUInt64BE(9);
 export const importKey = (chainId: bigint, mode: Mode, batchNumber: number): Buffer =>
-  Buffer.concat([ofU64(PREFIX.import, chainId), ofBatch(0, mode, batchNumber).subarray(1)]);
+  Buffer.concat([ofU64(PREFIX.import, chainId), byBatch(0)(mode, batchNumber).subarray(1)]);
 
 function ofU64(prefix: number, ...parts: bigint[]): Buffer {
   const key = Buffer.allocUnsafe(1 + 8 * parts.length);

@@ -1,8 +1,8 @@
 import { MintmarkError } from "../errors.ts";
-import { ByteReader, ByteWriter } from "./binary.ts";
+import { ByteReader, record as scratch } from "./binary.ts";
 import { highWord, lowWord } from "./columns/amount-words.ts";
 import type { NewVault, StoredVault, VaultColumns } from "./columns/vault-columns.ts";
-import { checkedRecord, RECORD_VERSION, withChecksum } from "./layout.ts";
+import { checkedRecord } from "./layout.ts";
 
 export type { StoredVault };
 
@@ -11,8 +11,6 @@ export const CHUNK_VAULTS = 64;
 
 /** The hash of a vault's token; 0 unless ERC-721. */
 export type TokenHashOf = (vault: NewVault) => number;
-
-const scratch = new ByteWriter(1 << 14);
 
 /**
  * Up to 64 vaults of consecutive slots. Neighbours mostly share owner and time, which are then written once:
@@ -32,8 +30,7 @@ export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
     if (!holders.has(vault.userIndex)) holders.set(vault.userIndex, { position: holders.size, vault });
     if (vault.createdAt < base) base = vault.createdAt;
   }
-  scratch.reset();
-  scratch.u8(RECORD_VERSION);
+  scratch.begin();
   scratch.u48(base);
   scratch.u8(holders.size);
   for (const { vault } of holders.values()) {
@@ -51,7 +48,7 @@ export function encodeChunk(vaults: readonly StoredVault[]): Buffer {
     scratch.u8((vault.blob.length - 2) / 2);
     scratch.hex(vault.blob);
   }
-  return withChecksum(scratch);
+  return scratch.end();
 }
 
 /** {@link encodeChunk} of the vaults in slots `first` to before `end`, from their columns. */
@@ -59,8 +56,7 @@ export function encodeColumns(vaults: VaultColumns, first: number, end: number):
   const { userIndex, assetIndex, amountHigh, amountLow, createdAt, updatedAt, blobEnd, blobs } = vaults;
   const positions = new Map<number, number>();
   const base = createdAt[first] as number;
-  scratch.reset();
-  scratch.u8(RECORD_VERSION);
+  scratch.begin();
   // Vaults are created in slot order, and time never decreases.
   scratch.u48(base);
   for (let slot = first; slot < end; slot++) {
@@ -89,9 +85,9 @@ export function encodeColumns(vaults: VaultColumns, first: number, end: number):
     scratch.varint(created - base);
     scratch.varint((updatedAt[slot] as number) - created);
     scratch.u8(behind - start);
-    scratch.slice(blobs, start, behind);
+    scratch.bytes(blobs, start, behind);
   }
-  return withChecksum(scratch);
+  return scratch.end();
 }
 
 /** The inverse of {@link encodeChunk}. Throws `store_corrupt`. */

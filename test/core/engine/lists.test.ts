@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { TransactionFilter } from "../../../core/index.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
-import { Table } from "../../../core/store/table.ts";
+import { Table } from "../../../core/store/group.ts";
 import { all, type Fixture, fixture, mintOf, OWNERS, requestOf, SETTLEMENT } from "./fixture.ts";
 
 const REQUESTS = 12;

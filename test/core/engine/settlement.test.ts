@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { L1Event } from "../../../core/index.ts";
 import type { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
-import { Table } from "../../../core/store/table.ts";
+import { Table } from "../../../core/store/group.ts";
 import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { committed, HOME, hear, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
 

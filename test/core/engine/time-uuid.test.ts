@@ -1,6 +1,6 @@
 import { validate, version } from "uuid";
 import { expect, it } from "vitest";
-import { timeUuid } from "../../../core/store/layout.ts";
+import { timeUuid } from "../../../core/store/binary.ts";
 
 it("is a UUID of version 7 that begins with its time, and never the same twice", () => {
   const time = 0x0123_4567_89ab;
