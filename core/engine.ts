@@ -77,8 +77,7 @@ async function openAs(
   requireEnvironment(options.environment);
   const settlement = canonicalSettlement(options.settlement);
   const events = new EventHub();
-  const emit: Ledger["emit"] = (type, event) => events.emit(type, event);
-  const { ledger, secret } = await openLedger({ ...options, settlement }, limits, emit, role);
+  const { ledger, secret } = await openLedger({ ...options, settlement }, limits, events.emit, role);
   const context = new EngineContext(ledger, new Cursors(secret));
   const engine = engineOf(context, { events, secret, close: closing(ledger, events) });
   return { engine, ledger };

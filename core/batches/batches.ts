@@ -117,23 +117,8 @@ export function uncommittedVaults(ledger: Ledger): number {
 }
 
 /** Vaults of the committed batches. */
-function committedVaults(ledger: Ledger, mode: Mode, view: "get" | "latest"): number {
+export function committedVaults(ledger: Ledger, mode: Mode, view: "get" | "latest"): number {
   return ledger.refs.vaultsBefore(mode, committedCount(ledger, mode, view));
-}
-
-/** Throws `backpressure` when that many more vaults would exceed the limit. */
-export function requireUncommittedLimit(ledger: Ledger, vaults: number): void {
-  const most = ledger.limits.uncommittedVaults;
-  if (most === null) return;
-  const waiting = MODES.reduce((sum, mode) => {
-    const opened = ledger.unsealed.opened(mode);
-    const before = ledger.refs.vaultsBefore(mode, ledger.unsealed.open(mode).batchNumber);
-    return opened.reduce(
-      (all, { vaultCount }) => all + vaultCount,
-      sum + before - committedVaults(ledger, mode, "latest"),
-    );
-  }, 0);
-  if (waiting + vaults > most) throw new MintmarkError("backpressure");
 }
 
 /** A part of a sealed batch is missing or does not fit its roots. */

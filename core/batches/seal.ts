@@ -1,10 +1,11 @@
 import { setImmediate as nextPass } from "node:timers/promises";
+import { MintmarkError } from "../errors.ts";
 import { derivedBatch } from "../ledger/batch-vaults.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
 import { MAX_ROLLUP_VAULTS } from "../ledger/options.ts";
-import { type Batch, batchIdOf, type Mode } from "../model.ts";
+import { type Batch, batchIdOf, MODES, type Mode } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { itemRecords } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
@@ -14,7 +15,7 @@ import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
 import { tellSealed } from "../tenants/events/event-log.ts";
-import { batchView } from "./batches.ts";
+import { batchView, committedVaults } from "./batches.ts";
 
 /** Opens the mode's next batch. Returns the batches before it, which no mint reaches any more. */
 export function closeOpenBatches(ledger: Ledger, mode: Mode): readonly OpenBatch[] {
@@ -50,6 +51,21 @@ export function openBatchFor(ledger: Ledger, mode: Mode, inBlobs: boolean): Open
   if (open.vaultCount === 0) open.inBlobs = inBlobs;
   if (open.inBlobs === inBlobs) return open;
   return ledger.unsealed.beside(mode) ?? openBeside(ledger, open, inBlobs);
+}
+
+/** Throws `backpressure` when that many more vaults would exceed the limit. */
+export function requireUncommittedLimit(ledger: Ledger, vaults: number): void {
+  const most = ledger.limits.uncommittedVaults;
+  if (most === null) return;
+  const waiting = MODES.reduce((sum, mode) => {
+    const opened = ledger.unsealed.opened(mode);
+    const before = ledger.refs.vaultsBefore(mode, ledger.unsealed.open(mode).batchNumber);
+    return opened.reduce(
+      (all, { vaultCount }) => all + vaultCount,
+      sum + before - committedVaults(ledger, mode, "latest"),
+    );
+  }, 0);
+  if (waiting + vaults > most) throw new MintmarkError("backpressure");
 }
 
 /** Opens a batch of the other kind behind an open one. */

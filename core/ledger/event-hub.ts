@@ -27,7 +27,10 @@ export class EventHub {
    * @param event - the event, or a function that reads it. The event is dropped when the read fails, since the store
    * then fails for everyone.
    */
-  emit<K extends keyof EngineEvents>(type: K, event: EngineEvents[K] | (() => Promise<EngineEvents[K]>)): void {
+  readonly emit = <K extends keyof EngineEvents>(
+    type: K,
+    event: EngineEvents[K] | (() => Promise<EngineEvents[K]>),
+  ): void => {
     if (typeof event !== "function" && this.#before === null) this.#tell(type, event);
     else if (typeof event !== "function" || this.#listeners.has(type)) {
       const telling = this.#tellLater(type, typeof event === "function" ? event() : event, this.#before);
@@ -36,7 +39,7 @@ export class EventHub {
         if (this.#before === telling) this.#before = null;
       });
     }
-  }
+  };
 
   /** Resolves when every emitted event has been delivered. */
   async told(): Promise<void> {

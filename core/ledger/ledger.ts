@@ -194,11 +194,7 @@ export class Ledger {
     this.receiptSigner = options.receiptSigner;
     this.blobs = new RollupBlobs(options, (index) => this.assetAt(index).chainId);
     this.emit = emit;
-    this.writer = new Writer(
-      store,
-      (group) => this.#finish(group),
-      () => this.sealingThread.room(),
-    );
+    this.writer = new Writer(store, (group) => this.#finish(group), this.sealingThread);
   }
 
   /** Throws `history_diverged` while L1 holds another history than this store. */

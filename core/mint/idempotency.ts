@@ -2,15 +2,14 @@ import { createHash } from "node:crypto";
 import { MintmarkError } from "../errors.ts";
 import type { Hex } from "../model.ts";
 import { decodeRecord } from "../store/layout.ts";
-import type { MintHeader } from "../store/mint-entry.ts";
 import { idempotencyRecord } from "../store/records.ts";
 import { idempotencyKeyKey } from "../store/store-keys.ts";
 
 /** The key of a request that must be done once: SHA-256 of the caller's key, and a fingerprint of the request. */
 export interface Idempotency {
   readonly key: Hex;
-  /** null for a request that no mint can have accepted. */
-  readonly digest: Hex | null;
+  /** `0x` for a request that no mint can have accepted. */
+  readonly digest: Hex;
 }
 
 /** The journal sequence of the mint that a request repeats; null for a new request. Throws `idempotency_key_reused`. */
@@ -27,11 +26,4 @@ export function idempotencyKeyOf(applicationIndex: number, { key }: Pick<Idempot
 
 export function idempotencyKeyHash(key: string): Hex {
   return `0x${createHash("sha256").update(key).digest("hex")}`;
-}
-
-export function idempotencyOf(idempotency: Idempotency | null): MintHeader["idempotency"] {
-  if (idempotency === null) return null;
-  const { key, digest } = idempotency;
-  if (digest === null) throw new Error("a request without a digest was accepted");
-  return { key, digest };
 }

@@ -1,5 +1,4 @@
-import { requireUncommittedLimit } from "../batches/batches.ts";
-import { sealClosed } from "../batches/seal.ts";
+import { requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
 import type { Issue } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
@@ -8,8 +7,8 @@ import type { CachedUser } from "../ledger/user-cache.ts";
 import type { Address, Principal, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { timeUuid } from "../store/binary.ts";
-import { AmountSum } from "../store/columns/amount-words.ts";
-import type { MintColumns } from "../store/columns/mint-columns.ts";
+import { amountOf } from "../store/columns/amount-words.ts";
+import { FAULTY, type MintColumns } from "../store/columns/mint-columns.ts";
 import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
@@ -20,10 +19,10 @@ import { requireKey } from "../tenants/api-keys.ts";
 import { availability } from "../tenants/asset-view.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { isOwner, putUser, recipientKey, recipientOf } from "../tenants/users.ts";
-import { earlierMint, type Idempotency, idempotencyKeyOf, idempotencyOf } from "./idempotency.ts";
-import type { EntryReport, Issues } from "./issues.ts";
-import { hasIds, numberTokens } from "./numbering.ts";
-import { Placing } from "./placing.ts";
+import type { EntryReport, Issues } from "./form.ts";
+import { earlierMint, type Idempotency, idempotencyKeyOf } from "./idempotency.ts";
+import { numberTokens } from "./numbering.ts";
+import { placeEntries } from "./placing.ts";
 import type { ReadMint } from "./reader.ts";
 import { RequestedBindings } from "./requested-bindings.ts";
 import { RequestedMetadata } from "./requested-metadata.ts";
@@ -57,15 +56,17 @@ export interface Decision {
   decide(group: Group, mint: { readonly sequence: number; readonly mintId: Uuid }): void;
 }
 
-/** With as many assets, a request finds them by a map. */
-const MANY_ASSETS = 8;
-
-/** What a request adds to one asset. */
+/** What a request adds to one asset: units, or tokens if the engine numbers them. */
 interface AssetUse {
   /** As the request was read by it. */
   readonly asset: AssetRecord;
-  readonly sum: AmountSum;
+  /** Sums of the words of its amounts. */
+  high: number;
+  low: number;
 }
+
+/** Numbered ids stay below 2^256. */
+const IDS = 1n << 256n;
 
 /** What a mint is asked besides its request. */
 export interface MintTerms {
@@ -90,9 +91,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
   readonly #idempotency: Idempotency | null;
   readonly #decision: Decision | null;
   readonly #isDry: boolean;
-  readonly #uses: readonly AssetUse[];
-  /** By index; null for a few. */
-  readonly #useAt: ReadonlyMap<number, AssetUse> | null;
+  /** By the asset's index. */
+  readonly #uses = new Map<number, AssetUse>();
   /** null while no entry is an ERC-721 token. */
   #tokens: RequestedTokens | null = null;
   /** null while no entry is an ERC-1155 token. */
@@ -120,8 +120,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#idempotency = idempotency;
     this.#decision = decision;
     this.#isDry = isDry;
-    this.#uses = assets.map((asset) => ({ asset, sum: new AmountSum() }));
-    this.#useAt = assets.length < MANY_ASSETS ? null : new Map(this.#uses.map((use) => [use.asset.assetIndex, use]));
+    for (const asset of assets) this.#uses.set(asset.assetIndex, { asset, high: 0, low: 0 });
     this.#metadata = columns.hasMetadata ? new RequestedMetadata(ledger, columns) : null;
     this.weight = columns.minted;
   }
@@ -161,10 +160,16 @@ export class MintTransition implements Transition<MintOutcome | null> {
       const earlier = this.#decision.earlier(group.resolve(this.#decision.key, stored[at++]));
       if (earlier !== null) return { sequence: earlier, minted: null };
     }
-    if (this.#uses.some(({ asset }) => hasChanged(asset, this.#ledger.assetAt(asset.assetIndex)))) return null;
+    for (const { asset } of this.#uses.values()) {
+      const now = this.#ledger.assetAt(asset.assetIndex);
+      // Another asset has its id, or it takes other blobs.
+      if (now.removed !== asset.removed || now.rawBlobs !== asset.rawBlobs) return null;
+    }
     this.#resolveUsers(group, applicationIndex, stored, at);
     this.#checkAssets(applicationIndex);
-    this.#checkQuota(key);
+    const left = key.mintQuota === null ? null : key.mintQuota - key.mintsUsed;
+    if (left !== null && left < this.weight)
+      this.#issues.ofRequest("", "quota_exceeded", `the key has ${left} mints left`);
     this.#metadata?.check(group, stored, applicationIndex, this.#report);
     this.#bindings?.check(group, stored, this.#report);
     this.#tokens?.take(stored, this.#report);
@@ -183,7 +188,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     }
     if (this.#isNumbered) {
       const numbered = numberTokens(this.#columns, (index) => this.#ledger.assetAt(index));
-      this.#tokens = (this.#tokens ?? new RequestedTokens(this.#ledger, this.#columns)).numbered(numbered);
+      this.#tokens = (this.#tokens ?? new RequestedTokens(this.#ledger, this.#columns)).numbered(numbered, stored);
       this.#columns = numbered.columns;
     }
     this.#bindings?.bind(group);
@@ -196,16 +201,18 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const { count, assetIndex, mode, amountHigh, amountLow } = columns;
     let use: AssetUse | undefined;
     for (let entry = 0; entry < count; entry++) {
-      if (columns.isExcluded(entry)) continue;
+      if (columns.isMarked(entry, FAULTY)) continue;
       this.#modes |= 1 << (mode[entry] as number);
-      if (use?.asset.assetIndex !== assetIndex[entry]) use = this.#use(assetIndex[entry] as number);
-      const { asset, sum } = use as AssetUse;
+      if (use?.asset.assetIndex !== assetIndex[entry]) use = this.#uses.get(assetIndex[entry] as number);
+      if (use === undefined) throw new Error("an entry was read by an asset that is not the request's");
+      const { asset } = use;
       if (asset.nextTokenId !== null) {
         this.#isNumbered = true;
-        sum.add(0, columns.quantityAt(entry));
+        use.low += columns.quantityAt(entry);
         continue;
       }
-      sum.add(amountHigh[entry] as number, amountLow[entry] as number);
+      use.high += amountHigh[entry] as number;
+      use.low += amountLow[entry] as number;
       if (asset.standard === "erc721") {
         this.#tokens ??= new RequestedTokens(this.#ledger, columns);
         this.#tokens.ask(asset, entry);
@@ -214,11 +221,6 @@ export class MintTransition implements Transition<MintOutcome | null> {
         this.#bindings.ask(asset, entry);
       }
     }
-  }
-
-  #use(assetIndex: number): AssetUse | undefined {
-    if (this.#useAt !== null) return this.#useAt.get(assetIndex);
-    return this.#uses.find(({ asset }) => asset.assetIndex === assetIndex);
   }
 
   /** Finds the users that the cache lacked, and reports those that there are not, or twice. */
@@ -254,14 +256,12 @@ export class MintTransition implements Transition<MintOutcome | null> {
   /** Reports assets that cannot be minted, or not so much of them. */
   #checkAssets(applicationIndex: number): void {
     const { settlement, enablements } = this.#ledger;
-    for (const { asset: read, sum } of this.#uses) {
+    for (const { asset: read, high, low } of this.#uses.values()) {
       const asset = this.#ledger.assetAt(read.assetIndex);
       const enabled = enablements.latest(enablementId(applicationIndex, asset.assetIndex)) ?? false;
       const obstacle = availability(settlement, asset, enabled);
       if (obstacle !== null) this.#reportAsset(asset, obstacle);
-      const { total } = sum;
-      if ((asset.supplyCap !== null && asset.minted + total > asset.supplyCap) || !hasIds(asset, total))
-        this.#reportSupply(asset);
+      if (supplyFault(asset, amountOf(high, low)) !== null) this.#reportSupply(asset);
     }
   }
 
@@ -275,25 +275,18 @@ export class MintTransition implements Transition<MintOutcome | null> {
   /** Reports the entries that exceed an asset's cap, or its last id. */
   #reportSupply(asset: AssetRecord): void {
     const columns = this.#columns;
-    const { supplyCap, minted, nextTokenId } = asset;
-    const sum = new AmountSum();
+    let total = 0n;
     for (let entry = 0; entry < columns.count; entry++) {
-      if (columns.assetIndex[entry] !== asset.assetIndex || columns.isExcluded(entry)) continue;
-      if (nextTokenId !== null) sum.add(0, columns.quantityAt(entry));
-      else sum.add(columns.amountHigh[entry] as number, columns.amountLow[entry] as number);
-      const { total } = sum;
-      if (!hasIds(asset, total))
-        this.#report(entry, columns.tokenField(entry), "supply_cap_exceeded", "no ids below 2^256 are left");
-      if (supplyCap !== null && minted + total > supplyCap) {
-        const detail = `${supplyCap - minted} units are left for this request`;
-        this.#report(entry, columns.amountField(entry), "supply_cap_exceeded", detail);
-      }
+      if (columns.assetIndex[entry] !== asset.assetIndex || columns.isMarked(entry, FAULTY)) continue;
+      total +=
+        asset.nextTokenId === null
+          ? amountOf(columns.amountHigh[entry] as number, columns.amountLow[entry] as number)
+          : BigInt(columns.quantityAt(entry));
+      const fault = supplyFault(asset, total);
+      if (fault === null) continue;
+      const field = fault.ofToken ? columns.tokenField(entry) : columns.amountField(entry);
+      this.#report(entry, field, "supply_cap_exceeded", fault.detail);
     }
-  }
-
-  #checkQuota({ mintQuota, mintsUsed }: KeyRecord): void {
-    if (mintQuota === null || mintsUsed + BigInt(this.weight) <= mintQuota) return;
-    this.#issues.ofRequest("", "quota_exceeded", `the key has ${mintQuota - mintsUsed} mints left`);
   }
 
   /** Reports a fault of an entry by its place in the request. */
@@ -308,15 +301,20 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#issues.ofMint(user, at, path, code, detail);
   };
 
-  /** Creates the missing users. */
+  /** The users of the request, after creating those that are missing. */
   #createUsers(group: Group, application: number): CachedUser[] {
-    return this.#users.map((known, i) => {
-      if (known !== null) return known;
+    const users: CachedUser[] = [];
+    for (const [i, known] of this.#users.entries()) {
+      if (known !== null) {
+        users.push(known);
+        continue;
+      }
       const ownerAddress = this.#columns.recipients[i] as Address;
       const made = { userId: timeUuid(this.#ledger.now()), ownerAddress, reference: null };
       const user = putUser(this.#ledger, group, application, made, true);
-      return { ...user, applicationIndex: application, owner: hexToBytes(ownerAddress, 20) };
-    });
+      users.push({ ...user, applicationIndex: application, owner: hexToBytes(ownerAddress, 20) });
+    }
+    return users;
   }
 
   #apply(group: Group, application: ApplicationRecord, key: KeyRecord): MintOutcome {
@@ -329,29 +327,26 @@ export class MintTransition implements Transition<MintOutcome | null> {
       validium: placeOf(ledger.unsealed.open("validium")),
       "zk-rollup": placeOf(ledger.unsealed.open("zk-rollup")),
     };
-    const placing = new Placing(ledger, columns, this.#tokens);
-    placing.place(users, time);
-    const { placed, closed } = placing;
-    const idempotency = idempotencyOf(this.#idempotency);
+    const { placed, closed } = placeEntries(ledger, columns, this.#tokens, users, time);
     const header: MintHeader = {
       applicationIndex,
       keyIndex: key.keyIndex,
       firstSequence: application.nextSequence,
       mintId: timeUuid(time),
-      idempotency,
+      idempotency: this.#idempotency,
       openPlaces,
       users: users.map(({ userIndex }, i) => ({ userIndex, count: columns.userCounts[i] ?? 0 })),
     };
     const { sequence } = ledger.recordMint(group, header, columns, placed, time);
-    for (const { asset: read, sum } of this.#uses) {
-      const asset = ledger.assets.change(group, read.assetIndex);
-      asset.minted += sum.total;
-      if (asset.nextTokenId !== null) asset.nextTokenId += sum.total;
+    for (const [assetIndex, { high, low }] of this.#uses) {
+      const asset = ledger.assets.change(group, assetIndex);
+      const total = amountOf(high, low);
+      asset.minted += total;
+      if (asset.nextTokenId !== null) asset.nextTokenId += total;
     }
     indexMint(group, header, columns, sequence);
     this.#metadata?.put(group, columns);
-    const used = this.#uses.map(({ asset }) => asset.assetIndex);
-    markRequest(ledger, group, applicationIndex, header.firstSequence, used, this.#modes);
+    markRequest(ledger, group, applicationIndex, header.firstSequence, this.#uses.keys(), this.#modes);
     ledger.applications.change(group, applicationIndex).nextSequence += columns.count;
     ledger.keys.change(group, key.keyIndex).mintsUsed += BigInt(columns.count);
     const { mintId } = header;
@@ -364,9 +359,12 @@ export class MintTransition implements Transition<MintOutcome | null> {
   }
 }
 
-/** Whether an asset no longer is as a request was read by it: another asset has its id, or it takes other blobs. */
-function hasChanged(read: AssetRecord, now: AssetRecord): boolean {
-  return now.removed !== read.removed || now.rawBlobs !== read.rawBlobs;
+/** Why a request cannot mint so much of an asset; null when it can. */
+function supplyFault({ nextTokenId, supplyCap, minted }: AssetRecord, total: bigint) {
+  if (nextTokenId !== null && nextTokenId + total > IDS)
+    return { ofToken: true, detail: "no ids below 2^256 are left" };
+  if (supplyCap === null || minted + total <= supplyCap) return null;
+  return { ofToken: false, detail: `${supplyCap - minted} units are left for this request` };
 }
 
 function placeOf(open: OpenBatch) {
@@ -381,7 +379,7 @@ function indexMint(group: Group, header: MintHeader, columns: MintColumns, seque
   for (const { userIndex } of header.users) {
     group.put(userTransactionKey(header.applicationIndex, userIndex, header.firstSequence), reference);
   }
-  for (const name of columns.referenceNames()) {
+  for (const [, name] of columns.references()) {
     group.put(mintReferenceKey(header.applicationIndex, name, header.firstSequence), reference);
   }
   if (header.idempotency === null) return;

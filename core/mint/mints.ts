@@ -69,8 +69,8 @@ async function mint(
   requireScope(principal, "mint");
   for (;;) {
     const read = readMint(ledger, principal, request);
-    const digest = key === null || !read.issues.empty ? null : read.columns.digest();
-    const idempotency = key === null ? null : { key, digest };
+    const idempotency =
+      key === null ? null : { key, digest: read.issues.empty ? read.columns.digest() : ("0x" as const) };
     const transition = new MintTransition(ledger, principal, read, { idempotency, decision });
     const outcome = await writer.run(transition, signal);
     if (outcome !== null) return resultOf(ledger, outcome);

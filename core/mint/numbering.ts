@@ -10,14 +10,6 @@ export interface Numbered {
   readonly origins: Uint32Array;
 }
 
-/** Numbered ids stay below 2^256. */
-const IDS = 1n << 256n;
-
-/** Whether an asset has enough ids left. */
-export function hasIds({ nextTokenId }: Pick<AssetRecord, "nextTokenId">, count: bigint): boolean {
-  return nextTokenId === null || nextTokenId + count <= IDS;
-}
-
 /** Gives each entry without a token id the next ids of its asset, in the order of the request. */
 export function numberTokens(columns: MintColumns, assetAt: (assetIndex: number) => AssetRecord): Numbered {
   const { count, assetIndex, mode, amountHigh, amountLow } = columns;

@@ -16,13 +16,12 @@ import { hexValue } from "../protocol/hex.ts";
 import { readMetadata } from "../protocol/metadata.ts";
 import { quantizedAmount } from "../protocol/quantized.ts";
 import { highWord, lowWord } from "../store/columns/amount-words.ts";
-import { BY_DECIMAL, BY_DEFAULT, BY_TOKEN_ID, MintColumns, NO_ASSET } from "../store/columns/mint-columns.ts";
+import { BY_DECIMAL, BY_DEFAULT, BY_TOKEN_ID, FAULTY, MintColumns, NO_ASSET } from "../store/columns/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { mintedTokenId, shortDecimalIn } from "../store/tokens/token-id.ts";
 import { isVisible } from "../tenants/asset-view.ts";
 import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
-import { fits, hasOtherFields, isMintField, isUserField, MINT_FORM, USER_FORM } from "./form.ts";
-import { Issues } from "./issues.ts";
+import { fits, hasOtherFields, Issues, isMintField, isUserField, MINT_FORM, USER_FORM } from "./form.ts";
 
 /** A request that was read, with the faults of its form. An entry with such a fault is excluded from its columns. */
 export interface ReadMint {
@@ -51,7 +50,7 @@ export type RequestLimits = Pick<Limits, "usersPerRequest" | "mintsPerRequest">;
  * @throws MintmarkError only when the whole request is unusable: no list of users, or above the limits
  */
 export function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown): ReadMint {
-  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.application(applicationId);
+  const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.latestApplication(applicationId);
   const { limits, assetIndices, assets } = ledger;
   const find = (assetId: string): AssetRecord | undefined => {
     const index = assetIndices.get(assetId) ?? assetIndices.get(assetId.toLowerCase());
@@ -347,7 +346,7 @@ class Reader {
 
   /** Reports a fault of the entry after which no other check can look at it. */
   #refuse(entry: number, field: string, code: ErrorCode, detail: string): void {
-    this.columns.exclude(entry);
+    this.columns.mark(entry, FAULTY);
     this.#report(field, code, detail);
   }
 

@@ -4,7 +4,7 @@ import { hexOf } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { bindingKey, keyString } from "../store/store-keys.ts";
-import type { EntryReport } from "./issues.ts";
+import type { EntryReport } from "./form.ts";
 import { tokenIdAt } from "./requested-tokens.ts";
 
 /** An ERC-1155 id that may be unbound. */

@@ -1,10 +1,10 @@
 import type { Ledger } from "../ledger/ledger.ts";
-import type { MintColumns } from "../store/columns/mint-columns.ts";
+import { FAULTY, type MintColumns } from "../store/columns/mint-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { keyString, metadataKey } from "../store/store-keys.ts";
 import { metadataAt, metadataObstacle, putMetadata } from "../tenants/metadata.ts";
-import type { EntryReport } from "./issues.ts";
+import type { EntryReport } from "./form.ts";
 import { tokenIdAt } from "./requested-tokens.ts";
 
 /** The metadata that a request gives to its tokens. */
@@ -26,7 +26,7 @@ export class RequestedMetadata {
   addKeys(keys: Buffer[]): void {
     this.#from = keys.length;
     for (const entry of this.#columns.entriesWithMetadata()) {
-      if (this.#columns.isExcluded(entry)) continue;
+      if (this.#columns.isMarked(entry, FAULTY)) continue;
       const asset = this.#assetAt(this.#columns, entry);
       if (asset.standard === "erc20" || asset.nextTokenId !== null) continue;
       const key = metadataKey(asset.assetId, tokenIdAt(this.#columns, asset, entry));
@@ -43,7 +43,7 @@ export class RequestedMetadata {
   check(group: Group, stored: readonly (Buffer | undefined)[], applicationIndex: number, report: EntryReport): void {
     const refused = new Set<number>();
     for (const entry of this.#columns.entriesWithMetadata()) {
-      if (this.#columns.isExcluded(entry)) continue;
+      if (this.#columns.isMarked(entry, FAULTY)) continue;
       const detail = "is for one token; give each token an entry of its own";
       const obstacle =
         this.#columns.quantityAt(entry) > 1

@@ -2,10 +2,9 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
-import { uint32s } from "../store/columns/arrays.ts";
-import type { MintColumns } from "../store/columns/mint-columns.ts";
+import { columnOf, type MintColumns } from "../store/columns/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
-import type { EntryReport } from "./issues.ts";
+import type { EntryReport } from "./form.ts";
 import type { Numbered } from "./numbering.ts";
 import { TokenLookup } from "./uniqueness.ts";
 
@@ -40,7 +39,7 @@ export class RequestedTokens {
   constructor(ledger: Ledger, columns: MintColumns) {
     this.#ledger = ledger;
     this.#columns = columns;
-    this.hashes = uint32s(columns.count);
+    this.hashes = columnOf(Uint32Array, columns.count);
   }
 
   /** Notes an entry's token. */
@@ -75,14 +74,26 @@ export class RequestedTokens {
    */
   take(stored: readonly (Buffer | undefined)[], report: EntryReport): void {
     this.#lookup?.receive(stored, this.#from);
-    this.#insert(report);
+    const { tokens } = this.#ledger;
+    const { count } = this.#columns;
+    // Another request of the group may have minted them since the look-up. This brings their places into the caches.
+    tokens.refsAtHome(this.hashes);
+    for (let entry = 0; entry < count; entry++) {
+      const hash = this.hashes[entry] as number;
+      if (hash === 0) continue;
+      if (tokens.insertNew(hash, PENDING + entry)) continue;
+      if (this.#isNew?.[entry] !== 1) this.#check(tokens.candidates(hash) ?? [], entry, report);
+      tokens.insert(hash, PENDING + entry);
+    }
+    this.#taken = count;
   }
 
   /** Replaces the tokens by the same with those that the engine has numbered. */
-  numbered({ columns, origins }: Numbered): RequestedTokens {
+  numbered({ columns, origins }: Numbered, stored: readonly (Buffer | undefined)[]): RequestedTokens {
     this.giveBack();
     const tokens = new RequestedTokens(this.#ledger, columns);
     tokens.#lookup = this.#lookup;
+    tokens.#from = this.#from;
     tokens.#isNew = new Uint8Array(columns.count);
     for (let entry = 0; entry < columns.count; entry++) {
       const asset = this.#ledger.assetAt(columns.assetIndex[entry] as number);
@@ -92,7 +103,7 @@ export class RequestedTokens {
         tokens.#isNew[entry] = 1;
       }
     }
-    tokens.#insert(() => {
+    tokens.take(stored, () => {
       throw new Error("a token that was new is not");
     });
     return tokens;
@@ -110,21 +121,6 @@ export class RequestedTokens {
   /** Records the place of an entry's token. */
   place(entry: number, batch: OpenBatch, slot: number): void {
     this.#ledger.tokens.move(this.hashes[entry] as number, PENDING + entry, this.#ledger.refs.refOf(batch, slot));
-  }
-
-  #insert(report: EntryReport): void {
-    const { tokens } = this.#ledger;
-    const { count } = this.#columns;
-    // Another request of the group may have minted them since the look-up.
-    tokens.prefetch(this.hashes);
-    for (let entry = 0; entry < count; entry++) {
-      const hash = this.hashes[entry] as number;
-      if (hash === 0) continue;
-      if (tokens.insertNew(hash, PENDING + entry)) continue;
-      if (this.#isNew?.[entry] !== 1) this.#check(tokens.candidates(hash) ?? [], entry, report);
-      tokens.insert(hash, PENDING + entry);
-    }
-    this.#taken = count;
   }
 
   /** Reports an entry whose token is among the candidates: minted before, or earlier in this request. */

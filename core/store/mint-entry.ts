@@ -1,8 +1,7 @@
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { record as to } from "./binary.ts";
-import { bytesOf, float64s, noBytes, noFloat64s, noUint32s, uint32s } from "./columns/arrays.ts";
-import type { MintColumns } from "./columns/mint-columns.ts";
+import { columnOf, type MintColumns, zerosOf } from "./columns/mint-columns.ts";
 import type { VaultColumns } from "./columns/vault-columns.ts";
 import { MINT_KIND } from "./entries.ts";
 import { listOf, pairOf, text, varint } from "./layout.ts";
@@ -68,12 +67,12 @@ export class PlacedColumns {
 
   constructor(count: number) {
     this.#count = count;
-    this.batchNumber = uint32s(count);
-    this.slot = uint32s(count);
-    this.bits = noBytes(count);
-    this.beforeHigh = noUint32s(count);
-    this.beforeLow = noUint32s(count);
-    this.age = noFloat64s(count);
+    this.batchNumber = columnOf(Uint32Array, count);
+    this.slot = columnOf(Uint32Array, count);
+    this.bits = zerosOf(Uint8Array, count);
+    this.beforeHigh = zerosOf(Uint32Array, count);
+    this.beforeLow = zerosOf(Uint32Array, count);
+    this.age = zerosOf(Float64Array, count);
   }
 
   /** Adds an entry that created a vault. */
@@ -81,7 +80,7 @@ export class PlacedColumns {
     this.batchNumber[entry] = batchNumber;
     this.slot[entry] = slot;
     if (!inBlobs && !isBeside) return;
-    if (!this.#hasBits) this.bits = bytesOf(this.#count);
+    if (!this.#hasBits) this.bits = columnOf(Uint8Array, this.#count);
     this.#hasBits = true;
     this.bits[entry] = (inBlobs ? BLOBS_BIT : 0) | (isBeside ? BESIDE_BIT : 0);
   }
@@ -96,9 +95,9 @@ export class PlacedColumns {
   /** Records what an entry's vault was before. */
   grew(entry: number, high: number, low: number, age: number): void {
     if (!this.#hasGrown) {
-      this.beforeHigh = uint32s(this.#count);
-      this.beforeLow = uint32s(this.#count);
-      this.age = float64s(this.#count);
+      this.beforeHigh = columnOf(Uint32Array, this.#count);
+      this.beforeLow = columnOf(Uint32Array, this.#count);
+      this.age = columnOf(Float64Array, this.#count);
       this.#hasGrown = true;
     }
     this.beforeHigh[entry] = high;

@@ -53,8 +53,8 @@ export class Writer {
   readonly #store: Store;
   /** Adds the records that a group writes once, however many transitions change them. */
   readonly #finish: (group: Group) => void;
-  /** Resolves when another group may be applied; null when it may at once. */
-  readonly #room: () => Promise<void> | null;
+  /** Its `room` resolves when another group may be applied; null when it may at once. */
+  readonly #sealing: { room(): Promise<void> | null };
   #queue: Waiting[] = [];
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
@@ -63,10 +63,10 @@ export class Writer {
   #refusal: MintmarkError | null = null;
   readonly #ended = new AbortController();
 
-  constructor(store: Store, finish: (group: Group) => void, room: () => Promise<void> | null) {
+  constructor(store: Store, finish: (group: Group) => void, sealing: { room(): Promise<void> | null }) {
     this.#store = store;
     this.#finish = finish;
-    this.#room = room;
+    this.#sealing = sealing;
   }
 
   /** Throws `store_failed` after a failed write, `engine_closed` after `close`. */
@@ -165,7 +165,7 @@ export class Writer {
         // Later arrivals start the next group. From here on there is no await, so none is missed.
         if (this.#queue.length === 0) break;
       }
-      await this.#room();
+      await this.#sealing.room();
       const taken = this.#take();
       if (taken[0]?.alone === true) {
         await written;
@@ -208,7 +208,18 @@ export class Writer {
     const outcomes: Outcome[] = [];
     try {
       const keys: Buffer[] = [];
-      const ends = taken.map((waiting) => ask(waiting, keys));
+      /** Where the keys of each end; -1 for one that refused at once. */
+      const ends: number[] = [];
+      for (const { transition, reject } of taken) {
+        try {
+          if (transition !== null) for (const key of transition.keys()) keys.push(key);
+          ends.push(keys.length);
+        } catch (error) {
+          if (!isRefusal(error)) throw error;
+          reject(error);
+          ends.push(-1);
+        }
+      }
       const stored = await this.#store.getMany(keys);
       if (heavy) await nextPass();
       let at = 0;
@@ -258,22 +269,12 @@ export class Writer {
 }
 
 function isHeavy(waiting: readonly Waiting[]): boolean {
-  return waiting.reduce((sum, { weight }) => sum + weight, 0) >= HEAVY;
+  let sum = 0;
+  for (const { weight } of waiting) sum += weight;
+  return sum >= HEAVY;
 }
 
 const NONE: readonly (Buffer | undefined)[] = [];
-
-/** Adds the keys of a transition's records. Returns where they end; -1 when it refuses at once. */
-function ask(waiting: Waiting, keys: Buffer[]): number {
-  try {
-    for (const key of waiting.transition?.keys() ?? []) keys.push(key);
-    return keys.length;
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    waiting.reject(error);
-    return -1;
-  }
-}
 
 /** Whether a transition refused; any other error leaves the state in doubt. */
 function isRefusal(error: unknown): boolean {

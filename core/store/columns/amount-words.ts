@@ -12,8 +12,9 @@ export function lowWord(amount: bigint): number {
   return Number(amount & 0xffff_ffffn);
 }
 
+/** The amount of two words, or the sum of up to 2^20 amounts of the sums of their words. */
 export function amountOf(high: number, low: number): bigint {
-  return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low);
+  return high === 0 ? BigInt(low) : (BigInt(high) << 32n) + BigInt(low);
 }
 
 /** Whether the sum of two amounts is a valid amount. */
@@ -39,19 +40,4 @@ export function widthOfSum(
 
 function byteWidth(value: number): number {
   return (32 - Math.clz32(value) + 7) >>> 3;
-}
-
-/** Sums of amounts, which may exceed 2^63: exact for 2^20 of them. */
-export class AmountSum {
-  #high = 0;
-  #low = 0;
-
-  add(high: number, low: number): void {
-    this.#high += high;
-    this.#low += low;
-  }
-
-  get total(): bigint {
-    return (BigInt(this.#high) << 32n) + BigInt(this.#low);
-  }
 }

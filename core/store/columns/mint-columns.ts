@@ -1,7 +1,44 @@
 import { createHash } from "node:crypto";
 import { type Address, type Hex, MODES, type Uuid } from "../../model.ts";
-import { bytesOf, float64s, noBytes, noUint32s, uint32s } from "./arrays.ts";
 import { hexOf } from "./vault-columns.ts";
+
+/** Longer columns have buffers of their own. */
+const SMALL_BYTES = 1_024;
+const SLAB_BYTES = 1 << 15;
+let slab = new ArrayBuffer(SLAB_BYTES);
+let used = 0;
+
+interface ColumnType<T> {
+  readonly BYTES_PER_ELEMENT: number;
+  new (buffer: ArrayBuffer, start?: number, count?: number): T;
+}
+
+/**
+ * A column of one request, zeroed. A small typed array of its own takes three objects, most of what a single mint would
+ * keep until it is durable. So small columns are views of a common buffer, which lives as long as the last of them.
+ */
+export function columnOf<T>(type: ColumnType<T>, count: number): T {
+  const bytes = count * type.BYTES_PER_ELEMENT;
+  if (bytes > SMALL_BYTES) return new type(new ArrayBuffer(bytes));
+  if (used + bytes > SLAB_BYTES) {
+    slab = new ArrayBuffer(SLAB_BYTES);
+    used = 0;
+  }
+  const at = used;
+  used += (bytes + 7) & ~7;
+  return new type(slab, at, count);
+}
+
+const zeros = new Map<ColumnType<unknown>, { readonly length: number }>();
+
+/** At least so many zeros, shared: a column that nobody has written to. */
+export function zerosOf<T extends { readonly length: number }>(type: ColumnType<T>, count: number): T {
+  const known = zeros.get(type);
+  if (known !== undefined && known.length >= count) return known as T;
+  const made = new type(new ArrayBuffer(Math.max(1_024, 2 * count) * type.BYTES_PER_ELEMENT));
+  zeros.set(type, made);
+  return made;
+}
 
 /** Bytes of blobs reserved for an entry. */
 const USUAL_BLOB_BYTES = 24;
@@ -14,7 +51,7 @@ export const BY_DECIMAL = 2;
 /** The entry leaves its mode to the default. */
 export const BY_DEFAULT = 4;
 /** The entry has a fault, so no further check can look at it. */
-const FAULTY = 8;
+export const FAULTY = 8;
 
 /**
  * The entries of a mint request in order, of all users: one typed array a property, because an object for each entry
@@ -53,18 +90,18 @@ export class MintColumns {
   constructor(count: number) {
     this.count = count;
     this.minted = count;
-    this.assetIndex = uint32s(count);
-    this.mode = noBytes(count);
-    this.amountHigh = noUint32s(count);
-    this.amountLow = uint32s(count);
-    this.shortId = float64s(count);
-    this.blobEnd = uint32s(count);
-    this.blobs = bytesOf(count * USUAL_BLOB_BYTES);
+    this.assetIndex = columnOf(Uint32Array, count);
+    this.mode = zerosOf(Uint8Array, count);
+    this.amountHigh = zerosOf(Uint32Array, count);
+    this.amountLow = columnOf(Uint32Array, count);
+    this.shortId = columnOf(Float64Array, count);
+    this.blobEnd = columnOf(Uint32Array, count);
+    this.blobs = columnOf(Uint8Array, count * USUAL_BLOB_BYTES);
   }
 
   setMode(entry: number, mode: number): void {
     if (mode === 0) return;
-    if (!this.#hasModes) this.mode = bytesOf(this.count);
+    if (!this.#hasModes) this.mode = columnOf(Uint8Array, this.count);
     this.#hasModes = true;
     this.mode[entry] = mode;
   }
@@ -72,7 +109,7 @@ export class MintColumns {
   setAmount(entry: number, high: number, low: number): void {
     this.amountLow[entry] = low;
     if (high === 0) return;
-    if (!this.#hasHighs) this.amountHigh = uint32s(this.count);
+    if (!this.#hasHighs) this.amountHigh = columnOf(Uint32Array, this.count);
     this.#hasHighs = true;
     this.amountHigh[entry] = high;
   }
@@ -85,15 +122,6 @@ export class MintColumns {
 
   isMarked(entry: number, mark: number): boolean {
     return this.#marks !== null && ((this.#marks[entry] as number) & mark) !== 0;
-  }
-
-  /** Keeps an entry from further checks. */
-  exclude(entry: number): void {
-    this.mark(entry, FAULTY);
-  }
-
-  isExcluded(entry: number): boolean {
-    return this.isMarked(entry, FAULTY);
   }
 
   /** Makes room for an entry's blob behind that of the entry before. Returns its start. */
@@ -123,11 +151,6 @@ export class MintColumns {
 
   referenceAt(entry: number): string | null {
     return this.#references === null ? null : (this.#references[entry] ?? null);
-  }
-
-  /** Each reference once. */
-  referenceNames(): Iterable<string> {
-    return this.#references === null ? [] : new Set(this.#references.filter((name) => name !== null));
   }
 
   /** The references and their entries, in order. */

@@ -17,9 +17,7 @@ export class TokenIndex {
   readonly #shards: Uint32Array[] = [];
   readonly #counts = new Uint32Array(SHARDS);
   #size = 0;
-  /** Unused, but it keeps the compiler from removing the reads. */
   #atHome = new Uint32Array(64);
-  readonly #prefetched = new Uint32Array(1);
 
   /** @param expected - number of tokens to reserve space for */
   constructor(expected = 0) {
@@ -61,17 +59,6 @@ export class TokenIndex {
       refs[i] = shard[home(hash, shard) + 1] as number;
     }
     return refs;
-  }
-
-  /** Reads the hashes' places, to bring them into the caches for the next look-ups. */
-  prefetch(hashes: Uint32Array): void {
-    let read = 0;
-    for (let i = 0; i < hashes.length; i++) {
-      const hash = hashes[i] as number;
-      const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
-      read ^= shard[home(hash, shard) + 1] as number;
-    }
-    this.#prefetched[0] = read;
   }
 
   /** @param ref - 1 to 2^32 - 1 */
