@@ -7,7 +7,7 @@ import { defineConfig } from "hardhat/config";
 import type { HardhatPlugin } from "hardhat/types/plugins";
 import type { CompilerOutput } from "hardhat/types/solidity";
 import { settingsFor, staleContracts, wholeInterface } from "./scripts/build/contracts.ts";
-import { CONTRACT_NAMES, readArtifact } from "./scripts/deploy/artifact.ts";
+import { CONTRACT_NAMES, readArtifact } from "./core/l1/artifact.ts";
 
 // The compiler comes from npm (solc's own JavaScript build), so compiling needs no download.
 const solc = { version: "0.8.37", path: createRequire(import.meta.url).resolve("solc/soljson.js") };

@@ -1,5 +1,5 @@
 import { size } from "viem";
-import { readArtifact } from "../../scripts/deploy/artifact.ts";
+import { readArtifact } from "../../core/l1/artifact.ts";
 import { account, openGasChain, owners } from "./chain.ts";
 import { measurement, type Section } from "./measurement.ts";
 

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { posix } from "node:path";
 import { type Abi, keccak256, size } from "viem";
 import { answerHelp } from "../command.ts";
-import { type Artifact, type ContractName, readArtifact } from "../deploy/artifact.ts";
+import { type Artifact, type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const require = createRequire(import.meta.url);

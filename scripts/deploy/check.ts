@@ -2,7 +2,7 @@ import { type Address, encodeDeployData, formatEther, formatGwei, getContractErr
 import { askL1 } from "../../core/l1/failure.ts";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
-import { type ContractName, readArtifact } from "./artifact.ts";
+import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { type Deployer, lower } from "./deployer.ts";
 import { type MirrorConfig, mirrorArgs, verifyMirror } from "./mirror.ts";
 import { type Deployment, isRecorded } from "./record.ts";

@@ -1,7 +1,7 @@
 import type { Address } from "viem";
 import type { BlobScheme, Standard } from "../../core/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { type ContractName, readArtifact } from "./artifact.ts";
+import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { type Deployer, deployContract, lower, send } from "./deployer.ts";
 import { isRecorded, type TokenRecord } from "./record.ts";
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 import type { Address, Hash } from "../../core/index.ts";
-import { type ContractName, readArtifact } from "../deploy/artifact.ts";
+import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 
 /** The compiler's whole version, which Sourcify asks for. A test compares it with the compiler. */
 export const COMPILER_VERSION = "0.8.37+commit.f401782d";
