@@ -69,6 +69,7 @@ export async function openGasChain() {
     "ITEM",
     "ipfs://items/{id}",
     SCHEME_MINTMARK,
+    noRoyalty,
     ...roles,
     false,
   ]);

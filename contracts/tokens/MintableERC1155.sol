@@ -20,11 +20,12 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
         string memory symbol_,
         string memory uri_,
         BlobScheme scheme,
+        Royalty memory royalty,
         address admin,
         address minter,
         address issuer_,
         bool transferable_
-    ) ERC1155(uri_) MinterLock(admin, minter, scheme, issuer_, transferable_) {
+    ) ERC1155(uri_) MinterLock(admin, minter, scheme, issuer_, transferable_) TokenMetadata(royalty) {
         name = name_;
         symbol = symbol_;
     }
@@ -36,7 +37,7 @@ contract MintableERC1155 is ERC1155Supply, TokenMetadata {
         _mint(to, id, quantity, "");
     }
 
-    function supportsInterface(bytes4 id) public view override(ERC1155, MinterLock) returns (bool) {
+    function supportsInterface(bytes4 id) public view override(ERC1155, TokenMetadata) returns (bool) {
         return super.supportsInterface(id);
     }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ERC721} from "@openzeppelin/contracts/token/ERC721/ERC721.sol";
 import {BlobScheme} from "../interfaces/Model.sol";
 import {MintingBlob} from "../libraries/MintingBlob.sol";
@@ -9,7 +8,7 @@ import {MinterLock} from "./MinterLock.sol";
 import {TokenMetadata} from "./TokenMetadata.sol";
 
 /// @title An ERC-721 that the settlement contract mints on withdrawal.
-contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
+contract MintableERC721 is ERC721, TokenMetadata {
     bytes4 private constant ERC4906_INTERFACE = 0x49064906;
 
     string private _base;
@@ -18,12 +17,6 @@ contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
     mapping(uint256 tokenId => bytes) public blueprints;
 
     error QuantityNotOne(uint256 quantity);
-
-    struct Royalty {
-        address receiver;
-        /// @dev In ten-thousandths of the price.
-        uint96 fraction;
-    }
 
     /// @param issuer_ The issuer that must consent to mints; the zero address for none.
     /// @param transferable_ Whether owners can give vaults away before they withdraw.
@@ -37,9 +30,8 @@ contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
         address minter,
         address issuer_,
         bool transferable_
-    ) ERC721(name, symbol) MinterLock(admin, minter, scheme, issuer_, transferable_) {
+    ) ERC721(name, symbol) MinterLock(admin, minter, scheme, issuer_, transferable_) TokenMetadata(royalty) {
         _base = baseUri;
-        if (royalty.receiver != address(0)) _setDefaultRoyalty(royalty.receiver, royalty.fraction);
     }
 
     function mintFor(address to, uint256 quantity, bytes calldata mintingBlob) external onlyRole(MINTER_ROLE) {
@@ -54,7 +46,7 @@ contract MintableERC721 is ERC721, ERC2981, TokenMetadata {
         }
     }
 
-    function supportsInterface(bytes4 id) public view override(ERC721, ERC2981, MinterLock) returns (bool) {
+    function supportsInterface(bytes4 id) public view override(ERC721, TokenMetadata) returns (bool) {
         return id == ERC4906_INTERFACE || super.supportsInterface(id);
     }
 

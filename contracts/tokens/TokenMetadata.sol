@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
+import {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";
 import {ContractMetadata} from "./ContractMetadata.sol";
+import {MinterLock} from "./MinterLock.sol";
 
-/// @title Where each token's metadata is, and the promise that this stays so.
-abstract contract TokenMetadata is ContractMetadata {
+/// @title Where each token's metadata is, the promise that this stays so, and the royalty of each sale (ERC-2981).
+abstract contract TokenMetadata is ERC2981, ContractMetadata {
+    struct Royalty {
+        /// @dev The zero address: no royalty.
+        address receiver;
+        /// @dev In ten-thousandths of the price.
+        uint96 fraction;
+    }
+
     /// @notice Whether the place of the tokens' metadata is fixed for ever.
     bool public baseURILocked;
 
@@ -13,6 +22,14 @@ abstract contract TokenMetadata is ContractMetadata {
     event BaseURILocked();
 
     error BaseURIIsLocked();
+
+    constructor(Royalty memory royalty) {
+        if (royalty.receiver != address(0)) _setDefaultRoyalty(royalty.receiver, royalty.fraction);
+    }
+
+    function supportsInterface(bytes4 id) public view virtual override(ERC2981, MinterLock) returns (bool) {
+        return super.supportsInterface(id);
+    }
 
     /// @notice Moves the metadata of all tokens.
     /// @param uri ERC-721: what stands before each id. ERC-1155: a template with `{id}`.

@@ -1,8 +1,8 @@
 import { type Address, encodeDeployData, formatEther, formatGwei, getContractError } from "viem";
+import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { askL1 } from "../../core/l1/failure.ts";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
-import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { type Deployer, lower } from "./deployer.ts";
 import { type MirrorConfig, mirrorArgs, verifyMirror } from "./mirror.ts";
 import { type Deployment, isRecorded } from "./record.ts";
@@ -128,7 +128,7 @@ function tokenProblems(token: TokenConfig): string[] {
     if (blobScheme !== undefined || uri !== undefined) refuse('an erc20 cannot have "blobScheme" and "uri"');
   } else if (cap !== undefined || quantum !== undefined) refuse('only an erc20 can have "cap" and "quantum"');
   if (royalty !== undefined) {
-    if (standard !== "erc721") refuse('only an erc721 can have a "royalty"');
+    if (standard === "erc20") refuse('an erc20 cannot have a "royalty"');
     if (royalty.fraction > 10_000n) refuse(`the royalty is ${royalty.fraction} ten-thousandths, more than the price`);
     if (royalty.receiver === ZERO) refuse("the royalty's receiver is the zero address");
   }

@@ -13,8 +13,8 @@ import {
   WaitForTransactionReceiptTimeoutError,
 } from "viem";
 import type { Hash } from "../../core/index.ts";
-import { askL1 } from "../../core/l1/failure.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
+import { askL1 } from "../../core/l1/failure.ts";
 import type { PendingCreations } from "./pending.ts";
 
 /** An account that sends transactions to one chain and waits for each. */

@@ -1,7 +1,7 @@
 import type { Address, Hex } from "viem";
+import { readArtifact } from "../../core/l1/artifact.ts";
 import { requireOwnCreation } from "../../core/l1/creation.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
-import { readArtifact } from "../../core/l1/artifact.ts";
 import { type Deployed, type Deployer, deployContract, lower } from "./deployer.ts";
 import { pendingOfMirror } from "./pending.ts";
 import { type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";

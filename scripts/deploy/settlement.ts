@@ -1,7 +1,7 @@
 import { type Address, type Hex, zeroAddress } from "viem";
+import { readArtifact } from "../../core/l1/artifact.ts";
 import { requireOwnCreation } from "../../core/l1/creation.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
-import { readArtifact } from "../../core/l1/artifact.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
 import type { SettlementRecord } from "./record.ts";
 

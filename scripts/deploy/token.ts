@@ -1,53 +1,21 @@
 import type { Address } from "viem";
-import type { BlobScheme, Standard } from "../../core/index.ts";
-import { assetType } from "../../core/protocol/asset.ts";
+import type { Standard } from "../../core/index.ts";
+import { SCHEME_VALUE } from "../../core/l1/arguments.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
+import { type OwnScheme, type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
+import { STANDARD_VALUE } from "../../core/l1/reader.ts";
+import { assetType } from "../../core/protocol/asset.ts";
 import { type Deployer, deployContract, lower, send } from "./deployer.ts";
 import { isRecorded, type TokenRecord } from "./record.ts";
 
-export interface Royalty {
-  readonly receiver: Address;
-  readonly fraction: bigint;
-}
-
 /** A token of this project to deploy and register. */
-export interface TokenConfig {
-  readonly standard: Standard;
-  readonly name: string;
-  readonly symbol: string;
-  /** ERC-20: most base units; default no limit. */
-  readonly cap?: bigint;
-  /** ERC-20: base units of one quantized unit; default 1. */
-  readonly quantum?: bigint;
-  /** ERC-721: prefix of `tokenURI`; ERC-1155: the `{id}` template. Default none. */
-  readonly uri?: string;
-  /** ERC-721: receiver and ten-thousandths of a sale (ERC-2981); default none. */
-  readonly royalty?: Royalty;
-  /** ERC-721 and ERC-1155; default `mintmark`. */
-  readonly blobScheme?: OwnScheme;
-  readonly admin: Address;
-  /** The issuer whose consent each batch with its mints needs: a key's account or a wallet contract; default none. */
-  readonly issuer?: Address;
-  /** Owners can give vaults away before they withdraw, where the settlement contract has transfers; default false. */
-  readonly transferable?: boolean;
+export interface TokenConfig extends OwnToken {
   /** Makes the settlement contract the only minter forever; default true, because owners rely on it. */
   readonly lockMinter?: boolean;
 }
 
-const CONTRACT: Readonly<Record<Standard, ContractName>> = {
-  erc20: "MintableERC20",
-  erc721: "MintableERC721",
-  erc1155: "MintableERC1155",
-};
-const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
-const SCHEME_VALUE: Readonly<Record<OwnScheme, number>> = { imx: 0, mintmark: 1 };
-/** The schemes of this project's tokens. */
-type OwnScheme = Exclude<BlobScheme, "raw32">;
 /** OpenZeppelin's `DEFAULT_ADMIN_ROLE`. */
 const ADMIN_ROLE = `0x${"00".repeat(32)}`;
-const NO_CAP = (1n << 256n) - 1n;
-const NOBODY = "0x0000000000000000000000000000000000000000";
-const NO_ROYALTY: Royalty = { receiver: NOBODY, fraction: 0n };
 
 /**
  * Deploys a token with the settlement contract or a mirror as minter, registers it there, and locks the minter role.
@@ -76,7 +44,7 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
 export function tokenCreation(by: Deployer, settlement: Address, config: TokenConfig) {
   // Only an administrator can lock the minter. The deployer starts as administrator, and transfers the role afterwards.
   const admin = locks(config) ? by.account.address : config.admin;
-  return { contract: CONTRACT[config.standard], args: constructorArgs(settlement, { ...config, admin }) };
+  return { contract: TOKEN_CONTRACT[config.standard], args: tokenArguments(settlement, { ...config, admin }) };
 }
 
 function locks({ lockMinter = true }: TokenConfig): boolean {
@@ -133,14 +101,4 @@ export async function deployMissing(
     tokens.push(await create(token));
     await record([...tokens]);
   }
-}
-
-function constructorArgs(settlement: Address, config: TokenConfig): readonly unknown[] {
-  const { standard, name, symbol, admin, uri = "", cap = NO_CAP, quantum = 1n, blobScheme = "mintmark" } = config;
-  const { issuer = NOBODY, transferable = false } = config;
-  if (standard === "erc20") return [name, symbol, cap, quantum, admin, settlement, issuer, transferable];
-  const scheme = SCHEME_VALUE[blobScheme];
-  return standard === "erc721"
-    ? [name, symbol, uri, scheme, config.royalty ?? NO_ROYALTY, admin, settlement, issuer, transferable]
-    : [name, symbol, uri, scheme, admin, settlement, issuer, transferable];
 }

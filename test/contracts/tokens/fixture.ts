@@ -25,7 +25,7 @@ async function deploy(connection: Connection) {
   const collection = (scheme: number) =>
     viem.deployContract("MintableERC721", ["Card", "CARD", "ipfs://cards/", scheme, royalty, ...roles, false]);
   const items = (scheme: number) =>
-    viem.deployContract("MintableERC1155", ["Item", "ITEM", "ipfs://items/{id}", scheme, ...roles, false]);
+    viem.deployContract("MintableERC1155", ["Item", "ITEM", "ipfs://items/{id}", scheme, royalty, ...roles, false]);
   return {
     connection,
     actors: { admin, minter, owner, friend, stranger },

@@ -61,7 +61,7 @@ abstract contract Exit {
         Royalty memory none;
         bytes memory cardArguments = abi.encode("Card", "CARD", "", BlobScheme.Mintmark, none, admin, exit, vm.addr(ISSUER_KEY), false);
         card = IERC721(deploy("contracts/tokens/MintableERC721.sol/MintableERC721", cardArguments));
-        bytes memory itemArguments = abi.encode("Item", "ITEM", "", BlobScheme.Mintmark, admin, exit, vm.addr(ISSUER_KEY), false);
+        bytes memory itemArguments = abi.encode("Item", "ITEM", "", BlobScheme.Mintmark, none, admin, exit, vm.addr(ISSUER_KEY), false);
         item = IItem(deploy("contracts/tokens/MintableERC1155.sol/MintableERC1155", itemArguments));
         uint64 chain = uint64(block.chainid);
         assetTypes.push(exit.registerAsset(Standard.ERC20, chain, address(coin), QUANTUM, BlobScheme.Mintmark));

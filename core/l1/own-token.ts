@@ -1,0 +1,110 @@
+import type { AbiParameter } from "abitype";
+import { concatHex, decodeAbiParameters, encodeAbiParameters, type Hex, size, slice } from "viem";
+import type { Address, BlobScheme, Standard, Uuid } from "../model.ts";
+import { SCHEME_VALUE } from "./arguments.ts";
+import { type ContractName, readArtifact } from "./artifact.ts";
+
+export interface Royalty {
+  /** The zero address for none. */
+  readonly receiver: Address;
+  /** Ten-thousandths of a sale. */
+  readonly fraction: bigint;
+}
+
+/** The schemes of this project's tokens. */
+export type OwnScheme = Exclude<BlobScheme, "raw32">;
+
+/** A token of this project. */
+export interface OwnToken {
+  readonly standard: Standard;
+  readonly name: string;
+  readonly symbol: string;
+  /** ERC-20: most base units; default no limit. */
+  readonly cap?: bigint;
+  /** ERC-20: base units of one quantized unit; default 1. */
+  readonly quantum?: bigint;
+  /** ERC-721: prefix of `tokenURI`; ERC-1155: the `{id}` template. Default none. */
+  readonly uri?: string;
+  /** ERC-721 and ERC-1155: receiver and ten-thousandths of a sale (ERC-2981); default none. */
+  readonly royalty?: Royalty;
+  /** ERC-721 and ERC-1155; default `mintmark`. */
+  readonly blobScheme?: OwnScheme;
+  readonly admin: Address;
+  /** The issuer whose consent each batch with its mints needs: a key's account or a wallet contract; default none. */
+  readonly issuer?: Address;
+  /** Owners can give vaults away before they withdraw, where the settlement contract has transfers; default false. */
+  readonly transferable?: boolean;
+}
+
+export const TOKEN_CONTRACT: Readonly<Record<Standard, ContractName>> = {
+  erc20: "MintableERC20",
+  erc721: "MintableERC721",
+  erc1155: "MintableERC1155",
+};
+export const NO_CAP = (1n << 256n) - 1n;
+const NOBODY = "0x0000000000000000000000000000000000000000";
+const NO_ROYALTY: Royalty = { receiver: NOBODY, fraction: 0n };
+
+/** The constructor's arguments of a token whose minter is a settlement contract or a mirror. */
+export function tokenArguments(minter: Address, token: OwnToken): readonly unknown[] {
+  const { standard, name, symbol, admin, uri = "", cap = NO_CAP, quantum = 1n, blobScheme = "mintmark" } = token;
+  const { issuer = NOBODY, transferable = false, royalty = NO_ROYALTY } = token;
+  if (standard === "erc20") return [name, symbol, cap, quantum, admin, minter, issuer, transferable];
+  return [name, symbol, uri, SCHEME_VALUE[blobScheme], royalty, admin, minter, issuer, transferable];
+}
+
+/** The application that a new token is for, and the id of its asset. */
+export interface Destination {
+  readonly applicationId: Uuid;
+  readonly assetId: Uuid;
+}
+
+/**
+ * The input of the transaction that creates a token: the creation code, the constructor's arguments, and 32 bytes that
+ * the constructor does not read. They name the token's destination, so whoever signs the transaction says whose it is.
+ */
+export function tokenCreationInput(minter: Address, token: OwnToken, { applicationId, assetId }: Destination): Hex {
+  const { bytecode, inputs } = constructorOf(token.standard);
+  const destination: Hex = `0x${(applicationId + assetId).replaceAll("-", "")}`;
+  return concatHex([bytecode, encodeAbiParameters(inputs, tokenArguments(minter, token)), destination]);
+}
+
+/** Reads a transaction's input; null unless {@link tokenCreationInput} makes the same for this minter. */
+export function readTokenCreation(minter: Address, input: Hex): (OwnToken & Destination) | null {
+  for (const standard of ["erc20", "erc721", "erc1155"] as const) {
+    const { bytecode, inputs } = constructorOf(standard);
+    if (!input.startsWith(bytecode) || size(input) < size(bytecode) + 32) continue;
+    try {
+      const values = decodeAbiParameters(inputs, slice(input, size(bytecode))) as readonly unknown[];
+      const given = Object.fromEntries(inputs.map(({ name = "" }, i) => [NAMES[name] ?? name, values[i]]));
+      const blobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
+      const token = { ...given, standard, blobScheme } as OwnToken;
+      const destination = { applicationId: uuidOf(slice(input, -32, -16)), assetId: uuidOf(slice(input, -16)) };
+      if (tokenCreationInput(minter, token, destination) === input) return { ...token, ...destination };
+    } catch {
+      // Arguments that are none.
+    }
+  }
+  return null;
+}
+
+/** The constructors' names of parameters, where these types have others. */
+const NAMES: Readonly<Record<string, string>> = {
+  name_: "name",
+  symbol_: "symbol",
+  quantum_: "quantum",
+  issuer_: "issuer",
+  transferable_: "transferable",
+  baseUri: "uri",
+  uri_: "uri",
+};
+
+function constructorOf(standard: Standard): { readonly bytecode: Hex; readonly inputs: readonly AbiParameter[] } {
+  const { bytecode, abi } = readArtifact(TOKEN_CONTRACT[standard]);
+  const made = abi.find((each) => each.type === "constructor");
+  return { bytecode, inputs: made?.inputs ?? [] };
+}
+
+function uuidOf(bytes: Hex): Uuid {
+  return bytes.slice(2).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
