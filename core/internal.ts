@@ -1,7 +1,17 @@
 /** Parts of the core for this package's own server and commands. Not an entry point of the package. */
 export { type Backoff, backoffDelay, pause, type RepeatOptions, repeat, retryAfterMs } from "./backoff.ts";
+export {
+  LOCK_MINTER,
+  NO_CAP,
+  type OwnToken,
+  readTokenCreation,
+  registrationCalldata,
+  tokenCreationInput,
+} from "./l1/own-token.ts";
+export type { Creation } from "./l1/reader.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";
+export { assetType } from "./protocol/asset.ts";
 export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
 export { timeUuid } from "./store/binary.ts";

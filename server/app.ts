@@ -18,6 +18,7 @@ import { BufferPool } from "./http/wire/buffer-pool.ts";
 import { StreamSlots } from "./http/wire/event-stream.ts";
 import { Drops } from "./jobs/drops/jobs.ts";
 import { CommitGas } from "./jobs/operations/commit-gas.ts";
+import { NewTokens } from "./jobs/operations/new-tokens.ts";
 import { forgetOldKeys } from "./jobs/operations/old-keys.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/operations/readiness.ts";
 import { type DispatcherOptions, WebhookDispatcher } from "./jobs/webhooks/dispatcher.ts";
@@ -98,6 +99,8 @@ export interface ServerOptions {
    * chain verifies sign-ins of wallet contracts (ERC-1271). Without a chain neither works.
    */
   readonly chains?: Service["chains"];
+  /** Whether admins of applications may create tokens from the console; they pay for it. Default false. */
+  readonly newTokens?: boolean;
   /** Called with each response, for metrics. */
   readonly onAnswer?: (answer: Answer) => void;
   /** Further checks of `/readyz` besides the engine's, by name, such as the lag behind L1. */
@@ -168,6 +171,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
     origin: options.origin,
     chains,
+    newTokens: new NewTokens(options.newTokens ?? false, home),
     explorerRpc: options.explorerRpc,
     rateLimit: meters.key.quota,
     bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,

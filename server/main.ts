@@ -144,6 +144,8 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     ...(config.MINTMARK_ORIGIN && { origin: config.MINTMARK_ORIGIN }),
     hosts: [...hosts, config.MINTMARK_HOST],
     ...(config.MINTMARK_EXPLORER_RPC && { explorerRpc: config.MINTMARK_EXPLORER_RPC }),
+    newTokens:
+      (config.MINTMARK_NEW_TOKENS ?? (config.MINTMARK_ENVIRONMENT === "sandbox" ? "admins" : "operator")) === "admins",
     ownerRelayVaults: config.MINTMARK_OWNER_RELAY_VAULTS,
     ...(trustedIssuer && { trustedIssuer }),
     rateLimits: {

@@ -12,12 +12,13 @@ import type { BufferPool } from "./http/wire/buffer-pool.ts";
 import type { StreamSlots } from "./http/wire/event-stream.ts";
 import type { Drops } from "./jobs/drops/jobs.ts";
 import type { CommitGas, GasChain } from "./jobs/operations/commit-gas.ts";
+import type { NewTokens, TokenChain } from "./jobs/operations/new-tokens.ts";
 import type { Readiness } from "./jobs/operations/readiness.ts";
 import type { Reach } from "./jobs/webhooks/address-policy.ts";
 import type { WebhookDispatcher } from "./jobs/webhooks/dispatcher.ts";
 
 /** The parts of a chain that the routes use. */
-export type ServerChain = KitChain & GasChain & Pick<L1Reader, "verifySignature">;
+export type ServerChain = KitChain & GasChain & Partial<TokenChain> & Pick<L1Reader, "verifySignature">;
 
 /** The context of every route. */
 export interface Service {
@@ -34,6 +35,8 @@ export interface Service {
   readonly origin?: URL | undefined;
   /** Connections to the settlement chain and the mirrors' chains, by chain id. They verify the kits of their vaults. */
   readonly chains: ReadonlyMap<bigint, () => Promise<ServerChain>>;
+  /** Tokens that admins of applications create. */
+  readonly newTokens: NewTokens;
   /** The Ethereum node that the explorer offers to visitors. */
   readonly explorerRpc?: string | undefined;
   readonly rateLimit: Quota;

@@ -14,12 +14,12 @@ const LINES: Readonly<Record<string, number>> = {
   contracts: 5_200,
   "contracts/test": 870,
   // Raised for what two threads shared by copies; contracts were lowered.
-  core: 1_868,
+  core: 1_900,
   "core/batches": 1_150,
   "core/guards": 5_650,
   // Raised to check all code of the settlement contract before it is used.
-  "core/l1": 8_100,
-  "core/ledger": 1_993,
+  "core/l1": 8_300,
+  "core/ledger": 2_000,
   "core/lifecycle": 5_350,
   "core/mint": 2_550,
   // Raised for the check of contracts by verifiers; contracts were lowered.
@@ -27,7 +27,7 @@ const LINES: Readonly<Record<string, number>> = {
   "core/sealing": 900,
   "core/store": 4_850,
   // Raised by one line: the audit log says what was minted.
-  "core/tenants": 2_851,
+  "core/tenants": 2_900,
   "core/transfers": 1_600,
   "core/vaults": 2_200,
   examples: 350,

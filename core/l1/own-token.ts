@@ -1,8 +1,19 @@
 import type { AbiParameter } from "abitype";
-import { concatHex, decodeAbiParameters, encodeAbiParameters, type Hex, size, slice } from "viem";
+import {
+  concatHex,
+  decodeAbiParameters,
+  encodeAbiParameters,
+  encodeFunctionData,
+  type Hex,
+  parseAbi,
+  size,
+  slice,
+} from "viem";
 import type { Address, BlobScheme, Standard, Uuid } from "../model.ts";
+import { stateCommitmentAbi } from "./abi.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
 import { type ContractName, readArtifact } from "./artifact.ts";
+import { STANDARD_VALUE } from "./reader.ts";
 
 export interface Royalty {
   /** The zero address for none. */
@@ -79,8 +90,9 @@ export function readTokenCreation(minter: Address, input: Hex): (OwnToken & Dest
       const given = Object.fromEntries(inputs.map(({ name = "" }, i) => [NAMES[name] ?? name, values[i]]));
       const blobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
       const token = { ...given, standard, blobScheme } as OwnToken;
+      const { admin } = token;
       const destination = { applicationId: uuidOf(slice(input, -32, -16)), assetId: uuidOf(slice(input, -16)) };
-      if (tokenCreationInput(minter, token, destination) === input) return { ...token, ...destination };
+      if (tokenCreationInput(minter, token, destination) === input) return { ...token, ...destination, admin: admin.toLowerCase() as Address };
     } catch {
       // Arguments that are none.
     }
@@ -107,4 +119,17 @@ function constructorOf(standard: Standard): { readonly bytecode: Hex; readonly i
 
 function uuidOf(bytes: Hex): Uuid {
   return bytes.slice(2).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}
+
+/** Calldata of `lockMinter`, for the token's admin. */
+export const LOCK_MINTER: Hex = encodeFunctionData({
+  abi: parseAbi(["function lockMinter()"]),
+  functionName: "lockMinter",
+});
+
+/** Calldata that registers a token of this project with the settlement contract of its chain. Anybody may send it. */
+export function registrationCalldata(chainId: bigint, contract: Address, token: OwnToken): Hex {
+  const { standard, quantum = 1n, blobScheme = "mintmark" } = token;
+  const args = [STANDARD_VALUE[standard], chainId, contract, quantum, SCHEME_VALUE[blobScheme]] as const;
+  return encodeFunctionData({ abi: stateCommitmentAbi, functionName: "registerAsset", args });
 }

@@ -11,6 +11,7 @@ import {
   parseAbi,
   size,
   TransactionNotFoundError,
+  TransactionReceiptNotFoundError,
   zeroAddress,
   zeroHash,
 } from "viem";
@@ -97,6 +98,13 @@ function registrationOf(
   return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) ?? "imx", since };
 }
 
+/** A contract, and the transaction that created it. */
+export interface Creation {
+  readonly contract: Address;
+  readonly input: Hex;
+  readonly blockNumber: bigint;
+}
+
 type View = ContractFunctionName<typeof abi, "view" | "pure">;
 
 /** A past block may lack the contract, and so the registration. */
@@ -137,6 +145,23 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   }
 
   /** Gas that a mined transaction used. */
+  /** What a transaction created; null while no block has it. Rejects for one that created nothing, or failed. */
+  async creation(txHash: Hash): Promise<Creation | null> {
+    const { client } = this.connection;
+    const doing = `reading transaction ${txHash}`;
+    const missing = (error: unknown) => {
+      if (error instanceof TransactionNotFoundError || error instanceof TransactionReceiptNotFoundError) return null;
+      throw error;
+    };
+    const receipt = await askL1(doing, () => client.getTransactionReceipt({ hash: txHash }).catch(missing));
+    if (receipt === null) return null;
+    const { status, contractAddress, blockNumber } = receipt;
+    if (status !== "success" || !contractAddress)
+      throw new MintmarkError("validation_failed", `Transaction ${txHash} created no contract, or failed.`);
+    const { input } = await askL1(doing, () => client.getTransaction({ hash: txHash }));
+    return { contract: contractAddress.toLowerCase() as Address, input, blockNumber };
+  }
+
   async gasUsed(txHash: Hash): Promise<bigint> {
     const { client } = this.connection;
     const receipt = await askL1(`reading transaction ${txHash}`, () => client.getTransactionReceipt({ hash: txHash }));

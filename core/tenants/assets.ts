@@ -25,6 +25,9 @@ import { readUuid, requireAddress, requireFlag, requireModeOrNull, requireText }
 import { assetView, durableAsset, isVisible, latestAsset, requireVisible } from "./asset-view.ts";
 import { tell } from "./events/event-log.ts";
 
+/** Most assets that belong to one application, with removed ones: each is kept in memory. */
+const MAX_OWN_ASSETS = 1_000;
+
 /**
  * Adds a token. The asset of one application is also whitelisted and enabled for it. Throws `validation_failed`,
  * `asset_exists`, `application_not_found`.
@@ -40,6 +43,7 @@ export async function addAsset(
     const { applicationId } = asset;
     const applicationIndex =
       applicationId === undefined ? null : ledger.latestApplication(applicationId).applicationIndex;
+    if (applicationIndex !== null) requireFew(ledger, applicationIndex);
     const record = putAdded(ledger, group, given, applicationIndex);
     if (applicationIndex === null) return assetView(ledger, record, null);
     const listed = putWhitelisted(ledger, group, record, true);
@@ -138,6 +142,14 @@ async function changeAsset(
     for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, true);
     return assetView(ledger, asset, null);
   }, signal);
+}
+
+/** Throws `validation_failed` when the application has as many assets of its own as it may. */
+function requireFew(ledger: Ledger, applicationIndex: number): void {
+  let own = 0;
+  for (const asset of ledger.assets.latestValues()) if (asset.applicationIndex === applicationIndex) own += 1;
+  if (own >= MAX_OWN_ASSETS)
+    throw new MintmarkError("validation_failed", `An application has at most ${MAX_OWN_ASSETS} assets of its own.`);
 }
 
 /** Fields that cannot change after the first mint. */

@@ -7,8 +7,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { posix } from "node:path";
 import { type Abi, keccak256, size } from "viem";
-import { answerHelp } from "../command.ts";
 import { type Artifact, type ContractName, readArtifact } from "../../core/l1/artifact.ts";
+import { answerHelp } from "../command.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const require = createRequire(import.meta.url);

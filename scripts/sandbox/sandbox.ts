@@ -138,6 +138,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const app = await buildServer({
     engine,
     explorerRpc: chain.rpcUrl,
+    newTokens: true,
     mintExample: mintExample(facts),
     chains: new Map([[l1.settlement.chainId, async () => l1]]),
     log: { level: "info", stream: logFile },

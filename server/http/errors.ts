@@ -34,6 +34,8 @@ export const SERVER_ERROR_CODES = {
   drops_unavailable: "This server accepts no drops. Use the command `mintmark drop`, or another server.",
   owner_relay_off:
     "This operator does not pay for withdrawals of signed-in owners. Withdraw by your own transaction, with the exit kit.",
+  new_tokens_off:
+    "The operator of this server adds tokens itself. Ask it to add yours, or to set MINTMARK_NEW_TOKENS=admins.",
   too_many_streams: "The key has reached its limit of open event streams; close one.",
   internal: "The server failed, and cannot say whether the request changed anything. Quote the requestId.",
   issuer_unreachable:
@@ -60,6 +62,7 @@ export const STATUS_OF: Readonly<Record<Code, number>> = {
   role_missing: 403,
   application_suspended: 403,
   owner_relay_off: 403,
+  new_tokens_off: 403,
   route_not_found: 404,
   application_not_found: 404,
   key_not_found: 404,

@@ -68,14 +68,17 @@ export const claimPage = scriptedPage("claim", {
 });
 
 /** The console of applications' teams and of the operator. */
-export function consolePage({ engine }: Pick<Service, "engine">): Page {
+export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "newTokens">): Page {
   return scriptedPage("console", {
     title: "Mintmark console",
     noScript: "The console needs JavaScript. The same is possible with the HTTP API: /docs.",
     // Images of tokens are at their issuers' hosts; the page asks for them only when its reader wants them.
     policy: contentPolicy({ "img-src": "'self' https: data:" }),
     styles: [[chartStyle], [new URL("./console/style.css", import.meta.url)]],
-    others: () => [pageFile("settings.json", JSON.stringify({ environment: engine.environment }))],
+    others: () => {
+      const settings = { environment: engine.environment, newTokens: newTokens.areOn };
+      return [pageFile("settings.json", JSON.stringify(settings))];
+    },
   });
 }
 

@@ -386,7 +386,8 @@ async function walletOf(
 }
 
 /** Throws `role_missing` when a person of the operator names none. */
-function applicationOf({ applicationId }: SignedIn): Uuid {
+/** The application that a person works for, or looks at. Throws `role_missing` without one. */
+export function applicationOf({ applicationId }: SignedIn): Uuid {
   if (applicationId === null) throw new MintmarkError("role_missing", "Choose an application first.");
   return applicationId;
 }

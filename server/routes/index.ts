@@ -10,6 +10,7 @@ import { healthEndpoints } from "./health.ts";
 import { limitEndpoints } from "./limits.ts";
 import { metadataEndpoints } from "./metadata.ts";
 import { mintEndpoints } from "./mint.ts";
+import { newTokenEndpoints } from "./new-tokens.ts";
 import { openApiEndpoints } from "./openapi.ts";
 import { ownerEndpoints } from "./owner.ts";
 import { ownerWithdrawalEndpoints } from "./owner-withdrawals.ts";
@@ -42,6 +43,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...publicVaultEndpoints,
   ...stateEndpoints,
   ...consoleEndpoints,
+  ...newTokenEndpoints,
   ...ownerEndpoints,
   ...ownerWithdrawalEndpoints,
   ...ownerTransferEndpoints,

@@ -13,6 +13,7 @@ import { USERS } from "../../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
 import { answer, createClient, mint, transfer } from "../../server/client/index.ts";
 import { addWallet, axeFaults, hasChromium, launchChromium, visit } from "./chromium.ts";
+import { addWallets } from "./wallets.ts";
 
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true };
 const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>`;
@@ -133,6 +134,39 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     // The name is text wherever it is shown: nothing was parsed, and nothing ran.
     expect(await page.locator("main img, main script").count()).toBe(0);
     expect(problems).toEqual([]);
+  });
+
+  test("an admin creates a token with the browser's wallet, reloads half-way, and can mint it", async () => {
+    const { page, context, problems } = await signedIn("admin", PHONE);
+    const wallet = { name: "Test wallet", account: USERS[1].owner, rpc: sandbox.description.rpcUrl };
+    const asked: string[] = [];
+    const declines = new Set<string>();
+    // Its user declines the second of the three transactions.
+    declines.has = (method) => method === "eth_sendTransaction" && asked.filter((each) => each === method).length === 2;
+    await addWallets(context, [{ ...wallet, asked, declines }]);
+    await page.reload();
+    await open(page, "Assets");
+    await page.getByLabel("Standard").selectOption("erc1155");
+    await page.getByLabel("Name").fill(HOSTILE);
+    await page.getByLabel("Symbol").fill("POTN");
+    await page.getByLabel("Royalty of each sale, percent").fill("2.5");
+    await page.getByLabel("Who gets it").fill("0x12");
+    await page.getByRole("button", { name: "Create token" }).click();
+    await page.getByText("receiver: Give an address").waitFor();
+    expect(await axeFaults(page)).toEqual([]);
+    await page.getByLabel("Who gets it").fill("");
+    await page.getByRole("button", { name: "Create token" }).click();
+    await page.getByText("You declined the request in your wallet.").waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "Go on with the token" }).click();
+    await page.getByText("is here, registered and enabled").waitFor();
+    const row = page.getByRole("row").filter({ hasText: "(POTN)" });
+    await row.getByRole("button", { name: "Disable" }).waitFor();
+    const [asset] = (await sandbox.engine.assets.list(sandbox.description.applicationId, { symbol: "POTN" })).data;
+    expect(asset).toMatchObject({ mintingAvailable: true, minterLocked: true, registered: true });
+    expect(await page.locator("main img, main script").count()).toBe(0);
+    expect(await cutParts(page)).toEqual([]);
+    expect(problems.filter((text) => !text.includes("400"))).toEqual([]);
   });
 
   test("an admin invites, a viewer sees no button to change anything, and removing ends the viewer's session", async () => {

@@ -7,6 +7,7 @@ import {
   http,
   type LocalAccount,
   parseAbi,
+  zeroAddress,
 } from "viem";
 
 const EXECUTE = parseAbi(["function execute(address target, bytes payload) returns (bytes)"]);
@@ -39,11 +40,13 @@ async function answerOf(wallet: StubWallet, method: string, params: readonly unk
     case "eth_signTypedData_v4":
       return { result: await account.signTypedData(JSON.parse(String(params[1]))) };
     case "eth_sendTransaction": {
-      const [{ to, data, gas }] = params as [{ to: Address; data: Hex; gas: Hex }];
+      const [{ to, data, gas }] = params as [{ to?: Address; data: Hex; gas?: Hex }];
       const client = createWalletClient({ account, transport: http(rpc) });
-      const asContract = { abi: EXECUTE, functionName: "execute", args: [to, data] } as const;
+      const asContract = { abi: EXECUTE, functionName: "execute", args: [to ?? zeroAddress, data] } as const;
       const call = contract === undefined ? { to, data } : { to: contract, data: encodeFunctionData(asContract) };
-      return { result: await client.sendTransaction({ ...call, gas: BigInt(gas) + 100_000n, chain: null }) };
+      // A wallet estimates the gas of a call that names none.
+      const limit = gas === undefined ? {} : { gas: BigInt(gas) + 100_000n };
+      return { result: await client.sendTransaction({ ...call, ...limit, chain: null }) };
     }
     case "wallet_switchEthereumChain":
       return { error: { code: 4902, message: "Unrecognized chain ID." } };

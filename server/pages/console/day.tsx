@@ -3,6 +3,7 @@ import type { Asset, PersonSession, Usage, User, Vault } from "../../client/inde
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
+import { NewToken } from "./new-token.tsx";
 import { Action, type Column, Field, Form, Id, List, Shown, Title, To, textOf, useLoad, When } from "./parts.tsx";
 import { AssetChoice, ModeChoice, useEnabledAssets, wholeTokens } from "./tokens.tsx";
 import { COLUMNS } from "./transactions.tsx";
@@ -119,8 +120,9 @@ export function Assets({ session }: { session: PersonSession }) {
   ];
   return (
     <>
-      <Title lead="The operator adds token contracts. Your application mints those that it has enabled.">Assets</Title>
+      <Title lead="Token contracts that your application can enable. It mints those that are enabled.">Assets</Title>
       <List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} version={version} />
+      {canEnable && <NewToken onAdded={() => setVersion((earlier) => earlier + 1)} />}
     </>
   );
 }

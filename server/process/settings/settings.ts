@@ -231,6 +231,12 @@ const variables = z.object({
     .url({ protocol: /^https?$/, error: "Give the address of an RPC." })
     .optional()
     .describe("An RPC that the explorer offers to visitors; it must accept requests from any origin."),
+  MINTMARK_NEW_TOKENS: z
+    .enum(["admins", "operator"], "Give admins or operator.")
+    .optional()
+    .describe(
+      "`admins`: admins of applications create tokens from the console, at their own cost. `operator`: they ask the operator. Default: admins in the sandbox, else the operator.",
+    ),
   MINTMARK_OWNER_RELAY_VAULTS: count(0, 999_999_999)
     .default(DEFAULT_OWNER_RELAY_VAULTS)
     .describe(

@@ -1,0 +1,152 @@
+import { useState } from "preact/hooks";
+import type { Asset, TokenCreation, TokenProgress } from "../../client/index.ts";
+import { accountsOf, type Provider, switchChain, wallet } from "../shared/wallets.ts";
+import { call } from "./api.ts";
+import { Action, Button, Failure, Field, Form, Notice, textOf, useAction, useLoad } from "./parts.tsx";
+
+/** A token on its way, which this browser keeps so that a reload goes on with it. */
+interface Pending {
+  readonly txHash: string;
+  readonly chainId: string;
+}
+
+const KEY = "mintmark-new-token";
+const POLL_MS = 1_500;
+const EACH_SALE = "ERC-721 and ERC-1155: what marketplaces ask of each sale (ERC-2981).";
+
+function chosenWallet(): Provider {
+  const provider = wallet();
+  if (provider === null) throw new Error("This browser has no Ethereum wallet. Install one, then try again.");
+  return provider;
+}
+
+async function send(provider: Provider, transaction: object): Promise<string> {
+  return String(await provider.request({ method: "eth_sendTransaction", params: [transaction] }));
+}
+
+/** Sends what a new token still needs, and waits until its asset is here. */
+async function follow({ txHash, chainId }: Pending, tell: (text: string) => void): Promise<Asset> {
+  const sent = new Set<string>();
+  for (;;) {
+    const { status, lock, register, asset } = await call<TokenProgress>("PUT", `/console/v1/tokens/${txHash}`);
+    if (asset !== null) return asset;
+    const steps = [
+      ["Confirm in your wallet that this server's contract alone mints the token, for ever.", lock],
+      ["Confirm in your wallet that the token is registered.", register],
+    ] as const;
+    for (const [text, step] of steps) {
+      if (step === null || sent.has(step.data)) continue;
+      const provider = chosenWallet();
+      await switchChain(provider, BigInt(chainId));
+      const [from] = await accountsOf(provider);
+      // Only its admin can lock the minter. Another admin does so later.
+      if (!("from" in step) || step.from === from) {
+        tell(text);
+        await send(provider, { from, to: step.to, data: step.data });
+      }
+      sent.add(step.data);
+    }
+    tell(status === "registered" ? "The token is registered. The chain makes that final." : "The chain is at work.");
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+function pendingOf(): Pending | null {
+  return JSON.parse(localStorage.getItem(KEY) ?? "null") as Pending | null;
+}
+
+/** Creates a token by the browser's wallet, which pays for it. Absent where the operator adds tokens itself. */
+export function NewToken({ onAdded }: { onAdded: () => void }) {
+  const settings = useLoad(async () => (await fetch("/console/settings.json")).json(), "settings").value;
+  const [standard, setStandard] = useState("erc721");
+  const [pending, setPending] = useState(pendingOf);
+  const [said, setSaid] = useState<string | null>(null);
+  const { busy, error, run } = useAction();
+  if (settings === undefined || !settings.newTokens) return null;
+  const keep = (next: Pending | null) => {
+    if (next === null) localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, JSON.stringify(next));
+    setPending(next);
+  };
+  const goOn = (one: Pending) =>
+    run(async () => {
+      const asset = await follow(one, setSaid);
+      keep(null);
+      setSaid(`${asset.name} is here, registered and enabled.`);
+      onAdded();
+    });
+  const create = async (fields: FormData) => {
+    const provider = chosenWallet();
+    const [account] = await accountsOf(provider);
+    const [receiver, percent] = [textOf(fields, "receiver"), textOf(fields, "percent")];
+    const { chainId, data } = await call<TokenCreation>("POST", "/console/v1/tokens", {
+      ...{ standard, name: textOf(fields, "name"), symbol: textOf(fields, "symbol") },
+      ...{ cap: textOf(fields, "cap"), uri: textOf(fields, "uri"), admin: textOf(fields, "admin") ?? account },
+      ...(percent !== undefined && { royalty: { receiver: receiver ?? account, percent } }),
+      transferable: fields.get("transferable") === "on",
+    });
+    await switchChain(provider, BigInt(chainId));
+    setSaid("Confirm in your wallet that the token is created.");
+    const started = { txHash: await send(provider, { from: account, data }), chainId };
+    keep(started);
+    void goOn(started);
+  };
+  return (
+    <section>
+      <h2>New token</h2>
+      <p class="quiet wide">
+        Your wallet creates the contract and pays the chain for it, in three transactions. Then your application can
+        mint it.
+      </p>
+      {pending === null ? (
+        <Form label="New token" action="Create token" send={create}>
+          <Field label="Standard">
+            <select name="standard" value={standard} onChange={(event) => setStandard(event.currentTarget.value)}>
+              <option value="erc721">ERC-721: each token is one of a kind</option>
+              <option value="erc1155">ERC-1155: many of each kind</option>
+              <option value="erc20">ERC-20: points or money</option>
+            </select>
+          </Field>
+          <Field label="Name">
+            <input name="name" required maxLength={200} autocomplete="off" />
+          </Field>
+          <Field label="Symbol">
+            <input name="symbol" required maxLength={50} autocomplete="off" />
+          </Field>
+          {standard === "erc20" ? (
+            <Field label="Most that can ever exist (empty: no limit)">
+              <input name="cap" inputMode="decimal" autocomplete="off" />
+            </Field>
+          ) : (
+            <>
+              <Field label="Metadata (empty: at this server)">
+                <input name="uri" placeholder="ipfs://…/" autocomplete="off" />
+              </Field>
+              <Field label="Royalty of each sale, percent">
+                <input name="percent" inputMode="decimal" title={EACH_SALE} autocomplete="off" />
+              </Field>
+              <Field label="Who gets it (empty: your wallet)">
+                <input name="receiver" placeholder="0x…" autocomplete="off" />
+              </Field>
+            </>
+          )}
+          <Field label="Who administers it (empty: your wallet)">
+            <input name="admin" placeholder="0x…" autocomplete="off" />
+          </Field>
+          <Field label="Owners can give it away before a withdrawal">
+            <input name="transferable" type="checkbox" />
+          </Field>
+        </Form>
+      ) : (
+        <div class="actions">
+          <Button main disabled={busy} onClick={() => goOn(pending)} text="Go on with the token" />
+          <Action ask="Forget this token? Its contract stays on the chain." work={async () => keep(null)}>
+            Forget it
+          </Action>
+        </div>
+      )}
+      {said && error === null && <Notice>{said}</Notice>}
+      {error && <Failure error={error} />}
+    </section>
+  );
+}

@@ -1,0 +1,88 @@
+import type { z } from "zod";
+import { MintmarkError } from "../../core/index.ts";
+import type { OwnToken } from "../../core/internal.ts";
+import { newTokenBody, newTokenParams, tokenCreation, tokenProgress } from "../schemas/new-tokens.ts";
+import { assetToWire } from "../schemas/wire.ts";
+import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { applicationOf } from "./console.ts";
+import { neverStore, originOf } from "./owner.ts";
+
+const common = { tag: "Console", access: "person", right: "assets" } as const;
+const PATH = "/console/v1/tokens";
+/** ERC-20 tokens have 18 decimals, of which amounts here keep nine. */
+const [UNIT, QUANTUM] = [10n ** 18n, 10n ** 9n];
+
+export const newTokenEndpoints: readonly Endpoint[] = [
+  endpoint({
+    ...common,
+    method: "POST",
+    operationId: "prepareToken",
+    path: PATH,
+    summary: "The transaction by which an admin's wallet creates a token for the application",
+    body: newTokenBody,
+    example: {
+      standard: "erc721",
+      name: "Shields",
+      symbol: "SHLD",
+      admin: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+    },
+    success: {
+      status: 200,
+      description: "The transaction. Nothing changes until the wallet sends it.",
+      schemas: [tokenCreation],
+    },
+    errors: ["new_tokens_off"],
+    async handle({ service, signedIn, body, request, reply }) {
+      neverStore(reply);
+      const { newTokens, engine } = service;
+      const { origin } = originOf(request, service);
+      const template = body.standard === "erc1155" ? "{id}" : "";
+      const uriOf = (assetId: string) => `${origin}/public/v1/metadata/${assetId}/${template}`;
+      const { chainId, ...prepared } = newTokens.creation(engine, applicationOf(signedIn), tokenOf(body), uriOf);
+      return { ...prepared, chainId: String(chainId) };
+    },
+  }),
+  endpoint({
+    ...common,
+    method: "PUT",
+    operationId: "addToken",
+    path: `${PATH}/{txHash}`,
+    summary: "How far the token of a transaction is; adds its asset once the registration is final",
+    params: newTokenParams,
+    success: {
+      status: 200,
+      description: "The progress, and the transactions that are missing.",
+      schemas: [tokenProgress],
+    },
+    errors: ["new_tokens_off", "asset_exists", "l1_failed"],
+    async handle({ service: { newTokens, engine }, signedIn, params: { txHash }, reply }) {
+      neverStore(reply);
+      const { asset, ...progress } = await newTokens.progress(engine, applicationOf(signedIn), txHash);
+      return { ...progress, asset: asset && assetToWire(asset) };
+    },
+  }),
+];
+
+/** What the form asks for, in base units. */
+function tokenOf({ cap, royalty, ...asked }: z.output<typeof newTokenBody>): OwnToken {
+  const { standard } = asked;
+  const misplaced = standard === "erc20" ? { uri: asked.uri, royalty } : { cap };
+  for (const [name, value] of Object.entries(misplaced)) {
+    if (value === undefined) continue;
+    const detail = `An ${standard} has no ${name}.`;
+    const issue = { pointer: `/body/${name}`, code: "validation_failed", detail } as const;
+    throw new MintmarkError("validation_failed", detail, { issues: [issue] });
+  }
+  return {
+    ...asked,
+    ...(standard === "erc20" && { quantum: QUANTUM }),
+    ...(cap !== undefined && { cap: decimalOf(cap, UNIT) }),
+    ...(royalty && { royalty: { receiver: royalty.receiver, fraction: decimalOf(royalty.percent, 100n) } }),
+  };
+}
+
+/** A decimal text times a power of ten that makes it whole. */
+function decimalOf(text: string, unit: bigint): bigint {
+  const [whole = "", part = ""] = text.split(".");
+  return BigInt(whole) * unit + (BigInt(part || 0) * unit) / 10n ** BigInt(part.length);
+}
