@@ -6,8 +6,8 @@ import viemAssertions from "@nomicfoundation/hardhat-viem-assertions";
 import { defineConfig } from "hardhat/config";
 import type { HardhatPlugin } from "hardhat/types/plugins";
 import type { CompilerOutput } from "hardhat/types/solidity";
-import { settingsFor, staleContracts, wholeInterface } from "./scripts/build/contracts.ts";
 import { CONTRACT_NAMES, readArtifact } from "./core/l1/artifact.ts";
+import { settingsFor, staleContracts, wholeInterface } from "./scripts/build/contracts.ts";
 
 // The compiler comes from npm (solc's own JavaScript build), so compiling needs no download.
 const solc = { version: "0.8.37", path: createRequire(import.meta.url).resolve("solc/soljson.js") };

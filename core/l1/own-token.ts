@@ -92,7 +92,8 @@ export function readTokenCreation(minter: Address, input: Hex): (OwnToken & Dest
       const token = { ...given, standard, blobScheme } as OwnToken;
       const { admin } = token;
       const destination = { applicationId: uuidOf(slice(input, -32, -16)), assetId: uuidOf(slice(input, -16)) };
-      if (tokenCreationInput(minter, token, destination) === input) return { ...token, ...destination, admin: admin.toLowerCase() as Address };
+      if (tokenCreationInput(minter, token, destination) === input)
+        return { ...token, ...destination, admin: admin.toLowerCase() as Address };
     } catch {
       // Arguments that are none.
     }

@@ -21,9 +21,9 @@ import {
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readArtifact } from "../../core/l1/artifact.ts";
 import { readL1 } from "../../core/l1/index.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
-import { readArtifact } from "../../core/l1/artifact.ts";
 import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
 import { type Deployer, deployContract, lower } from "../../scripts/deploy/deployer.ts";

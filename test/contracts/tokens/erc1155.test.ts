@@ -22,7 +22,14 @@ describe("MintableERC1155", () => {
     expect(await d.item.read.name()).toBe("Item");
     expect(await d.item.read.symbol()).toBe("ITEM");
     expect(await d.item.read.uri([7n])).toBe("ipfs://items/{id}");
-    expect(await supported(d.item)).toEqual(["erc165", "mintable", "accessControl", "erc2981", "erc1155", "erc1155MetadataUri"]);
+    expect(await supported(d.item)).toEqual([
+      "erc165",
+      "mintable",
+      "accessControl",
+      "erc2981",
+      "erc1155",
+      "erc1155MetadataUri",
+    ]);
   });
 
   it("mints any quantity of an id for the minter, and for nobody else", async () => {
