@@ -18,7 +18,8 @@ const LINES: Readonly<Record<string, number>> = {
   "core/batches": 1_150,
   "core/guards": 5_650,
   // Raised to check all code of the settlement contract before it is used.
-  "core/l1": 8_300,
+  // Raised: tokens that the console creates, whose constructors moved here from scripts/deploy.
+  "core/l1": 8_350,
   "core/ledger": 2_000,
   "core/lifecycle": 5_350,
   "core/mint": 2_550,
@@ -40,7 +41,7 @@ const LINES: Readonly<Record<string, number>> = {
   "scripts/commands": 1_650,
   "scripts/demo": 400,
   // Raised for plans, signers and creations that are sent again.
-  "scripts/deploy": 1_000,
+  "scripts/deploy": 950,
   "scripts/doctor": 350,
   "scripts/exit": 150,
   "scripts/sandbox": 500,
@@ -50,15 +51,16 @@ const LINES: Readonly<Record<string, number>> = {
   "server/client": 500,
   // Raised for the spellings of StarkExpress.
   "server/http": 2_650,
-  "server/jobs": 2_350,
+  // Raised, like pages, routes and schemas: new tokens from the console.
+  "server/jobs": 2_500,
   // Raised for a reference of our own in place of 24 packages, and for the search of the console with a page of each
   // thing that it finds; `test/` was lowered.
-  "server/pages": 7_400,
+  "server/pages": 7_500,
   // Raised for settings of `up` and `doctor`.
   "server/process": 3_400,
-  "server/routes": 3_750,
+  "server/routes": 3_850,
   // In place of parts of `http` and `routes`.
-  "server/schemas": 2_250,
+  "server/schemas": 2_350,
   // Raised for guides that are pasted, takeovers, golden files and the fuzzing of decoders.
   test: 58_700,
 };
