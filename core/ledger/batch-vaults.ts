@@ -13,7 +13,7 @@ import {
 import { type NewVault, VaultColumns } from "../store/columns/vault-columns.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunksOf, endOf } from "../store/store-keys.ts";
-import { shortDecimalIn } from "../store/tokens/token-id.ts";
+import { shortDecimalIn } from "../store/token-id.ts";
 import { decodeIntoColumns } from "../store/vault-chunk.ts";
 import type { Ledger } from "./ledger.ts";
 

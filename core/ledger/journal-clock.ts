@@ -32,7 +32,9 @@ export class JournalClock {
    * ahead.
    */
   now(): number {
-    return Math.floor(this.#tooFarAhead() ? this.#passed() : this.#options.clock());
+    const clock = this.#options.clock();
+    const passed = this.#passed();
+    return Math.floor(clock - passed > this.#options.mostAheadMs ? passed : clock);
   }
 
   /**
@@ -55,8 +57,9 @@ export class JournalClock {
    */
   fault(newest: number): string | null {
     const now = this.#options.clock();
-    if (this.#tooFarAhead()) {
-      return `the clock is ${apart(now - this.#passed())} ahead of the journal: set it right, or allow more if nothing ran for so long`;
+    const ahead = now - this.#passed();
+    if (ahead > this.#options.mostAheadMs) {
+      return `the clock is ${apart(ahead)} ahead of the journal: set it right, or allow more if nothing ran for so long`;
     }
     if (newest - now > MOST_BEHIND_MS) {
       return `the clock is ${apart(newest - now)} behind the journal's newest entry: set it right`;
@@ -67,10 +70,6 @@ export class JournalClock {
   /** The time of the newest entry at opening, plus the time since. */
   #passed(): number {
     return this.#newest + this.#options.monotonic() - this.#opened;
-  }
-
-  #tooFarAhead(): boolean {
-    return this.#options.clock() - this.#passed() > this.#options.mostAheadMs;
   }
 }
 

@@ -5,12 +5,10 @@ import type { ReceiptSigner } from "../protocol/receipt.ts";
 import { SignerThread } from "../protocol/signers/signer-thread.ts";
 import { Recent } from "../recent.ts";
 import { SealingThread } from "../sealing/sealing-thread.ts";
-import type { MintColumns } from "../store/columns/mint-columns.ts";
 import type { Entry } from "../store/entries.ts";
 import { type Group, Table } from "../store/group.ts";
 import { encodeEntry } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
-import { encodeMintEntry, type MintHeader, type PlacedColumns } from "../store/mint-entry.ts";
 import type { Store } from "../store/ports.ts";
 import {
   type ApplicationRecord,
@@ -53,7 +51,7 @@ import {
   voidsKey,
   webhookKey,
 } from "../store/store-keys.ts";
-import { TokenHasher } from "../store/token-hash.ts";
+import { TokenHasher } from "../store/token-id.ts";
 import { TokenIndex } from "../store/tokens/token-index.ts";
 import { type Changes, type Transition, Writer } from "../store/writer.ts";
 import { CommitHistory } from "./commit-history.ts";
@@ -228,15 +226,11 @@ export class Ledger {
   /** Appends an entry to the journal. The caller writes the derived records in the same group. */
   record(group: Group, entry: Entry): Recorded {
     const time = this.now();
-    return this.#append(group, time, encodeEntry(time, entry));
+    return this.append(group, time, encodeEntry(time, entry));
   }
 
-  /** The same for a mint of this time. */
-  recordMint(group: Group, header: MintHeader, columns: MintColumns, placed: PlacedColumns, time: number): Recorded {
-    return this.#append(group, time, encodeMintEntry(time, header, columns, placed));
-  }
-
-  #append(group: Group, time: number, record: Buffer): Recorded {
+  /** The same for an encoded entry of this time. */
+  append(group: Group, time: number, record: Buffer): Recorded {
     const sequence = this.head.journalLength;
     group.put(journalKey(sequence), record);
     this.head = { ...this.head, journalLength: sequence + 1, time };
@@ -367,7 +361,8 @@ export class Ledger {
 
   /** Adds each changed thing once, however many transitions of the group change it. */
   #finish(group: Group): void {
-    for (const mode of MODES) for (const open of this.unsealed.opened(mode)) this.#flushOpen(group, open);
+    for (const mode of MODES)
+      for (const open of this.unsealed.opened(mode)) if (open.flush(group)) this.putBatch(group, openBatchRecord(open));
     for (const index of this.applications.flush(group)) group.onDurable(() => this.followers.wake(index));
     for (const table of [this.keys, this.assets, this.collections, this.webhooks, this.people, this.auditCounts])
       table.flush(group);
@@ -378,12 +373,6 @@ export class Ledger {
     group.onDurable(() => {
       this.durableHead = head;
     });
-  }
-
-  #flushOpen(group: Group, open: OpenBatch): void {
-    if (!open.dirty) return;
-    open.flush(group);
-    this.putBatch(group, openBatchRecord(open));
   }
 }
 

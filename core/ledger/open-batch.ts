@@ -6,12 +6,19 @@ import { elementCount } from "../protocol/elements.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import { addsUp, amountOf, widthOfSum, widthOfWords } from "../store/columns/amount-words.ts";
-import { type Holder, type NewVault, VaultColumns } from "../store/columns/vault-columns.ts";
+import {
+  addsUp,
+  amountOf,
+  type Holder,
+  type NewVault,
+  VaultColumns,
+  widthOfSum,
+  widthOfWords,
+} from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
-import { shortDecimalIn } from "../store/tokens/token-id.ts";
+import { shortDecimalIn } from "../store/token-id.ts";
 import { CHUNK_VAULTS, decodeIntoColumns, encodeColumns, type TokenHashOf } from "../store/vault-chunk.ts";
 
 /** Assets below this index share one number with the user as key of a vault. Higher indices use a text. */
@@ -148,12 +155,9 @@ export class OpenBatch {
     }
   }
 
-  get dirty(): boolean {
-    return this.#dirtyChunks.size > 0;
-  }
-
-  /** Writes the chunks that changed since the last call. */
-  flush(group: Group): void {
+  /** Writes the chunks that changed since the last call. Returns whether there are some. */
+  flush(group: Group): boolean {
+    if (this.#dirtyChunks.size === 0) return false;
     for (const chunk of this.#dirtyChunks) {
       const first = chunk * CHUNK_VAULTS;
       const end = Math.min(first + CHUNK_VAULTS, this.vaults.count);
@@ -161,6 +165,7 @@ export class OpenBatch {
     }
     this.#dirtyChunks.clear();
     this.#lastDirty = -1;
+    return true;
   }
 
   #touch(slot: number): void {

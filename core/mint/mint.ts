@@ -7,11 +7,11 @@ import type { CachedUser } from "../ledger/user-cache.ts";
 import type { Address, Principal, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { timeUuid } from "../store/binary.ts";
-import { amountOf } from "../store/columns/amount-words.ts";
 import { FAULTY, type MintColumns } from "../store/columns/mint-columns.ts";
+import { amountOf } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import { encodeRecord } from "../store/layout.ts";
-import type { MintHeader, PlacedColumns } from "../store/mint-entry.ts";
+import { encodeMintEntry, type MintHeader, type PlacedColumns } from "../store/mint-entry.ts";
 import { type ApplicationRecord, type AssetRecord, idempotencyRecord, type KeyRecord } from "../store/records.ts";
 import { journalKey, mintKey, mintReferenceKey, transactionKey, userTransactionKey } from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
@@ -337,7 +337,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
       openPlaces,
       users: users.map(({ userIndex }, i) => ({ userIndex, count: columns.userCounts[i] ?? 0 })),
     };
-    const { sequence } = ledger.recordMint(group, header, columns, placed, time);
+    const { sequence } = ledger.append(group, time, encodeMintEntry(time, header, columns, placed));
     for (const [assetIndex, { high, low }] of this.#uses) {
       const asset = ledger.assets.change(group, assetIndex);
       const total = amountOf(high, low);

@@ -1,7 +1,7 @@
 import { blobTextOf } from "../protocol/blob.ts";
 import { MintColumns } from "../store/columns/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { MAX_SHORT_ID } from "../store/tokens/token-id.ts";
+import { MAX_SHORT_ID } from "../store/token-id.ts";
 
 /** A request with an id for each token that the engine numbers, one entry a token. */
 export interface Numbered {

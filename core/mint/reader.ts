@@ -15,13 +15,13 @@ import { MAX_UINT256 } from "../protocol/bounds.ts";
 import { hexValue } from "../protocol/hex.ts";
 import { readMetadata } from "../protocol/metadata.ts";
 import { quantizedAmount } from "../protocol/quantized.ts";
-import { highWord, lowWord } from "../store/columns/amount-words.ts";
 import { BY_DECIMAL, BY_DEFAULT, BY_TOKEN_ID, FAULTY, MintColumns, NO_ASSET } from "../store/columns/mint-columns.ts";
+import { highWord, lowWord } from "../store/columns/vault-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
-import { mintedTokenId, shortDecimalIn } from "../store/tokens/token-id.ts";
+import { mintedTokenId, shortDecimalIn } from "../store/token-id.ts";
 import { isVisible } from "../tenants/asset-view.ts";
 import { isText, readSpelling, readUuid, requireAddress } from "../validate.ts";
-import { fits, hasOtherFields, Issues, isMintField, isUserField, MINT_FORM, USER_FORM } from "./form.ts";
+import { fits, hasOtherFields, Issues, MINT_FORM, USER_FORM } from "./form.ts";
 
 /** A request that was read, with the faults of its form. An entry with such a fault is excluded from its columns. */
 export interface ReadMint {
@@ -80,7 +80,7 @@ function read(known: Known, request: unknown): ReadMint {
   issues.throwIfAny();
   const reader = new Reader(known, new MintColumns(count), issues);
   const report: Report = (path, code, detail) => ofAll(code, detail, path);
-  reader.unknownFields(fields ?? {}, (field) => field === "users", report);
+  reader.unknownFields(fields ?? {}, REQUEST_FIELDS, report);
   for (let i = 0; i < users.length; i++) reader.readUser(users[i], i);
   const { columns, assets } = reader;
   if (columns.minted > mintsPerRequest) {
@@ -93,6 +93,9 @@ function read(known: Known, request: unknown): ReadMint {
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+
+const REQUEST_FIELDS = { users: true };
+const USER_FIELDS = { ...USER_FORM, mints: true };
 
 class Reader {
   readonly columns: MintColumns;
@@ -129,7 +132,7 @@ class Reader {
       report("", "validation_failed", "must be an object");
       return;
     }
-    this.unknownFields(user, isUserField, report);
+    this.unknownFields(user, USER_FIELDS, report);
     const recipient = readRecipient(user, report);
     if (position > 0) this.#seen ??= new Set(recipients);
     if (recipient !== null && this.#seen?.has(recipient)) {
@@ -153,7 +156,7 @@ class Reader {
       this.#refuse(entry, "", "validation_failed", "must be an object");
       return;
     }
-    if (hasOtherFields(mint)) this.unknownFields(mint, isMintField, this.#report);
+    if (hasOtherFields(mint)) this.unknownFields(mint, MINT_FORM, this.#report);
     const asset = this.#readAsset(mint.assetId, entry);
     this.#readAmount(mint, asset, entry);
     this.#readToken(mint, asset, entry);
@@ -353,9 +356,9 @@ class Reader {
   readonly #report: Report = (field, code, detail) => this.#issues.ofMint(this.#user, this.#at, field, code, detail);
 
   /** Stops when the list of issues is full, because an object can have any number of fields. */
-  unknownFields(value: Fields, isKnown: (field: string) => boolean, report: Report): void {
+  unknownFields(value: Fields, known: object, report: Report): void {
     for (const field in value) {
-      if (isKnown(field)) continue;
+      if (Object.hasOwn(known, field)) continue;
       const { full } = this.#issues;
       report(pointer(field), "validation_failed", UNKNOWN);
       if (full) return;

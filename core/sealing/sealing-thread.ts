@@ -45,7 +45,9 @@ export class SealingThread {
   #closed = false;
   /** Batches given to the thread, oldest first. It answers in this order. */
   readonly #waiting: Waiting[] = [];
-  #room: PromiseWithResolvers<void> | null = null;
+  #letOn: (() => void) | null = null;
+  /** Resolves when another batch may be closed; null when it may be now. */
+  room: Promise<void> | null = null;
 
   constructor(script: URL = WORKER) {
     this.#script = script;
@@ -86,23 +88,21 @@ export class SealingThread {
         return;
       }
       this.#waiting.push(waiting);
+      if (this.#waiting.length >= MAX_WAITING && this.room === null) {
+        const room = Promise.withResolvers<void>();
+        this.room = room.promise;
+        this.#letOn = room.resolve;
+      }
       worker.ref();
       worker.postMessage(job);
     });
-  }
-
-  /** Resolves when another batch may be closed; null when it may be now. */
-  room(): Promise<void> | null {
-    if (this.#waiting.length < MAX_WAITING) return null;
-    this.#room ??= Promise.withResolvers();
-    return this.#room.promise;
   }
 
   /** Stops the thread. Its unfinished work is done again at the next opening. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const { reject } of this.#waiting.splice(0)) reject(new MintmarkError("engine_closed"));
-    this.#letOn();
+    this.#makeRoom();
     await this.#worker?.terminate();
   }
 
@@ -117,20 +117,20 @@ export class SealingThread {
   #answered(derived: Derived): void {
     this.#waiting.shift()?.resolve(derived);
     if (this.#waiting.length === 0) this.#worker?.unref();
-    this.#letOn();
+    this.#makeRoom();
   }
 
   #died(cause?: unknown): void {
     this.#worker = null;
     if (!this.#closed) this.#fault ??= brokenThread(NAME, cause);
     for (const waiting of this.#waiting.splice(0)) deriveHere(waiting);
-    this.#letOn();
+    this.#makeRoom();
   }
 
-  #letOn(): void {
+  #makeRoom(): void {
     if (this.#waiting.length >= MAX_WAITING) return;
-    this.#room?.resolve();
-    this.#room = null;
+    this.#letOn?.();
+    this.room = null;
   }
 }
 

@@ -59,12 +59,8 @@ export class Group {
 
   /** After the write: shows the changes to readers. */
   published(): void {
-    for (const publish of this.#onDurable) publish();
-  }
-
-  /** All transitions of this group have been applied, so the previous group is no longer needed. */
-  sealed(): void {
     this.#previous = null;
+    for (const publish of this.#onDurable) publish();
   }
 }
 

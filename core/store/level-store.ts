@@ -104,12 +104,8 @@ export class LevelStore implements Store {
     }
   }
 
+  /** Writes a chained batch: with an array, an operation would cost the event loop four times as much. */
   async write(operations: readonly StoreOperation[]): Promise<void> {
-    await guarded(this.#write(operations));
-  }
-
-  /** A chained batch: with an array, an operation would cost the event loop four times as much. */
-  async #write(operations: readonly StoreOperation[]): Promise<void> {
     const batch = this.#db.batch();
     let entry: Buffer | undefined;
     for (const operation of operations) {
@@ -118,7 +114,7 @@ export class LevelStore implements Store {
       else batch.del(operation.key, BINARY);
     }
     // LevelDB has `sync`, which abstract-level's types lack. Without it a write survives the process, not the machine.
-    await batch.write({ sync: this.#sync } as object);
+    await guarded(batch.write({ sync: this.#sync } as object));
     if (entry !== undefined && this.#sync) this.#folder?.mark.set(lengthUpTo(entry));
   }
 

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import { ByteReader, record as scratch } from "./binary.ts";
-import { highWord, lowWord } from "./columns/amount-words.ts";
 import type { NewVault, StoredVault, VaultColumns } from "./columns/vault-columns.ts";
+import { highWord, lowWord } from "./columns/vault-columns.ts";
 import { checkedRecord } from "./layout.ts";
 
 export type { StoredVault };

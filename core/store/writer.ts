@@ -41,6 +41,12 @@ const GROUP_WEIGHT = 1 << 14;
 /** Between the steps of a group of this weight, other work that waits for the event loop gets a pass. */
 const HEAVY = 1 << 11;
 
+/** Work that the writer waits for. */
+interface Sealing {
+  /** Resolves when another group may be applied; null when it may at once. */
+  readonly room: Promise<void> | null;
+}
+
 /** Takes changes. Both methods resolve once the change is durable. */
 export type Changes = Pick<Writer, "run" | "alone">;
 
@@ -53,8 +59,7 @@ export class Writer {
   readonly #store: Store;
   /** Adds the records that a group writes once, however many transitions change them. */
   readonly #finish: (group: Group) => void;
-  /** Its `room` resolves when another group may be applied; null when it may at once. */
-  readonly #sealing: { room(): Promise<void> | null };
+  readonly #sealing: Sealing;
   #queue: Waiting[] = [];
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
@@ -63,7 +68,7 @@ export class Writer {
   #refusal: MintmarkError | null = null;
   readonly #ended = new AbortController();
 
-  constructor(store: Store, finish: (group: Group) => void, sealing: { room(): Promise<void> | null }) {
+  constructor(store: Store, finish: (group: Group) => void, sealing: Sealing) {
     this.#store = store;
     this.#finish = finish;
     this.#sealing = sealing;
@@ -165,7 +170,7 @@ export class Writer {
         // Later arrivals start the next group. From here on there is no await, so none is missed.
         if (this.#queue.length === 0) break;
       }
-      await this.#sealing.room();
+      await this.#sealing.room;
       const taken = this.#take();
       if (taken[0]?.alone === true) {
         await written;
@@ -238,7 +243,6 @@ export class Writer {
           waiting.reject(error);
         }
       }
-      group.sealed();
       if (outcomes.length > 0) this.#finish(group);
     } catch (error) {
       this.#fail(error);

@@ -4,7 +4,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { Batch } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
-import { highWord, lowWord } from "../store/columns/amount-words.ts";
+import { highWord, lowWord } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord } from "../store/records.ts";

@@ -3,7 +3,7 @@ import type { PageEntries, PageStart } from "../ledger/list.ts";
 import type { TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
 import { findUser } from "../ledger/users.ts";
 import type { Hex, Uuid, Vault } from "../model.ts";
-import { fastTokenIdOf } from "../store/tokens/token-id.ts";
+import { fastTokenIdOf } from "../store/token-id.ts";
 import { addTransactions } from "./token-sums.ts";
 import { collect } from "./transaction-page.ts";
 import type { Found } from "./transaction-scan.ts";

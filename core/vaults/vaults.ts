@@ -16,7 +16,7 @@ import {
   type VoidedRun,
 } from "../store/records.ts";
 import { activityKey, chunkKey } from "../store/store-keys.ts";
-import { fastTokenIdOf } from "../store/tokens/token-id.ts";
+import { fastTokenIdOf } from "../store/token-id.ts";
 import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns } from "../store/vault-chunk.ts";
 
 /** A stored vault with its place. */

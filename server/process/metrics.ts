@@ -5,7 +5,7 @@ import { type Engine, MODES, type PortalIdentity } from "../../core/index.ts";
 import type { Answer } from "../app.ts";
 import { HeldBytes } from "../http/access/account.ts";
 import { meaningOf } from "../http/errors.ts";
-import { HostNames } from "../http/incoming.ts";
+import { HostNames } from "../http/fastify-app.ts";
 import { within } from "../jobs/operations/deadline.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "../jobs/operations/readiness.ts";
 import type { Attempt } from "../jobs/webhooks/attempts.ts";

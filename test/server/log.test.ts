@@ -1,6 +1,6 @@
 import Fastify from "fastify";
 import { expect, test } from "vitest";
-import { requestId } from "../../server/http/incoming.ts";
+import { requestId } from "../../server/http/fastify-app.ts";
 import { type LogOptions, logging, swept } from "../../server/http/log.ts";
 
 /** The lines of a server in which the handler has pino tell of the request, as the log does by itself when it is over. */

@@ -47,13 +47,17 @@ const ran = (): Ran[] => {
   return found;
 };
 for (let i = 0; i < 20; i++) await post();
-let way: Ran[] = [];
+let way: Ran[] | null = null;
 // Told when the mint is durable, in the same pass.
 engine.events.on("mint", () => {
-  way = ran();
+  const its = ran();
+  if (way === null || its.length < way.length) way = its;
 });
-ran();
-await post();
+// The shortest of a few: a token whose hash has the place of another takes a function more.
+for (let i = 0; i < 5; i++) {
+  ran();
+  await post();
+}
 process.stdout.write(JSON.stringify(way));
 await app.close();
 await engine.close();

@@ -12,9 +12,8 @@ import { decodeTransferData, isTransferData } from "../../protocol/transfer-data
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import { type DerivedBatch, deriveGiven } from "../../sealing/derive-batch.ts";
 import { deriveTransfers } from "../../sealing/derive-transfers.ts";
-import { highWord, lowWord } from "../../store/columns/amount-words.ts";
 import type { StoredVault } from "../../store/columns/vault-columns.ts";
-import { VaultColumns } from "../../store/columns/vault-columns.ts";
+import { highWord, lowWord, VaultColumns } from "../../store/columns/vault-columns.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { AdoptedList, BatchRecord, VoidRun } from "../../store/records.ts";

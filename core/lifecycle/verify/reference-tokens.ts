@@ -7,7 +7,7 @@ import { encodeRecord } from "../../store/layout.ts";
 import type { PlacedMint } from "../../store/mint-entry.ts";
 import { type AssetRecord, itemSlotsRecord } from "../../store/records.ts";
 import { bindingKey, itemKey, keyString } from "../../store/store-keys.ts";
-import { TokenHasher } from "../../store/token-hash.ts";
+import { TokenHasher } from "../../store/token-id.ts";
 import type { StoredVault } from "../../store/vault-chunk.ts";
 import { type Expected, expectedRecord } from "./reference-records.ts";
 

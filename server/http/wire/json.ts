@@ -49,19 +49,16 @@ function shortestLength(value: unknown, maxDepth: number): number {
   if (typeof value === "boolean") return value ? 4 : 5;
   if (value === null) return 4;
   if (typeof value !== "object" || maxDepth === 0) return Number.NaN;
-  if (Array.isArray(value)) return lengthOfArray(value, maxDepth);
   let length = 1;
+  if (Array.isArray(value)) {
+    for (const item of value) length += 1 + shortestLength(item, maxDepth - 1);
+    return Math.max(2, length);
+  }
   for (const key in value) {
     if (key === "__proto__") return Number.NaN;
     // Two quotes, a colon, and a comma or the closing brace.
     length += key.length + 4 + shortestLength((value as Record<string, unknown>)[key], maxDepth - 1);
   }
-  return Math.max(2, length);
-}
-
-function lengthOfArray(items: readonly unknown[], maxDepth: number): number {
-  let length = 1;
-  for (const item of items) length += 1 + shortestLength(item, maxDepth - 1);
   return Math.max(2, length);
 }
 

@@ -7,8 +7,7 @@ import { hexToBytes } from "../../../core/protocol/hex.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import { contentOf } from "../../../core/sealing/contents.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
-import { highWord, lowWord } from "../../../core/store/columns/amount-words.ts";
-import { type StoredVault, VaultColumns } from "../../../core/store/columns/vault-columns.ts";
+import { highWord, lowWord, type StoredVault, VaultColumns } from "../../../core/store/columns/vault-columns.ts";
 import { encodeChunk, encodeColumns } from "../../../core/store/vault-chunk.ts";
 
 const ASSETS = [1, 2, 3].map((n) => ({

@@ -114,10 +114,10 @@ describe("the sealing thread", () => {
     const jobs = [0, 1, 2].map((batchNumber) =>
       thread.derive({ mode: "validium", batchNumber }, vaultsOf(10), assetAt),
     );
-    expect(thread.room()).toBeNull();
+    expect(thread.room).toBeNull();
     jobs.push(thread.derive({ mode: "validium", batchNumber: 3 }, vaultsOf(10), assetAt));
-    await thread.room();
-    expect(thread.room()).toBeNull();
+    await thread.room;
+    expect(thread.room).toBeNull();
     await Promise.all(jobs);
     await thread.close();
   });

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../core/index.ts";
 import { tokenIdOf } from "../../../core/protocol/blob.ts";
-import { fastTokenIdOf } from "../../../core/store/tokens/token-id.ts";
+import { fastTokenIdOf } from "../../../core/store/token-id.ts";
 import { blobOf } from "./fixture.ts";
 
 describe("the fast token id", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ReferenceTokens } from "../../../core/lifecycle/verify/reference-tokens.ts";
-import { TokenHasher } from "../../../core/store/token-hash.ts";
+import { TokenHasher } from "../../../core/store/token-id.ts";
 import { TokenIndex } from "../../../core/store/tokens/token-index.ts";
 
 /** Few shards and few places, so that tokens collide and wrap around. */

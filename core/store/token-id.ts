@@ -1,7 +1,7 @@
-import { MintmarkError } from "../../errors.ts";
-import type { BlobScheme, Hex, Standard } from "../../model.ts";
-import { isText, tokenIdOf, tokenIdOfBytes } from "../../protocol/blob.ts";
-import { bytesToHex } from "../../protocol/hex.ts";
+import { MintmarkError } from "../errors.ts";
+import type { BlobScheme, Hex, Standard } from "../model.ts";
+import { isText, tokenIdOf, tokenIdOfBytes } from "../protocol/blob.ts";
+import { bytesToHex } from "../protocol/hex.ts";
 
 const THREE = 0x33;
 const ZERO = 0x30;
@@ -67,4 +67,70 @@ export function shortDecimalIn(bytes: Uint8Array, start: number, end: number): n
     value = value * 10 + (digit - ZERO);
   }
   return value;
+}
+
+/**
+ * Keyed 32-bit hashes of tokens for the index in memory (`core/store/tokens/token-index.ts`): HalfSipHash-1-3 over 32-bit
+ * words, after Aumasson and Bernstein. The key is the store's own seed, so nobody can choose token ids that collide.
+ */
+export class TokenHasher {
+  readonly #k0: number;
+  readonly #k1: number;
+  readonly #words = new Uint32Array(10);
+
+  /** @param seed - at least 8 random bytes */
+  constructor(seed: Uint8Array) {
+    const view = new DataView(seed.buffer, seed.byteOffset, seed.byteLength);
+    this.#k0 = view.getUint32(0) | 0;
+    this.#k1 = view.getUint32(4) | 0;
+  }
+
+  /** The hash of a token with an id below 2^53; equal to {@link ofId}. */
+  ofShortId(assetIndex: number, tokenId: number): number {
+    const words = this.#words;
+    words[0] = assetIndex;
+    words[1] = tokenId / 2 ** 32;
+    words[2] = tokenId;
+    return this.#hash(3);
+  }
+
+  /** The hash of any token; ids below 2^64 take two words, others eight. */
+  ofId(assetIndex: number, tokenId: bigint): number {
+    const words = this.#words;
+    words[0] = assetIndex;
+    const count = tokenId < 1n << 64n ? 2 : 8;
+    let rest = tokenId;
+    for (let i = count; i > 0; i--) {
+      words[i] = Number(rest & 0xffff_ffffn);
+      rest >>= 32n;
+    }
+    return this.#hash(1 + count);
+  }
+
+  #hash(count: number): number {
+    const words = this.#words;
+    let v0 = this.#k0;
+    let v1 = this.#k1;
+    let v2 = this.#k0 ^ 0x6c79_6765;
+    let v3 = this.#k1 ^ 0x7465_6462;
+    // One round a word, one for the length, three to finish.
+    for (let i = 0; i < count + 4; i++) {
+      const word = i < count ? (words[i] as number) | 0 : i === count ? count << 26 : 0;
+      if (i === count + 1) v2 ^= 0xff;
+      v3 ^= word;
+      v0 = (v0 + v1) | 0;
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
+      v0 = (v0 << 16) | (v0 >>> 16);
+      v2 = (v2 + v3) | 0;
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
+      v0 = (v0 + v3) | 0;
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
+      v2 = (v2 + v1) | 0;
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
+      v2 = (v2 << 16) | (v2 >>> 16);
+      v0 ^= word;
+    }
+    // 0 stands for no token.
+    return (v1 ^ v3) >>> 0 || 1;
+  }
 }
