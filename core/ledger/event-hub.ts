@@ -8,15 +8,15 @@ type Listener<K extends keyof EngineEvents> = (event: EngineEvents[K]) => void;
  * called.
  */
 export class EventHub {
-  readonly #listeners = new Map<keyof EngineEvents, Set<Listener<never>>>();
+  readonly #listeners = new Map<keyof EngineEvents, Set<{ readonly listener: Listener<never> }>>();
   /** The earlier events that still wait for a read; null when none does. */
   #before: Promise<void> | null = null;
 
   on<K extends keyof EngineEvents>(type: K, listener: Listener<K>): () => void {
     const listeners = this.#listeners.get(type) ?? new Set();
     this.#listeners.set(type, listeners);
-    // A new function, so that a listener that was added twice is called twice and removed one by one.
-    const own: Listener<K> = (event) => listener(event);
+    // A new object, so that a listener that was added twice is called twice and removed one by one.
+    const own = { listener };
     listeners.add(own);
     return () => listeners.delete(own);
   }
@@ -56,7 +56,7 @@ export class EventHub {
   }
 
   #tell<K extends keyof EngineEvents>(type: K, event: EngineEvents[K]): void {
-    for (const listener of this.#listeners.get(type) ?? []) {
+    for (const { listener } of this.#listeners.get(type) ?? []) {
       try {
         (listener as Listener<K>)(event);
       } catch (error) {

@@ -80,13 +80,13 @@ export class AcceptedResult implements MintResult {
 }
 
 function acceptedTransactions({ header: { mintId, users }, columns, placed }: Minted): MintTransaction[] {
-  const transactions: MintTransaction[] = [];
+  const transactions = Array<MintTransaction>(columns.count);
+  let entry = 0;
   for (const [userIndex, { count }] of users.entries()) {
     for (let mintIndex = 0; mintIndex < count; mintIndex++) {
-      const entry = transactions.length;
-      const transactionId = `${mintId}.${entry}`;
       const vaultId = vaultIdAt(columns, placed, entry);
-      transactions.push({ transactionId, userIndex, mintIndex, vaultId, status: "accepted" });
+      const transactionId = `${mintId}.${entry}`;
+      transactions[entry++] = { transactionId, userIndex, mintIndex, vaultId, status: "accepted" };
     }
   }
   return transactions;

@@ -2,7 +2,6 @@ import { requireUncommittedLimit, sealClosed } from "../batches/seal.ts";
 import type { Issue } from "../errors.ts";
 import { enablementId, type Ledger } from "../ledger/ledger.ts";
 import { markRequest } from "../ledger/marks.ts";
-import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
 import type { Address, Principal, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
@@ -121,7 +120,7 @@ export class MintTransition implements Transition<MintOutcome | null> {
     this.#decision = decision;
     this.#isDry = isDry;
     for (const asset of assets) this.#uses.set(asset.assetIndex, { asset, high: 0, low: 0 });
-    this.#metadata = columns.hasMetadata ? new RequestedMetadata(ledger, columns) : null;
+    this.#metadata = columns.metadata !== null ? new RequestedMetadata(ledger, columns) : null;
     this.weight = columns.minted;
   }
 
@@ -323,9 +322,11 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const { applicationIndex, applicationId } = application;
     const users = this.#createUsers(group, applicationIndex);
     const time = ledger.now();
+    const validium = ledger.unsealed.open("validium");
+    const rollup = ledger.unsealed.open("zk-rollup");
     const openPlaces = {
-      validium: placeOf(ledger.unsealed.open("validium")),
-      "zk-rollup": placeOf(ledger.unsealed.open("zk-rollup")),
+      validium: { batchNumber: validium.batchNumber, slot: validium.vaultCount },
+      "zk-rollup": { batchNumber: rollup.batchNumber, slot: rollup.vaultCount },
     };
     const { placed, closed } = placeEntries(ledger, columns, this.#tokens, users, time);
     const header: MintHeader = {
@@ -365,10 +366,6 @@ function supplyFault({ nextTokenId, supplyCap, minted }: AssetRecord, total: big
     return { ofToken: true, detail: "no ids below 2^256 are left" };
   if (supplyCap === null || minted + total <= supplyCap) return null;
   return { ofToken: false, detail: `${supplyCap - minted} units are left for this request` };
-}
-
-function placeOf(open: OpenBatch) {
-  return { batchNumber: open.batchNumber, slot: open.vaultCount };
 }
 
 /** The index records of a mint: by id, sequence, user, reference and idempotency key. */

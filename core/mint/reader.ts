@@ -36,8 +36,9 @@ interface Known {
   readonly limits: RequestLimits;
   /** For entries without a mode, of assets without a default. */
   readonly defaultMode: Mode | null;
-  /** The asset of an id, unless the application sees none; null: no asset is known, so none is missing. */
-  readonly find: ((assetId: string) => AssetRecord | undefined) | null;
+  /** Has the assets that the application sees; null: no asset is known, so none is missing. */
+  readonly ledger: Ledger | null;
+  readonly applicationIndex: number;
 }
 
 /** How much one request may hold. */
@@ -51,18 +52,12 @@ export type RequestLimits = Pick<Limits, "usersPerRequest" | "mintsPerRequest">;
  */
 export function readMint(ledger: Ledger, { applicationId }: Principal, request: unknown): ReadMint {
   const { applicationIndex, dataAvailabilityMode: defaultMode } = ledger.latestApplication(applicationId);
-  const { limits, assetIndices, assets } = ledger;
-  const find = (assetId: string): AssetRecord | undefined => {
-    const index = assetIndices.get(assetId) ?? assetIndices.get(assetId.toLowerCase());
-    const asset = index === undefined ? undefined : assets.latest(index);
-    return asset !== undefined && isVisible(asset, applicationIndex) ? asset : undefined;
-  };
-  return read({ limits, defaultMode, find }, request);
+  return read({ limits: ledger.limits, defaultMode, ledger, applicationIndex }, request);
 }
 
 /** Throws the faults of a request's form, as far as they do not depend on its assets. */
 export function requireForm(limits: RequestLimits, request: unknown): void {
-  read({ limits, defaultMode: null, find: null }, request).issues.throwIfAny();
+  read({ limits, defaultMode: null, ledger: null, applicationIndex: -1 }, request).issues.throwIfAny();
 }
 
 function read(known: Known, request: unknown): ReadMint {
@@ -189,12 +184,16 @@ class Reader {
   }
 
   #findAsset(assetId: unknown, entry: number): AssetRecord | null {
-    const { find } = this.#context;
-    const asset = typeof assetId === "string" ? find?.(assetId) : undefined;
-    if (asset !== undefined) return asset;
+    const { ledger, applicationIndex } = this.#context;
+    if (typeof assetId === "string" && ledger !== null) {
+      const { assetIndices, assets } = ledger;
+      const index = assetIndices.get(assetId) ?? assetIndices.get(assetId.toLowerCase());
+      const asset = index === undefined ? undefined : assets.latest(index);
+      if (asset !== undefined && isVisible(asset, applicationIndex)) return asset;
+    }
     this.#isNamed = readUuid(assetId) !== null;
     if (!this.#isNamed) this.#refuse(entry, "/assetId", "validation_failed", MINT_FORM.assetId.fault);
-    else if (find !== null) this.#refuse(entry, "/assetId", "asset_not_found", "no such asset");
+    else if (ledger !== null) this.#refuse(entry, "/assetId", "asset_not_found", "no such asset");
     return null;
   }
 
@@ -267,19 +266,22 @@ class Reader {
 
   #readToken(mint: Fields, asset: AssetRecord | null, entry: number): void {
     const { mintingBlob, tokenId, quantity } = mint;
+    const isNamed = (mintingBlob === undefined) !== (tokenId === undefined) && quantity === undefined;
+    if (isNamed && (asset === null || asset.nextTokenId === null)) {
+      if (tokenId === undefined) this.#readBlob(mintingBlob, asset, entry);
+      else this.#readTokenId(tokenId, asset, entry);
+      return;
+    }
     this.columns.shortId[entry] = -1;
     this.columns.takeBlob(entry, 0);
     if (quantity !== undefined) this.#readQuantity(mint, asset, entry);
-    else if (tokenId !== undefined && mintingBlob !== undefined)
-      this.#refuse(entry, "/tokenId", "validation_failed", "give tokenId or mintingBlob, not both");
-    else if (tokenId === undefined && mintingBlob === undefined) {
-      if (asset !== null && asset.standard !== "erc20" && asset.nextTokenId === null)
-        this.#refuse(entry, "/tokenId", "validation_failed", "name the token by tokenId, or by mintingBlob");
-    } else if (asset !== null && asset.nextTokenId !== null) {
+    else if (isNamed) {
       const detail = "the engine numbers this asset's tokens; give their quantity instead";
       this.#refuse(entry, tokenId === undefined ? "/mintingBlob" : "/tokenId", "validation_failed", detail);
-    } else if (tokenId === undefined) this.#readBlob(mintingBlob, asset, entry);
-    else this.#readTokenId(tokenId, asset, entry);
+    } else if (tokenId !== undefined)
+      this.#refuse(entry, "/tokenId", "validation_failed", "give tokenId or mintingBlob, not both");
+    else if (asset !== null && asset.standard !== "erc20" && asset.nextTokenId === null)
+      this.#refuse(entry, "/tokenId", "validation_failed", "name the token by tokenId, or by mintingBlob");
   }
 
   #readQuantity({ mintingBlob, tokenId, quantity }: Fields, asset: AssetRecord | null, entry: number): void {
@@ -295,6 +297,8 @@ class Reader {
 
   #readTokenId(tokenId: unknown, asset: AssetRecord | null, entry: number): void {
     const { columns } = this;
+    columns.shortId[entry] = -1;
+    columns.takeBlob(entry, 0);
     if (!fits(MINT_FORM.tokenId, tokenId) || (typeof tokenId === "string" && BigInt(tokenId) > MAX_UINT256)) {
       this.#refuse(entry, "/tokenId", "validation_failed", MINT_FORM.tokenId.fault);
     } else if (asset?.standard === "erc20") {
@@ -310,10 +314,11 @@ class Reader {
 
   #readBlob(value: unknown, asset: AssetRecord | null, entry: number): void {
     if (typeof value !== "string" || !this.#takeHex(value, entry)) {
+      this.columns.shortId[entry] = -1;
       this.columns.takeBlob(entry, 0);
       const code = typeof value === "string" ? "blob_invalid" : "validation_failed";
       this.#refuse(entry, "/mintingBlob", code, MINT_FORM.mintingBlob.fault);
-    } else if (asset !== null && !this.#readShortId(asset, entry)) {
+    } else if (!this.#readShortId(asset, entry) && asset !== null) {
       try {
         mintedTokenId(asset, this.columns.blobBytes(entry));
       } catch (error) {
@@ -340,9 +345,9 @@ class Reader {
 
   /** Notes the token's id if it is short, which most are. */
   #readShortId(asset: AssetRecord | null, entry: number): boolean {
-    if (asset === null || asset.blobScheme !== "mintmark" || asset.standard === "erc20") return false;
     const { blobs, blobEnd, shortId } = this.columns;
-    const short = shortDecimalIn(blobs, this.columns.blobStart(entry), blobEnd[entry] as number);
+    const isPlain = asset !== null && asset.blobScheme === "mintmark" && asset.standard !== "erc20";
+    const short = isPlain ? shortDecimalIn(blobs, this.columns.blobStart(entry), blobEnd[entry] as number) : -1;
     shortId[entry] = short;
     return short >= 0;
   }

@@ -19,12 +19,15 @@ export interface Transition<T> {
   apply(group: Group, stored: readonly (Buffer | undefined)[]): T;
 }
 
-interface Waiting {
+/** A transition that runs alone. */
+interface Alone<T> {
   readonly weight: number;
-  readonly alone: boolean;
-  /** null for a body that runs alone. */
-  readonly transition: Transition<unknown> | null;
-  readonly body: ((group: Group) => Promise<unknown>) | null;
+  readonly isOwed?: undefined;
+  readonly body: (group: Group) => Promise<T>;
+}
+
+interface Waiting {
+  readonly transition: Transition<unknown> | Alone<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** Marks it as started, so it can no longer be cancelled; null without a signal. */
@@ -86,13 +89,21 @@ export class Writer {
   }
 
   /** Queues a transition; resolves once durable. An aborted signal removes it from the queue, never from a group. */
-  run<T>(transition: Transition<T>, signal?: AbortSignal): Promise<T> {
-    return this.#enqueue<T>(transition, null, transition.weight, signal);
+  run<T>(transition: Transition<T> | Alone<T>, signal?: AbortSignal): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.ensureUsable();
+      if (this.#refusal !== null && transition.isOwed !== true) throw this.#refusal;
+      signal?.throwIfAborted();
+      const waiting: Waiting = { transition, resolve: resolve as Waiting["resolve"], reject, begin: null };
+      if (signal !== undefined) this.#cancelOn(signal, waiting);
+      this.#queue.push(waiting);
+      this.#running ??= this.#drain();
+    });
   }
 
   /** Queues a transition that reads the store as it goes. It runs alone, after everything before it is durable. */
   alone<T>(body: (group: Group) => Promise<T>, signal?: AbortSignal): Promise<T> {
-    return this.#enqueue<T>(null, body, 1, signal);
+    return this.run<T>({ weight: 1, body }, signal);
   }
 
   /** Refuses what waits in the queue, and every change from now on, until it is called with null. */
@@ -100,7 +111,7 @@ export class Writer {
     this.#refusal = reason;
     if (reason === null) return;
     for (const waiting of this.#queue.splice(0)) {
-      if (waiting.transition?.isOwed === true) {
+      if (waiting.transition.isOwed === true) {
         this.#queue.push(waiting);
         continue;
       }
@@ -114,32 +125,6 @@ export class Writer {
     this.#closed = true;
     this.#ended.abort(new MintmarkError("engine_closed"));
     while (this.#running !== null) await this.#running;
-  }
-
-  #enqueue<T>(
-    transition: Transition<unknown> | null,
-    body: Waiting["body"],
-    weight: number,
-    signal?: AbortSignal,
-  ): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      this.ensureUsable();
-      if (this.#refusal !== null && transition?.isOwed !== true) throw this.#refusal;
-      signal?.throwIfAborted();
-      const alone = body !== null;
-      const waiting: Waiting = {
-        weight,
-        alone,
-        transition,
-        body,
-        resolve: resolve as Waiting["resolve"],
-        reject,
-        begin: null,
-      };
-      if (signal !== undefined) this.#cancelOn(signal, waiting);
-      this.#queue.push(waiting);
-      this.#running ??= this.#drain();
-    });
   }
 
   #cancelOn(signal: AbortSignal, waiting: Waiting): void {
@@ -172,7 +157,7 @@ export class Writer {
       }
       await this.#sealing.room;
       const taken = this.#take();
-      if (taken[0]?.alone === true) {
+      if (taken[0] !== undefined && "body" in taken[0].transition) {
         await written;
         previous = null;
       }
@@ -199,12 +184,13 @@ export class Writer {
   #take(): Waiting[] {
     let weight = 0;
     let count = 0;
-    for (const waiting of this.#queue) {
-      if (count > 0 && (waiting.alone || weight + waiting.weight > GROUP_WEIGHT)) break;
-      weight += waiting.weight;
+    for (const { transition, begin } of this.#queue) {
+      const isAlone = "body" in transition;
+      if (count > 0 && (isAlone || weight + transition.weight > GROUP_WEIGHT)) break;
+      weight += transition.weight;
       count++;
-      waiting.begin?.();
-      if (waiting.alone) break;
+      begin?.();
+      if (isAlone) break;
     }
     return this.#queue.splice(0, count);
   }
@@ -217,7 +203,7 @@ export class Writer {
       const ends: number[] = [];
       for (const { transition, reject } of taken) {
         try {
-          if (transition !== null) for (const key of transition.keys()) keys.push(key);
+          if ("keys" in transition) for (const key of transition.keys()) keys.push(key);
           ends.push(keys.length);
         } catch (error) {
           if (!isRefusal(error)) throw error;
@@ -225,7 +211,7 @@ export class Writer {
           ends.push(-1);
         }
       }
-      const stored = await this.#store.getMany(keys);
+      const stored = keys.length === 0 ? NONE : await this.#store.getMany(keys);
       if (heavy) await nextPass();
       let at = 0;
       for (const [i, waiting] of taken.entries()) {
@@ -235,8 +221,8 @@ export class Writer {
         at = end;
         const operations = group.operations.length;
         try {
-          const { transition, body } = waiting;
-          const value = transition === null ? await body?.(group) : transition.apply(group, own);
+          const { transition } = waiting;
+          const value = "body" in transition ? await transition.body(group) : transition.apply(group, own);
           outcomes.push({ waiting, value });
         } catch (error) {
           if (!isRefusal(error) || group.operations.length !== operations) throw error;
@@ -274,7 +260,7 @@ export class Writer {
 
 function isHeavy(waiting: readonly Waiting[]): boolean {
   let sum = 0;
-  for (const { weight } of waiting) sum += weight;
+  for (const { transition } of waiting) sum += transition.weight;
   return sum >= HEAVY;
 }
 

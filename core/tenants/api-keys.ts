@@ -66,28 +66,6 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
   };
 }
 
-/**
- * The principal of a token. Takes as long for an unknown key as for a wrong secret. Throws `credentials_invalid`,
- * `credentials_expired`, `application_suspended`.
- */
-function authenticate(ledger: Ledger, token: string): Principal {
-  const [, tag, keyId = "", secret = "", checksum] = (typeof token === "string" && TOKEN.exec(token)) || [];
-  const index = ledger.keyIndices.get(keyId);
-  const key = index === undefined ? undefined : ledger.keys.get(index);
-  const expected = key === undefined ? NOBODY : Buffer.from(key.secretHash.slice(2), "hex");
-  const matches = timingSafeEqual(secretHashOf(secret), expected);
-  const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
-  if (key === undefined || !matches || !wellFormed || key.revokedAt !== null) {
-    throw new MintmarkError("credentials_invalid");
-  }
-  if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
-    throw new MintmarkError("credentials_expired");
-  const application = ledger.applications.get(key.applicationIndex);
-  if (application === undefined) throw new MintmarkError("store_corrupt", "A key's application is missing.");
-  if (application.suspended) throw new MintmarkError("application_suspended");
-  return { applicationId: application.applicationId, keyId, scopes: key.scopes };
-}
-
 /** The current key: it may have been revoked or suspended since the request's authentication. */
 export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
   const index = ledger.keyIndices.get(principal.keyId);
@@ -260,7 +238,25 @@ export function keysOf(context: EngineContext): Keys {
         return keyView(ledger, putRevoked(ledger, group, key));
       }, wait?.signal);
     },
-    authenticate: async (token) => authenticate(context.ledger, token),
+    // Takes as long for an unknown key as for a wrong secret.
+    async authenticate(token) {
+      const { ledger } = context;
+      const [, tag, keyId = "", secret = "", checksum] = (typeof token === "string" && TOKEN.exec(token)) || [];
+      const index = ledger.keyIndices.get(keyId);
+      const key = index === undefined ? undefined : ledger.keys.get(index);
+      const expected = key === undefined ? NOBODY : Buffer.from(key.secretHash.slice(2), "hex");
+      const matches = timingSafeEqual(secretHashOf(secret), expected);
+      const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
+      if (key === undefined || !matches || !wellFormed || key.revokedAt !== null) {
+        throw new MintmarkError("credentials_invalid");
+      }
+      if (key.expiresAt !== null && key.expiresAt <= ledger.journalClock.present())
+        throw new MintmarkError("credentials_expired");
+      const application = ledger.applications.get(key.applicationIndex);
+      if (application === undefined) throw new MintmarkError("store_corrupt", "A key's application is missing.");
+      if (application.suspended) throw new MintmarkError("application_suspended");
+      return { applicationId: application.applicationId, keyId, scopes: key.scopes };
+    },
   };
 }
 

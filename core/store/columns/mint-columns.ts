@@ -83,7 +83,7 @@ export class MintColumns {
   /** By entry; null while there is none. */
   #references: (string | null)[] | null = null;
   /** By entry, as JSON; null while there is none. */
-  #metadata: (string | null)[] | null = null;
+  metadata: (string | null)[] | null = null;
   /** Tokens of all entries. */
   minted: number;
 
@@ -160,21 +160,17 @@ export class MintColumns {
   }
 
   setMetadata(entry: number, metadata: string): void {
-    this.#metadata ??= Array<string | null>(this.count).fill(null);
-    this.#metadata[entry] = metadata;
+    this.metadata ??= Array<string | null>(this.count).fill(null);
+    this.metadata[entry] = metadata;
   }
 
   metadataAt(entry: number): string | null {
-    return this.#metadata === null ? null : (this.#metadata[entry] ?? null);
-  }
-
-  get hasMetadata(): boolean {
-    return this.#metadata !== null;
+    return this.metadata === null ? null : (this.metadata[entry] ?? null);
   }
 
   /** The entries with metadata, in order. */
   entriesWithMetadata(): number[] {
-    return this.#metadata === null ? [] : this.#metadata.flatMap((json, entry) => (json === null ? [] : [entry]));
+    return this.metadata === null ? [] : this.metadata.flatMap((json, entry) => (json === null ? [] : [entry]));
   }
 
   quantityAt(entry: number): number {
@@ -190,7 +186,7 @@ export class MintColumns {
     digest.update(this.blobs.subarray(0, this.blobStart(this.count)));
     if (this.#quantities !== null) digest.update(this.#quantities);
     if (this.#references !== null) digest.update(JSON.stringify(this.#references));
-    if (this.#metadata !== null) digest.update(`metadata ${JSON.stringify(this.#metadata)}`);
+    if (this.metadata !== null) digest.update(`metadata ${JSON.stringify(this.metadata)}`);
     return `0x${digest.digest("hex")}`;
   }
 

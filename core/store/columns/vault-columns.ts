@@ -120,7 +120,11 @@ export class VaultColumns {
     this.createdAt[slot] = createdAt;
     this.updatedAt[slot] = updatedAt;
     this.tokenHash[slot] = tokenHash;
-    this.blobEnd[slot] = this.#pushBlob(vault.blobs, vault.start, vault.end, this.blobStart(slot));
+    let at = this.blobStart(slot);
+    const end = at + vault.end - vault.start;
+    if (end > this.blobs.length) this.blobs = larger(this.blobs, Math.max(2 * this.blobs.length, end));
+    for (let i = vault.start; i < vault.end; i++) this.blobs[at++] = vault.blobs[i] as number;
+    this.blobEnd[slot] = end;
     this.count = slot + 1;
     return slot;
   }
@@ -190,14 +194,6 @@ export class VaultColumns {
 
   blobAt(slot: number): Hex {
     return hexOf(this.blobs, this.blobStart(slot), this.blobEnd[slot] as number);
-  }
-
-  #pushBlob(from: Uint8Array, start: number, end: number, at: number): number {
-    const behind = at + end - start;
-    if (behind > this.blobs.length) this.blobs = larger(this.blobs, Math.max(2 * this.blobs.length, behind));
-    const to = this.blobs;
-    for (let i = start, j = at; i < end; i++, j++) to[j] = from[i] as number;
-    return behind;
   }
 
   #grow(): void {
