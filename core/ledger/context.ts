@@ -7,26 +7,21 @@ export class EngineContext {
   readonly cursors: Cursors;
   /** Who makes the changes; null for programs with an API key, and for the engine's own work. */
   readonly actor: Actor | null;
+  /** Takes changes, and writes them under the actor's name. */
+  readonly writer: Changes;
   readonly #ledger: Ledger;
-  readonly #changes: Changes;
 
   constructor(ledger: Ledger, cursors: Cursors, actor: Actor | null = null) {
     this.#ledger = ledger;
     this.cursors = cursors;
     this.actor = actor;
-    this.#changes = actor === null ? ledger.writer : ledger.changesOf(actor);
+    this.writer = actor === null ? ledger.writer : ledger.changesOf(actor);
   }
 
   /** Throws `engine_closed`, or `store_failed` once its store has failed. */
   get ledger(): Ledger {
     this.#ledger.writer.ensureUsable();
     return this.#ledger;
-  }
-
-  /** Takes changes, and writes them under the actor's name. Throws like {@link EngineContext.ledger}. */
-  get writer(): Changes {
-    this.#ledger.writer.ensureUsable();
-    return this.#changes;
   }
 
   /** The same in the name of another. */

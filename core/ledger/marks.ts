@@ -1,10 +1,10 @@
-import { MODES, type Mode } from "../model.ts";
+import { MODES } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { assetMark, blockOf, markKey, modeMark } from "../store/store-keys.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** The value of a key whose presence says everything. */
-export const PRESENT = Buffer.from([1]);
+const PRESENT = Buffer.from([1]);
 
 /**
  * Marks the block of sequences in which a request begins with the assets and modes of its transactions. A list of one
@@ -21,21 +21,14 @@ export function markRequest(
   modes: number,
 ): void {
   const block = blockOf(firstSequence);
-  for (const asset of assets) {
-    if (isFirst(ledger, applicationIndex, asset, block)) {
-      group.put(markKey(assetMark(applicationIndex, asset), block), PRESENT);
-    }
+  const marks = [...assets];
+  for (let i = 0; i < MODES.length; i++) if (((modes >> i) & 1) === 1) marks.push(-1 - i);
+  for (const mark of marks) {
+    // Nearly every block has its marks, so the question builds no key.
+    if (ledger.marks.get(applicationIndex, mark) === block) continue;
+    ledger.marks.set(applicationIndex, mark, block);
+    const key =
+      mark >= 0 ? assetMark(applicationIndex, mark) : modeMark(applicationIndex, MODES[-1 - mark] ?? "validium");
+    group.put(markKey(key, block), PRESENT);
   }
-  for (let i = 0; i < MODES.length; i++) {
-    if (((modes >> i) & 1) === 1 && isFirst(ledger, applicationIndex, -1 - i, block)) {
-      group.put(markKey(modeMark(applicationIndex, MODES[i] as Mode), block), PRESENT);
-    }
-  }
-}
-
-/** Whether the block lacks the mark. Nearly every mint asks, so this builds no key. */
-function isFirst({ marks }: Ledger, applicationIndex: number, mark: number, block: number): boolean {
-  if (marks.get(applicationIndex, mark) === block) return false;
-  marks.set(applicationIndex, mark, block);
-  return true;
 }

@@ -22,7 +22,14 @@ const MAX_LITERAL = 64;
 export function parseJson(body: Uint8Array): unknown {
   if (!isUtf8(body)) throw new ServerError("malformed_json", "The body is not UTF-8.");
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
-  const value = parse(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    // V8 quotes the surrounding text, which could be secret. The position is enough.
+    const position = /position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
+    throw new ServerError("malformed_json", `The body is not JSON${position ? ` (at character ${position})` : ""}.`);
+  }
   const escaped = text.includes("\\");
   if (!escaped && shortestLength(value, MAX_DEPTH) === text.length) return value;
   const census: Census = { keys: 0, suspicious: escaped || FRACTION_OR_EXPONENT.test(text) };
@@ -68,16 +75,6 @@ function lengthOfNumber(value: number): number {
   let length = value < 0 ? 2 : 1;
   for (let bound = 10; Math.abs(value) >= bound; bound *= 10) length += 1;
   return length;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    // V8 quotes the surrounding text, which could be secret. The position is enough.
-    const position = /position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
-    throw new ServerError("malformed_json", `The body is not JSON${position ? ` (at character ${position})` : ""}.`);
-  }
 }
 
 interface Census {
