@@ -46,7 +46,7 @@ export const MINT_FORM = {
     text: /^\d+(\.\d+)?$/,
     fault: 'must be decimal text such as "12.5"',
     about:
-      'ERC-20, instead of `amount`: the token\'s decimal amount, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
+      'Instead of `amount`: whole tokens, such as "12.5". It is `amount * quantum / 10^decimals`, must be a whole number of units, and is never rounded.',
   },
   reference: {
     kind: "reference",

@@ -212,7 +212,11 @@ class Reader {
     // The entry stays in the other checks: a token that is named twice gets that error, whatever its amount.
     const { amountHigh, amountLow } = columns;
     if (asset?.standard === "erc721" && (amountHigh[entry] !== 0 || (amountLow[entry] as number) > 1))
-      this.#report("/amount", "erc721_amount_not_one", "must be 1 for an ERC-721 token");
+      this.#report(
+        amountDecimal === undefined ? "/amount" : "/amountDecimal",
+        "erc721_amount_not_one",
+        "must be 1 for an ERC-721 token",
+      );
   }
 
   /** 0 after a fault. */
@@ -240,7 +244,6 @@ class Reader {
     if (amount !== undefined) return refuse("validation_failed", "give amount or amountDecimal, not both");
     if (!fits(MINT_FORM.amountDecimal, text)) return refuse("validation_failed", MINT_FORM.amountDecimal.fault);
     if (asset === null) return 0n;
-    if (asset.standard !== "erc20") return refuse("validation_failed", "is for ERC-20 alone; give amount");
     this.columns.mark(entry, BY_DECIMAL);
     try {
       return quantizedAmount(String(text), asset);

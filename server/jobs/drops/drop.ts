@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Counts, DropFiles, type Intent, type LeftOut } from "./progress.ts";
-import { type DropFormat, rowsOf, sentenceOf } from "./rows.ts";
+import { columnOf, type DropFormat, rowsOf, sentenceOf } from "./rows.ts";
 import { type DropDefaults, type RowsRequest, type Window, windowsOf } from "./windows.ts";
 
 /**
@@ -125,7 +125,7 @@ async function mintWindow(task: DropTask, files: DropFiles, window: Window, inde
       if (!(error instanceof RequestRefused)) throw error;
       // The key belongs to other rows of the window: an earlier run, whose progress is lost, left others out.
       if (error.code === "idempotency_key_reused") return outcomeOf(window, left, statusOf(request, UNKNOWN));
-      leaveOut(left, request, error);
+      leaveOut(left, request, error, task.format);
     }
   }
 }
@@ -142,10 +142,16 @@ const UNKNOWN = {
 } as const;
 
 /** Adds refused rows to those left out. Throws the refusal when it is not about rows. */
-function leaveOut(left: Map<number, { code: string; detail: string }>, request: RowsRequest, refusal: RequestRefused) {
+function leaveOut(
+  left: Map<number, { code: string; detail: string }>,
+  request: RowsRequest,
+  refusal: RequestRefused,
+  format: DropFormat,
+) {
   const { size } = left;
   for (const { pointer, code, detail } of refusal.issues) {
-    const { rows, field } = request.place(pointer);
+    const { rows, field: asked } = request.place(pointer);
+    const field = columnOf(format, asked);
     if (rows.length === 0) throw refusal;
     for (const row of rows) if (!left.has(row)) left.set(row, { code, detail: sentenceOf({ field, detail }) });
   }

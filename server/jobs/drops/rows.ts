@@ -21,6 +21,16 @@ const ROW_FIELDS = [
   "metadata",
 ] as const;
 
+/** People type CSV files, so their columns are called as on the command line: `amount` counts whole tokens. */
+const CSV_FIELDS: Readonly<Record<string, string>> = { amount: "amountDecimal", units: "amount" };
+const CSV_COLUMNS = ROW_FIELDS.map((field) => columnOf("csv", field));
+
+/** What the file's author calls a field. */
+export function columnOf(format: DropFormat, field: string): string {
+  const named = Object.entries(CSV_FIELDS).find(([, value]) => value === field);
+  return format === "csv" && named !== undefined ? named[0] : field;
+}
+
 /** Columns of a CSV file that are fields of a row's metadata; `attribute:Colour` is one of its attributes. */
 const METADATA_COLUMNS: readonly string[] = ["name", "description", "image", "external_url", "animation_url"];
 const ATTRIBUTE = "attribute:";
@@ -139,7 +149,7 @@ interface CsvRecord {
 }
 
 function columnsOf(names: readonly string[]): string[] {
-  const known: readonly string[] = [...ROW_FIELDS, ...METADATA_COLUMNS];
+  const known: readonly string[] = [...CSV_COLUMNS, ...METADATA_COLUMNS];
   if (names.some((name) => name.includes(UNREADABLE))) throw new UnreadableRow(1, `the header ${NOT_UTF8}`);
   const unknown = names.find((name) => !known.includes(name) && !name.startsWith(ATTRIBUTE));
   if (unknown !== undefined) {
@@ -163,7 +173,7 @@ function csvRow(record: Readonly<Record<string, string>>, row: number): Row {
     if (name === "metadata") fields[name] = readObject(Buffer.from(text), row, "metadata is not a JSON object");
     else if (METADATA_COLUMNS.includes(name)) metadata[name] = text;
     else if (name.startsWith(ATTRIBUTE)) attributes.push({ trait_type: name.slice(ATTRIBUTE.length), value: text });
-    else fields[name] = name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
+    else fields[CSV_FIELDS[name] ?? name] = name === "quantity" && /^\d{1,15}$/.test(text) ? Number(text) : text;
   }
   const named = { ...metadata, ...(attributes.length > 0 && { attributes }) };
   if (Object.keys(named).length > 0) fields.metadata = { ...(fields.metadata as object | undefined), ...named };

@@ -55,7 +55,7 @@ export async function surveyOf(
   try {
     for await (const window of windowsOf(counted(), defaults)) {
       if (errors.length > MAX_ISSUES) continue;
-      const found = formErrors(window, limits);
+      const found = formErrors(window, limits, format);
       errors.push(...found.errors);
       more ||= found.more;
     }

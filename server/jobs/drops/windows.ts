@@ -1,6 +1,6 @@
 import { MintmarkError } from "../../../core/index.ts";
 import { checksumHolds, type RequestLimits, requireForm } from "../../../core/internal.ts";
-import type { Row, RowError } from "./rows.ts";
+import { columnOf, type DropFormat, type Row, type RowError } from "./rows.ts";
 
 /**
  * Limits of one mint request of a drop. They are fixed, because a window's place determines its idempotency key: the
@@ -102,7 +102,11 @@ export async function* windowsOf(rows: AsyncIterable<Row>, defaults: DropDefault
 }
 
 /** The faults in the form of a window's rows, independent of the engine's state. */
-export function formErrors(window: Window, limits: RequestLimits): { errors: readonly RowError[]; more: boolean } {
+export function formErrors(
+  window: Window,
+  limits: RequestLimits,
+  format: DropFormat,
+): { errors: readonly RowError[]; more: boolean } {
   const request = window.requestWithout(new Map());
   if (request === null) return { errors: [], more: false };
   try {
@@ -112,7 +116,8 @@ export function formErrors(window: Window, limits: RequestLimits): { errors: rea
     if (!(error instanceof MintmarkError)) throw error;
     const [first] = window.rows;
     const errors = error.issues.flatMap(({ pointer, code, detail }) => {
-      const { rows, field } = request.place(pointer);
+      const { rows, field: asked } = request.place(pointer);
+      const field = columnOf(format, asked);
       return (rows.length > 0 ? rows : [first?.row ?? 0]).map((row) => ({ row, field, code, detail }));
     });
     return { errors, more: error.moreIssues };

@@ -59,7 +59,7 @@ export function Drops({ session }: { session: PersonSession }) {
   ];
   return (
     <>
-      <Title lead="Mint the rows of a CSV or NDJSON file, up to a million. A row has ownerAddress and tokenId, or amountDecimal.">
+      <Title lead="Mint the rows of a CSV or NDJSON file, up to a million. A row has ownerAddress and tokenId, or amount in whole tokens.">
         Drops
       </Title>
       {canMint && (

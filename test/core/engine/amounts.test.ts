@@ -62,7 +62,7 @@ describe("a decimal amount", () => {
     expect(await refusal(mintFields(made, { assetId, amountDecimal }))).toEqual({ code, issues });
   });
 
-  it("is refused with an amount, and for other standards; only ERC-721 needs no amount", async () => {
+  it("is refused with an amount, and counts tokens of every standard; only ERC-721 needs no amount", async () => {
     const made = await fixture();
     const { erc20, erc721, erc1155 } = made.assets;
     await using _ = made.engine;
@@ -73,7 +73,13 @@ describe("a decimal amount", () => {
     const both = { assetId: erc20, amount: 1, amountDecimal: "1" };
     expect(await refusal(mintFields(made, both))).toEqual(refused("amountDecimal"));
     const item = { assetId: erc1155, tokenId: "1" };
-    expect(await refusal(mintFields(made, { ...item, amountDecimal: "1" }))).toEqual(refused("amountDecimal"));
+    expect((await mintFields(made, { ...item, amountDecimal: "12" })).vaults).toMatchObject([{ amount: 12n }]);
+    expect(await refusal(mintFields(made, { ...item, amountDecimal: "1.5" }))).toEqual(refused("amountDecimal"));
+    const card = { assetId: erc721, tokenId: "7" };
+    expect((await mintFields(made, { ...card, amountDecimal: "1" })).vaults).toMatchObject([{ amount: 1n }]);
+    expect(await refusal(mintFields(made, { ...card, tokenId: "8", amountDecimal: "2" }))).toMatchObject({
+      code: "erc721_amount_not_one",
+    });
     expect(await refusal(mintFields(made, item))).toEqual(refused("amount"));
     expect(await refusal(mintFields(made, { assetId: erc20 }))).toEqual(refused("amount"));
     expect((await mintFields(made, { assetId: erc721, tokenId: "1" })).vaults).toMatchObject([{ amount: 1n }]);

@@ -89,7 +89,8 @@ function wholeOf(value: unknown): bigint | null {
 function isAmount(standard: string, amount: unknown, decimal: unknown): boolean {
   if (decimal !== undefined) {
     const whole = typeof decimal === "string" ? /^(0|[1-9][0-9]{0,77})(?:\.0{1,255})?$/.exec(decimal)?.[1] : undefined;
-    return amount === undefined && standard === "erc20" && isUnits(wholeOf(whole));
+    const units = wholeOf(whole);
+    return amount === undefined && isUnits(units) && (standard !== "erc721" || units === 1n);
   }
   if (amount === undefined) return standard === "erc721";
   const units = wholeOf(amount);
