@@ -5,6 +5,7 @@ import {
   encodeAbiParameters,
   encodeFunctionData,
   type Hex,
+  keccak256,
   parseAbi,
   size,
   slice,
@@ -64,20 +65,31 @@ export function tokenArguments(minter: Address, token: OwnToken): readonly unkno
   return [name, symbol, uri, SCHEME_VALUE[blobScheme], royalty, admin, minter, issuer, transferable];
 }
 
-/** The application that a new token is for, and the id of its asset. */
+/** The application that a new token is for. */
 export interface Destination {
   readonly applicationId: Uuid;
-  readonly assetId: Uuid;
+  /** Tells its tokens apart. */
+  readonly salt: Uuid;
+}
+
+/** The id of a new token's asset. It is another one for each application, so nobody can take that of another. */
+export function assetIdOf({ applicationId, salt }: Destination): Uuid {
+  const hash = keccak256(bytesOf(applicationId, salt));
+  // A UUID of version 8.
+  return uuidOf(`${slice(hash, 0, 6)}8${hash.slice(15, 18)}8${hash.slice(19, 34)}`);
 }
 
 /**
  * The input of the transaction that creates a token: the creation code, the constructor's arguments, and 32 bytes that
  * the constructor does not read. They name the token's destination, so whoever signs the transaction says whose it is.
  */
-export function tokenCreationInput(minter: Address, token: OwnToken, { applicationId, assetId }: Destination): Hex {
+export function tokenCreationInput(minter: Address, token: OwnToken, { applicationId, salt }: Destination): Hex {
   const { bytecode, inputs } = constructorOf(token.standard);
-  const destination: Hex = `0x${(applicationId + assetId).replaceAll("-", "")}`;
-  return concatHex([bytecode, encodeAbiParameters(inputs, tokenArguments(minter, token)), destination]);
+  return concatHex([
+    bytecode,
+    encodeAbiParameters(inputs, tokenArguments(minter, token)),
+    bytesOf(applicationId, salt),
+  ]);
 }
 
 /** Reads a transaction's input; null unless {@link tokenCreationInput} makes the same for this minter. */
@@ -91,7 +103,7 @@ export function readTokenCreation(minter: Address, input: Hex): (OwnToken & Dest
       const blobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
       const token = { ...given, standard, blobScheme } as OwnToken;
       const { admin } = token;
-      const destination = { applicationId: uuidOf(slice(input, -32, -16)), assetId: uuidOf(slice(input, -16)) };
+      const destination = { applicationId: uuidOf(slice(input, -32, -16)), salt: uuidOf(slice(input, -16)) };
       if (tokenCreationInput(minter, token, destination) === input)
         return { ...token, ...destination, admin: admin.toLowerCase() as Address };
     } catch {
@@ -118,7 +130,11 @@ function constructorOf(standard: Standard): { readonly bytecode: Hex; readonly i
   return { bytecode, inputs: made?.inputs ?? [] };
 }
 
-function uuidOf(bytes: Hex): Uuid {
+function bytesOf(applicationId: Uuid, salt: Uuid): Hex {
+  return `0x${(applicationId + salt).replaceAll("-", "")}`;
+}
+
+function uuidOf(bytes: string): Uuid {
   return bytes.slice(2).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 

@@ -70,7 +70,7 @@ function tokenOf({ cap, royalty, ...asked }: z.output<typeof newTokenBody>): Own
   for (const [name, value] of Object.entries(misplaced)) {
     if (value === undefined) continue;
     const detail = `An ${standard} has no ${name}.`;
-    const issue = { pointer: `/body/${name}`, code: "validation_failed", detail } as const;
+    const issue = { pointer: `/${name}`, code: "validation_failed", detail } as const;
     throw new MintmarkError("validation_failed", detail, { issues: [issue] });
   }
   return {

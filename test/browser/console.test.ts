@@ -169,6 +169,21 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     expect(problems.filter((text) => !text.includes("400"))).toEqual([]);
   });
 
+  test("charts are drawn in the page's own colours, light and dark", async () => {
+    for (const colorScheme of ["light", "dark"] as const) {
+      const { page } = await signedIn("viewer", { colorScheme });
+      await page.locator(".chart canvas").first().waitFor();
+      const painted = `[...document.querySelectorAll(".chart canvas")].map((canvas) => {
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const solid = [];
+        for (let i = 0; i < data.length; i += 4)
+          if (data[i + 3] > 200) solid.push(Math.max(data[i], data[i + 1], data[i + 2]));
+        return { solid: solid.length > 0, black: solid.filter((most) => most < 40).length };
+      })`;
+      for (const chart of await page.evaluate<object[]>(painted)) expect(chart).toEqual({ solid: true, black: 0 });
+    }
+  });
+
   test("an admin invites, a viewer sees no button to change anything, and removing ends the viewer's session", async () => {
     const { page: admin } = await signedIn("admin");
     await open(admin, "Team");

@@ -1,7 +1,18 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { concatHex, createWalletClient, type Hex, http, parseAbi, publicActions, slice } from "viem";
+import {
+  concatHex,
+  createWalletClient,
+  encodeFunctionData,
+  type Hex,
+  http,
+  keccak256,
+  parseAbi,
+  publicActions,
+  slice,
+  toHex,
+} from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Role } from "../../core/index.ts";
 import { readTokenCreation } from "../../core/internal.ts";
@@ -55,6 +66,12 @@ describe("new tokens of applications", () => {
     return hash;
   }
 
+  async function createdBy(data: Hex): Promise<[hash: Hex, contract: Hex]> {
+    const hash = await send({ data });
+    const { contractAddress } = await chainOf().getTransactionReceipt({ hash });
+    return [hash, contractAddress as Hex];
+  }
+
   async function create(by: Caller, form: object = FORM): Promise<TokenCreation & { data: Hex }> {
     const { status, body } = await by<TokenCreation>("POST", "", form);
     expect(status).toBe(200);
@@ -63,6 +80,12 @@ describe("new tokens of applications", () => {
 
   async function progress(by: Caller, hash: Hex): Promise<TokenProgress> {
     return (await by<TokenProgress>("PUT", `/${hash}`)).body;
+  }
+
+  /** Sends what the token still needs. */
+  async function ready(by: Caller, hash: Hex): Promise<void> {
+    const { lock, register } = await progress(by, hash);
+    for (const each of [lock, register]) if (each !== null) await send(each as { to: Hex; data: Hex });
   }
 
   async function added(by: Caller, hash: Hex): Promise<TokenProgress> {
@@ -106,9 +129,9 @@ describe("new tokens of applications", () => {
     const by = await person("admin");
     const { data } = await create(by, { ...FORM, standard: "erc20", cap: "1000000.5" });
     const hash = await send({ data });
-    await send((await progress(by, hash)).register as { to: Hex; data: Hex });
+    await ready(by, hash);
     expect((await added(by, hash)).asset).toMatchObject({
-      ...{ decimals: 18, quantum: "1000000000", supplyCap: "1000000500000000", minterLocked: false },
+      ...{ decimals: 18, quantum: "1000000000", supplyCap: "1000000500000000", minterLocked: true },
     });
   });
 
@@ -132,18 +155,33 @@ describe("new tokens of applications", () => {
     for (const each of wrongOnes) expect(await by("PUT", `/${each}`)).toMatchObject(refused);
     expect(await foreign("PUT", `/${hash}`)).toMatchObject(refused);
     expect(await by("PUT", "/0x12")).toMatchObject(refused);
-    await send((await progress(by, hash)).register as { to: Hex; data: Hex });
+    await ready(by, hash);
     expect(await foreign("PUT", `/${hash}`)).toMatchObject(refused);
     const { asset } = await added(by, hash);
-    // A second contract under the same asset id: the creation names it, but it is taken.
+    // A second contract of the same transaction's input has the same asset, which is taken.
     const again = await send({ data });
-    await send((await progress(by, again)).register as { to: Hex; data: Hex });
+    await ready(by, again);
     const taken = async (): Promise<unknown> => {
       const answer = await by<TokenProgress>("PUT", `/${again}`);
       return answer.body.status === "registered" ? taken() : answer;
     };
     expect(await taken()).toMatchObject({ status: 409, body: { code: "asset_exists" } });
     expect((await progress(by, hash)).asset).toEqual(asset);
+    // Another application that copies the salt gets an asset of its own.
+    const copied = concatHex([slice(data, 0, -32), `0x${applicationId.replaceAll("-", "")}`, slice(data, -16)]);
+    const copy = await send({ data: copied });
+    await ready(foreign, copy);
+    expect((await added(foreign, copy)).asset?.assetId).not.toBe(asset?.assetId);
+    // A token that its admin mints instead of the settlement contract.
+    const { data: own } = await create(by);
+    const [stolen, address] = await createdBy(own);
+    const abi = parseAbi(["function grantRole(bytes32,address)", "function revokeRole(bytes32,address)"]);
+    const role = keccak256(toHex("MINTER"));
+    const roleOf = (functionName: "grantRole" | "revokeRole", account: Hex) =>
+      send({ to: address, data: encodeFunctionData({ abi, functionName, args: [role, account] }) });
+    await roleOf("grantRole", admin.address);
+    await roleOf("revokeRole", sandbox.engine.settlement.contract);
+    expect(await by("PUT", `/${stolen}`)).toMatchObject(refused);
     const bad = [
       { cap: "5" },
       { standard: "erc20", uri: "ipfs://x/" },

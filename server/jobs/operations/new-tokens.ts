@@ -9,6 +9,7 @@ import {
   MintmarkError,
 } from "../../../core/index.ts";
 import {
+  assetIdOf,
   assetType,
   type Creation,
   LOCK_MINTER,
@@ -24,6 +25,8 @@ import { ServerError } from "../../http/errors.ts";
 export interface TokenChain
   extends Pick<L1Reader, "registration" | "finalizedBlockNumber" | "isTransferable" | "token"> {
   creation(txHash: Hash): Promise<Creation | null>;
+  /** Whether the settlement contract mints it; null when the token does not say. */
+  isMinter(token: Address): Promise<boolean | null>;
 }
 
 interface Call {
@@ -43,6 +46,7 @@ export interface TokenProgress {
 
 const SENT: TokenProgress = { status: "sent", contractAddress: null, lock: null, register: null, asset: null };
 const NOBODY = `0x${"00".repeat(20)}`;
+const NOT_MINTER = "Another account than the settlement contract mints this token. Create another token.";
 const NOT_OURS =
   "This transaction did not create a token of this package for this application and this settlement contract. Create one with the form.";
 
@@ -67,10 +71,11 @@ export class NewTokens {
    */
   creation(engine: Engine, applicationId: string, token: OwnToken, uriOf: (assetId: string) => string) {
     if (!this.areOn) throw new ServerError("new_tokens_off");
-    const assetId = uuidv7();
+    const to = { applicationId, salt: uuidv7() };
+    const assetId = assetIdOf(to);
     const { contract, chainId } = engine.settlement;
     const named = { ...token, uri: token.uri ?? uriOf(assetId) };
-    return { assetId, chainId, data: tokenCreationInput(contract, named, { applicationId, assetId }) };
+    return { assetId, chainId, data: tokenCreationInput(contract, named, to) };
   }
 
   /**
@@ -89,35 +94,34 @@ export class NewTokens {
     const { contract } = created;
     const at = { contractAddress: contract, lock: null, register: null, asset: null };
     const id = { chainId, assetType: assetType(token.standard, contract, token.quantum ?? 1n) };
+    if ((await chain.isMinter(contract)) !== true) throw new MintmarkError("validation_failed", NOT_MINTER);
     const { minterLocked } = await chain.token(contract, token.standard);
-    if ((await chain.registration(chainId, id.assetType)) === null) {
+    const isRegistered = (await chain.registration(chainId, id.assetType)) !== null;
+    if (!minterLocked || !isRegistered) {
       const lock = { from: token.admin, to: contract, data: LOCK_MINTER };
       const register = { to: minter, data: registrationCalldata(chainId, contract, token) };
-      return { ...at, status: "created", lock: minterLocked ? null : lock, register };
+      return { ...at, status: "created", lock: minterLocked ? null : lock, register: isRegistered ? null : register };
     }
     const final = await chain.finalizedBlockNumber();
     if (created.blockNumber > final || (await chain.registration(chainId, id.assetType, final)) === null)
       return { ...at, status: "registered" };
-    await this.#add(engine, token, contract);
-    await engine.operator.recordRegistered(token.assetId, {
+    const assetId = assetIdOf(token);
+    await this.#add(engine, token, assetId, contract);
+    await engine.operator.recordRegistered(assetId, {
       minterLocked,
       transferable: await chain.isTransferable(id),
     });
-    return { ...at, status: "added", asset: await engine.assets.get(applicationId, token.assetId) };
+    return { ...at, status: "added", asset: await engine.assets.get(applicationId, assetId) };
   }
 
   /** Adds the asset, unless an earlier call did. */
-  async #add(engine: Engine, token: NonNullable<ReturnType<typeof readTokenCreation>>, contract: Address) {
-    const {
-      applicationId,
-      assetId,
-      standard,
-      name,
-      symbol,
-      quantum = 1n,
-      blobScheme = "mintmark",
-      cap = NO_CAP,
-    } = token;
+  async #add(
+    engine: Engine,
+    token: NonNullable<ReturnType<typeof readTokenCreation>>,
+    assetId: string,
+    contract: Address,
+  ) {
+    const { applicationId, standard, name, symbol, quantum = 1n, blobScheme = "mintmark", cap = NO_CAP } = token;
     const decimals = standard === "erc20" ? 18 : 0;
     const supplyCap = standard !== "erc20" || cap === NO_CAP ? null : cap / quantum;
     const facts = { standard, name, symbol, quantum, blobScheme, decimals, supplyCap, contractAddress: contract };

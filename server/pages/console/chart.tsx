@@ -8,7 +8,13 @@ interface Point {
   readonly value: number;
 }
 
-const color = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+/** A colour of the page as a canvas reads it. A property alone would say `light-dark(…)`, which paints black. */
+function color(place: HTMLElement, name: string, opacity = 1): string {
+  place.style.color = `var(${name})`;
+  const { color: solid } = getComputedStyle(place);
+  place.style.color = "";
+  return solid.replace("rgb(", "rgba(").replace(")", `, ${opacity})`);
+}
 
 const COLUMNS: readonly Column<Point>[] = [
   ["Time", ({ at }) => new Date(at * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })],
@@ -22,7 +28,9 @@ export function Chart({ label, points }: { label: string; points: readonly Point
   useEffect(() => {
     const element = place.current;
     if (element === null || points.length === 0) return undefined;
-    const axis = { stroke: color("--quiet"), grid: { stroke: color("--line") }, ticks: { stroke: color("--line") } };
+    const paint = (name: string, opacity?: number) => () => color(element, name, opacity);
+    const lines = { stroke: paint("--line") };
+    const axis = { stroke: paint("--quiet"), grid: lines, ticks: lines };
     const size = () => ({ width: element.clientWidth, height: 220 });
     const chart = new uPlot(
       {
@@ -33,7 +41,7 @@ export function Chart({ label, points }: { label: string; points: readonly Point
         axes: [axis, { ...axis, size: 70 }],
         series: [
           {},
-          { stroke: color("--accent"), width: 2, fill: `${color("--accent")}22`, points: { show: points.length < 40 } },
+          { stroke: paint("--accent"), width: 2, fill: paint("--accent", 0.13), points: { show: points.length < 40 } },
         ],
       },
       [points.map(({ at }) => at), points.map(({ value }) => value)],

@@ -122,7 +122,7 @@ export function Assets({ session }: { session: PersonSession }) {
     <>
       <Title lead="Token contracts that your application can enable. It mints those that are enabled.">Assets</Title>
       <List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} version={version} />
-      {canEnable && <NewToken onAdded={() => setVersion((earlier) => earlier + 1)} />}
+      {canEnable && <NewToken session={session} onAdded={() => setVersion((earlier) => earlier + 1)} />}
     </>
   );
 }

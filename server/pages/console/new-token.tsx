@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Asset, TokenCreation, TokenProgress } from "../../client/index.ts";
+import type { Asset, PersonSession, TokenCreation, TokenProgress } from "../../client/index.ts";
 import { accountsOf, type Provider, switchChain, wallet } from "../shared/wallets.ts";
 import { call } from "./api.ts";
 import { Action, Button, Failure, Field, Form, Notice, textOf, useAction, useLoad } from "./parts.tsx";
@@ -10,8 +10,9 @@ interface Pending {
   readonly chainId: string;
 }
 
-const KEY = "mintmark-new-token";
-const POLL_MS = 1_500;
+const POLL_MS = 2_000;
+const CONFIRM_LOCK = "Confirm in your wallet that this server's contract alone mints the token, for ever.";
+const CONFIRM_REGISTRATION = "Confirm in your wallet that the token is registered.";
 const EACH_SALE = "ERC-721 and ERC-1155: what marketplaces ask of each sale (ERC-2981).";
 
 function chosenWallet(): Provider {
@@ -24,48 +25,60 @@ async function send(provider: Provider, transaction: object): Promise<string> {
   return String(await provider.request({ method: "eth_sendTransaction", params: [transaction] }));
 }
 
-/** Sends what a new token still needs, and waits until its asset is here. */
-async function follow({ txHash, chainId }: Pending, tell: (text: string) => void): Promise<Asset> {
-  const sent = new Set<string>();
+async function pause(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+}
+
+/** Waits until the chain has mined a transaction. Rejects when it failed there. */
+async function mined(provider: Provider, hash: string): Promise<void> {
   for (;;) {
-    const { status, lock, register, asset } = await call<TokenProgress>("PUT", `/console/v1/tokens/${txHash}`);
-    if (asset !== null) return asset;
-    const steps = [
-      ["Confirm in your wallet that this server's contract alone mints the token, for ever.", lock],
-      ["Confirm in your wallet that the token is registered.", register],
-    ] as const;
-    for (const [text, step] of steps) {
-      if (step === null || sent.has(step.data)) continue;
-      const provider = chosenWallet();
-      await switchChain(provider, BigInt(chainId));
-      const [from] = await accountsOf(provider);
-      // Only its admin can lock the minter. Another admin does so later.
-      if (!("from" in step) || step.from === from) {
-        tell(text);
-        await send(provider, { from, to: step.to, data: step.data });
-      }
-      sent.add(step.data);
-    }
-    tell(status === "registered" ? "The token is registered. The chain makes that final." : "The chain is at work.");
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    const receipt = await provider.request({ method: "eth_getTransactionReceipt", params: [hash] });
+    const { status } = (receipt ?? {}) as { readonly status?: string };
+    if (status === "0x0") throw new Error("The chain refused the transaction. Look at it in your wallet, then go on.");
+    if (status !== undefined) return;
+    await pause();
   }
 }
 
-function pendingOf(): Pending | null {
-  return JSON.parse(localStorage.getItem(KEY) ?? "null") as Pending | null;
+/** Sends what a new token still needs, and waits until its asset is here. */
+async function follow({ txHash, chainId }: Pending, tell: (text: string) => void): Promise<Asset> {
+  for (;;) {
+    const { status, lock, register, asset } = await call<TokenProgress>("PUT", `/console/v1/tokens/${txHash}`);
+    if (asset !== null) return asset;
+    const step = lock ?? register;
+    if (step !== null) {
+      const provider = chosenWallet();
+      await switchChain(provider, BigInt(chainId));
+      const [from] = await accountsOf(provider);
+      if (lock !== null && lock.from !== from)
+        throw new Error(
+          `The next step is its administrator's. Choose the account ${lock.from} in your wallet, then go on.`,
+        );
+      tell(lock === null ? CONFIRM_REGISTRATION : CONFIRM_LOCK);
+      await mined(provider, await send(provider, { from, to: step.to, data: step.data }));
+      continue;
+    }
+    tell(status === "registered" ? "The token is registered. The chain makes that final." : "The chain is at work.");
+    await pause();
+  }
+}
+
+function pendingOf(key: string): Pending | null {
+  return JSON.parse(localStorage.getItem(key) ?? "null") as Pending | null;
 }
 
 /** Creates a token by the browser's wallet, which pays for it. Absent where the operator adds tokens itself. */
-export function NewToken({ onAdded }: { onAdded: () => void }) {
+export function NewToken({ session, onAdded }: { session: PersonSession; onAdded: () => void }) {
+  const key = `mintmark-new-token ${session.person.applicationId}`;
   const settings = useLoad(async () => (await fetch("/console/settings.json")).json(), "settings").value;
   const [standard, setStandard] = useState("erc721");
-  const [pending, setPending] = useState(pendingOf);
+  const [pending, setPending] = useState(() => pendingOf(key));
   const [said, setSaid] = useState<string | null>(null);
   const { busy, error, run } = useAction();
   if (settings === undefined || !settings.newTokens) return null;
   const keep = (next: Pending | null) => {
-    if (next === null) localStorage.removeItem(KEY);
-    else localStorage.setItem(KEY, JSON.stringify(next));
+    if (next === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, JSON.stringify(next));
     setPending(next);
   };
   const goOn = (one: Pending) =>
