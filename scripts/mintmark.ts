@@ -3,6 +3,11 @@
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 
+const NODE = 24;
+if (Number.parseInt(process.versions.node, 10) < NODE) {
+  process.stderr.write(`error: Mintmark needs Node ${NODE}; this is Node ${process.versions.node}\n`);
+  process.exit(1);
+}
 // Halves the start time. The cache is in the package's own folder, because other users could write to a temporary one.
 module.enableCompileCache?.(fileURLToPath(new URL("../cache/compiled", import.meta.url)));
 const { runCli } = await import("./commands/program.ts");

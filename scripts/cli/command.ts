@@ -104,7 +104,7 @@ export function acting(
     const line = progressLine();
     const stopping = new AbortController();
     const stop = () => stopping.abort(new Error("interrupted"));
-    process.once("SIGINT", stop);
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, stop);
     try {
       const running = { signal: stopping.signal, progress: line.show };
       const answer = await work(options, command.args, running);
@@ -119,7 +119,7 @@ export function acting(
       printError(error, asJson);
       process.exitCode = stopping.signal.aborted ? EXIT.interrupted : exitCodeOf(error);
     } finally {
-      process.off("SIGINT", stop);
+      for (const signal of ["SIGINT", "SIGTERM"] as const) process.off(signal, stop);
     }
   };
 }

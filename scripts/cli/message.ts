@@ -8,6 +8,7 @@ export function messageOf(error: unknown): string {
   if (error instanceof BaseError) return reasonOf(error);
   // Node says only "fetch failed". The cause has the reason.
   if (isUnanswered(error)) return `the server does not answer (${codeOf(error.cause)}): is its address right?`;
+  if (codeOf(error) === "ENOENT" && error instanceof Error && "path" in error) return `${error.path} does not exist`;
   return error instanceof Error ? (listenFailure(error) ?? error.message) : String(error);
 }
 

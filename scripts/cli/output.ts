@@ -1,5 +1,6 @@
 import { MintmarkError } from "../../core/index.ts";
 import { visible } from "../../core/internal.ts";
+import { ApiError } from "../../server/client/index.ts";
 import { messageOf } from "./message.ts";
 
 /** In place of hidden characters: names come from others, and could move the terminal's cursor. */
@@ -25,9 +26,9 @@ export function jsonText(value: unknown): string {
 
 /** One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output stays empty. */
 export function printError(error: unknown, asJson: boolean): void {
-  const detail = messageOf(error);
-  const known = error instanceof MintmarkError ? error : null;
-  const errors = known?.issues ?? [];
+  const known = error instanceof MintmarkError || error instanceof ApiError ? error : null;
+  const detail = error instanceof ApiError ? error.problem.detail : messageOf(error);
+  const errors = known instanceof ApiError ? known.problem.errors : (known?.issues ?? []);
   if (asJson) {
     const problem = { code: known?.code ?? nameOf(error), detail, errors };
     process.stderr.write(`${JSON.stringify({ error: problem }, null, 2)}\n`);
@@ -40,12 +41,16 @@ export function printError(error: unknown, asJson: boolean): void {
   for (const [issue, ...more] of groups.values()) {
     if (issue === undefined) continue;
     const count = more.length === 0 ? "" : ` (and ${more.length} more like it)`;
-    lines.push(`  ${issue.pointer.slice(1)}: ${issue.detail}${count}`);
+    const [field = ""] = issue.pointer.split("/").slice(-1);
+    lines.push(`  ${OPTIONS[field] ?? issue.pointer.slice(1)}: ${issue.detail}${count}`);
   }
   process.stderr.write(
     `${lines.flatMap((line) => line.split("\n").map((each) => visible(each, REPLACEMENT))).join("\n")}\n`,
   );
 }
+
+/** The options of fields that people know by another name. */
+const OPTIONS: Readonly<Record<string, string>> = { dataAvailabilityMode: "--mode", amountDecimal: "--amount" };
 
 /** The system's code, such as ENOENT, or the error's class. */
 function nameOf(error: unknown): string {

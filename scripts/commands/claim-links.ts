@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import { mkdir, open, readFile, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts";
-import { answer, createClient, type MintEntry } from "../../server/client/index.ts";
+import { ApiError, answer, createClient, type MintEntry } from "../../server/client/index.ts";
 import { acting, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { requiredSecret, setting } from "../cli/secret.ts";
@@ -51,12 +51,19 @@ async function claimLinks(options: Options, _args: readonly string[], running: R
   const mintOf = entryOf(options);
   const out = String(options.out);
   // Links are on disk before the server hears of them: a link that nobody has could never be claimed.
-  const links = existsSync(out) ? await readLinks(out, count) : await writeLinks(out, newLinks(page, count));
+  const isNew = !existsSync(out);
+  const links = isNew ? await writeLinks(out, newLinks(page, count)) : await readLinks(out, count);
   const expiresAt = typeof options.expires === "string" ? options.expires : null;
   for (let first = 0; first < count; first += MAX_NEW_CLAIMS) {
     const part = links.slice(first, first + MAX_NEW_CLAIMS);
     const claims = part.map(({ linkAddress }, i) => ({ linkAddress, mint: mintOf(first + i), expiresAt }));
-    await answer(client.POST("/api/v1/claims", { body: { claims }, signal }));
+    try {
+      await answer(client.POST("/api/v1/claims", { body: { claims }, signal }));
+    } catch (error) {
+      // The server refused the very first links, so nobody can ever use one of these.
+      if (isNew && first === 0 && error instanceof ApiError && error.status < 500) await rm(out);
+      throw error;
+    }
     running.progress(`${first + part.length} of ${count} links`);
   }
   const qr = typeof options.qr === "string" ? await writeCodes(options.qr, links, running) : null;
