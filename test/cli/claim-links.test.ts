@@ -84,7 +84,17 @@ test("goes on where it was stopped: with the links that are on disk", async () =
 
 test("links that the server refuses leave no file, and one line says what is missing", async () => {
   const out = join(folder, "dead.csv");
-  const args = ["claim-links", "--asset", world.erc721.assetId, "--count", "200", "--first-token", "9000", "--out", out];
+  const args = [
+    "claim-links",
+    "--asset",
+    world.erc721.assetId,
+    "--count",
+    "200",
+    "--first-token",
+    "9000",
+    "--out",
+    out,
+  ];
   const { code, stderr } = await mintmark(args, settings);
   expect(code).not.toBe(0);
   expect(stderr.trim().split("\n")).toHaveLength(2);
