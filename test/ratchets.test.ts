@@ -34,7 +34,7 @@ const LINES: Readonly<Record<string, number>> = {
   examples: 350,
   scripts: 50,
   // Raised for the libraries that the package brings along, in place of 100 packages to install.
-  "scripts/build": 725,
+  "scripts/build": 750,
   "scripts/cli": 900,
   "scripts/cluster": 650,
   // Raised for `up`, `doctor` and `assets inspect`.
@@ -52,7 +52,7 @@ const LINES: Readonly<Record<string, number>> = {
   // Raised for the spellings of StarkExpress.
   "server/http": 2_650,
   // Raised, like pages, routes and schemas: new tokens from the console.
-  "server/jobs": 2_500,
+  "server/jobs": 2_550,
   // Raised for a reference of our own in place of 24 packages, and for the search of the console with a page of each
   // thing that it finds; `test/` was lowered.
   "server/pages": 7_500,
@@ -61,8 +61,8 @@ const LINES: Readonly<Record<string, number>> = {
   "server/routes": 3_850,
   // In place of parts of `http` and `routes`.
   "server/schemas": 2_350,
-  // Raised for guides that are pasted, takeovers, golden files and the fuzzing of decoders.
-  test: 58_700,
+  // Raised for guides that are pasted, takeovers, golden files, the fuzzing of decoders, and new tokens.
+  test: 58_900,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
 const PACKAGES = 500;
