@@ -81,11 +81,13 @@ export class AcceptedResult implements MintResult {
 
 function acceptedTransactions({ header: { mintId, users }, columns, placed }: Minted): MintTransaction[] {
   const transactions = Array<MintTransaction>(columns.count);
+  // Made once: it would be a string for each entry.
+  const prefix = `${mintId}.`;
   let entry = 0;
   for (const [userIndex, { count }] of users.entries()) {
     for (let mintIndex = 0; mintIndex < count; mintIndex++) {
       const vaultId = vaultIdAt(columns, placed, entry);
-      const transactionId = `${mintId}.${entry}`;
+      const transactionId = prefix + entry;
       transactions[entry++] = { transactionId, userIndex, mintIndex, vaultId, status: "accepted" };
     }
   }

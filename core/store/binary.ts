@@ -32,7 +32,9 @@ export class ByteWriter {
   end(): Buffer {
     const at = this.#grow(4);
     this.#buffer.writeUInt32BE(crc32(this.#buffer.subarray(0, at)), at);
-    return Buffer.from(this.#buffer.subarray(0, at + 4));
+    const copy = Buffer.allocUnsafe(at + 4);
+    this.#buffer.copy(copy, 0, 0, at + 4);
+    return copy;
   }
 
   u8(value: number): void {
