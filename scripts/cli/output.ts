@@ -1,5 +1,6 @@
 import { MintmarkError } from "../../core/index.ts";
 import { visible } from "../../core/internal.ts";
+import { decimalAmount } from "../../core/protocol/quantized.ts";
 import { ApiError } from "../../server/client/index.ts";
 import { messageOf } from "./message.ts";
 
@@ -69,17 +70,45 @@ export function progressLine(): { show(where: string): void; clear(): void } {
 }
 
 function text(value: unknown, columns?: readonly string[]): string {
-  if (Array.isArray(value)) return table(value as readonly Row[], columns);
+  if (Array.isArray(value)) return table(value.map(inTokens), columns);
   if (!isRow(value)) return cell(value);
   if (isPage(value)) {
     const { nextCursor } = value.pagination;
-    return `${table(value.data, columns)}${nextCursor === null ? "" : `\n\nmore: --cursor ${cell(nextCursor)}`}`;
+    return `${table(value.data.map(inTokens), columns)}${nextCursor === null ? "" : `\n\nmore: --cursor ${cell(nextCursor)}`}`;
   }
-  const lists = Object.entries(value).filter(([, field]) => isList(field));
-  const fields = flat(Object.fromEntries(Object.entries(value).filter(([, field]) => !isList(field))));
+  const shown = inTokens(value);
+  const lists = Object.entries(shown).filter(([, field]) => isList(field));
+  const fields = flat(Object.fromEntries(Object.entries(shown).filter(([, field]) => !isList(field))));
   const width = Math.max(...fields.map(([name]) => name.length));
   const lines = fields.map(([name, field]) => `${name.padEnd(width)}  ${cell(field)}`);
   return [lines.join("\n"), ...lists.map(([name, list]) => `${name}:\n${listed(list)}`)].join("\n\n");
+}
+
+/** Fields that count units, of which `quantum` and `decimals` beside them make whole tokens. */
+const AMOUNTS = [
+  "amount",
+  "quantity",
+  "availableBalance",
+  "withdrawnBalance",
+  "transferredBalance",
+  "available",
+  "withdrawn",
+  "minted",
+  "supplyCap",
+];
+
+/** The same with whole tokens, which people read; with `--json` amounts stay units. */
+function inTokens(row: Row): Row {
+  if (!isRow(row)) return row;
+  const { quantum, decimals, ...rest } = row;
+  if (quantum === undefined || typeof decimals !== "number") return row;
+  const units = { quantum: BigInt(String(quantum)), decimals };
+  const counted = Object.entries(rest).map(([name, field]) =>
+    AMOUNTS.includes(name) && /^\d+$/.test(String(field))
+      ? [name, decimalAmount(BigInt(String(field)), units)]
+      : [name, field],
+  );
+  return { ...(rest.amount === undefined && { quantum, decimals }), ...Object.fromEntries(counted) };
 }
 
 interface PageOfRows extends Row {
@@ -97,8 +126,8 @@ function isList(value: unknown): value is readonly Row[] | PageOfRows {
 
 /** A list inside an object. */
 function listed(list: unknown): string {
-  if (!isPage(list)) return table(list as readonly Row[]);
-  return `${table(list.data)}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
+  if (!isPage(list)) return table((list as readonly Row[]).map(inTokens));
+  return `${table(list.data.map(inTokens))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
 }
 
 /** Fields by name; fields of an inner object as `object.field`. */

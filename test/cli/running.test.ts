@@ -136,7 +136,7 @@ describe("while the server runs, and with a chain", () => {
     expect((await mintSword(1)).vaults).toHaveLength(1);
     const { stdout } = await mintmark(["users", "show", userId, "--application", applicationId], settings);
     expect(stdout).toMatch(
-      /^balances:\nassetId +quantum +decimals +tokenId +mintingBlob +amount +available +withdrawn$/m,
+      /^balances:\nassetId +tokenId +mintingBlob +amount +available +withdrawn$/m,
     );
     expect(stdout).toMatch(new RegExp(`^${assetId} +1 +0 +1 +0x31 +1 +1 +0$`, "m"));
     const [seen] = await run("assets", "list", "--application", applicationId);

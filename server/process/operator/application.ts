@@ -79,7 +79,7 @@ export const APPLICATION_OPERATIONS = {
     summary: "list an application's mints, withdrawals and transfers, newest first; all their fields with --json",
     examples: [APPLICATION, `${APPLICATION} --type mint --status settled`],
     input: ofApplication.extend(transactionQuery.shape),
-    columns: ["transactionId", "type", "status", "userId", "vaultId", "amount", "l1TxHash", "failure"],
+    columns: ["transactionId", "type", "status", "assetId", "tokenId", "amount", "vaultId", "l1TxHash", "failure"],
     run: async (engine, { applicationId, ...filter }) =>
       pageToWire(await engine.transactions.list(applicationId, filter), transactionToWire),
   }),

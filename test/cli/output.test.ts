@@ -1,0 +1,25 @@
+import { expect, test, vi } from "vitest";
+import { print } from "../../scripts/cli/output.ts";
+
+test("people read whole tokens, programs read units", () => {
+  const units = { quantum: "1000000000", decimals: 18 };
+  const points = { vaultId: "7", amount: "12500000000", availableBalance: "1", ...units };
+  const page = {
+    data: [points, { ...points, amount: "5", quantum: "1", decimals: 0 }],
+    pagination: { nextCursor: null },
+  };
+  const written: string[] = [];
+  const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => written.push(String(text)) > 0);
+  try {
+    print(page, false, ["vaultId", "amount", "availableBalance"]);
+    print({ transferId: "t", transfers: [points] }, false);
+    print(page, true);
+  } finally {
+    write.mockRestore();
+  }
+  const [list = "", transfer = "", json = ""] = written;
+  expect(list.trim().split("\n").slice(1)).toEqual(["7        12.5    0.000000001", "7        5       1"]);
+  expect(transfer).toContain("12.5");
+  expect(transfer).not.toContain("quantum");
+  expect(JSON.parse(json)).toEqual(page);
+});
