@@ -135,10 +135,8 @@ describe("while the server runs, and with a chain", () => {
     };
     expect((await mintSword(1)).vaults).toHaveLength(1);
     const { stdout } = await mintmark(["users", "show", userId, "--application", applicationId], settings);
-    expect(stdout).toMatch(
-      /^balances:\nassetId +tokenId +mintingBlob +amount +available +withdrawn$/m,
-    );
-    expect(stdout).toMatch(new RegExp(`^${assetId} +1 +0 +1 +0x31 +1 +1 +0$`, "m"));
+    expect(stdout).toMatch(/^balances:\nassetId +tokenId +mintingBlob +amount +available +withdrawn$/m);
+    expect(stdout).toMatch(new RegExp(`^${assetId} +1 +0x31 +1 +1 +0$`, "m"));
     const [seen] = await run("assets", "list", "--application", applicationId);
     expect(seen).toMatchObject({ assetId, enabled: true, mintingAvailable: true, unavailableReason: null });
     expect((await run("assets", "list"))[0]).not.toHaveProperty("enabled");
