@@ -35,7 +35,7 @@ const LINES: Readonly<Record<string, number>> = {
   scripts: 50,
   // Raised for the libraries that the package brings along, in place of 100 packages to install.
   "scripts/build": 750,
-  "scripts/cli": 900,
+  "scripts/cli": 950,
   "scripts/cluster": 650,
   // Raised for `up`, `doctor` and `assets inspect`.
   "scripts/commands": 1_650,
