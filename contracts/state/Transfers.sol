@@ -199,8 +199,8 @@ contract Transfers is Appending, Payouts, ITransfers {
     }
 
     /// @dev By the owner's signature, by one of a key with a session in force at the commit, or by an approval before
-    /// it; and neither the owner nor the signer has cancelled the list before it. No wallet contract is asked now: by
-    /// another answer, a previous owner could undo the record.
+    /// it. The owner has not cancelled the list before it, nor has a key on whose session the record rests: nobody else has
+    /// a say. No wallet contract is asked now: by another answer, a previous owner could undo the record.
     function _isAuthorized(Vault memory vault, Hops.Hop memory hop, bytes32 domain) private view returns (bool) {
         address owner = vault.owner;
         if (owner == address(0)) return false;
@@ -211,13 +211,11 @@ contract Transfers is Appending, Payouts, ITransfers {
         // All times are strictly earlier. Otherwise the answer could change within the second of the commit.
         if (cancelledAt != 0 && cancelledAt < committedAt) return false;
         address signer = Signatures.signerOfCompact(digest, hop.r, hop.vs);
-        if (signer == owner) return true;
-        if (signer != address(0)) {
-            cancelledAt = _approvals[signer][digest].cancelledAt;
-            if (cancelledAt != 0 && cancelledAt < committedAt) return false;
-        }
-        if (approvedAt != 0 && approvedAt < committedAt) return true;
-        return signer != address(0) && _covers(_sessions[owner][signer], vault, hop.amount, committedAt);
+        if (signer == owner || (approvedAt != 0 && approvedAt < committedAt)) return true;
+        if (signer == address(0)) return false;
+        cancelledAt = _approvals[signer][digest].cancelledAt;
+        if (cancelledAt != 0 && cancelledAt < committedAt) return false;
+        return _covers(_sessions[owner][signer], vault, hop.amount, committedAt);
     }
 
     function _covers(Session storage known, Vault memory vault, uint64 amount, uint64 committedAt) private view returns (bool) {

@@ -9,6 +9,6 @@
 export const contractCode = {
   StateCommitment: {"bytes":21847,"hash":"0xfa6ea79beca0d1a384f83569a2740b728ce8d0ffcc4cf2a2ddbbbc09a6ab4d99","immutables":{"administrationCode":[142,3546,20501],"transfersCode":[76,189,399],"changeDelay":[2840],"_domainChainId":[16725],"_domainHash":[16763],"maturity":[1249,2535,8608]},"creation":{"bytes":43451,"hash":"0xa43c8a455771cb5f39a4d6e886f86331c2be06f5eb868508028d3443d82e4f83"}},
   Administration: {"bytes":19479,"hash":"0x1f1c1100ce2b1792658cb1a15c802e112b5753e06c676565cabaf1952de23901","immutables":{},"creation":{"bytes":19505,"hash":"0x4d45d97f4229ca072a46a44455fa82e2afe3ae2a567d6d33e213b31a6ad5a1b6"}},
-  Transfers: {"bytes":23094,"hash":"0x989c00f355e5a44201b2a3110ad65cd3e44a2c8e0be4eb8d4ee8a3457c3967d1","immutables":{},"creation":{"bytes":23120,"hash":"0x6449ef32103b7e54dcdbfd1377c32daf35a4769fe2ec9f52ea2e1d7141b5a7bd"}},
+  Transfers: {"bytes":23069,"hash":"0xc0b395b44842c5253a7e972405693a2b4a90246c0bb2ac1529f62ecdca237f57","immutables":{},"creation":{"bytes":23095,"hash":"0x449786a1102aac3f5ba428fe3d8bfa93573cce09a2bd6f74de69078c166fd5c3"}},
   StateMirror: {"bytes":22303,"hash":"0x71755dca58598dda7992693330e74066fdcbe36b7beaf04f6b1a0957dfb08cd7","immutables":{"sourceChainId":[2837,11865,16287],"sourceContract":[2883,6898,16342],"changeDelay":[5004,6841],"_domainChainId":[16701],"_domainHash":[16739],"maturity":[1630,4619,11554]},"creation":{"bytes":24062,"hash":"0xc3012c95c40210cb7ee002414a7dcaf05a023fcd9647c83da49d120bda4de683"}},
 } as const;

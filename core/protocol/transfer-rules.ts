@@ -37,8 +37,10 @@ export interface TransferPowers {
   readonly session: TransferSession | null;
   /** When the vault's owner approved the group's digest; 0 for never. */
   readonly approvedAt: bigint;
-  /** When the vault's owner or the signer cancelled the digest first; 0 for never. */
+  /** When the vault's owner cancelled the digest; 0 for never. */
   readonly cancelledAt: bigint;
+  /** When the signer did, which counts only for a record that rests on its session; 0 for never. */
+  readonly signerCancelledAt: bigint;
 }
 
 /** A record of a transfer batch that L1 has committed. */
@@ -63,18 +65,14 @@ export const TRANSFER_FAULTS = {
 /** A key of {@link TRANSFER_FAULTS}. */
 export type TransferFault = keyof typeof TRANSFER_FAULTS;
 
-/** The first of two times, of which 0 is never. */
-export function firstTime(a: bigint, b: bigint): bigint {
-  return a === 0n || (b !== 0n && b < a) ? b : a;
-}
-
 /**
  * The fault of a committed record over a vault, or null when the record moves it. Exactly the contract's rule: it checks
  * the deadline at the commit, and also takes no record there of a vault whose batch it does not have. The answer
  * never changes from a fault to null, and from null to a fault only when the vault is voided as a duplicate.
  *
  * @example
- * const fault = transferFault(vault, record, { signer, session: null, approvedAt: 0n, cancelledAt: 0n });
+ * const never = { approvedAt: 0n, cancelledAt: 0n, signerCancelledAt: 0n };
+ * const fault = transferFault(vault, record, { signer, session: null, ...never });
  */
 export function transferFault(
   vault: TransferableVault,
@@ -89,9 +87,7 @@ export function transferFault(
   if (vault.hops >= MAX_TRANSFER_HOPS) return "too_deep";
   if (rest <= 0n) return "exhausted";
   if (transfer.amount !== 0n && (vault.standard === "erc721" || transfer.amount >= rest)) return "amount";
-  // Strictly earlier, as all times here. Otherwise the answer could change within the second of the commit.
-  if (powers.cancelledAt !== 0n && powers.cancelledAt < committedAt) return "cancelled";
-  return isAuthorized(vault, transfer, committedAt, powers) ? null : "not_authorized";
+  return authorityFault(vault, transfer, committedAt, powers);
 }
 
 /** The vault that a part of a valid record makes. A redemption's payee is the zero address, and so nobody. */
@@ -124,18 +120,22 @@ const SIGNATURE = /^0x[0-9a-f]{128}$/;
 const PARITY = 1n << 255n;
 const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
-function isAuthorized(
+function authorityFault(
   vault: TransferableVault,
   transfer: Transfer,
   committedAt: bigint,
-  { signer, session, approvedAt }: TransferPowers,
-): boolean {
+  { signer, session, approvedAt, cancelledAt, signerCancelledAt }: TransferPowers,
+): TransferFault | null {
+  // Strictly earlier. Otherwise the answer could change within the second of the commit.
+  const isBefore = (time: bigint) => time !== 0n && time < committedAt;
+  if (isBefore(cancelledAt)) return "cancelled";
   const owner = vault.owner.toLowerCase();
-  if (owner === zeroAddress) return false;
-  if (signer?.toLowerCase() === owner) return true;
-  // Strictly later: what is approved in the second of a commit must not make that commit's record valid.
-  if (approvedAt !== 0n && approvedAt < committedAt) return true;
-  return signer !== null && session !== null && sessionCovers(session, vault, transfer, committedAt);
+  if (owner === zeroAddress) return "not_authorized";
+  if (signer?.toLowerCase() === owner || isBefore(approvedAt)) return null;
+  if (isBefore(signerCancelledAt)) return "cancelled";
+  return signer !== null && session !== null && sessionCovers(session, vault, transfer, committedAt)
+    ? null
+    : "not_authorized";
 }
 
 /** Whether a session covers a transfer whose batch is committed at this time. */

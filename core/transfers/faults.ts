@@ -33,8 +33,8 @@ export function failureOf(
     const run = runAt(ledger.voids[mode].latest(batchNumber) ?? [], slot);
     if (run !== null) return `Vault ${vaultId} is void: ${run.failure}`;
     const { assetType } = ledger.assetAt(vault.assetIndex);
-    const { signer, session, approvedAt, cancelledAt } = powers;
-    if (cancelledAt !== 0n) return TRANSFER_FAULTS.cancelled;
+    const { signer, session, approvedAt, cancelledAt, signerCancelledAt } = powers;
+    if (cancelledAt !== 0n || signerCancelledAt !== 0n) return TRANSFER_FAULTS.cancelled;
     const isCovered = session !== null && sessionCovers(session, { ...vault, assetType }, transfer, commitAt);
     if (signer !== vault.owner && approvedAt === 0n && !isCovered) return TRANSFER_FAULTS.not_authorized;
   }

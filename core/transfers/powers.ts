@@ -1,7 +1,7 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, Hash } from "../model.ts";
 import type { L1Event } from "../ports.ts";
-import { firstTime, type TransferPowers } from "../protocol/transfer-rules.ts";
+import type { TransferPowers } from "../protocol/transfer-rules.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -51,24 +51,17 @@ export async function readApproval(read: ReadRecord, owner: Address, digest: Has
   return stored === undefined ? NO_APPROVAL : decodeRecord(transferApprovalRecord, stored, `The approval of ${digest}`);
 }
 
-/** When the owner or the signer cancelled a digest first; 0 for never. */
-async function cancelledAt(read: ReadRecord, by: readonly (Address | null)[], digest: Hash): Promise<bigint> {
-  let first = 0n;
-  for (const account of new Set(by))
-    if (account !== null) first = firstTime(first, (await readApproval(read, account, digest)).cancelledAt);
-  return first;
-}
-
 /** The powers of a list over the vaults of its owner, as L1 has told them until now. */
 export async function powersOf(
   read: ReadRecord,
   owner: Address,
   { digest, signature, sessionKey }: Pick<TransferListRecord, "digest" | "signature" | "sessionKey">,
 ): Promise<TransferPowers> {
-  const { approvedAt } = await readApproval(read, owner, digest);
+  const { approvedAt, cancelledAt } = await readApproval(read, owner, digest);
   const session = sessionKey === null ? null : await readSession(read, owner, sessionKey);
   const signer = signature === "0x" ? null : (sessionKey ?? owner);
-  return { signer, session, approvedAt, cancelledAt: await cancelledAt(read, [owner, signer], digest) };
+  const signerCancelledAt = signer === null ? 0n : (await readApproval(read, signer, digest)).cancelledAt;
+  return { signer, session, approvedAt, cancelledAt, signerCancelledAt };
 }
 
 /** Applies an event of L1 about a session or an approval. The first of each counts for ever. */

@@ -1,7 +1,7 @@
 import { encodeFunctionData, type Hex, hexToBytes, toFunctionSelector, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
-import { sessionTypedData } from "../../core/protocol/transfer.ts";
+import { sessionTypedData, transfersDigest } from "../../core/protocol/transfer.ts";
 import { decodeTransferData, encodeTransferData } from "../../core/protocol/transfer-data.ts";
 import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { MATURITY } from "./fixture/deployment.ts";
@@ -59,6 +59,17 @@ describe("attacks on transfers", () => {
     };
     await expect(authorize(ann.address)).rejects.toThrow("SignatureInvalid");
     await authorize(wallet.address);
+  });
+
+  it("a stranger's signature under an approved list does not let the stranger cancel it", async () => {
+    const mint = await commitRollup(d, cards(1));
+    const group = await signedGroup(d, dan, [give(idOf(mint), bob.address)]);
+    await d.state.write.approveTransfers([group.transfers, LATER], { account: ann.address });
+    await d.state.write.cancelTransfers([transfersDigest(d.settlement, group)], { account: dan.address });
+    const batch = await commitTransfers(d, [group]);
+    await time.increase(MATURITY);
+    expect(await exit(mint, bob, { hops: [hopOf(batch, 0)] })).toBe("nothing");
+    expect(await exit(mint, ann, { refutation: [hopOf(batch, 0)] })).toBe("VaultSpent");
   });
 
   it("nobody's signature moves what is redeemed, and nobody gets it", async () => {

@@ -5,7 +5,6 @@ import { SignerThread } from "../../protocol/signers/signer-thread.ts";
 import { type Transfer, transfersDigest } from "../../protocol/transfer.ts";
 import { type TransferGroup, type TransferOutput, transferOutputs } from "../../protocol/transfer-data.ts";
 import {
-  firstTime,
   type TransferableVault,
   type TransferFault,
   type TransferPowers,
@@ -194,8 +193,8 @@ export class TransferIndex {
     const { owner } = vault;
     const session = signer === null || signer === owner ? null : await this.session(owner, signer);
     const { approvedAt, cancelledAt } = await this.approval(owner, digest);
-    const bySigner = signer === null ? 0n : (await this.approval(signer, digest)).cancelledAt;
-    const powers = { signer, session, approvedAt, cancelledAt: firstTime(cancelledAt, bySigner) };
+    const signerCancelledAt = signer === null ? 0n : (await this.approval(signer, digest)).cancelledAt;
+    const powers = { signer, session, approvedAt, cancelledAt, signerCancelledAt };
     const fault = transferFault(vault, { transfer, deadline, committedAt }, powers);
     const needed = approvedAt === 0n ? session : null;
     return { fault, sessionKey: needed === null ? null : signer, sessionUntil: needed?.until ?? null };

@@ -1,5 +1,5 @@
 import type { Address, Hash } from "../../model.ts";
-import { firstTime, type TransferPowers } from "../../protocol/transfer-rules.ts";
+import type { TransferPowers } from "../../protocol/transfer-rules.ts";
 import type { Entry, EntryOf } from "../../store/entries.ts";
 import { encodeRecord } from "../../store/layout.ts";
 import {
@@ -47,8 +47,8 @@ export class ReferencePowers {
     const { approvedAt, cancelledAt } = this.#approval(owner, list.digest);
     const session = list.sessionKey === null ? null : this.#session(owner, list.sessionKey);
     const signer = list.signature === "0x" ? null : (list.sessionKey ?? owner);
-    const bySigner = signer === null ? 0n : this.#approval(signer, list.digest).cancelledAt;
-    return { signer, session, approvedAt, cancelledAt: firstTime(cancelledAt, bySigner) };
+    const signerCancelledAt = signer === null ? 0n : this.#approval(signer, list.digest).cancelledAt;
+    return { signer, session, approvedAt, cancelledAt, signerCancelledAt };
   }
 
   #approval(owner: Address, digest: Hash): TransferApprovalRecord {

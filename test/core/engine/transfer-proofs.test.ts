@@ -46,7 +46,13 @@ async function followed({ engine }: World, { vault: minted, hops = [] }: BatchVa
     const transfer = { vaultId: vault.vaultId, amount, to };
     // A list of one transfer: so its message can be made from the hop.
     const digest = transfersDigest(engine.settlement, { transfers: [transfer], deadline });
-    const powers = { signer: await transferSigner(digest, signature), session: null, approvedAt: 0n, cancelledAt: 0n };
+    const powers = {
+      signer: await transferSigner(digest, signature),
+      session: null,
+      approvedAt: 0n,
+      cancelledAt: 0n,
+      signerCancelledAt: 0n,
+    };
     const record = { transfer, deadline, committedAt: header.committedAt };
     faults.push(transferFault(vault, record, powers));
     vault = transferredVault(vault, record, hop);
@@ -193,7 +199,13 @@ describe("the proof of a transferred vault", () => {
     const { deadline, header, signature } = proof.refutation as ProvenHop;
     const transfer = { vaultId: units, amount: 60n, to: bob };
     const digest = transfersDigest(engine.settlement, { transfers: [transfer], deadline });
-    const powers = { signer: await transferSigner(digest, signature), session: null, approvedAt: 0n, cancelledAt: 0n };
+    const powers = {
+      signer: await transferSigner(digest, signature),
+      session: null,
+      approvedAt: 0n,
+      cancelledAt: 0n,
+      signerCancelledAt: 0n,
+    };
     const { vault } = proof;
     const facts = { withdrawn: 50n, standard: "erc20", transferable: true, hops: 0 } as const;
     expect(transferFault({ ...vault, ...facts }, { transfer, deadline, ...header }, powers)).toBe("amount");

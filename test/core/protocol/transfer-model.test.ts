@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import type { Address, Hash, Standard } from "../../../core/model.ts";
 import {
   type CommittedRecord,
-  firstTime,
   type TransferableVault,
   type TransferPowers,
   transferFault,
@@ -50,10 +49,8 @@ class LazyL1 {
       signer,
       session: this.sessions.get(`${owner} ${signer}`) ?? null,
       approvedAt: this.approvals.get(`${owner} ${digest}`) ?? 0n,
-      cancelledAt: firstTime(
-        this.cancellations.get(`${owner} ${digest}`) ?? 0n,
-        this.cancellations.get(`${signer} ${digest}`) ?? 0n,
-      ),
+      cancelledAt: this.cancellations.get(`${owner} ${digest}`) ?? 0n,
+      signerCancelledAt: this.cancellations.get(`${signer} ${digest}`) ?? 0n,
     };
   }
 

@@ -30,7 +30,13 @@ const RECORD: CommittedRecord = {
   deadline: 1000n,
   committedAt: 1000n,
 };
-const BY_OWNER: TransferPowers = { signer: OWNER, session: null, approvedAt: 0n, cancelledAt: 0n };
+const BY_OWNER: TransferPowers = {
+  signer: OWNER,
+  session: null,
+  approvedAt: 0n,
+  cancelledAt: 0n,
+  signerCancelledAt: 0n,
+};
 const SESSION: TransferSession = {
   authorizedAt: 999n,
   until: 1000n,
@@ -43,6 +49,7 @@ const bySession = (change: Partial<TransferSession> = {}): TransferPowers => ({
   session: { ...SESSION, ...change },
   approvedAt: 0n,
   cancelledAt: 0n,
+  signerCancelledAt: 0n,
 });
 const units = (amount: bigint): CommittedRecord => ({ ...RECORD, transfer: { ...RECORD.transfer, amount } });
 
@@ -79,6 +86,11 @@ describe("a record", () => {
   it("moves a vault by an earlier approval, or by a session in force", () => {
     expect(transferFault(VAULT, RECORD, { ...BY_OWNER, signer: null, approvedAt: 999n })).toBeNull();
     expect(transferFault(VAULT, RECORD, { ...BY_OWNER, cancelledAt: 1000n })).toBeNull();
+    // A signer that the record does not rest on has no say.
+    expect(
+      transferFault(VAULT, RECORD, { ...BY_OWNER, approvedAt: 1n, signer: KEY, signerCancelledAt: 2n }),
+    ).toBeNull();
+    expect(transferFault(VAULT, RECORD, { ...BY_OWNER, signer: KEY, signerCancelledAt: 2n })).toBe("cancelled");
     expect(transferFault(VAULT, RECORD, bySession())).toBeNull();
     expect(transferFault(VAULT, RECORD, bySession({ revokedAt: 1000n, assetType: VAULT.assetType }))).toBeNull();
     expect(transferFault(VAULT, units(50n), bySession({ limit: 50n }))).toBeNull();
@@ -95,6 +107,7 @@ describe("a record", () => {
       signer: fc.constantFrom(OWNER, KEY, null),
       approvedAt: few,
       cancelledAt: few,
+      signerCancelledAt: few,
       session: fc.record({ authorizedAt: few, until: few, revokedAt: few, limit: few }),
       // What the chain does after the commit, at its time or later.
       more: few,
@@ -118,7 +131,11 @@ describe("a record", () => {
           revokedAt: known(s.session.revokedAt),
           assetType: ANY_ASSET,
         };
-        const times = { approvedAt: known(s.approvedAt), cancelledAt: known(s.cancelledAt) };
+        const times = {
+          approvedAt: known(s.approvedAt),
+          cancelledAt: known(s.cancelledAt),
+          signerCancelledAt: known(s.signerCancelledAt),
+        };
         const before: TransferPowers = { signer: s.signer, session, ...times };
         const now = s.committedAt + s.later.delay;
         const once = (present: bigint, happens: boolean) => (present === 0n && happens ? now : present);
@@ -127,6 +144,7 @@ describe("a record", () => {
           signer: s.signer,
           approvedAt: once(before.approvedAt, s.later.approve),
           cancelledAt: once(before.cancelledAt, s.later.cancel),
+          signerCancelledAt: once(before.signerCancelledAt, s.later.cancel),
           session: {
             ...session,
             authorizedAt: once(session.authorizedAt, s.later.authorize && isOpen),

@@ -385,14 +385,13 @@ contract TransferHandler is Settlement {
         Vault storage vault = places[held.place].vault;
         if (item.amount != 0 && (standardOf(vault) == Standard.ERC721 || item.amount >= held.rest)) return false;
         if (_isCancelled(held.owner, group)) return false;
-        if (!group.approved && group.key != 0 && _isCancelled(vm.addr(group.key), group)) return false;
         if (!group.approved && group.key != 0 && vm.addr(group.key) == held.owner) return true;
         uint256 approvedAt = _approved[held.owner][_digestOf(group)];
         if (approvedAt != 0 && approvedAt < block.timestamp) {
             ++byApproval;
             return true;
         }
-        if (group.approved || group.key == 0) return false;
+        if (group.approved || group.key == 0 || _isCancelled(vm.addr(group.key), group)) return false;
         Session storage known = _known[held.owner][vm.addr(group.key)];
         if (known.from == 0 || known.from >= block.timestamp || known.until < block.timestamp) return false;
         if (known.revokedAt != 0 && known.revokedAt < block.timestamp) return false;
