@@ -1,7 +1,9 @@
-import { open, readFile } from "node:fs/promises";
+import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { MintmarkError } from "../errors.ts";
+import type { Store, StoreOperation, StoreReader } from "./ports.ts";
+import { FORMAT_KEY } from "./store-keys.ts";
 
 /**
  * Version of everything that a store holds: keys, records, journal entries, batch data, roots. Every change of a
@@ -9,9 +11,20 @@ import { MintmarkError } from "../errors.ts";
  */
 export const FORMAT_VERSION = 8;
 
-/** Throws `store_mismatch` for another format than this version's. */
+/**
+ * The writes that bring a store's records from one format to the next. They never touch entries of the journal.
+ * All of them are in memory at once.
+ */
+type Step = (store: StoreReader) => Promise<readonly StoreOperation[]>;
+
+/** By the format that a step begins with. A version that raises {@link FORMAT_VERSION} adds one. */
+const STEPS: Readonly<Record<number, Step>> = {};
+
+/** Throws `store_mismatch` for a format that this version does not have, and cannot bring up to its own. */
 export function requireFormat(name: string, format: number, writtenBy = "that wrote it"): void {
-  if (format === FORMAT_VERSION) return;
+  let reached = format;
+  while (STEPS[reached] !== undefined) reached++;
+  if (reached === FORMAT_VERSION) return;
   const detail = `${name} has format ${format}, and this version of Mintmark reads format ${FORMAT_VERSION}.`;
   throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. Use the version ${writtenBy}.`);
 }
@@ -20,29 +33,82 @@ const FILE = "FORMAT";
 /** `mintmark store <format> by <version of Mintmark>`, and a line feed. */
 const LINE = /^mintmark store (\d{1,9}) by (\S{1,64})\n$/;
 
-/**
- * Throws `store_mismatch` unless a folder's store has this version's format. The format is in a file next to LevelDB's,
- * because LevelDB writes to a folder as soon as it opens it.
- */
-export async function requireFolderFormat(folder: string): Promise<void> {
-  const [, format, version] = LINE.exec(await formatIn(folder)) ?? [];
-  if (format === undefined) {
-    const detail = `${folder} holds a database without a valid file ${FILE}: an early Mintmark wrote it, or the file is lost.`;
-    const advice = "Use the version that wrote it, or restore the whole folder from a copy.";
-    throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. ${advice}`);
-  }
-  requireFormat(`The store in ${folder}`, Number(format), version);
+/** The format of a store's records. Throws `store_mismatch` for one that this version cannot read. */
+export async function formatOf(store: StoreReader, genesisFormat: number): Promise<number> {
+  const record = await store.get(FORMAT_KEY);
+  if (record !== undefined) return requireRecord(record);
+  requireFormat("The store", genesisFormat);
+  return genesisFormat;
 }
 
-/** Marks a folder without a store, before LevelDB's first file is there. LevelDB makes the folder's entries durable. */
+/** The format in a {@link formatRecord}. Throws `store_mismatch` for one that this version cannot read. */
+export function requireRecord(record: Uint8Array): number {
+  const [format, version] = parts(Buffer.from(record).toString("latin1"), "The store holds");
+  requireFormat("The store", format, version);
+  return format;
+}
+
+/** Throws `store_mismatch` where no step can be taken. */
+export function requireNewest(format: number): void {
+  if (format === FORMAT_VERSION) return;
+  const detail = `The store has format ${format}, and a cluster of this version has format ${FORMAT_VERSION}.`;
+  throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. Use the version that wrote it.`);
+}
+
+/** What tells the format of records that the genesis does not tell. */
+export function formatRecord(format: number): StoreOperation {
+  return { type: "put", key: FORMAT_KEY, value: Buffer.from(lineOf(format), "latin1") };
+}
+
+/**
+ * Brings a store's records up to this version's format: one atomic write for each step. The folder's file comes first,
+ * so that no earlier version opens what a step has written. After a crash in between, this version goes on.
+ *
+ * @param raiseFile - writes the file
+ */
+export async function bringUp(store: Store, format: number, raiseFile: () => Promise<void>): Promise<void> {
+  for (let from = format; from < FORMAT_VERSION; from++) {
+    const operations = await STEPS[from]?.(store);
+    if (operations === undefined) throw new Error(`no step from format ${from}`);
+    await raiseFile();
+    await store.write([...operations, formatRecord(from + 1)]);
+  }
+}
+
+/**
+ * The format of a folder's store. Throws `store_mismatch` for one that this version cannot read. The format is in a file next to LevelDB's,
+ * because LevelDB writes to a folder as soon as it opens it.
+ */
+export async function requireFolderFormat(folder: string): Promise<number> {
+  const [format, version] = parts(await formatIn(folder), `${folder} holds`);
+  requireFormat(`The store in ${folder}`, format, version);
+  return format;
+}
+
+/** Format and version in a line. */
+function parts(line: string, holds: string): [format: number, version: string] {
+  const [, format, version = ""] = LINE.exec(line) ?? [];
+  if (format !== undefined) return [Number(format), version];
+  const detail = `${holds} a database without a valid file ${FILE}: an early Mintmark wrote it, or the file is lost.`;
+  const advice = "Use the version that wrote it, or restore the whole folder from a copy.";
+  throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. ${advice}`);
+}
+
+const lineOf = (format: number) => `mintmark store ${format} by ${packageJson.version}\n`;
+
+/** Marks a folder, before LevelDB's first file is there, or before a step. At each moment the file is whole. */
 export async function writeFolderFormat(folder: string): Promise<void> {
-  const file = await open(join(folder, FILE), "w", 0o600);
+  const path = join(folder, FILE);
+  const file = await open(`${path}.new`, "w", 0o600);
   try {
-    await file.writeFile(`mintmark store ${FORMAT_VERSION} by ${packageJson.version}\n`);
+    await file.writeFile(lineOf(FORMAT_VERSION));
     await file.sync();
   } finally {
     await file.close();
   }
+  await rename(`${path}.new`, path);
+  const entries = await open(folder, "r");
+  await entries.sync().finally(() => entries.close());
 }
 
 async function formatIn(folder: string): Promise<string> {

@@ -4,7 +4,7 @@ import type { Environment } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import type { EntryOf } from "./entries.ts";
-import { FORMAT_VERSION, requireFormat } from "./format.ts";
+import { FORMAT_VERSION, formatOf } from "./format.ts";
 import { encodeEntry, readEntry } from "./journal.ts";
 import { decodeRecord, encodeRecord, hash } from "./layout.ts";
 import type { Store, StoreOperation, StoreReader } from "./ports.ts";
@@ -57,12 +57,12 @@ export async function readSeed(store: Pick<StoreReader, "get">): Promise<Uint8Ar
   return hexToBytes(decodeRecord(hash, record, "The store's seed"), 32);
 }
 
-/** Throws `store_mismatch` and names the difference. */
-export async function requireSameStore(store: Store, expected: EntryOf<"genesis">): Promise<void> {
+/** Resolves with the format of the store's records. Throws `store_mismatch` and names the difference. */
+export async function requireSameStore(store: Store, expected: EntryOf<"genesis">): Promise<number> {
   const { entry } = await readEntry(store, 0);
   if (entry.kind !== "genesis")
     throw new MintmarkError("store_corrupt", "The journal does not begin with its genesis.");
-  requireFormat("The store", entry.formatVersion);
+  const format = await formatOf(store, entry.formatVersion);
   for (const name of ["environment", "chainId", "contract", "engineVersion"] as const) {
     const [is, asked] = [String(entry[name]), String(expected[name])];
     if (is === asked) continue;
@@ -71,4 +71,5 @@ export async function requireSameStore(store: Store, expected: EntryOf<"genesis"
       issues: [{ pointer: `/${name}`, code: "store_mismatch", detail }],
     });
   }
+  return format;
 }

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { MintmarkError } from "../errors.ts";
-import { requireFolderFormat, writeFolderFormat } from "./format.ts";
+import { FORMAT_VERSION, requireFolderFormat, requireNewest, writeFolderFormat } from "./format.ts";
 import { JournalMark } from "./journal-mark.ts";
 import { LogHole, oldestLog, putKeys, readLog } from "./level-log.ts";
 import { PREFIX } from "./store-keys.ts";
@@ -19,11 +19,13 @@ export class LevelFolder implements AsyncDisposable {
   readonly path: string;
   readonly mark: JournalMark;
   readonly #lock: Server | null;
+  #format: number;
 
-  private constructor(path: string, mark: JournalMark, lock: Server | null) {
+  private constructor(path: string, mark: JournalMark, lock: Server | null, format: number) {
     this.path = path;
     this.mark = mark;
     this.#lock = lock;
+    this.#format = format;
   }
 
   /**
@@ -39,7 +41,9 @@ export class LevelFolder implements AsyncDisposable {
     const path = await realpath(folder);
     const lock = await lockFolder(path);
     try {
-      if ((await readdir(path)).some((file) => STORE_FILE.test(file))) await requireFolderFormat(path);
+      const holds = (await readdir(path)).some((file) => STORE_FILE.test(file));
+      const format = holds ? await requireFolderFormat(path) : FORMAT_VERSION;
+      if (!marked) requireNewest(format);
       if (!marked) await JournalMark.remove(path);
       // Reads the mark first: it is never ahead of the log, even while another process writes.
       const mark = await JournalMark.read(path);
@@ -50,11 +54,18 @@ export class LevelFolder implements AsyncDisposable {
         // Until the store has its first entry, the mark tells an interrupted creation from a damaged store.
         await mark.begin(0);
       }
-      return new LevelFolder(path, mark, lock);
+      return new LevelFolder(path, mark, lock, format);
     } catch (error) {
       lock?.close();
       throw error;
     }
+  }
+
+  /** Makes earlier versions refuse the folder, before this version writes what they cannot read. */
+  async raiseFormat(): Promise<void> {
+    if (this.#format === FORMAT_VERSION) return;
+    await writeFolderFormat(this.path);
+    this.#format = FORMAT_VERSION;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -38,6 +38,7 @@ export class LevelJournal implements Journal, AsyncDisposable {
     if (length !== this.#length) {
       throw new MintmarkError("store_mismatch", `The journal holds ${this.#length} entries, not ${length}.`);
     }
+    await this.#store.raiseFormat();
     await this.#store.write(entries.map((value, i) => ({ type: "put", key: journalKey(length + i), value })));
     this.#length += entries.length;
   }

@@ -118,6 +118,11 @@ export class LevelStore implements Store {
     if (entry !== undefined && this.#sync) this.#folder?.mark.set(lengthUpTo(entry));
   }
 
+  /** See {@link LevelFolder.raiseFormat}. */
+  async raiseFormat(): Promise<void> {
+    await guarded(this.#folder?.raiseFormat() ?? Promise.resolve());
+  }
+
   async close(): Promise<void> {
     await guarded(this.#db.close());
     OPEN_DATABASES.delete(this.#db);

@@ -13,6 +13,8 @@ export const PREFIX = {
   divergence: 0x05,
   /** `position`: in a cluster, the number of writes of the shared journal that this server's store holds. */
   position: 0x06,
+  /** `format` → as the folder's file of that name, once a step brought the records to another format than the genesis's. */
+  format: 0x07,
   /** sequence(8) → journal entry. */
   journal: 0x03,
   /** applicationIndex(4) → application. */
@@ -139,6 +141,7 @@ export const DIVERGENCE_KEY = Buffer.from([PREFIX.divergence]);
 export const SECRET_KEY = Buffer.from([PREFIX.secret]);
 export const POSITION_KEY = Buffer.from([PREFIX.position]);
 export const SEED_KEY = Buffer.from([PREFIX.seed]);
+export const FORMAT_KEY = Buffer.from([PREFIX.format]);
 
 /** A key of a prefix and up to two u32 parts, with space for `more` bytes. */
 function startOf(prefix: number, more: number, first?: number, second?: number): Buffer {

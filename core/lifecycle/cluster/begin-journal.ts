@@ -1,4 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
+import { requireNewest } from "../../store/format.ts";
 import { genesisOf, requireSameStore } from "../../store/genesis.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import { HEAD_KEY } from "../../store/store-keys.ts";
@@ -21,7 +22,7 @@ export async function beginJournal(
 ): Promise<number> {
   const store = await LevelStore.open(folder, false, "process");
   try {
-    await requireSameStore(store, genesisOf(expected));
+    requireNewest(await requireSameStore(store, genesisOf(expected)));
     const leadership = await journal.lead(server, BEGINNING_LEASE_MS);
     if (leadership === null)
       throw new MintmarkError("not_leader", "A server leads this journal. Stop all servers first.");

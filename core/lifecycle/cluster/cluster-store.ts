@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { MintmarkError } from "../../errors.ts";
+import { requireRecord } from "../../store/format.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { KeyRange, Store, StoreOperation, StoreReader } from "../../store/ports.ts";
-import { HEAD_KEY, POSITION_KEY } from "../../store/store-keys.ts";
+import { FORMAT_KEY, HEAD_KEY, POSITION_KEY } from "../../store/store-keys.ts";
 import type { SharedJournal } from "./ports.ts";
 import { decodeWrites, encodeWrites } from "./write-set.ts";
 
@@ -103,6 +104,8 @@ export class ClusterStore implements Store {
       if (position < length && !digestOf(entry).equals(digest)) throw otherJournal(this.#folder);
       if (position >= length) {
         const operations = decodeWrites(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength));
+        // A leader of a later version has brought the records up: this server's version cannot follow it.
+        for (const one of operations) if (one.type === "put" && FORMAT_KEY.equals(one.key)) requireRecord(one.value);
         await this.#put(operations, entry);
         applied(operations);
       }

@@ -4,6 +4,7 @@ import type { EngineOptions } from "../../ledger/options.ts";
 import type { Limits } from "../../model.ts";
 import type { Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds.ts";
+import { bringUp, FORMAT_VERSION, requireNewest } from "../../store/format.ts";
 import { createStore, genesisOf, readSeed, requireEmpty, requireSameStore } from "../../store/genesis.ts";
 import { JournaledStore } from "../../store/journaled-store.ts";
 import { storeMissing } from "../../store/level-folder.ts";
@@ -60,8 +61,13 @@ async function openStore(options: EngineOptions): Promise<Store> {
   const store = await LevelStore.of(named, createIfMissing === true);
   try {
     if (store instanceof LevelStore) await requireNoCluster(store);
-    if ((await store.get(HEAD_KEY)) !== undefined) await requireSameStore(store, genesisOf(options));
-    return journal === undefined ? store : await JournaledStore.open(store, journal);
+    const isNew = (await store.get(HEAD_KEY)) === undefined;
+    const format = isNew ? FORMAT_VERSION : await requireSameStore(store, genesisOf(options));
+    // The steps are for an engine's own store. In a cluster, other servers would need them at the same moment.
+    if (!(store instanceof LevelStore)) requireNewest(format);
+    const whole = journal === undefined ? store : await JournaledStore.open(store, journal);
+    if (store instanceof LevelStore) await bringUp(whole, format, () => store.raiseFormat());
+    return whole;
   } catch (error) {
     await store.close();
     throw error;

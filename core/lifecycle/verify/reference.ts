@@ -183,6 +183,7 @@ export class Reference {
   /** The number of records under a prefix; null where the reference cannot tell. */
   countOf(prefix: number): number | null {
     if (COMPARED_WHOLE.has(prefix) || prefix === keys.PREFIX.secret || prefix === keys.PREFIX.position) return null;
+    if (prefix === keys.PREFIX.format) return null;
     if (prefix === keys.PREFIX.journal) return this.entries;
     if (prefix === keys.PREFIX.seed) return 1;
     // Later mints of a bound ERC-1155 id return the same record again.

