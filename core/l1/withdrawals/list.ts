@@ -2,12 +2,25 @@ import { MintmarkError } from "../../errors.ts";
 import type { EngineContext } from "../../ledger/context.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Address, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
-import type { ListedVault } from "../../ports.ts";
-import { MAX_LISTED_VAULTS, withdrawalListDigest } from "../../protocol/typed-data.ts";
+import type { ListedVault, PortalIdentity } from "../../ports.ts";
+import { MAX_LISTED_VAULTS, withdrawalDigest, withdrawalListDigest } from "../../protocol/typed-data.ts";
 import type { StoredVault } from "../../store/columns/vault-columns.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
-import { type WithdrawalListRecord, withdrawalListRecord, withdrawalRecord } from "../../store/records.ts";
-import { activityKey, withdrawalKey, withdrawalListKey } from "../../store/store-keys.ts";
+import {
+  bigRecord,
+  type WithdrawalRecord,
+  withdrawalIdRecord,
+  withdrawalListRecord,
+  withdrawalRecord,
+} from "../../store/records.ts";
+import {
+  activityKey,
+  authorizationKey,
+  endOf,
+  vaultEventsOf,
+  withdrawalKey,
+  withdrawalListKey,
+} from "../../store/store-keys.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
 import { withdrawalView } from "../../vaults/activity.ts";
@@ -17,10 +30,14 @@ import {
   acceptWithdrawal,
   requireAcceptable,
   requireDeadline,
+  requireReady,
   requireSignature,
   signatureOf,
   type WithdrawalCaller,
 } from "./acceptance.ts";
+
+/** A repeated request is recognised among this many earlier totals of a vault. */
+const MAX_TOTALS = 1_000;
 
 /** What an owner has signed once for many vaults. */
 export interface WithdrawalListRequest {
@@ -47,27 +64,45 @@ export type ListedWithdrawal =
 
 type Outcome = { readonly withdrawalId: Uuid; readonly repeated: boolean } | MintmarkError;
 
+/** What an owner has signed: a list, or a withdrawal from one vault, of which the total before it may be unknown. */
+interface SignedRequest extends Omit<WithdrawalListRequest, "vaults"> {
+  readonly vaults: readonly (Omit<ListedVault, "withdrawnBefore"> & { readonly withdrawnBefore?: bigint })[];
+}
+
 /**
- * Takes an owner's list and reserves what it can of each vault. The same signed list again answers the same
- * withdrawals, and tries the vaults again that were not accepted before.
+ * Takes an owner's signed request and reserves what it can of each vault. The same signed request again answers the
+ * same withdrawals, and tries the vaults again that were not accepted before.
  */
-export async function requestWithdrawalList(
+export async function requestWithdrawals(
   { ledger, writer }: EngineContext,
   caller: WithdrawalCaller,
-  request: WithdrawalListRequest,
+  request: SignedRequest,
+  isList: boolean,
   signal?: AbortSignal,
 ): Promise<ListedWithdrawal[]> {
   const signature = signatureOf(request);
-  const { vaults: listed, deadline } = request;
-  requireEachOnce(listed);
-  const found = await ownVaults(ledger, caller, listed);
+  const { deadline } = request;
+  requireEachOnce(request.vaults);
+  const found = await ownVaults(ledger, caller, request.vaults);
   const { owner, chainId } = commonTo(ledger, found);
   const recipient = request.recipient === undefined ? owner : requireAddress("recipient", request.recipient);
+  // The owner signs for the contract that pays on the token's chain. The message is worthless elsewhere.
   const portal = portalOf(ledger, chainId);
-  const digest = withdrawalListDigest(portal, { vaults: listed, recipient, deadline });
-  const key = withdrawalListKey(digest);
-  const earlier = decodeList(await ledger.store.get(key));
-  if (earlier?.signature !== signature) {
+  const common = { chainId, recipient, deadline, signature };
+  const { listed, isKnown } = isList
+    ? { listed: request.vaults as readonly ListedVault[], isKnown: false }
+    : await signedTotal(ledger, portal, { ...(request.vaults[0] as ListedVault), ...common });
+  const [first] = listed as readonly [ListedVault];
+  const digest = isList
+    ? withdrawalListDigest(portal, { vaults: listed, ...common })
+    : withdrawalDigest(portal, { ...first, ...common });
+  const key = (isList ? withdrawalListKey : authorizationKey)(digest);
+  const earlier = decodeSigned(await ledger.store.get(key), listed, isList);
+  if (!isList && earlier === undefined) {
+    requireDeadline(ledger, deadline);
+    requireReady(ledger, first.vaultId, found[0] as StoredVault);
+  }
+  if (!isKnown && earlier?.signature !== signature) {
     await requireSignature(ledger, chainId, owner, digest, signature, signal);
   }
   const outcomes = await writer.run<Outcome[]>(
@@ -76,9 +111,9 @@ export async function requestWithdrawalList(
       keys: () => [key, ...listed.map(({ vaultId }) => activityKey(vaultId))],
       apply(group, [stored, ...activities]) {
         if (!("owner" in caller)) requireKey(ledger, caller);
-        const known = decodeList(group.resolve(key, stored));
+        const known = decodeSigned(group.resolve(key, stored), listed, isList);
         const list = known ?? { signature, vaults: listed.map((vault) => ({ ...vault, withdrawalId: null })) };
-        // What is wrong with the list as a whole is said of it, unless some of it was accepted before.
+        // What is wrong with the request as a whole is said of it, unless some of it was accepted before.
         const fault = faultOf(() => {
           ledger.requirePromising();
           requireDeadline(ledger, deadline);
@@ -92,24 +127,23 @@ export async function requestWithdrawalList(
           return (
             fault ??
             faultOf(() => {
-              requireListable(ledger, each.vaultId);
+              if (isList) requireListable(ledger, each.vaultId);
               requireAcceptable(ledger, caller, each, vault, activity);
             }) ?? { vault, activity }
           );
         });
         if (checked.every(isOutcome)) return checked;
-        const signed = list.vaults.map(({ vaultId, withdrawnBefore, quantity }) => ({
-          vaultId,
-          withdrawnBefore,
-          quantity,
-        }));
-        if (known === undefined) {
-          ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: signed });
+        if (isList && known === undefined) {
+          ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: listed });
         }
-        const common = { chainId, recipient, deadline, digest, signature: "0x" } as const;
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
-          const facts = { ...(signed[i] as ListedVault), ...common };
+          const facts = {
+            ...(listed[i] as ListedVault),
+            ...common,
+            digest,
+            signature: isList ? "0x" : signature,
+          } as const;
           const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, one.activity, facts);
           return { withdrawalId, repeated: false };
         });
@@ -118,13 +152,61 @@ export async function requestWithdrawalList(
           const outcome = accepted[i];
           return outcome && "withdrawalId" in outcome ? { ...vault, withdrawalId: outcome.withdrawalId } : vault;
         });
-        group.stage(key, encodeRecord(withdrawalListRecord, { signature: list.signature, vaults }));
+        const record = isList
+          ? encodeRecord(withdrawalListRecord, { signature: list.signature ?? signature, vaults })
+          : encodeRecord(withdrawalIdRecord, vaults[0]?.withdrawalId as Uuid);
+        group.stage(key, record);
         return accepted;
       },
     },
     signal,
   );
   return viewsOf(ledger, listed, outcomes);
+}
+
+/** What was accepted under a digest. A single withdrawal has the signature itself, so its digest names only that. */
+function decodeSigned(stored: Buffer | undefined, vaults: readonly ListedVault[], isList: boolean) {
+  if (stored === undefined) return undefined;
+  if (isList) return decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
+  const withdrawalId = decodeRecord(withdrawalIdRecord, stored, "An authorization");
+  return { signature: null, vaults: vaults.map((vault) => ({ ...vault, withdrawalId })) };
+}
+
+type Asked = Pick<WithdrawalRecord, "vaultId" | "quantity" | "recipient" | "deadline" | "signature">;
+
+/**
+ * The vault with the total that its owner signed: that of an earlier request with the same signature, or the one that
+ * was given, or the present one. The store has each of the vault's earlier totals.
+ */
+async function signedTotal(
+  ledger: Ledger,
+  portal: PortalIdentity,
+  asked: Asked & { readonly withdrawnBefore?: bigint },
+) {
+  const { vaultId, quantity } = asked;
+  const { withdrawn } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
+  const totals = new Set([0n, withdrawn]);
+  const events = vaultEventsOf(vaultId);
+  const newest = { gte: events, lt: endOf(events), reverse: true, limit: MAX_TOTALS };
+  for await (const [, total] of ledger.store.entries(newest))
+    totals.add(decodeRecord(bigRecord, total, "A vault's total"));
+  const before = [...totals];
+  const digests = before.map((withdrawnBefore) => withdrawalDigest(portal, { ...asked, withdrawnBefore }));
+  const ids = await ledger.store.getMany(digests.map(authorizationKey));
+  for (const [i, id] of ids.entries()) {
+    if (id === undefined) continue;
+    const { signature } = await readWithdrawal(ledger, decodeRecord(withdrawalIdRecord, id, "An authorization"));
+    const withdrawnBefore = before[i] as bigint;
+    if (signature === asked.signature) return { listed: [{ vaultId, quantity, withdrawnBefore }], isKnown: true };
+  }
+  return { listed: [{ vaultId, quantity, withdrawnBefore: asked.withdrawnBefore ?? withdrawn }], isKnown: false };
+}
+
+/** A withdrawal as readers see it. Throws `store_corrupt` when it is missing. */
+export async function readWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<WithdrawalRecord> {
+  const stored = await ledger.store.get(withdrawalKey(withdrawalId));
+  if (stored === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
+  return decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
 }
 
 function isOutcome(checked: Outcome | object): checked is Outcome {
@@ -214,27 +296,18 @@ export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[])
   return { owner: first.owner, chainId };
 }
 
-function decodeList(stored: Buffer | undefined): WithdrawalListRecord | undefined {
-  return stored && decodeRecord(withdrawalListRecord, stored, "A list of withdrawals");
-}
-
 async function viewsOf(
   ledger: Ledger,
   listed: readonly ListedVault[],
   outcomes: readonly Outcome[],
 ): Promise<ListedWithdrawal[]> {
-  const ids = outcomes.flatMap((outcome) => ("withdrawalId" in outcome ? outcome.withdrawalId : []));
-  const stored = await ledger.store.getMany(ids.map(withdrawalKey));
-  const records = new Map(ids.map((id, i) => [id, stored[i]]));
   return Promise.all(
     listed.map(async ({ vaultId }, i): Promise<ListedWithdrawal> => {
       const outcome = outcomes[i] as Outcome;
       if (outcome instanceof MintmarkError) return { vaultId, withdrawal: null, error: outcome };
       const { withdrawalId, repeated } = outcome;
-      const record = records.get(withdrawalId);
-      if (record === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
-      const known = decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
-      return { vaultId, withdrawal: await withdrawalView(ledger, known), repeated, error: null };
+      const withdrawal = await withdrawalView(ledger, await readWithdrawal(ledger, withdrawalId));
+      return { vaultId, withdrawal, repeated, error: null };
     }),
   );
 }

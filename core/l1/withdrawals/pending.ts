@@ -3,22 +3,12 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import type { Hash, Standard, Uuid, Withdrawal } from "../../model.ts";
 import type { BatchHeader, WithdrawalAuthorization } from "../../ports.ts";
 import { decodeRecord } from "../../store/layout.ts";
-import {
-  type WithdrawalRecord,
-  withdrawalIdRecord,
-  withdrawalListRecord,
-  withdrawalRecord,
-} from "../../store/records.ts";
-import {
-  endOf,
-  pendingWithdrawalKey,
-  pendingWithdrawalsOf,
-  withdrawalKey,
-  withdrawalListKey,
-} from "../../store/store-keys.ts";
+import { type WithdrawalRecord, withdrawalIdRecord, withdrawalListRecord } from "../../store/records.ts";
+import { endOf, pendingWithdrawalKey, pendingWithdrawalsOf, withdrawalListKey } from "../../store/store-keys.ts";
 import { isPending, withdrawalView } from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { exitHeader } from "../progress/proofs.ts";
+import { readWithdrawal } from "./list.ts";
 
 /** Pending withdrawals of a chain's tokens, oldest first. */
 export async function* pendingWithdrawals(
@@ -36,9 +26,7 @@ export async function* pendingWithdrawals(
 
 /** A pending withdrawal as it is now; null when it has settled or failed. */
 export async function pendingWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<PendingWithdrawal | null> {
-  const found = await ledger.store.get(withdrawalKey(withdrawalId));
-  if (found === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
-  const record = decodeRecord(withdrawalRecord, found, `Withdrawal ${withdrawalId}`);
+  const record = await readWithdrawal(ledger, withdrawalId);
   if (!isPending(record)) return null;
   const place = placeOf(record.vaultId);
   const { assetIndex } = await readVault(ledger, place);

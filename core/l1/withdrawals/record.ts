@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../../abort.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Hash, Uuid, Withdrawal } from "../../model.ts";
@@ -20,10 +21,10 @@ export async function recordWithdrawalSubmitted(
   ledger: Ledger,
   withdrawalId: Uuid,
   txHash: Hash,
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Withdrawal> {
   const l1TxHash = requireHash("txHash", txHash);
-  return changePending(ledger, withdrawalId, "withdrawal.submitted", signal, (known, group) => {
+  return changePending(ledger, withdrawalId, "withdrawal.submitted", wait?.signal, (known, group) => {
     if (known.l1TxHash === l1TxHash) return known;
     const { withdrawalId, submittedAt } = known;
     const { time } = ledger.record(group, { kind: "withdrawalSubmitted", withdrawalId, txHash: l1TxHash });
@@ -36,10 +37,10 @@ export async function recordWithdrawalAttempt(
   ledger: Ledger,
   withdrawalId: Uuid,
   failure: string,
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Withdrawal> {
   const reason = requireText("failure", failure, 2000);
-  return changePending(ledger, withdrawalId, "withdrawal.attempt_refused", signal, (known, group) => {
+  return changePending(ledger, withdrawalId, "withdrawal.attempt_refused", wait?.signal, (known, group) => {
     if (known.failure === reason) return known;
     const { withdrawalId } = known;
     const { time } = ledger.record(group, { kind: "withdrawalAttempted", withdrawalId, failure: reason });
@@ -53,7 +54,7 @@ export async function recordWithdrawalFailed(
   withdrawalId: Uuid,
   failure: string,
   l1Time: bigint,
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Withdrawal> {
   const reason = requireText("failure", failure, 2000);
   requireBigint("l1Time", l1Time, 0n, MAX_UINT64);
@@ -66,7 +67,7 @@ export async function recordWithdrawalFailed(
     const facts = { withdrawalId: known.withdrawalId, failure: reason };
     const { time } = ledger.record(group, { kind: "withdrawalFailed", ...facts });
     return putFailed(ledger, group, known, activity, reason, time);
-  }, signal);
+  }, wait?.signal);
   return withdrawalView(ledger, record);
 }
 
