@@ -17,7 +17,6 @@ import {
   readContract,
   sendRawTransaction,
   simulateContract,
-  verifyHash,
 } from "viem/actions";
 import { askL1 } from "./failure.ts";
 
@@ -40,7 +39,6 @@ const ACTIONS = {
   readContract,
   sendRawTransaction,
   simulateContract,
-  verifyHash,
 };
 
 type L1Actions = Pick<PublicActions<Transport, undefined, undefined>, keyof typeof ACTIONS>;

@@ -70,6 +70,8 @@ function schemeOf(value: number | null): BlobScheme | null {
 
 /** Gas that the contract gives an issuer's wallet contract at a commit. */
 export const CONSENT_GAS = 100_000n;
+/** Most gas of a wallet contract that is asked off-chain about a signature. A passkey without a precompile takes 330,000. */
+const SIGNATURE_GAS = 1_000_000n;
 /** Gas of a single call: the transaction, the ABI encoding around a signature, and each byte of calldata. */
 const CALL_GAS = 25_000n;
 const CALLDATA_BYTE_GAS = 16n;
@@ -115,6 +117,11 @@ function nullBeforeDeployment(at: bigint | undefined): (error: unknown) => null 
   };
 }
 
+function nullIfMissing(error: unknown): null {
+  if (error instanceof TransactionNotFoundError || error instanceof TransactionReceiptNotFoundError) return null;
+  throw error;
+}
+
 /** {@link L1Reader} over a viem client. */
 export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   readonly settlement: Settlement;
@@ -144,16 +151,11 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     return askL1("asking for the newest block", () => this.connection.client.getBlockNumber());
   }
 
-  /** Gas that a mined transaction used. */
   /** What a transaction created; null while no block has it. Rejects for one that created nothing, or failed. */
   async creation(txHash: Hash): Promise<Creation | null> {
     const { client } = this.connection;
     const doing = `reading transaction ${txHash}`;
-    const missing = (error: unknown) => {
-      if (error instanceof TransactionNotFoundError || error instanceof TransactionReceiptNotFoundError) return null;
-      throw error;
-    };
-    const receipt = await askL1(doing, () => client.getTransactionReceipt({ hash: txHash }).catch(missing));
+    const receipt = await askL1(doing, () => client.getTransactionReceipt({ hash: txHash }).catch(nullIfMissing));
     if (receipt === null) return null;
     const { status, contractAddress, blockNumber } = receipt;
     if (status !== "success" || !contractAddress)
@@ -162,6 +164,7 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     return { contract: contractAddress.toLowerCase() as Address, input, blockNumber };
   }
 
+  /** Gas that a mined transaction used. */
   async gasUsed(txHash: Hash): Promise<bigint> {
     const { client } = this.connection;
     const receipt = await askL1(`reading transaction ${txHash}`, () => client.getTransactionReceipt({ hash: txHash }));
@@ -210,14 +213,9 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   }
 
   async rollupData(txHash: Hash): Promise<Uint8Array | null> {
-    const transaction = await askL1(`reading transaction ${txHash}`, async () => {
-      try {
-        return await this.connection.client.getTransaction({ hash: txHash });
-      } catch (error) {
-        if (error instanceof TransactionNotFoundError) return null;
-        throw error;
-      }
-    });
+    const transaction = await askL1(`reading transaction ${txHash}`, () =>
+      this.connection.client.getTransaction({ hash: txHash }).catch(nullIfMissing),
+    );
     if (transaction === null) return null;
     const { input } = transaction;
     // The contract takes rollup batches from plain accounts only, so the commit is the transaction's own call.
@@ -304,11 +302,11 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
     });
   }
 
-  walletTakes(wallet: Address, digest: Hash, signature: Hex): Promise<boolean> {
+  walletTakes(wallet: Address, digest: Hash, signature: Hex, most = CONSENT_GAS): Promise<boolean> {
     const { client } = this.connection;
-    const gas = CONSENT_GAS + CALL_GAS + BigInt(size(signature)) * CALLDATA_BYTE_GAS;
+    const gas = most + CALL_GAS + BigInt(size(signature)) * CALLDATA_BYTE_GAS;
     const ask = { abi: WALLET_ABI, address: wallet, functionName: "isValidSignature", gas } as const;
-    return askL1(`asking ${wallet} whether it consents`, async () => {
+    return askL1(`asking ${wallet} about a signature`, async () => {
       const answer = await orIfSilent(client.readContract({ ...ask, args: [digest, signature] }), null);
       return answer === SIGNATURE_TAKEN;
     });
@@ -376,9 +374,7 @@ export class ViemReader implements L1Reader, L1Tokens, IssuerReader {
   }
 
   verifySignature(signer: Address, digest: Hash, signature: Hex): Promise<boolean> {
-    return askL1(`checking a signature of ${signer}`, () =>
-      this.connection.client.verifyHash({ address: signer, hash: digest, signature }),
-    );
+    return this.walletTakes(signer, digest, signature, SIGNATURE_GAS);
   }
 
   async events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]> {

@@ -124,6 +124,7 @@ export interface WorldOptions {
   readonly verifySignature?: NonNullable<EngineOptions["verifySignature"]>;
   readonly clock?: () => number;
   readonly kzg?: NonNullable<EngineOptions["kzg"]>;
+  readonly receiptSigner?: NonNullable<EngineOptions["receiptSigner"]>;
   /** Of the settlement contract. */
   readonly config?: Partial<SettlementConfig>;
   /** Default {@link TOKENS}. */
