@@ -19,7 +19,7 @@ export const ERROR_CODES = {
   person_not_found: "No such person, or a removed one.",
   user_not_found: "No such user in this application.",
   asset_not_found: "No such asset.",
-  vault_not_found: "No such vault in this application.",
+  vault_not_found: "No such vault.",
   transaction_not_found: "No such transaction in this application.",
   mint_not_found: "No such mint in this application.",
   batch_not_found: "No such batch.",

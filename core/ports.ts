@@ -311,7 +311,7 @@ export interface L1Reader {
   maturity(): Promise<bigint>;
   /** Hash of the committee in force and its epoch, docs/protocol.md 5. */
   committee(): Promise<{ readonly committeeHash: Hash; readonly epoch: bigint }>;
-  /** Checks `signer`'s signature of an EIP-712 digest: ECDSA, or ERC-1271 for a contract. */
+  /** Whether the wallet contract `signer` accepts a signature of a digest (ERC-1271), with bounded gas. Asks no key. */
   verifySignature(signer: Address, digest: Hash, signature: Hex): Promise<boolean>;
   /** The contract's events of these blocks, both included, in order. */
   events(fromBlock: bigint, toBlock: bigint): Promise<readonly L1Event[]>;

@@ -128,7 +128,7 @@ export function corruptBatch(mode: Mode, batchNumber: number, what: string): Min
 
 /** A sealed batch in the writer's view. Throws `batch_not_found`, `proof_not_ready`. */
 export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
-  const batch = ledger.batches[mode].latest(batchNumber);
+  const batch = ledger.batches[requireMode(mode)].latest(batchNumber);
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The batch is still open.");
   return batch;

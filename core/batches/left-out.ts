@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import { readBatchVaults, recordsAgain } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -45,7 +46,7 @@ export async function leaveOut(
   mode: Mode,
   batchNumber: number,
   assets: readonly LeftOut[],
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Batch> {
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestBatch(ledger, mode, batchNumber);
@@ -53,7 +54,7 @@ export async function leaveOut(
     const leftOut = placesOf(batch, assets);
     const same = JSON.stringify(leftOut) === JSON.stringify(batch.leftOut ?? []);
     return same ? batch : setLeftOut(ledger, group, batch, leftOut);
-  }, signal);
+  }, wait?.signal);
   return batchView(record);
 }
 

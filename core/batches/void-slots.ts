@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import { derivedAgain, readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -28,7 +29,7 @@ export async function voidSlots(
   mode: Mode,
   batchNumber: number,
   slots: readonly VoidRun[],
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Batch> {
   const record = await ledger.writer.alone(async (group) => {
     const batch = latestBatch(ledger, mode, batchNumber);
@@ -42,7 +43,7 @@ export async function voidSlots(
     const resealed = await reseal(ledger, group, batch, vaults, known, added);
     await failSlots(ledger, group, resealed, vaults, added, pending);
     return resealed;
-  }, signal);
+  }, wait?.signal);
   return batchView(record);
 }
 

@@ -33,28 +33,11 @@ export function assetView(ledger: Ledger, asset: AssetRecord, applicationIndex: 
     applicationIndex !== null && (ledger.enablements.get(enablementId(applicationIndex, asset.assetIndex)) ?? false);
   const obstacle = availability(ledger.settlement, asset, enabled);
   const exhausted = asset.supplyCap !== null && asset.minted >= asset.supplyCap;
-  const { assetId, standard, chainId, contractAddress, quantum, name, symbol, decimals, blobScheme, supplyCap } = asset;
+  // The rest of the record is the ledger's own.
+  const { assetIndex, applicationIndex: reservedFor, fault, createdAt, removed, ...shown } = asset;
   return {
-    assetId,
-    standard,
-    chainId,
-    contractAddress,
-    quantum,
-    assetType: asset.assetType,
-    name,
-    symbol,
-    decimals,
-    blobScheme,
-    rawBlobs: asset.rawBlobs,
-    dataAvailabilityMode: asset.dataAvailabilityMode,
-    nextTokenId: asset.nextTokenId,
-    supplyCap,
-    minted: asset.minted,
-    whitelisted: asset.whitelisted,
-    registered: asset.registered,
+    ...shown,
     enabled,
-    minterLocked: asset.minterLocked,
-    transferable: asset.transferable,
     // Every asset that can be added is minted by a withdrawal.
     mintable: true,
     mintingAvailable: obstacle === null && !exhausted,

@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../abort.ts";
 import { batchView } from "../batches/batches.ts";
 import { closeOpenBatches, openAhead, sealClosed } from "../batches/seal.ts";
 import type { Ledger } from "../ledger/ledger.ts";
@@ -35,7 +36,7 @@ interface Ready {
  * Puts the waiting transfers that one commit carries into the next rollup batch, and closes the open ones before it.
  * Lists that can no longer come to L1 fail. Null when nothing waits.
  */
-export async function closeTransfers(ledger: Ledger, signal?: AbortSignal): Promise<Batch | null> {
+export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promise<Batch | null> {
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await ledger.writer.alone(async (group) => {
     ledger.requireOneHistory();
@@ -46,7 +47,7 @@ export async function closeTransfers(ledger: Ledger, signal?: AbortSignal): Prom
     const earlier = before.map((batch) => sealClosed(ledger, group, batch));
     const batch = sealClosed(ledger, group, putBatched(ledger, group, ready));
     return { sealed: Promise.all([batch, ...earlier]) };
-  }, signal);
+  }, wait?.signal);
   const [batch] = (await sealed) ?? [];
   return batch === undefined ? null : batchView(batch);
 }

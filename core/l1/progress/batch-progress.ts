@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../../abort.ts";
 import { batchView, latestBatch } from "../../batches/batches.ts";
 import { setLeftOut } from "../../batches/left-out.ts";
 import { MintmarkError } from "../../errors.ts";
@@ -22,7 +23,7 @@ export async function recordSubmitted(
   mode: Mode,
   batchNumber: number,
   txHash: Hash,
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Batch> {
   const l1TxHash = requireHash("txHash", txHash);
   const record = await ledger.writer.alone(async (group) => {
@@ -32,7 +33,7 @@ export async function recordSubmitted(
     const { time } = ledger.record(group, { kind: "batchSubmitted", mode, batchNumber, txHash: l1TxHash });
     const submittedAt = batch.submittedAt ?? time;
     return putBatch(ledger, group, { ...batch, status: "submitted", l1TxHash, submittedAt }, "batchSubmitted", time);
-  }, signal);
+  }, wait?.signal);
   return batchView(record);
 }
 

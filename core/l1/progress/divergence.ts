@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../../abort.ts";
 import { committedCount, sealedCount, stateOver } from "../../batches/batches.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
@@ -15,8 +16,8 @@ import { DIVERGENCE_KEY } from "../../store/store-keys.ts";
  *
  * Returns false when only the events of unrecorded commits can tell, because L1 may have left assets out.
  */
-export async function compareState(ledger: Ledger, there: L1State, signal?: AbortSignal): Promise<boolean> {
-  return observing(ledger, signal, async () => {
+export async function compareState(ledger: Ledger, there: L1State, wait?: WaitOptions): Promise<boolean> {
+  return observing(ledger, wait?.signal, async () => {
     ledger.requireOneHistory();
     for (const mode of MODES) {
       const [sealed, count] = [sealedCount(ledger, mode), countOf(mode, there)];

@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../../abort.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { PortalIdentity } from "../../ports.ts";
@@ -11,12 +12,12 @@ export function latestPortal(ledger: Ledger, chainId: bigint): PortalRecord {
 }
 
 /** The same in the readers' view. */
-export function portalOf(ledger: Ledger, chainId: bigint): PortalRecord {
+export function portalOf(ledger: Ledger, chainId: bigint): FollowedPortal {
   return requirePortal(ledger.portals.get(chainId), chainId);
 }
 
 /** All paying contracts in the readers' view: the settlement contract, then the mirrors. */
-export function portals(ledger: Ledger): readonly PortalRecord[] {
+export function portals(ledger: Ledger): readonly FollowedPortal[] {
   const { chainId } = ledger.settlement;
   const mirrors = [...ledger.portals.values()].filter((portal) => portal.chainId !== chainId);
   return [portalOf(ledger, chainId), ...mirrors];
@@ -32,7 +33,7 @@ function requirePortal(portal: PortalRecord | undefined, chainId: bigint): Porta
 /**
  * Adds a mirror. Does nothing when it is known. A chain keeps its mirror for ever, because owners sign for its address.
  */
-export async function addMirror(ledger: Ledger, mirror: PortalIdentity, signal?: AbortSignal): Promise<void> {
+export async function addMirror(ledger: Ledger, mirror: PortalIdentity, wait?: WaitOptions): Promise<void> {
   const { chainId } = mirror;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
   const contract = requireAddress("contract", mirror.contract);
@@ -47,7 +48,7 @@ export async function addMirror(ledger: Ledger, mirror: PortalIdentity, signal?:
     }
     ledger.record(group, { kind: "mirrorAdded", chainId, contract });
     ledger.putPortal(group, { chainId, contract, observed: null, finalized: null });
-  }, signal);
+  }, wait?.signal);
 }
 
 /** A contract that pays withdrawals of its chain's tokens, and how far that chain is followed. */

@@ -1,7 +1,8 @@
+import type { WaitOptions } from "../../abort.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Mode } from "../../model.ts";
 import { packVaultId } from "../../protocol/vault.ts";
-import { requireText } from "../../validate.ts";
+import { requireMode, requireText } from "../../validate.ts";
 import { putActivity, readActivity } from "../../vaults/activity.ts";
 import { readVault } from "../../vaults/vaults.ts";
 
@@ -21,8 +22,9 @@ export async function recordRefusals(
   mode: Mode,
   batchNumber: number,
   refusals: readonly VaultRefusal[],
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<void> {
+  requireMode(mode);
   for (const { refusal } of refusals) if (refusal !== null) requireText("refusal", refusal, MAX_REFUSAL);
   await ledger.writer.alone(async (group) => {
     const changed = [];
@@ -40,5 +42,5 @@ export async function recordRefusals(
     for (const { refusal, activity, ...vault } of changed) {
       putActivity(ledger, group, vault, { ...activity, refusal, updatedAt: time });
     }
-  }, signal);
+  }, wait?.signal);
 }
