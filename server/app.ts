@@ -140,6 +140,8 @@ const USER_BYTES = 256;
 const HEARTBEAT_MS = 15_000;
 /** As promised in docs/api.md. */
 const KEEP_IDEMPOTENCY_HOURS = 24;
+/** Paths of private answers: to applications, owners and people of the console. No cache keeps them. */
+const PRIVATE = /^\/(?:api|oauth|owner|console\/v1)\//;
 
 /**
  * Builds the HTTP service on an engine, not listening yet.
@@ -215,8 +217,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.addHook("onRequest", (request, reply, done) => {
     // By the route found, because one path has several spellings.
     const path = request.routeOptions.url;
-    // Responses of the API are private.
-    if (path?.startsWith("/api/")) reply.header("cache-control", "no-store");
+    if (PRIVATE.test(path ?? "")) reply.header("cache-control", "no-store");
     // Liveness stays until the end; readiness reports the shutdown itself.
     const isRefused = stopping.signal.aborted && path !== "/healthz" && path !== "/readyz";
     done(isRefused ? new ServerError("shutting_down") : undefined);
@@ -299,7 +300,7 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
 function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meters: Meters): void {
   const { access, unmetered, cost } = endpoint;
   const scope = isScope(access) ? access : null;
-  const respond = endpoint.large ? oneByOne(endpoint) : endpoint.respond;
+  const respond = endpoint.oneByOne ? oneByOne(endpoint) : endpoint.respond;
   // A drop has its key's id.
   const isDurable = endpoint.keysInStore === true || endpoint.bodyStream !== undefined;
   const isKept = !isDurable && takesIdempotencyKey(endpoint);
@@ -366,7 +367,7 @@ function actingIn(
   return engine.actingAs(session, needed, applicationId ?? undefined);
 }
 
-/** Answers with large responses, those of one caller one after another. */
+/** Answers with large or costly responses, those of one caller one after another. */
 function oneByOne(endpoint: Endpoint): Endpoint["respond"] {
   return (service, request, reply) =>
     service.turns.alone(request.account?.caller.name ?? request.ip, async () => {

@@ -1,8 +1,9 @@
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from "fastify";
 import { timeUuid } from "../../core/internal.ts";
+import { addressGroup } from "./access/rate-limit.ts";
 import { handleError, notFoundHandler, problem, ServerError, type ServerErrorCode } from "./errors.ts";
 import { type LogOptions, logging } from "./log.ts";
 
@@ -68,6 +69,7 @@ export function fastifyApp(options: AppOptions): FastifyInstance {
     done();
   });
   app.server.on("checkExpectation", refuseExpectation).on("connect", refuseTunnel);
+  boundConnections(app.server);
   return app;
 }
 
@@ -108,6 +110,33 @@ export function watchConnection(request: IncomingMessage, response: ServerRespon
     if (socket.writableLength > 0 || (request.complete === false && request.readableLength === 0)) socket.destroy();
   });
   return true;
+}
+
+/** Most connections of one server. The store and L1 need file descriptors too. */
+const MOST_CONNECTIONS = 12_288;
+
+/**
+ * Keeps at most `most` connections. One too many ends the oldest of an address with more than its share, so that callers
+ * with few connections keep theirs, whatever strangers open.
+ */
+export function boundConnections(server: Server, most = MOST_CONNECTIONS): void {
+  const groups = new Map<string, Set<Socket>>();
+  let count = 0;
+  server.on("connection", (socket) => {
+    const name = addressGroup(socket.remoteAddress ?? "");
+    const own = groups.get(name) ?? new Set();
+    groups.set(name, own.add(socket));
+    count += 1;
+    socket.once("close", () => {
+      count -= 1;
+      if (own.delete(socket) && own.size === 0) groups.delete(name);
+    });
+    if (count <= most) return;
+    const share = most / groups.size;
+    const crowd = own.size > share ? own : groups.values().find((group) => group.size > share);
+    const [oldest] = crowd ?? own;
+    oldest?.destroy();
+  });
 }
 
 /** Header fields that may occur once. Of several, Node keeps the first, but a proxy may have used the last. */

@@ -41,7 +41,7 @@ const data = {
   method: "GET",
   tag: "Batches",
   summary: "A sealed batch's encoded data, from which anyone can compute its root",
-  large: true,
+  oneByOne: true,
   description: "Costs one unit of the rate limit, plus one for each further MiB.",
   params: batchParams,
   success: { status: 200, description: "docs/protocol.md, section 4.", mediaType: "application/octet-stream" },

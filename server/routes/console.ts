@@ -39,7 +39,7 @@ import { time } from "../schemas/writer.ts";
 import type { Service } from "../service.ts";
 import { requireConsole, setSession } from "./api/console-session.ts";
 import { type Endpoint, endpoint, type SignedIn } from "./api/endpoint.ts";
-import { neverStore, originOf } from "./owner.ts";
+import { originOf } from "./owner.ts";
 
 const PATH = "/console/v1";
 const PERSON = `${PATH}/people/{personId}`;
@@ -71,8 +71,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
     success: { status: 200, description: "The message; it can be used once, in five minutes.", schemas: [challenge] },
-    async handle({ service, body, request, reply }) {
-      neverStore(reply);
+    async handle({ service, body, request }) {
       const { message, expiresAt } = service.people.challenge(body.address, originOf(request, service));
       return { message, expiresAt: time(expiresAt) };
     },
@@ -88,6 +87,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
     body: signInBody,
     example: SIGNED,
+    oneByOne: true,
     success: { status: 201, description: "The session.", schemas: [openedSession] },
     errors: [
       "credentials_missing",
@@ -97,7 +97,6 @@ export const consoleEndpoints: readonly Endpoint[] = [
       "application_not_found",
     ],
     async handle({ service, body, request, reply }) {
-      neverStore(reply);
       requireConsole(request);
       const proof = "link" in body ? body : await walletOf(service, body, originOf(request, service));
       const opened = await service.engine.people.signIn(proof);
@@ -112,8 +111,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     path: `${PATH}/session`,
     summary: "Who is signed in, with the rights of the role",
     success: { status: 200, description: "The session.", schemas: [personSession] },
-    async handle({ signedIn: { session }, reply }) {
-      neverStore(reply);
+    async handle({ signedIn: { session } }) {
       return personSessionToWire(session);
     },
   }),
@@ -125,7 +123,6 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Sign out",
     success: { status: 200, description: "The session that has ended.", schemas: [personSession] },
     async handle({ service, signedIn: { session, token }, reply }) {
-      neverStore(reply);
       await service.engine.people.signOut(token);
       setSession(reply, service, null);
       return personSessionToWire(session);
@@ -141,8 +138,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: SIGNED,
     success: { status: 200, description: "The person.", schemas: [person] },
     errors: ["signature_invalid", "person_not_found"],
-    async handle({ service, signedIn: { session }, body, request, reply }) {
-      neverStore(reply);
+    async handle({ service, signedIn: { session }, body, request }) {
       const { address } = await walletOf(service, body, originOf(request, service));
       return personToWire(await service.engine.people.setAddress(session.person.personId, address));
     },
@@ -156,8 +152,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [keyList] },
     errors: ["cursor_invalid"],
-    async handle({ service: { engine }, signedIn, query, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, signedIn, query }) {
       return pageToWire(await engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }), apiKeyToWire);
     },
   }),
@@ -171,8 +166,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: { name: "Shop", scopes: ["mint", "read"] },
     success: { status: 201, description: "The key, with its secret.", schemas: [issuedKey] },
     errors: ["too_many_keys"],
-    async handle({ service: { engine }, signedIn, body, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, signedIn, body }) {
       const { key, secret } = await engine.keys.issue(applicationOf(signedIn), body);
       return { key: apiKeyToWire(key), secret };
     },
@@ -188,8 +182,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: {},
     success: { status: 201, description: "The new key, with its secret.", schemas: [issuedKey] },
     errors: ["key_not_found", "too_many_keys"],
-    async handle({ service: { engine }, params: { keyId }, body, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, params: { keyId }, body }) {
       const { key, secret } = await engine.keys.rotate(keyId, body);
       return { key: apiKeyToWire(key), secret };
     },
@@ -203,8 +196,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     params: keyParams,
     success: { status: 200, description: "The revoked key.", schemas: [apiKey] },
     errors: ["key_not_found"],
-    async handle({ service: { engine }, params: { keyId }, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, params: { keyId } }) {
       return apiKeyToWire(await engine.keys.revoke(keyId));
     },
   }),
@@ -217,8 +209,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [personList] },
     errors: ["cursor_invalid"],
-    async handle({ service: { engine }, signedIn: { applicationId }, query, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, signedIn: { applicationId }, query }) {
       return pageToWire(await engine.people.list(applicationId, { ...query, ...NEWEST }), personToWire);
     },
   }),
@@ -232,8 +223,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: { name: "Ada", role: "developer" },
     success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
     errors: ["too_many_people"],
-    async handle({ service: { engine }, signedIn: { applicationId }, body, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, signedIn: { applicationId }, body }) {
       return invitationToWire(await engine.people.invite({ ...body, applicationId }));
     },
   }),
@@ -248,8 +238,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: { role: "viewer" },
     success: { status: 200, description: "The person.", schemas: [person] },
     errors: ["person_not_found"],
-    async handle({ service: { engine }, params: { personId }, body: { role }, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, params: { personId }, body: { role } }) {
       return personToWire(await engine.people.changeRole(personId, role));
     },
   }),
@@ -262,8 +251,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     params: personParams,
     success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
     errors: ["person_not_found"],
-    async handle({ service: { engine }, params: { personId }, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, params: { personId } }) {
       return invitationToWire(await engine.people.link(personId));
     },
   }),
@@ -276,8 +264,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     params: personParams,
     success: { status: 200, description: "The removed person.", schemas: [person] },
     errors: ["person_not_found"],
-    async handle({ service: { engine }, params: { personId }, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, params: { personId } }) {
       return personToWire(await engine.people.remove(personId));
     },
   }),
@@ -290,8 +277,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     query: pageQuery,
     success: { status: 200, description: "A page, newest first; 10,000 acts are kept.", schemas: [auditLog] },
     errors: ["cursor_invalid"],
-    async handle({ service: { engine }, signedIn: { applicationId }, query, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, signedIn: { applicationId }, query }) {
       return pageToWire(await engine.people.audit(applicationId, query), auditEntryToWire);
     },
   }),
@@ -304,8 +290,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [applicationList] },
     errors: ["cursor_invalid"],
-    async handle({ service: { engine }, query, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, query }) {
       return pageToWire(await engine.applications.list({ ...query, ...NEWEST }), applicationToWire);
     },
   }),
@@ -318,8 +303,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: newApplicationBody,
     example: { name: "My game" },
     success: { status: 201, description: "The application.", schemas: [application] },
-    async handle({ service: { engine }, body, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, body }) {
       return applicationToWire(await engine.applications.create(body));
     },
   }),
@@ -328,8 +312,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     operationId: "suspendApplication",
     method: "PUT",
     summary: "Refuse every request of an application, at once",
-    async handle({ service: { engine }, params: { applicationId }, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, params: { applicationId } }) {
       return applicationToWire(await engine.applications.suspend(applicationId));
     },
   }),
@@ -338,8 +321,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     operationId: "resumeApplication",
     method: "DELETE",
     summary: "Accept an application's requests again",
-    async handle({ service: { engine }, params: { applicationId }, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine }, params: { applicationId } }) {
       return applicationToWire(await engine.applications.resume(applicationId));
     },
   }),
@@ -350,8 +332,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     path: `${PATH}/operations`,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
     success: { status: 200, description: "The operations.", schemas: [operations] },
-    async handle({ service: { engine, readiness, commitGas }, reply }) {
-      neverStore(reply);
+    async handle({ service: { engine, readiness, commitGas } }) {
       const findings = await readiness.look();
       const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));
       const batches = pages.flatMap(({ data }) => data);
@@ -385,7 +366,6 @@ async function walletOf(
   return { address: await people.prove(message, signature, origin), applicationId };
 }
 
-/** Throws `role_missing` when a person of the operator names none. */
 /** The application that a person works for, or looks at. Throws `role_missing` without one. */
 export function applicationOf({ applicationId }: SignedIn): Uuid {
   if (applicationId === null) throw new MintmarkError("role_missing", "Choose an application first.");

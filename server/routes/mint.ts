@@ -137,7 +137,7 @@ export const mintEndpoints: readonly Endpoint[] = [
     path: "/api/v1/mints/{mintId}",
     tag: "Mint",
     access: "read",
-    large: true,
+    oneByOne: true,
     summary: "The result of a mint, with its vaults as they are now",
     params: z.strictObject({ mintId: uuid }),
     success: { status: 200, description: "The mint.", schemas: [mintReply] },

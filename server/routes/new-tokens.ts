@@ -5,7 +5,7 @@ import { newTokenBody, newTokenParams, tokenCreation, tokenProgress } from "../s
 import { assetToWire } from "../schemas/wire.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 import { applicationOf } from "./console.ts";
-import { neverStore, originOf } from "./owner.ts";
+import { originOf } from "./owner.ts";
 
 const common = { tag: "Console", access: "person", right: "assets" } as const;
 const PATH = "/console/v1/tokens";
@@ -32,8 +32,7 @@ export const newTokenEndpoints: readonly Endpoint[] = [
       schemas: [tokenCreation],
     },
     errors: ["new_tokens_off"],
-    async handle({ service, signedIn, body, request, reply }) {
-      neverStore(reply);
+    async handle({ service, signedIn, body, request }) {
       const { newTokens, engine } = service;
       const { origin } = originOf(request, service);
       const template = body.standard === "erc1155" ? "{id}" : "";
@@ -55,8 +54,7 @@ export const newTokenEndpoints: readonly Endpoint[] = [
       schemas: [tokenProgress],
     },
     errors: ["new_tokens_off", "asset_exists", "l1_failed"],
-    async handle({ service: { newTokens, engine }, signedIn, params: { txHash }, reply }) {
-      neverStore(reply);
+    async handle({ service: { newTokens, engine }, signedIn, params: { txHash } }) {
       const { asset, ...progress } = await newTokens.progress(engine, applicationOf(signedIn), txHash);
       return { ...progress, asset: asset && assetToWire(asset) };
     },

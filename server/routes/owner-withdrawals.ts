@@ -44,8 +44,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     example: { vaultIds: ["9223372036854775808", "9223372036854775809"] },
     success: { status: 200, description: "What to sign.", schemas: [preparation] },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "owner_relay_off"],
-    async handle({ service: { engine, ownerRelay }, owner, body: { vaultIds, recipient, deadline }, reply }) {
-      reply.header("cache-control", "no-store");
+    async handle({ service: { engine, ownerRelay }, owner, body: { vaultIds, recipient, deadline } }) {
       // Before the owner signs in vain.
       ownerRelay.requireFor(owner, vaultIds.length);
       const prepared = await engine.withdrawals.prepare(
@@ -77,8 +76,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     },
     success: { status: 202, description: "The result for each vault.", schemas: [ownersListReply] },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "l1_not_compared", "signature_invalid", "l1_failed", "owner_relay_off"],
-    async handle({ service: { engine, ownerRelay }, owner, body, reply }) {
-      reply.header("cache-control", "no-store");
+    async handle({ service: { engine, ownerRelay }, owner, body }) {
       const newest = await engine.withdrawals.newestOf(
         owner,
         body.vaults.map(({ vaultId }) => vaultId),
@@ -105,8 +103,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     summary: "The newest withdrawal of each of the signed-in owner's vaults",
     query: ownersQuery,
     success: { status: 200, description: "As they are now.", schemas: [ownersWithdrawals] },
-    async handle({ service: { engine }, owner, query: { vaultId: vaultIds }, reply }) {
-      reply.header("cache-control", "no-store");
+    async handle({ service: { engine }, owner, query: { vaultId: vaultIds } }) {
       const newest = await engine.withdrawals.newestOf(owner, vaultIds);
       return {
         vaults: vaultIds.map((vaultId, i) => {

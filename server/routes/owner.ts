@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyRequest } from "fastify";
 import { exitKitToJson, exportExitKit, type KitChain } from "../../core/guards/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
@@ -23,10 +23,6 @@ export function originOf(request: FastifyRequest, { origin }: Service): URL {
   throw new MintmarkError("validation_failed", detail, { issues: [issue] });
 }
 
-export function neverStore(reply: FastifyReply): void {
-  reply.header("cache-control", "no-store");
-}
-
 /** The portal that pays a vault's withdrawals. */
 async function payingChain({ chains }: Service, chainId: bigint): Promise<KitChain> {
   const chain = await chains.get(chainId)?.();
@@ -49,8 +45,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
       description: "The message; it can be used once, within five minutes.",
       schemas: [challenge],
     },
-    async handle({ service, body, request, reply }) {
-      neverStore(reply);
+    async handle({ service, body, request }) {
       const { message, expiresAt } = service.owners.challenge(body.address, originOf(request, service));
       return { message, expiresAt: time(expiresAt) };
     },
@@ -60,6 +55,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
     operationId: "createOwnerSession",
     method: "POST",
     path: "/owner/v1/session",
+    oneByOne: true,
     tag: "Owners",
     summary: "Exchange a signed challenge for an owner's session of 15 minutes",
     body: sessionBody,
@@ -69,8 +65,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
     },
     success: { status: 200, description: "The session.", schemas: [session] },
     errors: ["credentials_invalid", "credentials_expired", "signature_invalid", "l1_failed"],
-    async handle({ service, body, request, reply }) {
-      neverStore(reply);
+    async handle({ service, body, request }) {
       const opened = await service.owners.open(body.message, body.signature, originOf(request, service));
       return { ...opened, expiresAt: time(opened.expiresAt) };
     },
@@ -89,8 +84,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
       schemas: [exitKit],
     },
     errors: [...PROOF_ERRORS, "asset_not_registered", "l1_failed"],
-    async handle({ service, owner, params: { vaultId }, request, reply }) {
-      neverStore(reply);
+    async handle({ service, owner, params: { vaultId }, request }) {
       const vault = await service.engine.proofs.content(vaultId);
       if (vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
       const proof = await service.engine.proofs.exit(vaultId, paidBy(request));

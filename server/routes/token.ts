@@ -44,12 +44,11 @@ export const tokenEndpoints: readonly Endpoint[] = [
       "application_suspended",
       "scope_missing",
     ],
-    async handle({ service: { engine, tokens }, body, request, reply }) {
+    async handle({ service: { engine, tokens }, body, request }) {
       const { id, secret } = clientOf(body, request.headers.authorization);
       const principal = await engine.keys.authenticate(secret);
       if (principal.keyId !== id) throw new MintmarkError("credentials_invalid");
       const scopes = scopesOf(body.scope, principal.scopes);
-      reply.header("cache-control", "no-store");
       return {
         access_token: await tokens.issue(principal, scopes),
         token_type: "Bearer",

@@ -180,8 +180,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     example: PREPARE,
     success: { status: 200, description: "What to sign.", schemas: [transferPreparation] },
     errors: [...PREPARATION_ERRORS, "owner_relay_off"],
-    async handle({ service: { engine, ownerRelay }, owner, body, reply }) {
-      reply.header("cache-control", "no-store");
+    async handle({ service: { engine, ownerRelay }, owner, body }) {
       // Before the owner signs in vain.
       ownerRelay.requireFor(owner, body.transfers.length);
       const prepared = await engine.transfers.prepare({ owner }, asSigned(body));
@@ -201,8 +200,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     example: REQUEST,
     success: { status: 202, description: "Accepted.", schemas: [ownersTransferList] },
     errors: [...REQUEST_ERRORS, "owner_relay_off"],
-    async handle({ service: { engine, ownerRelay }, owner, body, reply }) {
-      reply.header("cache-control", "no-store");
+    async handle({ service: { engine, ownerRelay }, owner, body }) {
       // A repeated list is answered as before, and costs nothing more.
       const digest = transfersDigest(engine.settlement, body);
       const known = await engine.transfers.get({ owner }, digest).catch(unlessNotFound);
@@ -221,8 +219,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     params: transferParams,
     success: { status: 200, description: "As it is now.", schemas: [ownersTransferList] },
     errors: ["transfer_not_found"],
-    async handle({ service: { engine }, owner, params, reply }) {
-      reply.header("cache-control", "no-store");
+    async handle({ service: { engine }, owner, params }) {
       return ownersTransferListToWire(await engine.transfers.get({ owner }, params.transferId));
     },
   }),

@@ -17,7 +17,6 @@ import {
   requestComponent,
   responseComponent,
   seconds,
-  uuid,
   vaultId,
 } from "./common.ts";
 import { vaultContent } from "./vaults.ts";
@@ -185,4 +184,13 @@ export const publicHistory = responseComponent(
   }),
 );
 
-export const transferParams = z.strictObject({ transferId: uuid });
+export const transferParams = z.strictObject({
+  transferId: z
+    .string()
+    .regex(
+      /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|0x[0-9a-f]{64})$/i,
+      "Give a UUID, or a digest: 0x and 64 hex digits.",
+    )
+    .transform((text) => text.toLowerCase())
+    .meta({ description: "The transfer's id, or the digest that was signed." }),
+});

@@ -15,8 +15,8 @@ export class Connection {
   readonly socket: Socket;
   #received = "";
 
-  constructor(port: number) {
-    this.socket = connect(port, "127.0.0.1");
+  constructor(port: number, localAddress = "127.0.0.1") {
+    this.socket = connect({ port, host: "127.0.0.1", localAddress });
     this.socket.setEncoding("latin1").on("data", (chunk) => {
       this.#received += chunk;
     });

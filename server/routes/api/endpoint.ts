@@ -115,8 +115,8 @@ interface Description {
   readonly right?: Right;
   /** The engine keeps the idempotency keys of this route in its store. */
   readonly keysInStore?: true;
-  /** Its answers can be large. The server makes those of one caller one after another, to hold one at a time. */
-  readonly large?: true;
+  /** Its answers can be large, or it asks a wallet contract. The server makes those of one caller one after another. */
+  readonly oneByOne?: true;
   /** Rate limits do not count it, because load balancers ask for it. */
   readonly unmetered?: true;
 }
