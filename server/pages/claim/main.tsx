@@ -1,11 +1,11 @@
-import { type ComponentChildren, render } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { hashTypedData, isAddress } from "viem";
 import { privateKeyToAddress, sign } from "viem/accounts";
 import { claimTypedData } from "../../../core/protocol/index.ts";
 import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
-import { Button, code, Facts, Failure, Notice, Shown, useAction, useLoad } from "../shared/parts.tsx";
+import { Button, code, Facts, Failure, Notice, Shown, show, useAction, useLoad } from "../shared/parts.tsx";
 import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { accountsOf, useWallets } from "../shared/wallets.ts";
 
@@ -122,7 +122,7 @@ function Token({ claim }: { claim: PublicClaimLink }) {
         {description !== null && <p>{description}</p>}
         <Facts
           of={[
-            ["Token", `${asset.name} (${asset.symbol})`],
+            ...(name === asset.name ? [] : [["Token", `${asset.name} (${asset.symbol})`] as const]),
             ...(tokenId === null ? [] : [["Id", tokenId] as const]),
             ...(quantity !== null && quantity > 1 ? [["Tokens", String(quantity)] as const] : []),
             ...(ownerAddress === null ? [] : [["Owner", code(ownerAddress)] as const]),
@@ -210,8 +210,4 @@ function Taken({ ownerAddress, vaults }: TakenClaimLink) {
   );
 }
 
-const place = document.getElementById("app");
-if (place !== null) {
-  place.replaceChildren();
-  render(<App />, place);
-}
+show(<App />);

@@ -129,18 +129,17 @@ export function Assets({ session }: { session: PersonSession }) {
 
 export function Mint() {
   const assets = useEnabledAssets();
+  const [chosen, setChosen] = useState<string>();
   const [minted, setMinted] = useState<readonly Vault[]>([]);
-  const send = async (fields: FormData, all: readonly Asset[]) => {
+  const isFungible = (all: readonly Asset[]) =>
+    (all.find(({ assetId }) => assetId === chosen) ?? all[0])?.standard === "erc20";
+  const send = async (fields: FormData) => {
     setMinted([]);
-    const assetId = textOf(fields, "assetId");
-    const standard = all.find((asset) => asset.assetId === assetId)?.standard;
-    const amount = textOf(fields, "amount");
     const mint = {
-      assetId,
+      assetId: textOf(fields, "assetId"),
       dataAvailabilityMode: textOf(fields, "mode"),
-      ...(standard === "erc20"
-        ? { amountDecimal: amount }
-        : { tokenId: textOf(fields, "tokenId"), amount: amount ?? "1" }),
+      tokenId: textOf(fields, "tokenId"),
+      amountDecimal: textOf(fields, "amount") ?? "1",
       reference: textOf(fields, "reference"),
     };
     const body = { users: [{ ownerAddress: textOf(fields, "owner"), mints: [mint] }] };
@@ -155,16 +154,24 @@ export function Mint() {
           data.length === 0 ? (
             <p class="notice">Enable an asset first.</p>
           ) : (
-            <Form label="Mint" action="Mint" send={(fields) => send(fields, data)}>
-              <AssetChoice assets={data} />
+            <Form label="Mint" action="Mint" send={send}>
+              <AssetChoice assets={data} onChoose={setChosen} />
               <Field label="Owner's address">
                 <input name="owner" required placeholder="0x…" pattern="0x[0-9a-fA-F]{40}" autocomplete="off" />
               </Field>
-              <Field label="Token id (not for ERC-20)">
-                <input name="tokenId" inputMode="numeric" pattern="\d{1,78}" autocomplete="off" />
-              </Field>
-              <Field label="Amount (ERC-20: whole tokens)">
-                <input name="amount" inputMode="decimal" pattern="\d+(\.\d+)?" autocomplete="off" />
+              {!isFungible(data) && (
+                <Field label="Token id">
+                  <input name="tokenId" required inputMode="numeric" pattern="\d{1,78}" autocomplete="off" />
+                </Field>
+              )}
+              <Field label="Amount in whole tokens">
+                <input
+                  name="amount"
+                  required={isFungible(data)}
+                  inputMode="decimal"
+                  pattern="\d+(\.\d+)?"
+                  autocomplete="off"
+                />
               </Field>
               <ModeChoice />
               <Field label="Reference (your own name)">

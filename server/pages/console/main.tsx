@@ -1,4 +1,4 @@
-import { type ComponentChildren, render } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Application, PersonSession } from "../../client/index.ts";
 import { call, chooseApplication, readSession, whenSignedOut } from "./api.ts";
@@ -6,7 +6,7 @@ import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
 import { Keys } from "./keys.tsx";
 import { Applications, Operating } from "./operator.tsx";
-import { Failure, Title, textOf } from "./parts.tsx";
+import { Failure, show, Title, Top, textOf } from "./parts.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
 import { AssetPage, BatchPage, Find, UserPage, VaultPage, Vaults } from "./things.tsx";
@@ -139,16 +139,7 @@ function Console({ session, path, onSignedOut }: { session: PersonSession; path:
   const signOut = () => void call("DELETE", "/console/v1/session").then(onSignedOut, onSignedOut);
   return (
     <>
-      <a class="skip" href="#main">
-        Skip to content
-      </a>
-      <header class="top">
-        <a class="brand" href="#/">
-          <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
-            <use href="/explorer/icon.svg#mark" />
-          </svg>
-          <span>Mintmark</span>
-        </a>
+      <Top>
         <span class="badge">console</span>
         {session.person.applicationName !== null && <strong>{session.person.applicationName}</strong>}
         {looked !== null && (
@@ -168,7 +159,7 @@ function Console({ session, path, onSignedOut }: { session: PersonSession; path:
             Sign out
           </button>
         </span>
-      </header>
+      </Top>
       <div class="shell">
         <nav aria-label="Pages">
           {pages
@@ -212,8 +203,4 @@ function Search() {
   );
 }
 
-const place = document.getElementById("app");
-if (place !== null) {
-  place.replaceChildren();
-  render(<App />, place);
-}
+show(<App />);

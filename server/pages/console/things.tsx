@@ -389,8 +389,9 @@ async function find(text: string): Promise<readonly Found[]> {
         all.flat(),
       ),
     );
-  } else if (/^(?:validium|zk-rollup)-\d+$/.test(text)) {
-    lookups.push(one(`/public/v1/batches/${at}`, "Batch", text, `batches/${text}`));
+  } else if (/^(?:validium|(?:zk-)?rollup)-\d+$/.test(text)) {
+    const batchId = text.replace(/^rollup/, "zk-rollup");
+    lookups.push(one(`/public/v1/batches/${batchId}`, "Batch", text, `batches/${batchId}`));
   } else if (/^[0-9a-f-]{36}(?:\.\d+)?$/i.test(text)) {
     lookups.push(one(`/api/v1/transactions/${at}`, "Transaction", text, `transactions/${text}`));
     if (UUID.test(text)) {
@@ -400,11 +401,13 @@ async function find(text: string): Promise<readonly Found[]> {
       lookups.push(any(`/api/v1/transactions?limit=1&mintId=${at}`, "Mint", text, `transactions?mintId=${text}`));
     }
   }
-  if (/^\d{1,78}$/.test(text)) {
-    lookups.push(one(`/api/v1/vaults/${at}`, "Vault", text, `vaults/${text}`));
+  // A token is also found as pages write it, such as Swords #17.
+  const [, number] = /(?:^|#)(\d{1,78})$/.exec(text) ?? [];
+  if (number !== undefined) {
+    if (number === text) lookups.push(one(`/api/v1/vaults/${at}`, "Vault", text, `vaults/${text}`));
     lookups.push(
-      some<Vault>(`/api/v1/vaults?limit=100&tokenId=${at}`, (vaults) =>
-        [...new Set(vaults.map(({ assetId }) => assetId))].map((id) => ["Token", text, `assets/${id}/${text}`]),
+      some<Vault>(`/api/v1/vaults?limit=100&tokenId=${number}`, (vaults) =>
+        [...new Set(vaults.map(({ assetId }) => assetId))].map((id) => ["Token", number, `assets/${id}/${number}`]),
       ),
     );
   }

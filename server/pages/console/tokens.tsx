@@ -78,10 +78,12 @@ export function useEnabledAssets() {
   return useLoad(() => call<Listed<Asset>>("GET", "/api/v1/assets?enabled=true&limit=100"), "assets");
 }
 
-export function AssetChoice({ assets: all }: { assets: readonly Asset[] }) {
+type Choose = (assetId: string) => void;
+
+export function AssetChoice({ assets: all, onChoose }: { assets: readonly Asset[]; onChoose?: Choose }) {
   return (
     <Field label="Asset">
-      <select name="assetId">
+      <select name="assetId" onChange={(event) => onChoose?.(event.currentTarget.value)}>
         {all.map(({ assetId, name, standard }) => (
           <option key={assetId} value={assetId}>
             {`${name} (${standard})`}

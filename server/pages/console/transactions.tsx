@@ -68,10 +68,10 @@ export const COLUMNS: readonly Column<Transaction>[] = [
 export function TransactionList({ label, of }: { label: string; of: Readonly<Record<string, string | undefined>> }) {
   return (
     <>
-      <List label={label} path={withQuery(PATH, of)} columns={COLUMNS} />
       <p>
         <Action work={() => exportCsv(withQuery(PATH, { ...of, limit: "100" }))}>Export as CSV</Action>
       </p>
+      <List label={label} path={withQuery(PATH, of)} columns={COLUMNS} />
     </>
   );
 }

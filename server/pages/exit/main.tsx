@@ -1,9 +1,9 @@
-import { type ComponentChildren, render } from "preact";
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { requireWholeKit } from "../../../core/guards/exit/browser.ts";
 import { decimalAmount } from "../../../core/protocol/verifier.ts";
 import { counted, grouped, moment, sentenceOf } from "../shared/format.ts";
-import { Button, code, Facts, Failure, Notice, useAction } from "../shared/parts.tsx";
+import { Button, code, Facts, Failure, Notice, show, useAction } from "../shared/parts.tsx";
 import { accountsOf, switchChain, useWallets, type Wallet } from "../shared/wallets.ts";
 import { type Checked, check, type ExitKit, type Outcome, parseExitKit, withdraw } from "../withdraw/main.tsx";
 
@@ -323,5 +323,4 @@ function Withdrawal({ connection, onAgain }: { connection: Connection; onAgain: 
   );
 }
 
-const place = document.getElementById("app");
-if (place !== null) render(<App />, place);
+show(<App />);

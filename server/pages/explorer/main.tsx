@@ -1,6 +1,6 @@
-import { type ComponentChildren, render } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button, Failure, Later, Shown, useLoad } from "../shared/parts.tsx";
+import { Button, Failure, Later, Shown, show, Top, useLoad } from "../shared/parts.tsx";
 import { Problem, readSettings } from "./api.ts";
 import { batchView } from "./batch.tsx";
 import { Owner } from "./owner.tsx";
@@ -87,16 +87,7 @@ function App() {
   }, null);
   return (
     <>
-      <a class="skip" href="#main">
-        Skip to content
-      </a>
-      <header class="top">
-        <a class="brand" href="#/">
-          <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
-            <use href="/explorer/icon.svg#mark" />
-          </svg>
-          <span>Mintmark</span>
-        </a>
+      <Top>
         {settings.value && <span class="badge">{settings.value.environment}</span>}
         <nav aria-label="Sections">
           {SECTIONS.map(([href, name]) => (
@@ -121,7 +112,7 @@ function App() {
             <Button submit text="Find" />
           </form>
         </search>
-      </header>
+      </Top>
       <main id="main" tabIndex={-1}>
         {settings.error && <h1>The explorer cannot start now</h1>}
         <Shown of={settings}>
@@ -140,8 +131,4 @@ function App() {
   );
 }
 
-const place = document.getElementById("app");
-if (place !== null) {
-  place.replaceChildren();
-  render(<App />, place);
-}
+show(<App />);

@@ -180,7 +180,8 @@ function Reference({ of: { info, tags, paths } }: { of: Part }) {
       <h1>{`${info.title} API ${info.version}`}</h1>
       <Text of={info.description} />
       <p>
-        <a href="/openapi.json">OpenAPI document</a>, <a href="/guide/api">rules of all requests</a>
+        <a href="/">Start page</a>, <a href="/openapi.json">OpenAPI document</a>,{" "}
+        <a href="/guide/api">rules of all requests</a>
       </p>
       <div class="choices">
         <input

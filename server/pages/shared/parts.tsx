@@ -1,4 +1,4 @@
-import { type ComponentChildren, Fragment } from "preact";
+import { type ComponentChild, type ComponentChildren, Fragment, render } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { sentenceOf } from "./format.ts";
 
@@ -31,6 +31,33 @@ export function useLoad<T>(load: () => Promise<T>, key: unknown, everyMs?: numbe
     return () => clearInterval(timer);
   }, [reload, key, everyMs]);
   return { ...state, reload };
+}
+
+/** Puts a page where its document has room for it. */
+export function show(page: ComponentChild): void {
+  const place = document.getElementById("app");
+  place?.replaceChildren();
+  if (place !== null) render(page, place);
+}
+
+/** The way past the header, and the header. */
+export function Top({ children }: { children: ComponentChildren }) {
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to content
+      </a>
+      <header class="top">
+        <a class="brand" href="#/">
+          <svg class="mark" viewBox="0 0 32 32" aria-hidden="true">
+            <use href="/explorer/icon.svg#mark" />
+          </svg>
+          <span>Mintmark</span>
+        </a>
+        {children}
+      </header>
+    </>
+  );
 }
 
 export function Failure({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
