@@ -1,10 +1,11 @@
 /**
  * The rule for texts that others read: names, references, metadata, reasons. A hidden character shows nothing, or
  * changes how others are shown, so that two names look alike or a line reads differently: controls, lone surrogates,
- * bidirectional and zero-width characters, fillers. Emoji need three of them, which count only within emoji.
+ * bidirectional and zero-width characters, fillers, the blank of Braille. Emoji need three of them, which count only
+ * within emoji.
  */
 const HIDDEN = [
-  "[\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}]",
+  "[\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u2800]",
   "(?![\\u200d\\ufe0e\\ufe0f])[\\p{Cf}\\p{Default_Ignorable_Code_Point}]",
   "(?<!\\p{Extended_Pictographic})[\\ufe0e\\ufe0f](?!\\u20e3)",
   "(?<![\\p{Extended_Pictographic}\\p{Emoji_Modifier}\\ufe0f])\\u200d",

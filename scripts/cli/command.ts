@@ -51,7 +51,8 @@ export function configured<S extends z.ZodObject>(
         const given = options[new Option(flagOf(name)).attributeName()];
         return typeof given === "string" ? [[name, given] as const] : [];
       });
-      const settings = readSettings(schema, { ...process.env, ...Object.fromEntries(flags) }, known);
+      const named = Object.fromEntries(flags.map(([name]) => [name, flagOf(name)]));
+      const settings = readSettings(schema, { ...process.env, ...Object.fromEntries(flags) }, known, named);
       return work(settings, { options, args, ...running });
     }, failed && { failed }),
   );

@@ -52,7 +52,8 @@ export function addTransfer(program: Command): void {
     .option("--session", "by the session key that signed (MINTMARK_SESSION_KEY), not by the owner (MINTMARK_OWNER_KEY)")
     .addHelpText(
       "after",
-      "\n`mintmark transfer` prints the digest. L1 counts no commit of a later second. What it has by then stays.",
+      "\n`mintmark transfer` prints the digest. L1 counts no commit of a later second. What it has by then stays." +
+        "\nWith MINTMARK_URL and MINTMARK_API_KEY the server is asked first whether L1 has the transfer already.",
     );
 }
 
@@ -63,11 +64,24 @@ async function cancel(
 ) {
   if (!/^0x[0-9a-fA-F]{64}$/.test(digest)) throw new UsageError("<digest>: give 0x and 64 hex digits");
   const { account } = await processAccount(options.session === true ? "SESSION" : "OWNER");
+  await requireOpen(digest, signal);
   const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract } = settings;
   const l1 = await connectL1({ rpc, contract, account });
   const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
   const { txHash } = await l1.cancelTransfers(digest.toLowerCase() as Hash, { signal, onSent });
   return { digest: digest.toLowerCase(), signer: account.address.toLowerCase(), txHash };
+}
+
+/** A cancellation of what L1 has already would cost gas for nothing. Without a server nobody can tell. */
+async function requireOpen(digest: string, signal: AbortSignal): Promise<void> {
+  const { MINTMARK_URL: baseUrl, MINTMARK_API_KEY: apiKey } = process.env;
+  if (!baseUrl || !apiKey) return;
+  const params = { path: { transferId: digest } };
+  const { data } = await createClient({ baseUrl, apiKey }).GET("/api/v1/transfers/{transferId}", { params, signal });
+  if (data?.status !== "settled" && data?.status !== "finalized") return;
+  throw new Error(
+    `the transfer is ${data.status}: L1 has it, so it can no longer be cancelled. No transaction was sent`,
+  );
 }
 
 function signing(command: Command, receiverOf: (options: Options) => Receiver): void {

@@ -88,3 +88,20 @@ test("the client signs nothing but what it was asked for", async () => {
     await expect(attempt()).rejects.toThrow("another message than it was asked for");
   }
 });
+
+test("a transfer that L1 has cannot be cancelled any more, and no transaction is sent", async () => {
+  const { ticket } = await made.final();
+  const byKey = { ...settings, MINTMARK_API_KEY: made.world.key };
+  const { json: given } = await mintmark(["transfer", ticket, "--to", friend, "--json"], byKey);
+  const { engine, applicationId } = made.world;
+  const { transferId } = given();
+  await engine.operator.sealTransfers();
+  await made.commit("zk-rollup");
+  const isFinal = async () => (await engine.transfers.get(applicationId, transferId)).status === "finalized";
+  await expect.poll(isFinal).toBe(true);
+  // Nothing answers at this address, so an attempt to send would end with another error.
+  const chain = { MINTMARK_RPC_URL: "http://127.0.0.1:1", MINTMARK_CONTRACT: `0x${"11".repeat(20)}` };
+  const { code, stderr } = await mintmark(["cancel-transfer", given().digest], { ...byKey, ...chain });
+  expect(code).toBe(1);
+  expect(stderr).toContain("can no longer be cancelled");
+});

@@ -102,6 +102,7 @@ describe("a text that others read", () => {
     "\ufeff",
     "\u00ad",
     "\u3164",
+    "\u2800",
     "\ufe0f",
     "\ud800",
   ];

@@ -26,11 +26,13 @@ export function readStoreConfig(environment: Texts): z.output<typeof storeSettin
  * The settings of one process, from the environment and the file; see `readConfig`.
  *
  * @param known - all known names, others are refused; absent for commands, whose environment serves other processes too
+ * @param flags - the flags of a command that gave settings, by their names; faults name these
  */
 export function readSettings<S extends z.ZodType>(
   schema: S,
   environment: Texts,
   known?: readonly string[],
+  flags: Texts = {},
 ): z.output<S> {
   const file = environment.MINTMARK_CONFIG === undefined ? NO_FILE : readConfigFile(environment.MINTMARK_CONFIG);
   const texts = { ...file.texts, ...given(environment) };
@@ -41,7 +43,7 @@ export function readSettings<S extends z.ZodType>(
         const place = String(name);
         const from =
           environment[place] === undefined && file.texts[place] !== undefined ? ` (${fieldOf(place)} in the file)` : "";
-        return `${place}${from}: ${texts[place] === undefined ? "missing. " : ""}${message}`;
+        return `${flags[place] ?? place}${from}: ${texts[place] === undefined ? "missing. " : ""}${message}`;
       });
   const problems = [...file.problems, ...wrong, ...unknownVariables(environment, known)];
   if (!result.success || problems.length > 0) throw new ConfigError(problems.join("\n"));
