@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { type Engine, MODES, type PortalIdentity } from "../../core/index.ts";
+import { type Engine, MODES, type Mode, type PortalIdentity } from "../../core/index.ts";
 import type { Answer } from "../app.ts";
 import { HeldBytes } from "../http/access/account.ts";
 import { meaningOf } from "../http/errors.ts";
@@ -41,51 +41,24 @@ export class Metrics {
   readonly #unsubscribe: readonly (() => void)[];
 
   constructor({ engine, memory = new HeldBytes(), chains = [], checks = () => ({}) }: MetricsOptions) {
-    const registers = [this.registry];
-    collectDefaultMetrics({ register: this.registry });
+    const { counter, gauge } = metricsIn(this.registry);
     this.#requests = new Histogram({
       name: "mintmark_http_request_seconds",
       help: "From a request's head to its response's end.",
       labelNames: ["method", "route", "status"],
       buckets: SECONDS,
-      registers,
+      registers: [this.registry],
     });
-    this.#problems = new Counter({
-      name: "mintmark_http_problems_total",
-      help: "Responses with problem documents, by code.",
-      labelNames: ["code"],
-      registers,
-    });
-    const requests = new Counter({
-      name: "mintmark_mint_requests_total",
-      help: "Mint requests acknowledged.",
-      registers,
-    });
-    const mints = new Counter({ name: "mintmark_mints_total", help: "Mint entries acknowledged.", registers });
-    const sealed = new Counter({
-      name: "mintmark_vaults_sealed_total",
-      help: "Vaults in batches sealed by this process.",
-      labelNames: ["mode"],
-      registers,
-    });
-    const withdrawals = new Counter({
-      name: "mintmark_withdrawals_total",
-      help: "Withdrawals by step: accepted, submitted, attempt_refused, settled, finalized, failed, reverted.",
-      labelNames: ["chain", "step"],
-      registers,
-    });
-    this.#gas = new Counter({
-      name: "mintmark_l1_gas_total",
-      help: "Gas of mined transactions, by chain and by work: commit, withdrawal.",
-      labelNames: ["chain", "work"],
-      registers,
-    });
-    this.#deliveries = new Counter({
-      name: "mintmark_webhook_deliveries_total",
-      help: "Attempts at webhooks' receivers, by outcome: delivered, failed.",
-      labelNames: ["outcome"],
-      registers,
-    });
+    this.#problems = counter("mintmark_http_problems_total", "Responses with problem documents, by code.", "code");
+    const requests = counter("mintmark_mint_requests_total", "Mint requests acknowledged.");
+    const mints = counter("mintmark_mints_total", "Mint entries acknowledged.");
+    const sealed = counter("mintmark_vaults_sealed_total", "Vaults in batches sealed by this process.", "mode");
+    const steps = "accepted, submitted, attempt_refused, settled, finalized, failed, reverted";
+    const withdrawals = counter("mintmark_withdrawals_total", `Withdrawals by step: ${steps}.`, "chain", "step");
+    const gas = "Gas of mined transactions, by chain and by work: commit, withdrawal.";
+    this.#gas = counter("mintmark_l1_gas_total", gas, "chain", "work");
+    const attempts = "Attempts at webhooks' receivers, by outcome: delivered, failed.";
+    this.#deliveries = counter("mintmark_webhook_deliveries_total", attempts, "outcome");
     this.#unsubscribe = [
       engine.events.on("mint", (event) => {
         requests.inc();
@@ -97,27 +70,17 @@ export class Metrics {
       }),
     ];
     const readiness = new Readiness(() => ({ ...engineChecks(engine, memory), ...checks() }), Date.now);
-    new Gauge({
-      name: "mintmark_check_ok",
-      help: "For each check of /readyz: 1 if it passes, 0 if it fails.",
-      labelNames: ["check"],
-      registers,
-      async collect() {
-        this.reset();
-        for (const { name, error } of await readiness.look()) this.set({ check: name }, error === undefined ? 1 : 0);
-      },
+    const passes = "For each check of /readyz: 1 if it passes, 0 if it fails.";
+    gauge("mintmark_check_ok", passes, ["check"], async function () {
+      this.reset();
+      for (const { name, error } of await readiness.look()) this.set({ check: name }, error === undefined ? 1 : 0);
     });
-    new Gauge({
-      name: "mintmark_held_bytes",
-      help: "Bytes of request bodies and unread responses, of MINTMARK_MEMORY_MIB.",
-      registers,
-      collect() {
-        this.set(memory.total);
-      },
+    const held = "Bytes of request bodies and unread responses, of MINTMARK_MEMORY_MIB.";
+    gauge("mintmark_held_bytes", held, [], function () {
+      this.set(memory.total);
     });
-    openBatches(engine, registers);
-    committedBatches(engine, registers);
-    settlementOnL1(engine, chains, registers);
+    batches(engine, gauge);
+    settlementOnL1(engine, chains, gauge);
   }
 
   /** For `ServerOptions.onAnswer`. */
@@ -141,82 +104,63 @@ export class Metrics {
   }
 }
 
-function openBatches(engine: Engine, registers: Registry[]): void {
-  const perMode = (name: string, help: string, read: (mode: (typeof MODES)[number]) => number) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ["mode"],
-      registers,
-      collect() {
-        for (const mode of MODES) this.set({ mode }, read(mode));
-      },
+/** Makes metrics of a registry, which begins with those of the process. */
+export function metricsIn(registry: Registry) {
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  return {
+    counter: (name: string, help: string, ...labelNames: string[]) =>
+      new Counter({ name, help, labelNames, registers }),
+    /** @param collect - sets the values at each scrape */
+    gauge: (name: string, help: string, labelNames: string[], collect: (this: Gauge) => void | Promise<void>) =>
+      new Gauge({ name, help, labelNames, registers, collect }),
+  };
+}
+
+type MakeGauge = ReturnType<typeof metricsIn>["gauge"];
+
+function batches({ batches }: Engine, gauge: MakeGauge): void {
+  const perMode = (name: string, help: string, read: () => Promise<readonly number[]> | readonly number[]) =>
+    gauge(name, help, ["mode"], async function () {
+      for (const [i, value] of (await read()).entries()) this.set({ mode: MODES[i] as Mode }, value);
     });
-  perMode("mintmark_open_batch_vaults", "Vaults in the open batch.", (mode) => engine.batches.getOpen(mode).vaultCount);
-  perMode(
-    "mintmark_open_batch_age_seconds",
-    "Seconds since the open batch's first mint; 0 when it is empty.",
-    (mode) => {
-      const { vaultCount, timestamps } = engine.batches.getOpen(mode);
+  const counts = ({ countValidium, countRollup }: Record<"countValidium" | "countRollup", number>) => [
+    countValidium,
+    countRollup,
+  ];
+  perMode("mintmark_open_batch_vaults", "Vaults in the open batch.", () =>
+    MODES.map((mode) => batches.getOpen(mode).vaultCount),
+  );
+  perMode("mintmark_open_batch_age_seconds", "Seconds since the open batch's first mint; 0 when it is empty.", () =>
+    MODES.map((mode) => {
+      const { vaultCount, timestamps } = batches.getOpen(mode);
       return vaultCount === 0 || timestamps.open === undefined ? 0 : (Date.now() - timestamps.open) / 1000;
-    },
+    }),
+  );
+  const uncommitted = "Vaults of batches that L1 has not committed, open ones included.";
+  gauge("mintmark_uncommitted_vaults", uncommitted, [], function () {
+    this.set(batches.uncommittedVaults());
+  });
+  perMode("mintmark_batches_sealed", "Batches sealed so far.", () => counts(batches.state()));
+  perMode("mintmark_batches_committed", "Sealed batches that L1 has committed.", async () =>
+    counts(await batches.committedState()),
   );
 }
 
-function committedBatches(engine: Engine, registers: Registry[]): void {
-  new Gauge({
-    name: "mintmark_uncommitted_vaults",
-    help: "Vaults of batches that L1 has not committed, open ones included.",
-    registers,
-    collect() {
-      this.set(engine.batches.uncommittedVaults());
-    },
-  });
-  const sealed = { name: "mintmark_batches_sealed", help: "Batches sealed so far." };
-  const committed = { name: "mintmark_batches_committed", help: "Sealed batches that L1 has committed." };
-  new Gauge({
-    ...sealed,
-    labelNames: ["mode"],
-    registers,
-    collect() {
-      const { countValidium, countRollup } = engine.batches.state();
-      this.set({ mode: "validium" }, countValidium);
-      this.set({ mode: "zk-rollup" }, countRollup);
-    },
-  });
-  new Gauge({
-    ...committed,
-    labelNames: ["mode"],
-    registers,
-    async collect() {
-      const { countValidium, countRollup } = await engine.batches.committedState();
-      this.set({ mode: "validium" }, countValidium);
-      this.set({ mode: "zk-rollup" }, countRollup);
-    },
-  });
-}
-
 /** If a chain does not answer in time, only its own gauges are missing. */
-function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], registers: Registry[]): void {
-  const asked = (name: string, help: string, ask: (chain: MetricsChain) => Promise<number | undefined>) => {
-    if (chains.length === 0) return;
-    new Gauge({
-      name,
-      help,
-      labelNames: ["chain"],
-      registers,
-      async collect() {
-        const answers = chains.map(async (chain) => {
-          const labels = { chain: `${chain.settlement.chainId}` };
-          const answer = within(L1_MS, ask(chain), () => new Error("the chain does not answer"));
-          const value = await answer.catch(() => undefined);
-          if (value === undefined) this.remove(labels);
-          else this.set(labels, value);
-        });
-        await Promise.all(answers);
-      },
+function settlementOnL1(engine: Engine, chains: readonly MetricsChain[], gauge: MakeGauge): void {
+  if (chains.length === 0) return;
+  const asked = (name: string, help: string, ask: (chain: MetricsChain) => Promise<number | undefined>) =>
+    gauge(name, help, ["chain"], async function () {
+      const answers = chains.map(async (chain) => {
+        const labels = { chain: `${chain.settlement.chainId}` };
+        const answer = within(L1_MS, ask(chain), () => new Error("the chain does not answer"));
+        const value = await answer.catch(() => undefined);
+        if (value === undefined) this.remove(labels);
+        else this.set(labels, value);
+      });
+      await Promise.all(answers);
     });
-  };
   asked("mintmark_l1_lag_blocks", "Blocks of a chain that the engine has not applied yet.", async (chain) => {
     return Number((await chain.blockNumber()) - (engine.operator.portal(chain.settlement.chainId).observed ?? 0n));
   });

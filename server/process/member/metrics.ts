@@ -1,5 +1,6 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { type Counter, Registry } from "prom-client";
 import type { Archive } from "../../../core/guards/archive/index.ts";
+import { metricsIn } from "../metrics.ts";
 
 /** Prometheus metrics of a committee member or an issuer; docs/operating.md lists them. */
 export class SignerMetrics {
@@ -7,29 +8,14 @@ export class SignerMetrics {
   readonly #answers: Counter;
 
   constructor(archive: Archive) {
-    const registers = [this.registry];
-    collectDefaultMetrics({ register: this.registry });
-    this.#answers = new Counter({
-      name: "mintmark_signing_requests_total",
-      help: "Batches that an operator asked to have signed: `signed`, or the reason of the refusal.",
-      labelNames: ["answer"],
-      registers,
+    const { counter, gauge } = metricsIn(this.registry);
+    const asked = "Batches that an operator asked to have signed: `signed`, or the reason of the refusal.";
+    this.#answers = counter("mintmark_signing_requests_total", asked, "answer");
+    gauge("mintmark_archive_block", "The newest block of L1 that the archive holds.", [], function () {
+      this.set(Number(archive.position?.block ?? 0n));
     });
-    new Gauge({
-      name: "mintmark_archive_block",
-      help: "The newest block of L1 that the archive holds.",
-      registers,
-      collect() {
-        this.set(Number(archive.position?.block ?? 0n));
-      },
-    });
-    new Gauge({
-      name: "mintmark_archive_missing_batches",
-      help: "Committed batches without data.",
-      registers,
-      async collect() {
-        this.set((await archive.missing()).length);
-      },
+    gauge("mintmark_archive_missing_batches", "Committed batches without data.", [], async function () {
+      this.set((await archive.missing()).length);
     });
   }
 
