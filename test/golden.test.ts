@@ -1,16 +1,47 @@
+import { execFile } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { readdirSync } from "node:fs";
 import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Level } from "level";
+import { type Hex, recoverTypedDataAddress, type TypedDataDefinition, toHex } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseExitKit } from "../core/guards/exit/browser.ts";
+import { exitWithKit } from "../core/guards/exit/index.ts";
 import { requireWholeKit } from "../core/guards/exit/kit.ts";
 import { LevelJournal, restoreStore, type Uuid } from "../core/index.ts";
+import { connectL1 } from "../core/l1/index.ts";
+import { ClusterStore } from "../core/lifecycle/cluster/cluster-store.ts";
+import type { SharedJournal } from "../core/lifecycle/cluster/ports.ts";
+import { encodeWrites } from "../core/lifecycle/cluster/write-set.ts";
 import { receiptOf, verifyReceipt } from "../core/protocol/receipt.ts";
+import { FORMAT_KEY, PREFIX } from "../core/store/store-keys.ts";
+import { USERS } from "../scripts/sandbox/accounts.ts";
+import { messageOf, signatureHeaders } from "../server/jobs/webhooks/dispatcher.ts";
 import { openTest } from "./core/engine/fixture.ts";
 import { seen } from "./core/engine/seen.ts";
-import { breaks, exportedNames, GOLDEN, httpDocument, textOf, valueFrom } from "./golden/golden.ts";
+import {
+  breaks,
+  exportedNames,
+  GOLDEN,
+  httpDocument,
+  MESSAGES,
+  textOf,
+  valueFrom,
+  WEBHOOK_SECRETS,
+} from "./golden/golden.ts";
+import { at, type Chain, createChain, passSeconds, rpc } from "./settlement/fixture.ts";
+import { TRANSFERABLE } from "./settlement/transfers-fixture.ts";
 
 // Each test holds a sentence of docs/stability.md to the files that 1.0 wrote. Not one of them may be written anew.
+
+const KITS = readdirSync(join(GOLDEN, "kits"));
+expect(KITS).toEqual(
+  ["blobTransferred", "blobs", "calldata", "rest", "transferred", "validium"].map((kind) => `${kind}.json`),
+);
 
 let folder: string;
 beforeAll(async () => {
@@ -38,9 +69,7 @@ describe("every later 1.x reads what 1.0 wrote", () => {
   });
 
   test("kits and receipts are good for ever", async () => {
-    const kits = await readdir(join(GOLDEN, "kits"));
-    expect(kits.sort()).toEqual(["blobs.json", "calldata.json", "transferred.json", "validium.json"]);
-    for (const name of kits) requireWholeKit(parseExitKit(await read(`kits/${name}`)));
+    for (const name of KITS) requireWholeKit(parseExitKit(await read(`kits/${name}`)));
     const { settlement, signer, vaults, receipt } = valueFrom<GoldenReceipt>(await read("receipt.json"));
     for (const { vaultId } of vaults)
       expect(await verifyReceipt(settlement, signer, receiptOf({ vaults, receipt }, vaultId))).toBe(true);
@@ -51,6 +80,138 @@ type GoldenReceipt = Parameters<typeof receiptOf>[0] & {
   settlement: Parameters<typeof verifyReceipt>[0];
   signer: Parameters<typeof verifyReceipt>[1];
 };
+
+describe("a store goes from one format to the next in one atomic step", () => {
+  /** Of the made-up next version: what its run prints, or the signal that ended it. */
+  async function next(store: string, moment: string): Promise<unknown> {
+    const { applicationId } = valueFrom<{ applicationId: Uuid }>(await read("seen.json"));
+    const args = [fileURLToPath(new URL("golden/next-version.ts", import.meta.url)), store, moment, applicationId];
+    return promisify(execFile)(process.execPath, [...args, join(folder, "backup")]).then(
+      ({ stdout }) => ({ applicationId, seen: valueFrom(stdout) }),
+      ({ signal, stderr }) => signal ?? stderr,
+    );
+  }
+  const filesOf = async (store: string) =>
+    Promise.all((await readdir(store)).sort().map(async (name) => [name, await readFile(join(store, name), "hex")]));
+  /** Of all users, the share for whom the step has written its record. */
+  async function written(store: string): Promise<number> {
+    await using level = new Level<Buffer, Buffer>(store, { keyEncoding: "buffer", valueEncoding: "buffer" });
+    const count = async (prefix: number) =>
+      (await level.keys({ gte: Buffer.from([prefix]), lt: Buffer.from([prefix + 1]) }).all()).length;
+    return (await count(0xee)) / (await count(PREFIX.user));
+  }
+
+  test.each([
+    ["while the next version prepares the step: nothing has changed", "step", 0],
+    ["before the step is written: the next version goes on", "file", 0],
+    ["after the step is written", "record", 1],
+  ])("killed %s", async (_, moment, share) => {
+    const before = valueFrom<{ applicationId: Uuid; seen: object }>(await read("seen.json"));
+    const store = join(folder, moment);
+    await cp(join(GOLDEN, "store"), store, { recursive: true });
+    expect(await next(store, moment)).toBe("SIGKILL");
+    const files = await filesOf(store);
+    if (moment === "step") {
+      await using engine = await openTest(store, { createIfMissing: false });
+      expect(valueFrom(textOf(await seen(engine, before.applicationId)))).toEqual(before.seen);
+    } else {
+      const message = expect.stringMatching(/reads format .* Nothing was changed\. Use the version 1\.1\.0/);
+      await expect(openTest(store)).rejects.toMatchObject({ code: "store_mismatch", message });
+      expect(await filesOf(store)).toEqual(files);
+    }
+    expect(await written(store)).toBe(share);
+    expect(await next(store, "end")).toEqual(before);
+    expect(await written(store)).toBe(1);
+    // It takes no step twice.
+    expect(await next(store, "step")).toEqual(before);
+  });
+
+  test("and a backup of the older one becomes a store of the newer one", async () => {
+    const store = join(folder, "next-restored");
+    expect(await next(store, "restore")).toEqual(valueFrom(await read("seen.json")));
+    expect(await written(store)).toBe(0);
+    const format = () => readFile(join(folder, "backup", "FORMAT"), "utf8");
+    expect(await format()).toBe(await read("backup/FORMAT"));
+    expect(await next(store, "append")).toEqual(valueFrom(await read("seen.json")));
+    expect(await format()).toContain("by 1.1.0");
+    await expect(LevelJournal.open(join(folder, "backup"))).rejects.toMatchObject({ code: "store_mismatch" });
+  });
+
+  test("and a server of a cluster does not follow a leader of a newer one", async () => {
+    const value = Buffer.from("mintmark store 9 by 1.1.0\n");
+    const entry = encodeWrites([{ type: "put", key: FORMAT_KEY, value }]);
+    const journal = { read: () => [entry], status: () => ({ pruned: 0 }) } as unknown as SharedJournal;
+    const server = await ClusterStore.open(join(folder, "server"), journal);
+    await expect(server.follow(1, () => {})).rejects.toThrow("Use the version 1.1.0");
+    expect([server.length, await server.get(FORMAT_KEY)]).toEqual([0, undefined]);
+    await server.release();
+  });
+});
+
+describe("what was signed for 1.0 counts", () => {
+  test("messages of owners, members, issuers and operators have the signatures that they had", async () => {
+    const all = valueFrom<readonly Record<"name" | "settlement" | "message" | "signer" | "signature", never>[]>(
+      await read("messages.json"),
+    );
+    expect(all.map(({ name }) => name)).toEqual(Object.keys(MESSAGES));
+    for (const { name, settlement, message, signer, signature } of all) {
+      const typed = MESSAGES[name as keyof typeof MESSAGES](settlement, message) as TypedDataDefinition;
+      expect(await recoverTypedDataAddress({ ...typed, signature }), name).toBe(signer);
+    }
+  });
+
+  test("deliveries of webhooks verify by each secret, and those of today have all of their fields", async () => {
+    const { applicationId } = valueFrom<{ applicationId: Uuid }>(await read("seen.json"));
+    await using engine = await openTest(join(folder, "store"), { createIfMissing: false });
+    const events = await Array.fromAsync(engine.events.stream(applicationId));
+    const deliveries = valueFrom<Delivery[]>(await read("deliveries.json"));
+    expect(events.map(({ sequence }) => sequence)).toEqual(deliveries.map(({ sequence }) => sequence));
+    for (const [i, { headers, body }] of deliveries.entries()) {
+      const { "webhook-id": id, "webhook-timestamp": time, "webhook-signature": signature } = headers;
+      const signed = WEBHOOK_SECRETS.map((secret) => {
+        const key = Buffer.from(secret.replace("whsec_", ""), "base64");
+        return `v1,${createHmac("sha256", key).update(`${id}.${time}.${body}`).digest("base64")}`;
+      });
+      expect(signature).toBe(signed.join(" "));
+      const now = messageOf({ applicationId }, at(events, i), "delivery");
+      expect(JSON.parse(now.body)).toMatchObject(JSON.parse(body));
+      expect({ id: now.id, ...signatureHeaders(id, Number(time), body, WEBHOOK_SECRETS) }).toEqual({ id, ...headers });
+    }
+  });
+});
+
+interface Delivery {
+  readonly sequence: number;
+  readonly headers: Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>;
+  readonly body: string;
+}
+
+describe("the tracked contracts pay what 1.0 committed", () => {
+  let chain: Chain;
+  beforeAll(async () => {
+    chain = await createChain({ transfers: true }, undefined, TRANSFERABLE);
+    const { contract, storage } = valueFrom<{ contract: Hex; storage: Record<Hex, Hex> }>(await read("chain.json"));
+    expect(chain.settlement.address.toLowerCase()).toBe(contract);
+    for (const [slot, value] of Object.entries(storage))
+      await rpc(chain, "hardhat_setStorageAt", [contract, toHex(BigInt(slot)), value]);
+  });
+  afterAll(() => chain.close());
+
+  test.each(KITS)("to the owner of %s", async (name) => {
+    const kit = parseExitKit(await read(`kits/${name}`));
+    const { owner: account } = USERS.find(({ owner }) => owner.address.toLowerCase() === kit.tip.owner) ?? at(USERS, 2);
+    // No test's clock is before the one that wrote the kit.
+    const { timestamp } = await chain.client.getBlock();
+    await passSeconds(chain, (kit.maturesAt ?? 0n) > timestamp ? (kit.maturesAt ?? 0n) - timestamp : 0n);
+    const { transport: rpc, settlement } = chain;
+    const l1 = await connectL1({ rpc, contract: settlement.address, account, pollingMs: 5 });
+    const exit = () => exitWithKit({ kit, l1, account: kit.tip.owner, pollingMs: 5 });
+    const { held, heldBefore, baseUnits } = await exit();
+    expect(held - heldBefore).toBe(baseUnits);
+    expect(baseUnits).toBe(kit.tip.amount * kit.token.quantum);
+    await expect(exit()).rejects.toMatchObject({ code: "insufficient_balance" });
+  });
+});
 
 describe("a program that was written for 1.0 works", () => {
   test("over HTTP: no route, no field and no value is gone, and none is required that was not", async () => {

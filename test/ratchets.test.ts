@@ -14,21 +14,22 @@ const LINES: Readonly<Record<string, number>> = {
   contracts: 5_200,
   "contracts/test": 870,
   // Raised for what two threads shared by copies; contracts were lowered.
-  core: 1_900,
+  core: 1_850,
   "core/batches": 1_150,
   "core/guards": 5_650,
   // Raised to check all code of the settlement contract before it is used.
   // Raised: tokens that the console creates, whose constructors moved here from scripts/deploy.
-  "core/l1": 8_350,
+  "core/l1": 8_300,
   "core/ledger": 2_000,
   "core/lifecycle": 5_350,
   "core/mint": 2_550,
   // Raised for the check of contracts by verifiers; contracts were lowered.
   "core/protocol": 7_700,
   "core/sealing": 900,
-  "core/store": 4_750,
+  // Raised for the steps from one format to the next.
+  "core/store": 4_850,
   // Raised by one line: the audit log says what was minted.
-  "core/tenants": 2_900,
+  "core/tenants": 2_850,
   "core/transfers": 1_600,
   "core/vaults": 2_200,
   examples: 350,
@@ -38,7 +39,8 @@ const LINES: Readonly<Record<string, number>> = {
   "scripts/cli": 950,
   "scripts/cluster": 650,
   // Raised for `up`, `doctor` and `assets inspect`.
-  "scripts/commands": 1_650,
+  // Raised again: a cancellation that comes too late is not sent.
+  "scripts/commands": 1_700,
   "scripts/demo": 400,
   // Raised for plans, signers and creations that are sent again.
   "scripts/deploy": 950,
@@ -57,12 +59,13 @@ const LINES: Readonly<Record<string, number>> = {
   // thing that it finds; `test/` was lowered.
   "server/pages": 7_500,
   // Raised for settings of `up` and `doctor`.
-  "server/process": 3_400,
-  "server/routes": 3_850,
+  "server/process": 3_300,
+  "server/routes": 3_800,
   // In place of parts of `http` and `routes`.
   "server/schemas": 2_350,
   // Raised for guides that are pasted, takeovers, golden files, the fuzzing of decoders, and new tokens.
-  test: 58_900,
+  // Raised again: golden exits on L1, connections, wallets that are asked with bounded gas.
+  test: 59_050,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
 const PACKAGES = 500;

@@ -1,10 +1,45 @@
 import { fileURLToPath } from "node:url";
+import { attestationRequestTypedData } from "../../core/guards/committee/request.ts";
+import { consentRequestTypedData } from "../../core/guards/issuer/remote-issuer.ts";
+import { consentTypedData } from "../../core/protocol/consent.ts";
+import {
+  sessionEndTypedData,
+  sessionTypedData,
+  transferBatchTypedData,
+  transfersTypedData,
+} from "../../core/protocol/transfer.ts";
+import {
+  claimTypedData,
+  mirroredStateTypedData,
+  validiumBatchTypedData,
+  withdrawalListTypedData,
+  withdrawalTypedData,
+} from "../../core/protocol/typed-data.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { openApiDocument } from "../../server/routes/api/openapi.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 
 /** The files that 1.0 made. */
 export const GOLDEN = fileURLToPath(new URL("./1.0/", import.meta.url));
+
+/** What is signed with these names in `messages.json`. */
+export const MESSAGES = {
+  validiumBatch: validiumBatchTypedData,
+  transferBatch: transferBatchTypedData,
+  attestationRequest: attestationRequestTypedData,
+  consent: consentTypedData,
+  consentRequest: consentRequestTypedData,
+  mirroredState: mirroredStateTypedData,
+  withdrawal: withdrawalTypedData,
+  withdrawalList: withdrawalListTypedData,
+  claim: claimTypedData,
+  transfers: transfersTypedData,
+  session: sessionTypedData,
+  sessionEnd: sessionEndTypedData,
+};
+
+/** Of the deliveries in `deliveries.json`: the new one and the old one of a rotation. */
+export const WEBHOOK_SECRETS = ["new", "old"].map((word) => `whsec_${Buffer.from(word.repeat(8)).toString("base64")}`);
 
 /** JSON in which a bigint is text such as "12n". */
 export function textOf(value: unknown): string {

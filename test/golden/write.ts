@@ -1,27 +1,28 @@
 /**
  * `npm run golden`: writes test/golden/1.0 anew, by the product itself: a store with every kind of entry, its backup,
- * what readers see of it, exit kits of all kinds, a receipt, the OpenAPI document and the names of all exports. Until
- * 1.0.0 is released, whoever changes a format runs it. Then the folder stays, and the next version gets its own.
+ * what readers see of it, webhook deliveries, exit kits of all kinds with the contract's storage, a receipt, signed
+ * messages, the OpenAPI document and the names of all exports. Until 1.0.0 is released, whoever changes a format runs it. Then the folder stays, and the next version gets its own.
  */
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { toHex } from "viem";
 import { exportExitKit } from "../../core/guards/exit/index.ts";
 import { LevelJournal } from "../../core/index.ts";
-import { readL1 } from "../../core/l1/index.ts";
+import type { PortalIdentity } from "../../core/ports.ts";
+import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { answerHelp } from "../../scripts/command.ts";
-import { until } from "../../scripts/demo/until.ts";
+import { lower } from "../../scripts/deploy/deployer.ts";
 import { exitKitText } from "../../scripts/exit/kit-file.ts";
 import { OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
-import { type Sandbox, startSandbox } from "../../scripts/sandbox/sandbox.ts";
-import { createClient, transfer } from "../../server/client/index.ts";
+import { messageOf, signatureHeaders } from "../../server/jobs/webhooks/dispatcher.ts";
 import { CHANGES, changeable } from "../core/engine/every-change.ts";
 import { seen } from "../core/engine/seen.ts";
-import { exportedNames, GOLDEN, httpDocument, textOf } from "./golden.ts";
+import { anvil, at, rpc } from "../settlement/fixture.ts";
+import { becomeFinal, createTransferWorld, friendOf, give, listOf, whole } from "../settlement/transfers-fixture.ts";
+import { exportedNames, GOLDEN, httpDocument, MESSAGES, textOf, WEBHOOK_SECRETS } from "./golden.ts";
 
 answerHelp("Usage: npm run golden\n\nWrites test/golden/1.0 anew. Only for a version that is not released yet.\n");
-const [alice, bob] = USERS;
-const scratch = await mkdtemp(join(tmpdir(), "mintmark-golden-"));
 const file = (name: string, text: string) => writeFile(join(GOLDEN, name), text);
 
 /** A store that has seen every change, and the copy of its journal. */
@@ -31,60 +32,90 @@ async function writeStore(): Promise<void> {
   for (const change of Object.values(CHANGES)) await change(made);
   const { applicationId } = made.tenant;
   await file("seen.json", textOf({ applicationId, seen: await seen(made.engine, applicationId) }));
+  const deliveries = [];
+  for await (const event of made.engine.events.stream(applicationId)) {
+    const { id, body } = messageOf({ applicationId }, event, "delivery");
+    const headers = signatureHeaders(id, Math.floor(event.createdAt / 1000), body, WEBHOOK_SECRETS);
+    deliveries.push({ sequence: event.sequence, headers, body });
+  }
+  await file("deliveries.json", textOf(deliveries));
   await made.engine.close();
 }
 
-/** The kits of final vaults, by name. */
-async function writeKits({ engine, description }: Sandbox, vaults: Readonly<Record<string, bigint>>): Promise<void> {
-  const { rpcUrl: rpc, contract, applicationId } = description;
-  const l1 = await readL1({ rpc, contract });
-  for (const [name, vaultId] of Object.entries(vaults)) {
-    const status = async () => (await engine.vaults.get(applicationId, vaultId)).status;
-    await until(`vault ${vaultId} is final`, status, (found) => found === "finalized");
-    await file(`kits/${name}.json`, exitKitText(await exportExitKit(await engine.proofs.vault(vaultId), l1)));
-  }
-}
-
-async function start(rollupData: "blobs" | "calldata"): Promise<Sandbox> {
-  return startSandbox({ folder: join(scratch, rollupData), port: 0, chainPort: 0, rollupData });
-}
-
-async function mintIn({ engine, description }: Sandbox, mode: "validium" | "zk-rollup", ...tokenIds: number[]) {
-  const { assetId } = description.assets.find(({ standard }) => standard === "erc721") ?? { assetId: "" };
-  const mints = tokenIds.map((id) => ({ assetId, tokenId: `${id}`, amount: 1, dataAvailabilityMode: mode }));
-  const principal = await engine.keys.authenticate(description.apiKey);
-  return engine.mint(principal, { users: [{ userId: alice.userId, mints }] });
-}
-
-async function writeFromSandboxes(): Promise<void> {
-  const blobs = await start("blobs");
-  const minted = await mintIn(blobs, "zk-rollup", 1, 2);
-  const [kept = 0n, given = 0n] = minted.vaults.map(({ vaultId }) => vaultId);
-  const [held] = (await mintIn(blobs, "validium", 3)).vaults;
-  const { api: baseUrl, apiKey, contract } = blobs.description;
-  const settlement = { chainId: 31_337n, contract, engineVersion: 5 };
-  const signed = { settlement, signer: OPERATOR.address, vaults: minted.vaults, receipt: await minted.receipt() };
+/** Kits of all kinds, the settlement contract's storage that they are proven against, a receipt and signed messages. */
+async function writeFromChain(): Promise<void> {
+  const kzg = new KzgThread();
+  let signed: object = {};
+  let minted: readonly bigint[] = [];
+  const world = await createTransferWorld(
+    { node: anvil, fees: { kzg }, receiptSigner: OPERATOR },
+    async ({ engine, settler, principal, users, assets }) => {
+      await settler.chooseRollupData();
+      const mints = ["2", "3", "4"].map((text) => ({
+        ...{ assetId: assets.get("erc721"), mintingBlob: toHex(text), amount: 1, dataAvailabilityMode: "zk-rollup" },
+      }));
+      const answer = await engine.mint(principal, { users: [{ userId: users[0]?.userId, mints }] });
+      const { vaults } = answer;
+      minted = vaults.map(({ vaultId }) => vaultId);
+      const { settlement } = engine;
+      signed = { settlement, signer: OPERATOR.address.toLowerCase(), vaults, receipt: await answer.receipt() };
+    },
+  );
+  const { chain, l1, engine, vaults } = world;
   await file("receipt.json", textOf(signed));
-  const gift = { vaultId: `${given}`, to: bob.owner.address };
-  const client = createClient({ baseUrl, apiKey });
-  const { transfers } = await transfer(client, { transfers: [gift], signer: alice.owner, wait: true });
-  const transferred = BigInt(transfers[0]?.newVaultId ?? 0);
-  await writeKits(blobs, { blobs: kept, validium: held?.vaultId ?? 0n, transferred });
-  await blobs.stop();
+  const [kept = 0n, given = 0n] = minted;
+  const part = { vaultId: vaults.units, amount: 30n, to: friendOf(world) };
+  const list = await give(world, [part, whole(world, given)]);
+  await world.settler.round();
+  await becomeFinal(world);
+  const [transferred, rest, blobTransferred] = (await listOf(world, list)).transfers.map(
+    ({ newVaultId }) => newVaultId,
+  );
+  const kits = { validium: vaults.items, calldata: vaults.token, blobs: kept, transferred, rest, blobTransferred };
+  for (const [name, vaultId] of Object.entries(kits))
+    await file(`kits/${name}.json`, exitKitText(await exportExitKit(await engine.proofs.exit(vaultId ?? 0n), l1)));
+  const dump = gunzipSync(Buffer.from(String(await rpc(chain, "anvil_dumpState")).slice(2), "hex")).toString();
+  const { contract } = l1.settlement;
+  await file("chain.json", textOf({ contract, storage: JSON.parse(dump).accounts[contract].storage }));
+  await file("messages.json", textOf(await signedMessages(l1.settlement)));
+  await world.close();
+  await kzg.close();
+}
 
-  const calldata = await start("calldata");
-  const [one] = (await mintIn(calldata, "zk-rollup", 4)).vaults;
-  await writeKits(calldata, { calldata: one?.vaultId ?? 0n });
-  await calldata.stop();
+/** One of each message that is signed, by an account of the sandbox. */
+async function signedMessages(settlement: PortalIdentity) {
+  const owner = at(USERS, 0).owner;
+  const [hash, other] = [`0x${"a1".repeat(32)}`, `0x${"b2".repeat(32)}`];
+  const [recipient, deadline] = [lower(at(USERS, 1).owner.address), 4_000_000_000n];
+  const batch = { history: hash, batchNumber: 3, batchRoot: other, vaultCount: 5, dataHash: hash, epoch: 1n };
+  const listed = { vaultId: 1n, withdrawnBefore: 0n, quantity: 1n };
+  const session = { owner: owner.address, key: recipient };
+  const counts = { countValidium: 2, countRollup: 1 };
+  const messages: Record<keyof typeof MESSAGES, object> = {
+    validiumBatch: batch,
+    transferBatch: batch,
+    attestationRequest: { ...batch, sequence: 4n },
+    consent: { mode: "validium", batchNumber: 3, content: hash, assetsHash: other },
+    consentRequest: { ...batch, mode: "zk-rollup" },
+    mirroredState: { sourceChainId: 1n, sourceContract: recipient, ...counts, commitment: hash, epoch: 1n },
+    withdrawal: { ...listed, recipient, deadline },
+    withdrawalList: { vaults: [listed], recipient, deadline },
+    claim: { link: recipient, owner: owner.address },
+    transfers: { transfers: [{ vaultId: 1n, amount: 0n, to: recipient }], deadline },
+    session: { ...session, until: deadline, limit: 10n, assetType: `0x01${"a1".repeat(31)}` },
+    sessionEnd: session,
+  };
+  const names = Object.keys(messages) as (keyof typeof MESSAGES)[];
+  const all = names.map(async (name) => {
+    const signature = await owner.signTypedData(MESSAGES[name](settlement, messages[name] as never) as never);
+    return { name, settlement, message: messages[name], signer: owner.address, signature };
+  });
+  return Promise.all(all);
 }
 
 await rm(GOLDEN, { recursive: true, force: true });
 await mkdir(join(GOLDEN, "kits"), { recursive: true });
-try {
-  await writeStore();
-  await writeFromSandboxes();
-  await file("openapi.json", `${JSON.stringify(httpDocument())}\n`);
-  await file("exports.json", textOf(await exportedNames()));
-} finally {
-  await rm(scratch, { recursive: true, force: true });
-}
+await writeStore();
+await writeFromChain();
+await file("openapi.json", `${JSON.stringify(httpDocument())}\n`);
+await file("exports.json", textOf(await exportedNames()));

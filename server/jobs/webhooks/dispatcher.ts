@@ -235,7 +235,11 @@ export class WebhookDispatcher {
   }
 }
 
-function messageOf({ applicationId }: Webhook, event: ApplicationEvent, kind: Attempt["kind"]): Message {
+export function messageOf(
+  { applicationId }: Pick<Webhook, "applicationId">,
+  event: ApplicationEvent,
+  kind: Attempt["kind"],
+): Message {
   const { sequence } = event;
   return {
     id: `evt_${applicationId}_${sequence}`,
@@ -286,7 +290,7 @@ class Progress {
  * @param secrets - `whsec_` and the key in base64
  * @param seconds - since 1970; receivers refuse times that are minutes away from their own clock
  */
-function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
+export function signatureHeaders(id: string, seconds: number, body: string, secrets: readonly string[]) {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice("whsec_".length), "base64");
     return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
