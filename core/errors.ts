@@ -4,6 +4,7 @@
 export const ERROR_CODES = {
   // The request breaks the documentation.
   validation_failed: "One or more fields are missing, unknown or of the wrong form; see `errors`.",
+  malformed_json: "The body is not JSON as this API accepts it; see `errors`.",
   cursor_invalid:
     "The cursor was not issued by this engine for this application and these filters. Start again without a cursor.",
   // The caller is not authorized.
@@ -28,6 +29,7 @@ export const ERROR_CODES = {
   webhook_not_found: "No such webhook in this application.",
   claim_not_found: "No such claim link. Its address may be incomplete.",
   metadata_not_found: "This token has no metadata.",
+  drop_not_found: "No such drop in this application.",
   // The present state forbids it.
   token_already_minted: "This ERC-721 token has been minted before; a token exists once.",
   token_id_conflict: "Another minting blob is already bound to this ERC-1155 token id.",
@@ -55,6 +57,7 @@ export const ERROR_CODES = {
   too_many_keys: "The application has reached its limit of keys in force; revoke one.",
   too_many_people: "The team has reached its limit of people; remove one.",
   too_many_webhooks: "The application has reached its limit of webhooks; delete one.",
+  too_many_drops: "The application has reached its limit of unfinished drops; wait for one to finish, or stop one.",
   // The request is well-formed but impossible.
   amount_out_of_range: "The amount must be a whole number from 1 to 2^63 - 1.",
   erc721_amount_not_one: "The amount of an ERC-721 mint must be 1.",
@@ -73,6 +76,7 @@ export const ERROR_CODES = {
   insufficient_balance: "The vault's available balance is smaller than the quantity.",
   signature_invalid: "The signature is not the vault owner's over this withdrawal or these transfers.",
   deadline_invalid: "The deadline has passed, is too near, or is more than 30 days ahead.",
+  drop_invalid: "Rows of the drop have a wrong form; see `errors`. Nothing was minted.",
   idempotency_key_reused: "This idempotency key was used with another request.",
   // The engine cannot serve now, or has found damage in its data.
   store_missing: "There is no store here. Create one with `mintmark init`, or restore the former one from a copy.",

@@ -10,10 +10,18 @@ export {
   tokenCreationInput,
 } from "./l1/own-token.ts";
 export type { Creation } from "./l1/reader.ts";
+export { dropId, type Minting, RequestRefused, runDrop } from "./mint/drops/drop.ts";
+export type { Pace } from "./mint/drops/engine-minting.ts";
+export type { Counts } from "./mint/drops/progress.ts";
+export { DROP_FORMATS, type DropFormat, sentenceOf } from "./mint/drops/rows.ts";
+export { type Survey, surveyOf } from "./mint/drops/survey.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
+export { parseJson } from "./mint/json.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";
 export { assetType } from "./protocol/asset.ts";
 export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
-export { timeUuid } from "./store/binary.ts";
+export { hashUuid, timeUuid } from "./store/binary.ts";
+export { ForbiddenAddress, type Reach, requireReachable } from "./tenants/delivery/address-policy.ts";
+export { type EventJson, eventJson } from "./tenants/events/event-json.ts";
 export { CHECKSUM_WRONG, checksumHolds, readSpelling, readUuid } from "./validate.ts";

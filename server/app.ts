@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { type Engine, MintmarkError } from "../core/index.ts";
+import { type DispatcherOptions, Drops, type Engine, MintmarkError, WebhookDispatcher } from "../core/index.ts";
+import { type Pace, pause } from "../core/internal.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { AccessTokens, type TrustedIssuer } from "./http/access/access-token.ts";
 import { Account, type Caller, HeldBytes, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/account.ts";
@@ -16,12 +17,10 @@ import { OutgoingBatches } from "./http/wire/batch-data.ts";
 import { acceptForm, acceptJson, acceptStreams, FORM } from "./http/wire/body.ts";
 import { BufferPool } from "./http/wire/buffer-pool.ts";
 import { StreamSlots } from "./http/wire/event-stream.ts";
-import { Drops } from "./jobs/drops/jobs.ts";
 import { CommitGas } from "./jobs/operations/commit-gas.ts";
 import { NewTokens } from "./jobs/operations/new-tokens.ts";
 import { forgetOldKeys } from "./jobs/operations/old-keys.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/operations/readiness.ts";
-import { type DispatcherOptions, WebhookDispatcher } from "./jobs/webhooks/dispatcher.ts";
 import { exitPage } from "./pages/exit.ts";
 import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
@@ -161,7 +160,10 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const turns = new Turns();
   const { memory = new HeldBytes() } = options;
   const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
-  const drops = new Drops({ folder: options.drops, engine, turns, rate: meters.key, onError: failed("a drop failed") });
+  const drops =
+    options.drops === undefined
+      ? null
+      : new Drops({ folder: options.drops, engine, pace: paceOf(turns, meters.key), onError: failed("a drop failed") });
   const verifySignature: ConstructorParameters<typeof PersonSignIn>[1] =
     home && (async (...signed) => (await home()).verifySignature(...signed));
   const parts = {
@@ -247,7 +249,7 @@ function workWhileListening(
   app: FastifyInstance,
   options: ServerOptions,
   webhooks: WebhookDispatcher,
-  drops: Drops,
+  drops: Drops | null,
 ): void {
   const { engine, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS } = options;
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
@@ -255,13 +257,13 @@ function workWhileListening(
   app.addHook("onListen", async () => {
     if (options.onlyReads === true) return;
     webhooks.start();
-    drops.start().catch(failed("drops could not be resumed"));
+    drops?.start().catch(failed("drops could not be resumed"));
     work.use(
       forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be deleted; trying again")),
     );
   });
   work.use(drops);
-  work.defer(() => webhooks.stop());
+  work.defer(() => webhooks.stop(new ServerError("shutting_down")));
   app.addHook("preClose", () => work.disposeAsync());
 }
 
@@ -293,6 +295,18 @@ function metersOf(limits: RateLimits, now: () => number): Meters {
     key: new TokenBuckets("key", limits.key, now, true),
     failedAuthentication: new TokenBuckets("failed-authentication", limits.failedAuthentication, now),
     publicReads: new TokenBuckets("public", limits.publicReads, now),
+  };
+}
+
+/** Rows cost their key what a mint request costs. A drop waits where a request would be refused. */
+export function paceOf(turns: Turns, key: TokenBuckets): Pace {
+  return async ({ keyId, applicationId }, tokens, signal) => {
+    for (let isPaid = tokens === 0; !isPaid; ) {
+      const { granted, retrySeconds } = key.take(keyId, tokens, applicationId);
+      isPaid = granted;
+      if (!granted) await pause(1_000 * retrySeconds, signal);
+    }
+    await turns.turn(applicationId);
   };
 }
 

@@ -1,5 +1,6 @@
 import type { KitChain } from "../core/guards/exit/index.ts";
-import type { Engine, L1Reader } from "../core/index.ts";
+import type { Drops, Engine, L1Reader, WebhookDispatcher } from "../core/index.ts";
+import type { Reach } from "../core/internal.ts";
 import type { AccessTokens } from "./http/access/access-token.ts";
 import type { HeldBytes } from "./http/access/account.ts";
 import type { OwnerRelay } from "./http/access/owner-relay.ts";
@@ -10,12 +11,9 @@ import type { Turns } from "./http/turns.ts";
 import type { OutgoingBatches } from "./http/wire/batch-data.ts";
 import type { BufferPool } from "./http/wire/buffer-pool.ts";
 import type { StreamSlots } from "./http/wire/event-stream.ts";
-import type { Drops } from "./jobs/drops/jobs.ts";
 import type { CommitGas, GasChain } from "./jobs/operations/commit-gas.ts";
 import type { NewTokens, TokenChain } from "./jobs/operations/new-tokens.ts";
 import type { Readiness } from "./jobs/operations/readiness.ts";
-import type { Reach } from "./jobs/webhooks/address-policy.ts";
-import type { WebhookDispatcher } from "./jobs/webhooks/dispatcher.ts";
 
 /** The parts of a chain that the routes use. */
 export type ServerChain = KitChain & GasChain & Partial<TokenChain> & Pick<L1Reader, "verifySignature">;
@@ -55,7 +53,8 @@ export interface Service {
   readonly buffers: BufferPool;
   /** Responses to POSTs with an Idempotency-Key. */
   readonly keptAnswers: KeptAnswers;
-  readonly drops: Drops;
+  /** null for a server that takes no drops. */
+  readonly drops: Drops | null;
   /** For long work. */
   readonly turns: Turns;
   /** Memory of bodies and unread responses. */

@@ -81,6 +81,13 @@ describe("the examples, run as their reader runs them", () => {
     }
   });
 
+  test("background.ts mints a drop and delivers its event, without the server", async () => {
+    const uuid = "[0-9a-f-]{36}";
+    expect(await output("background.ts")).toMatch(
+      new RegExp(`^a drop of 1 row is minted; the webhook got event evt_${uuid}_\\d+\\n$`),
+    );
+  });
+
   test("receipt.ts takes the true receipt and no other", async () => {
     const lines = (await output("receipt.ts")).split("\n");
     expect(lines).toEqual([

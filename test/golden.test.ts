@@ -19,8 +19,8 @@ import type { SharedJournal } from "../core/lifecycle/cluster/ports.ts";
 import { encodeWrites } from "../core/lifecycle/cluster/write-set.ts";
 import { receiptOf, verifyReceipt } from "../core/protocol/receipt.ts";
 import { FORMAT_KEY, PREFIX } from "../core/store/store-keys.ts";
+import { messageOf, signatureHeaders } from "../core/tenants/delivery/dispatcher.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
-import { messageOf, signatureHeaders } from "../server/jobs/webhooks/dispatcher.ts";
 import { openTest } from "./core/engine/fixture.ts";
 import { seen } from "./core/engine/seen.ts";
 import {

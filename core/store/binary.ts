@@ -1,4 +1,4 @@
-import { randomFillSync } from "node:crypto";
+import { createHash, randomFillSync } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
 import type { Hex, Uuid } from "../model.ts";
@@ -264,4 +264,12 @@ export function timeUuid(now: number): Uuid {
   newUuid[6] = 0x70 | ((newUuid[6] as number) & 0x0f);
   newUuid[8] = 0x80 | ((newUuid[8] as number) & 0x3f);
   return uuidText(newUuid);
+}
+
+/** The UUID of version 8 of a text, from its hash. */
+export function hashUuid(text: string): Uuid {
+  const bytes = createHash("sha256").update(text).digest().subarray(0, UUID_BYTES);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return uuidText(bytes);
 }

@@ -3,7 +3,20 @@ import { rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import { MintmarkError } from "../../core/index.ts";
-import { backoffDelay, pause } from "../../core/internal.ts";
+import {
+  backoffDelay,
+  type Counts,
+  DROP_FORMATS,
+  type DropFormat,
+  dropId,
+  type Minting,
+  pause,
+  RequestRefused,
+  runDrop,
+  type Survey,
+  sentenceOf,
+  surveyOf,
+} from "../../core/internal.ts";
 import {
   ApiError,
   answer,
@@ -12,10 +25,6 @@ import {
   type MintRequest,
   mint,
 } from "../../server/client/index.ts";
-import { dropId, type Minting, RequestRefused, runDrop } from "../../server/jobs/drops/drop.ts";
-import type { Counts } from "../../server/jobs/drops/progress.ts";
-import { DROP_FORMATS, type DropFormat, sentenceOf } from "../../server/jobs/drops/rows.ts";
-import { type Survey, surveyOf } from "../../server/jobs/drops/survey.ts";
 import { acting, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/exit-codes.ts";
 import { requiredSecret, setting } from "../cli/secret.ts";

@@ -17,7 +17,6 @@ declare module "fastify" {
 /** Errors of HTTP itself, with stable codes. The core has its own. */
 export const SERVER_ERROR_CODES = {
   malformed_request: "The server cannot read the request line, the URL or a header.",
-  malformed_json: "The body is not JSON as this API accepts it; see `errors`.",
   route_not_found: "No such route. /openapi.json lists all routes.",
   host_unknown:
     "The Host header is not a name of this server. The operator lists its names in MINTMARK_ORIGIN or MINTMARK_HOSTS.",
@@ -28,9 +27,6 @@ export const SERVER_ERROR_CODES = {
   expectation_failed: "The server knows no Expect header but 100-continue.",
   headers_too_large: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB, or have more than 1,000 fields.`,
   rate_limited: "Too many requests; repeat after Retry-After seconds.",
-  drop_not_found: "No such drop in this application.",
-  drop_invalid: "Rows of the drop have a wrong form; see `errors`. Nothing was minted.",
-  too_many_drops: "The application has reached its limit of unfinished drops; wait for one to finish, or stop one.",
   drops_unavailable: "This server accepts no drops. Use the command `mintmark drop`, or another server.",
   owner_relay_off:
     "This operator does not pay for withdrawals of signed-in owners. Withdraw by your own transaction, with the exit kit.",

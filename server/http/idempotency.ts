@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { MintmarkError, type Principal } from "../../core/index.ts";
+import { hashUuid } from "../../core/internal.ts";
 
 /** Longest Idempotency-Key, in characters. */
 export const MAX_IDEMPOTENCY_KEY = 255;
@@ -31,15 +32,7 @@ export function idOfRequest<Name extends string>(
 ): { readonly [name in Name]?: string } {
   const key = idempotencyKeyOf(request);
   if (key === undefined) return {};
-  return { [name]: uuidOf(`${applicationId} ${key}`) } as { [name in Name]: string };
-}
-
-/** The UUID (version 8) of a text, from its hash. */
-export function uuidOf(text: string): string {
-  const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+  return { [name]: hashUuid(`${applicationId} ${key}`) } as { [name in Name]: string };
 }
 
 interface Kept {

@@ -1,14 +1,13 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import { type Engine, MODES, type Mode, type PortalIdentity } from "../../core/index.ts";
+import { type Attempt, type Engine, MODES, type Mode, type PortalIdentity } from "../../core/index.ts";
 import type { Answer } from "../app.ts";
 import { HeldBytes } from "../http/access/account.ts";
 import { meaningOf } from "../http/errors.ts";
 import { HostNames } from "../http/fastify-app.ts";
 import { within } from "../jobs/operations/deadline.ts";
 import { engineChecks, Readiness, type ReadinessCheck } from "../jobs/operations/readiness.ts";
-import type { Attempt } from "../jobs/webhooks/attempts.ts";
 
 /** A chain with a contract that pays withdrawals, for its metrics. */
 interface MetricsChain {

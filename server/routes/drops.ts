@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import type { z } from "zod";
+import { type DropJob, type Drops, MintmarkError } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import type { DropJob } from "../jobs/drops/jobs.ts";
 import { drop, dropList, dropParams, dropQuery } from "../schemas/drops.ts";
 import { type Endpoint, endpoint, ROWS } from "./api/endpoint.ts";
 
@@ -10,6 +10,8 @@ const PATH = "/api/v1/drops";
 /** Bytes of rows, and of a result, that cost one unit of rate. */
 const ROWS_UNIT = 1024;
 const RESULT_UNIT = 1024 * 1024;
+/** Longest file of rows, in bytes. */
+const MAX_BYTES = 256 * 1024 * 1024;
 const one = { tag: "Drops", params: dropParams, errors: ["drop_not_found"] } as const;
 
 export const dropEndpoints: readonly Endpoint[] = [
@@ -30,7 +32,10 @@ export const dropEndpoints: readonly Endpoint[] = [
     async handle({ service: { drops, engine }, principal, query, request, reply }) {
       const { dryRun = false, unsure, ...defaults } = query;
       const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");
-      const onBytes = (total: number) => request.account?.pay(Math.ceil(total / ROWS_UNIT));
+      const onBytes = (total: number) => {
+        if (total > MAX_BYTES) throw new ServerError("body_too_large");
+        request.account?.pay(Math.ceil(total / ROWS_UNIT));
+      };
       const rows = (request.body as Readable | undefined) ?? Readable.from([]);
       const upload = {
         ...({ format: isCsv ? "csv" : "ndjson", defaults, dryRun, unsure, engine } as const),
@@ -38,6 +43,7 @@ export const dropEndpoints: readonly Endpoint[] = [
         onBytes,
       };
       try {
+        if (drops === null) throw new ServerError("drops_unavailable");
         onBytes(Number(request.headers["content-length"] ?? 0));
         // An early refusal must not break the connection that carries it.
         const pieces = rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
@@ -66,7 +72,7 @@ export const dropEndpoints: readonly Endpoint[] = [
       schemas: [dropList],
     },
     handle: async ({ service: { drops }, principal }) => {
-      return { data: (await drops.all(principal.applicationId)).map(dropToWire) };
+      return { data: ((await drops?.all(principal.applicationId)) ?? []).map(dropToWire) };
     },
   }),
   endpoint({
@@ -78,7 +84,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     summary: "One drop and its progress",
     success: { status: 200, description: "The drop.", schemas: [drop] },
     handle: async ({ service: { drops }, principal, params }) =>
-      dropToWire(await drops.get(principal.applicationId, params.dropId)),
+      dropToWire(await known(drops).get(principal.applicationId, params.dropId)),
   }),
   endpoint({
     ...one,
@@ -89,7 +95,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     summary: "Stop a drop; its mints stay",
     success: { status: 200, description: "The drop as it stopped.", schemas: [drop] },
     handle: async ({ service: { drops }, principal, params }) =>
-      dropToWire(await drops.stop(principal.applicationId, params.dropId)),
+      dropToWire(await known(drops).stop(principal.applicationId, params.dropId)),
   }),
   endpoint({
     ...one,
@@ -100,13 +106,19 @@ export const dropEndpoints: readonly Endpoint[] = [
     summary: "A line of JSON for each finished row",
     success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },
     async handle({ service: { drops }, principal, params, request, reply }) {
-      const { bytes, lines } = await drops.result(principal.applicationId, params.dropId);
+      const { bytes, lines } = await known(drops).result(principal.applicationId, params.dropId);
       request.account?.pay(Math.ceil(bytes / RESULT_UNIT));
       reply.type("application/x-ndjson");
       return lines;
     },
   }),
 ];
+
+/** A server that takes no drops knows none. */
+function known(drops: Drops | null): Drops {
+  if (drops === null) throw new MintmarkError("drop_not_found");
+  return drops;
+}
 
 function dropToWire(job: DropJob): z.output<typeof drop> {
   const { dropId, status, dryRun, rows, minted, mintable, refused, unknown, failure, createdAt, finishedAt } = job;

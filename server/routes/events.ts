@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
+import { eventJson } from "../../core/internal.ts";
 import { eventStream } from "../http/wire/event-stream.ts";
-import { eventToWire } from "../schemas/event-wire.ts";
 import { eventPage, eventQuery, eventSequence } from "../schemas/events.ts";
 import type { Service } from "../service.ts";
 import { authenticate } from "./api/authentication.ts";
@@ -78,7 +78,7 @@ async function page(events: ReturnType<Engine["events"]["stream"]>, limit: numbe
   const data = [];
   for await (const event of events) {
     if (data.length === limit) return { data, hasMore: true };
-    data.push(eventToWire(event));
+    data.push(eventJson(event));
   }
   return { data, hasMore: false };
 }

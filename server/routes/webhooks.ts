@@ -1,7 +1,14 @@
 import type { FastifyReply } from "fastify";
-import { type ApplicationEvent, type Engine, type IssuedWebhook, MintmarkError } from "../../core/index.ts";
+import {
+  type ApplicationEvent,
+  type Attempt,
+  type Engine,
+  type IssuedWebhook,
+  MintmarkError,
+} from "../../core/index.ts";
+import { ForbiddenAddress, type Reach, requireReachable } from "../../core/internal.ts";
+import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import { ForbiddenAddress, type Reach, requireReachable } from "../jobs/webhooks/address-policy.ts";
 import {
   issuedWebhook,
   webhook,
@@ -121,7 +128,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     success: attempted,
     async handle({ service: { engine, webhooks }, principal, params, request }) {
       const webhook = await engine.webhooks.get(principal.applicationId, params.webhookId);
-      return attemptToWire(await webhooks.test(webhook, idOfRequest("testId", principal, request).testId));
+      return attemptOf(await webhooks.test(webhook, idOfRequest("testId", principal, request).testId));
     },
   }),
   endpoint({
@@ -150,7 +157,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     success: attempted,
     async handle({ service: { engine, webhooks }, principal: { applicationId }, params: { webhookId, sequence } }) {
       const known = await engine.webhooks.get(applicationId, webhookId);
-      return attemptToWire(await webhooks.redeliver(known, await eventOf(engine, applicationId, sequence)));
+      return attemptOf(await webhooks.redeliver(known, await eventOf(engine, applicationId, sequence)));
     },
   }),
 ];
@@ -158,6 +165,13 @@ export const webhookEndpoints: readonly Endpoint[] = [
 function issuedToWire(reply: FastifyReply, { webhook, secret, replayed }: IssuedWebhook) {
   if (replayed) reply.header("idempotency-replayed", "true");
   return { ...webhookToWire(webhook), secret };
+}
+
+/** Throws `rate_limited` for null: another attempt that somebody asked for is in progress. */
+function attemptOf(attempt: Attempt | null) {
+  if (attempt !== null) return attemptToWire(attempt);
+  const detail = "A test or redelivery to this webhook is in progress; repeat the request when it has ended.";
+  throw new ServerError("rate_limited", detail, { headers: { "retry-after": "1" } });
 }
 
 async function eventOf(engine: Engine, applicationId: string, sequence: number): Promise<ApplicationEvent> {

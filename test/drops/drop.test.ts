@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../core/mint/drops/drop.ts";
+import { engineMinting } from "../../core/mint/drops/engine-minting.ts";
+import { AnotherDrop } from "../../core/mint/drops/progress.ts";
+import { surveyOf } from "../../core/mint/drops/survey.ts";
+import { paceOf } from "../../server/app.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
 import { Turns } from "../../server/http/turns.ts";
-import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../server/jobs/drops/drop.ts";
-import { engineMinting } from "../../server/jobs/drops/engine-minting.ts";
-import { AnotherDrop } from "../../server/jobs/drops/progress.ts";
-import { surveyOf } from "../../server/jobs/drops/survey.ts";
 import { createWorld, type World } from "../server/fixture.ts";
 
 let world: World;
@@ -38,8 +39,6 @@ const lines = (path: string) =>
     .slice(0, -1)
     .map((line) => JSON.parse(line));
 
-const rate = () => new TokenBuckets("key", { units: 600_000, windowSeconds: 60 }, () => 0);
-
 /** A drop that mints in the world's engine, with files of its own. */
 function task(text: string, more: Partial<DropTask> = {}): DropTask {
   const result = join(folder, `${++files}.ndjson`);
@@ -50,7 +49,7 @@ function task(text: string, more: Partial<DropTask> = {}): DropTask {
     source: piecesOf(text, 4096),
     format: "csv",
     defaults: { assetId: world.erc20.assetId, dataAvailabilityMode: "validium" },
-    minting: engineMinting({ engine: world.engine, turns: new Turns(), rate: rate() }, principal, false, signal),
+    minting: engineMinting(world.engine, async () => {}, principal, false, signal),
     result,
     progress: `${result}.progress`,
     signal,
@@ -192,7 +191,7 @@ describe("a drop", () => {
     const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(5_000 + i)},3`).join("\n")}`;
     const { signal } = new AbortController();
     const poor = task(text);
-    const minting = engineMinting({ engine, turns: new Turns(), rate: rate() }, principal, false, signal);
+    const minting = engineMinting(engine, async () => {}, principal, false, signal);
     await expect(runDrop({ ...poor, minting })).rejects.toMatchObject({ code: "quota_exceeded" });
     expect(lines(poor.result)).toHaveLength(100);
     expect(await runDrop({ ...poor, source: piecesOf(text, 4096) })).toMatchObject({ minted: 250 });
@@ -204,7 +203,7 @@ describe("a drop", () => {
     const buckets = new TokenBuckets("key", { units: 10_000, windowSeconds: 1 }, () => now);
     const principal = { applicationId: world.applicationId, keyId: world.keyId, scopes: ["mint", "users"] as const };
     const { signal } = new AbortController();
-    const minting = engineMinting({ engine: world.engine, turns: new Turns(), rate: buckets }, principal, true, signal);
+    const minting = engineMinting(world.engine, paceOf(new Turns(), buckets), principal, true, signal);
     const text = `ownerAddress,amount\n${Array.from({ length: 250 }, (_, i) => `${owner(6_000 + i)},3`).join("\n")}`;
     await runDrop(task(text, { minting }));
     expect(buckets.take(world.keyId, 10_000)).toMatchObject({ granted: false, remaining: 9_750 });

@@ -6,13 +6,10 @@ import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MintmarkError } from "../../core/index.ts";
+import { Drops, MintmarkError } from "../../core/index.ts";
 import type { ClusterNode } from "../../core/lifecycle/cluster/index.ts";
 import { until } from "../../scripts/demo/until.ts";
 import { buildServer } from "../../server/app.ts";
-import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
-import { Turns } from "../../server/http/turns.ts";
-import { Drops } from "../../server/jobs/drops/jobs.ts";
 import { serveInCluster } from "../../server/process/standby.ts";
 import { createWorld, refusal, type World } from "../server/fixture.ts";
 
@@ -179,8 +176,6 @@ describe("a server that ends in the middle", () => {
     new Drops({
       folder: join(folder, name),
       engine,
-      turns: new Turns(),
-      rate: new TokenBuckets("key", { units: 600_000, windowSeconds: 60 }, () => 0),
       onError: (error) => expect(error).toBeNull(),
     });
   const principal = () => ({

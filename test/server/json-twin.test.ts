@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ServerError } from "../../server/http/errors.ts";
-import { MAX_DEPTH, parseJson } from "../../server/http/wire/json.ts";
+import { MintmarkError } from "../../core/index.ts";
+import { MAX_DEPTH, parseJson } from "../../core/mint/json.ts";
 
 /** Why the plain reader takes no further character. */
 class Refused extends Error {}
@@ -114,7 +114,7 @@ function quickly(body: Uint8Array): { value: unknown } | null {
   try {
     return { value: parseJson(body) };
   } catch (error) {
-    if (error instanceof ServerError && error.code === "malformed_json") return null;
+    if (error instanceof MintmarkError && error.code === "malformed_json") return null;
     throw error;
   }
 }

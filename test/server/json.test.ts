@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ServerError } from "../../server/http/errors.ts";
-import { MAX_DEPTH, parseJson } from "../../server/http/wire/json.ts";
+import { MintmarkError } from "../../core/index.ts";
+import { MAX_DEPTH, parseJson } from "../../core/mint/json.ts";
 
 const read = (text: string) => parseJson(new TextEncoder().encode(text));
 
@@ -9,7 +9,7 @@ function issuesOf(text: string): readonly string[] {
   try {
     read(text);
   } catch (error) {
-    if (!(error instanceof ServerError)) throw error;
+    if (!(error instanceof MintmarkError)) throw error;
     expect(error.code).toBe("malformed_json");
     return error.issues.map(({ pointer, detail }) => `${pointer} ${detail.split(" ", 3).join(" ")}`);
   }

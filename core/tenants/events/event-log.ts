@@ -161,8 +161,13 @@ async function readEvents(
 /** The event's data in the API's terms. */
 function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): ApplicationEvent["data"] {
   if ("userIndex" in event) {
-    const { type: _, userIndex, ...data } = event;
-    return { ...data, userId: userIds.get(userIndex) ?? "" };
+    const { type: _, ...data } = event;
+    // In the place of its index: deliveries have the fields in this order for ever.
+    return Object.fromEntries(
+      Object.entries(data).map(([name, value]) =>
+        name === "userIndex" ? ["userId", userIds.get(event.userIndex) ?? ""] : [name, value],
+      ),
+    ) as unknown as ApplicationEvent["data"];
   }
   if ("batchNumber" in event) {
     const { type: _, mode, batchNumber, ...data } = event;

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../../../core/index.ts";
+import { parseJson } from "../../../core/internal.ts";
 import { PUBLIC } from "../access/account.ts";
 import { ServerError } from "../errors.ts";
 import type { Turns } from "../turns.ts";
 import type { BufferPool } from "./buffer-pool.ts";
-import { parseJson } from "./json.ts";
 
 /** The media type of OAuth's forms. */
 export const FORM = "application/x-www-form-urlencoded";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { PassThrough, type Readable } from "node:stream";
 import type { ApplicationEvent } from "../../../core/index.ts";
-import { eventToWire } from "../../schemas/event-wire.ts";
+import { eventJson } from "../../../core/internal.ts";
 import { ServerError } from "../errors.ts";
 
 /** The open streams of each key, up to a limit. */
@@ -87,7 +87,7 @@ const frames = new WeakMap<ApplicationEvent, string>();
 function frameOf(event: ApplicationEvent): string {
   const known = frames.get(event);
   if (known !== undefined) return known;
-  const frame = `id: ${event.sequence}\ndata: ${JSON.stringify(eventToWire(event))}\n\n`;
+  const frame = `id: ${event.sequence}\ndata: ${JSON.stringify(eventJson(event))}\n\n`;
   frames.set(event, frame);
   return frame;
 }

@@ -12,7 +12,7 @@ import {
   type Session,
   type Uuid,
 } from "../../../core/index.ts";
-import { type Code, ServerError, STATUS_OF } from "../../http/errors.ts";
+import { type Code, STATUS_OF } from "../../http/errors.ts";
 import { adviceFor, inOurSpelling } from "../../http/spellings.ts";
 import type { FORM } from "../../http/wire/body.ts";
 import { wording } from "../../schemas/wording.ts";
@@ -254,7 +254,7 @@ function inputs(schemas: Inputs<z.ZodType, z.ZodType, z.ZodType>, defaults: unkn
         : refuseParameters(request.query, issues);
   const wantsBody = schemas.body !== undefined || schemas.coreBody !== undefined;
   if (wantsBody && request.body === undefined) {
-    throw new ServerError("malformed_json", "This request needs a JSON body.");
+    throw new MintmarkError("malformed_json", "This request needs a JSON body.");
   }
   const body = schemas.body ? check(schemas.body, request.body, [], issues) : request.body;
   if (issues.length > 0) throw new MintmarkError("validation_failed", undefined, { issues });

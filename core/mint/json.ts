@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { MAX_ISSUES } from "../../../core/index.ts";
-import { ServerError, type WireIssue } from "../errors.ts";
+import { type Issue, MAX_ISSUES, MintmarkError } from "../errors.ts";
 
 /** Deepest nesting of arrays and objects in a body; the API's own bodies have five levels. */
 export const MAX_DEPTH = 32;
@@ -20,7 +19,7 @@ const MAX_LITERAL = 64;
  * towards suspicion; a slow, exact scanner reads suspects again and names each bad place.
  */
 export function parseJson(body: Uint8Array): unknown {
-  if (!isUtf8(body)) throw new ServerError("malformed_json", "The body is not UTF-8.");
+  if (!isUtf8(body)) throw new MintmarkError("malformed_json", "The body is not UTF-8.");
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8");
   let value: unknown;
   try {
@@ -28,7 +27,7 @@ export function parseJson(body: Uint8Array): unknown {
   } catch (error) {
     // V8 quotes the surrounding text, which could be secret. The position is enough.
     const position = /position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
-    throw new ServerError("malformed_json", `The body is not JSON${position ? ` (at character ${position})` : ""}.`);
+    throw new MintmarkError("malformed_json", `The body is not JSON${position ? ` (at character ${position})` : ""}.`);
   }
   const escaped = text.includes("\\");
   if (!escaped && shortestLength(value, MAX_DEPTH) === text.length) return value;
@@ -37,7 +36,7 @@ export function parseJson(body: Uint8Array): unknown {
   // Each key has one colon. Equal numbers of keys and colons mean that no repeated key was dropped.
   if (census.suspicious || census.keys !== colons(body)) {
     const issues = inspect(text);
-    if (issues.length > 0) throw new ServerError("malformed_json", undefined, { issues });
+    if (issues.length > 0) throw new MintmarkError("malformed_json", undefined, { issues });
   }
   return value;
 }
@@ -89,7 +88,8 @@ function count(value: unknown, depth: number, census: Census): void {
     return;
   }
   if (typeof value !== "object" || value === null) return;
-  if (depth > MAX_DEPTH) throw new ServerError("malformed_json", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  if (depth > MAX_DEPTH)
+    throw new MintmarkError("malformed_json", `The body is nested deeper than ${MAX_DEPTH} levels.`);
   if (Array.isArray(value)) {
     for (const item of value) count(item, depth + 1, census);
     return;
@@ -136,8 +136,8 @@ type Frame = { readonly keys: Set<string>; key: string } | { index: number };
 /**
  * Reads text that JSON.parse has accepted, and lists each key and number that parsing changed or lost, by JSON pointer.
  */
-function inspect(text: string): WireIssue[] {
-  const issues: WireIssue[] = [];
+function inspect(text: string): Issue[] {
+  const issues: Issue[] = [];
   const frames: Frame[] = [];
   let expectKey = false;
   const report = (detail: string) => issues.push({ pointer: pointerOf(frames), code: "malformed_json", detail });

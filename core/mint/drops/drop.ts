@@ -11,8 +11,8 @@ const KEPT_MS = 23 * 3_600_000;
 /** The parts of a mint's response about its entries. */
 interface MintedRows {
   readonly mintId: string;
-  readonly transactions: readonly { readonly transactionId: string; readonly vaultId: string }[];
-  readonly vaults: readonly { readonly vaultId: string; readonly tokenId: string | null }[];
+  readonly transactions: readonly { readonly transactionId: string; readonly vaultId: bigint | string }[];
+  readonly vaults: readonly { readonly vaultId: bigint | string; readonly tokenId: bigint | string | null }[];
 }
 
 /** Sends a drop's requests. It retries temporary failures itself, such as `backpressure`. */
@@ -180,7 +180,7 @@ function statusOf({ order }: RowsRequest, line: RowLine): Map<number, RowLine> {
 
 /** Each row's transactions, vaults and tokens. The entries of a response are in request order. */
 function mintedLines({ order }: RowsRequest, { mintId, transactions, vaults }: MintedRows): Map<number, RowLine> {
-  const tokenOf = new Map(vaults.map(({ vaultId, tokenId }) => [vaultId, tokenId]));
+  const tokenOf = new Map(vaults.map(({ vaultId, tokenId }) => [String(vaultId), tokenId?.toString()]));
   let at = 0;
   return new Map(
     order.map(([row, tokens]) => {
@@ -188,7 +188,7 @@ function mintedLines({ order }: RowsRequest, { mintId, transactions, vaults }: M
       at += tokens;
       if (own.length < tokens) throw new Error(`the answer to row ${row} has too few transactions`);
       const transactionIds = own.map(({ transactionId }) => transactionId);
-      const vaultIds = own.map(({ vaultId }) => vaultId);
+      const vaultIds = own.map(({ vaultId }) => String(vaultId));
       const tokenIds = vaultIds.flatMap((vaultId) => tokenOf.get(vaultId) ?? []);
       return [row, { status: "minted", mintId, transactionIds, vaultIds, tokenIds }];
     }),

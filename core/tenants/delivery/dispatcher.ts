@@ -1,12 +1,15 @@
 import { createHmac, randomUUID } from "node:crypto";
-import type { ApplicationEvent, Engine, Webhook } from "../../../core/index.ts";
-import { type Backoff, backoffDelay, pause } from "../../../core/internal.ts";
-import { ServerError } from "../../http/errors.ts";
-import { eventToWire } from "../../schemas/event-wire.ts";
+import { type Backoff, backoffDelay, pause } from "../../backoff.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { ApplicationEvent } from "../../model.ts";
+import { eventJson } from "../events/event-json.ts";
+import type { Events } from "../events/event-log.ts";
+import type { Deliveries, Webhook } from "../events/webhooks.ts";
 import type { Reach } from "./address-policy.ts";
 import { type Attempt, Attempts } from "./attempts.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";
 
+/** Options of {@link WebhookDispatcher}. */
 export interface DispatcherOptions {
   /** Waits between attempts. Default: 5 s, doubling up to 6 hours. */
   readonly backoff?: Backoff;
@@ -18,7 +21,7 @@ export interface DispatcherOptions {
   readonly recordEveryMs?: number;
   /** Allowed addresses; `public-and-loopback` is for a sandbox on one's own machine. Default: public ones only. */
   readonly reach?: Reach;
-  /** Called with errors of this server. Failures of receivers are recorded with their webhooks. Default: no call. */
+  /** Called with errors of this process. Failures of receivers are recorded with their webhooks. Default: no call. */
   readonly onError?: (error: unknown) => void;
   /** Called after each attempt. Default: no call. */
   readonly onAttempt?: (attempt: Attempt) => void;
@@ -55,6 +58,12 @@ interface Running {
   wake: AbortController;
 }
 
+/** The parts of an engine that deliveries need. */
+interface DeliveringEngine {
+  readonly events: Events;
+  readonly operator: { readonly webhooks: Deliveries };
+}
+
 /** A message to a receiver: its `webhook-id` and its signed body. */
 interface Message {
   readonly id: string;
@@ -66,9 +75,14 @@ interface Message {
  * Delivers events to webhooks. Each webhook gets its events in order, one at a time, each at least once. Webhooks run
  * side by side. One dispatcher serves an engine. The engine records progress a little later than the deliveries, so
  * after a crash the last deliveries are repeated under the same `webhook-id`.
+ *
+ * @example
+ * const webhooks = new WebhookDispatcher(engine, { onError: console.error });
+ * webhooks.start();
+ * await webhooks.stop(); // before the engine is closed
  */
 export class WebhookDispatcher {
-  readonly #engine: Engine;
+  readonly #engine: DeliveringEngine;
   readonly #options: Required<DispatcherOptions>;
   readonly #deliverer: Deliverer;
   readonly #running = new Map<string, Running>();
@@ -78,7 +92,7 @@ export class WebhookDispatcher {
   readonly #stopping = new AbortController();
   #unsubscribe: (() => void)[] = [];
 
-  constructor(engine: Engine, options: DispatcherOptions = {}) {
+  constructor(engine: DeliveringEngine, options: DispatcherOptions = {}) {
     this.#engine = engine;
     this.#options = { ...DEFAULTS, ...options };
     this.#deliverer = new Deliverer(this.#options.reach, this.#options.timeoutMs);
@@ -94,9 +108,9 @@ export class WebhookDispatcher {
     this.#adjust();
   }
 
-  /** Ends all deliveries. Resolves when their progress is recorded. */
-  async stop(): Promise<void> {
-    this.#stopping.abort(new ServerError("shutting_down"));
+  /** Ends all deliveries. Resolves when their progress is recorded. Tests and redeliveries reject with `reason`. */
+  async stop(reason: Error = new MintmarkError("engine_closed")): Promise<void> {
+    this.#stopping.abort(reason);
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     for (const { stop } of this.#running.values()) stop.abort();
     await Promise.all([...this.#running.values()].map(({ done }) => done));
@@ -108,26 +122,26 @@ export class WebhookDispatcher {
     return this.#attempts.of(webhookId);
   }
 
-  /** Posts a test event now, also to a disabled webhook. Does not change the webhook. The message's id has `testId`. */
-  test(webhook: Webhook, testId: string = randomUUID()): Promise<Attempt> {
+  /**
+   * Posts a test event now, also to a disabled webhook. Does not change the webhook. The message's id has `testId`.
+   * Resolves with null, without a post, while another test or redelivery to the webhook is in progress.
+   */
+  test(webhook: Webhook, testId: string = randomUUID()): Promise<Attempt | null> {
     const { webhookId } = webhook;
     const createdAt = new Date().toISOString();
     const body = JSON.stringify({ sequence: 0, type: TEST_TYPE, createdAt, data: { webhookId } });
     return this.#ask(webhook, { id: `test_${testId}`, body, about: { kind: "test", sequence: null } });
   }
 
-  /** Posts an event again, under the same `webhook-id`. */
-  redeliver(webhook: Webhook, event: ApplicationEvent): Promise<Attempt> {
+  /** Posts an event again, under the same `webhook-id`. Resolves with null like {@link test}. */
+  redeliver(webhook: Webhook, event: ApplicationEvent): Promise<Attempt | null> {
     return this.#ask(webhook, messageOf(webhook, event, "redelivery"));
   }
 
-  /** Posts one message at a time to each webhook, so nobody floods a receiver through this server. */
-  async #ask(webhook: Webhook, message: Message): Promise<Attempt> {
+  /** Posts one message at a time to each webhook, so nobody floods a receiver through this process. */
+  async #ask(webhook: Webhook, message: Message): Promise<Attempt | null> {
     const { webhookId } = webhook;
-    if (this.#asked.has(webhookId)) {
-      const detail = "A test or redelivery to this webhook is in progress; repeat the request when it has ended.";
-      throw new ServerError("rate_limited", detail, { headers: { "retry-after": "1" } });
-    }
+    if (this.#asked.has(webhookId)) return null;
     this.#asked.add(webhookId);
     try {
       return (await this.#post(webhook, message, this.#stopping.signal)).attempt;
@@ -243,21 +257,21 @@ export function messageOf(
   const { sequence } = event;
   return {
     id: `evt_${applicationId}_${sequence}`,
-    body: JSON.stringify(eventToWire(event)),
+    body: JSON.stringify(eventJson(event)),
     about: { kind, sequence },
   };
 }
 
 /** Records a webhook's progress from time to time, because each record is an entry in the journal. */
 class Progress {
-  readonly #engine: Engine;
+  readonly #engine: DeliveringEngine;
   readonly #webhookId: string;
   readonly #everyMs: number;
   readonly #onError: (error: unknown) => void;
   #reached = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(engine: Engine, webhookId: string, everyMs: number, onError: (error: unknown) => void) {
+  constructor(engine: DeliveringEngine, webhookId: string, everyMs: number, onError: (error: unknown) => void) {
     this.#engine = engine;
     this.#webhookId = webhookId;
     this.#everyMs = everyMs;

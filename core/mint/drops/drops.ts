@@ -3,26 +3,22 @@ import { createReadStream } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { type Engine, MintmarkError, type Principal } from "../../../core/index.ts";
-import type { TokenBuckets } from "../../http/access/rate-limit.ts";
-import { ServerError } from "../../http/errors.ts";
-import { uuidOf } from "../../http/idempotency.ts";
-import type { Turns } from "../../http/turns.ts";
+import { MintmarkError } from "../../errors.ts";
+import type { Principal } from "../../model.ts";
+import { hashUuid } from "../../store/binary.ts";
 import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "./drop.ts";
-import { EngineEnded, engineMinting } from "./engine-minting.ts";
+import { type DropEngine, EngineEnded, engineMinting, type Pace } from "./engine-minting.ts";
 import type { Counts } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
 import { type Survey, surveyOf } from "./survey.ts";
 import type { DropDefaults } from "./windows.ts";
 
-/** Longest file of rows, in bytes. */
-const MAX_DROP_BYTES = 256 * 1024 * 1024;
 /** Most unfinished drops of one application, and most uploads at once. */
 const MAX_UNFINISHED = 10;
 /** Most finished drops kept of one application; the oldest is deleted first. */
 const MAX_KEPT = 20;
 
-/** A drop that the server mints. */
+/** A drop and its progress. */
 export interface DropJob extends Counts {
   readonly dropId: string;
   readonly applicationId: string;
@@ -36,7 +32,7 @@ export interface DropJob extends Counts {
   readonly finishedAt: number | null;
 }
 
-/** The facts that the server needs to resume a drop. */
+/** The facts that resume a drop. */
 interface Job extends DropJob {
   /** Determines its idempotency keys. */
   readonly id: string;
@@ -46,18 +42,24 @@ interface Job extends DropJob {
   readonly defaults: DropDefaults;
 }
 
-/** The caller's input with the rows. */
-export interface Upload {
-  readonly format: DropFormat;
+/** What a drop's rows are, and how they are minted. */
+export interface DropUpload {
+  readonly format: "csv" | "ndjson";
+  /** For rows without their own. */
   readonly defaults: DropDefaults;
-  readonly dryRun: boolean;
-  readonly unsure?: DropTask["unsure"];
-  /** For an upload with an Idempotency-Key: the drop of that key. */
+  /** Checks every row and mints nothing. Default false. */
+  readonly dryRun?: boolean;
+  /**
+   * What became of rows that were sent more than 23 hours ago and not answered. Without it such a drop fails with the
+   * code `drop_unsure`.
+   */
+  readonly unsure?: "minted" | "lost" | undefined;
+  /** Default: the id that follows from the rows and defaults. The same id with other rows is refused. */
   readonly dropId?: string;
-  /** Mints in the uploader's name. After a restart the drop's key alone does. */
-  readonly engine?: Engine;
-  /** Called with the bytes received so far; may throw. */
-  onBytes(total: number): void;
+  /** Mints in the uploader's name. After a restart the drop's key alone does. Default: the engine of the drops. */
+  readonly engine?: DropEngine;
+  /** Called with the bytes received so far. An error that it throws refuses the drop. Default: no call. */
+  readonly onBytes?: (total: number) => void;
 }
 
 interface Uploaded {
@@ -66,20 +68,27 @@ interface Uploaded {
   readonly replayed: boolean;
 }
 
-interface DropsOptions {
-  /** The folder of drops; without it the server refuses them. */
-  readonly folder: string | undefined;
-  readonly engine: Engine;
-  readonly turns: Turns;
-  /** The rate limit of each API key. */
-  readonly rate: TokenBuckets;
-  /** Called with an error of this server. */
+/** Options of {@link Drops}. */
+export interface DropsOptions {
+  /** The folder of drops; it outlives the process. Created when missing. */
+  readonly folder: string;
+  readonly engine: DropEngine;
+  /** Waits before each request, for rate limits. Default: no wait. */
+  readonly pace?: Pace;
+  /** Called with an error of this process. */
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Uploaded drops, each in its own folder: its description, its rows until it ends, its result and its progress. An
- * application's drops run one after another. A restarted server resumes them.
+ * Drops: files of up to a million rows, minted in the background. Each has its own folder: its description, its rows
+ * until it ends, its result and its progress. An application's drops run one after another. A restart resumes them.
+ *
+ * @example
+ * await using drops = new Drops({ folder: "./drops", engine, onError: console.error });
+ * await drops.start();
+ * const asked = { format: "csv", defaults: { assetId, dataAvailabilityMode: "validium" } } as const;
+ * const { job } = await drops.upload(principal, asked, createReadStream("pieces.csv"));
+ * console.log(await drops.get(job.applicationId, job.dropId));
  */
 export class Drops implements AsyncDisposable {
   readonly #options: DropsOptions;
@@ -90,6 +99,8 @@ export class Drops implements AsyncDisposable {
   readonly #uploading = new Map<string, number>();
   /** By application, the end of its last drop. */
   readonly #ends = new Map<string, Promise<void>>();
+  /** By application, the end of the last change by a request. */
+  readonly #changes = new Map<string, Promise<unknown>>();
   readonly #closing = new AbortController();
   #loaded: Promise<void> | undefined;
 
@@ -99,7 +110,6 @@ export class Drops implements AsyncDisposable {
 
   /** Resumes the unfinished drops of an earlier process. */
   async start(): Promise<void> {
-    if (this.#options.folder === undefined) return;
     await this.#load();
     // A request can upload a drop before this: it has its run already.
     const unfinished = [...this.#jobs.values()].filter((job) => isUnfinished(job) && !this.#runs.has(job.dropId));
@@ -114,16 +124,15 @@ export class Drops implements AsyncDisposable {
 
   /**
    * Accepts rows, and then mints them. The same rows again are the same drop; a failed or stopped one resumes. Throws
-   * `drop_invalid`, `too_many_drops`, `body_too_large`, `idempotency_key_reused`.
+   * `drop_invalid`, `too_many_drops`, `idempotency_key_reused`.
    */
-  async upload(principal: Principal, upload: Upload, source: AsyncIterable<Uint8Array>): Promise<Uploaded> {
-    const folder = this.#folder();
+  async upload(principal: Principal, upload: DropUpload, source: AsyncIterable<Uint8Array>): Promise<Uploaded> {
     await this.#load();
     const { applicationId } = principal;
     const uploading = this.#uploading.get(applicationId) ?? 0;
-    if (uploading >= MAX_UNFINISHED) throw new ServerError("too_many_drops");
+    if (uploading >= MAX_UNFINISHED) throw new MintmarkError("too_many_drops");
     this.#uploading.set(applicationId, uploading + 1);
-    const draft = join(folder, `${randomUUID()}${DRAFT}`);
+    const draft = join(this.#options.folder, `${randomUUID()}${DRAFT}`);
     try {
       await mkdir(draft, { recursive: true });
       const survey = await this.#receive(join(draft, ROWS), upload, source);
@@ -136,16 +145,17 @@ export class Drops implements AsyncDisposable {
   }
 
   /** Turns a draft into a queued drop, unless one with these rows is queued, running or done. */
-  async #take(principal: Principal, upload: Upload, { digest, rows }: Survey, draft: string): Promise<Uploaded> {
+  async #take(principal: Principal, upload: DropUpload, { digest, rows }: Survey, draft: string): Promise<Uploaded> {
     const { applicationId, keyId, scopes } = principal;
-    const { format, defaults, dryRun, unsure, engine } = upload;
+    const { format, defaults, dryRun = false, unsure, engine } = upload;
     const id = dropId(digest, defaults, `${applicationId} ${upload.dropId ?? ""}${dryRun ? " dry run" : ""}`);
-    const earlier = this.#jobs.get(upload.dropId ?? uuidOf(id));
+    const earlier = this.#jobs.get(upload.dropId ?? hashUuid(id));
     if (earlier !== undefined && earlier.id !== id) throw new MintmarkError("idempotency_key_reused");
     if (earlier !== undefined && (isUnfinished(earlier) || earlier.status === "done"))
       return { job: earlier, replayed: true };
-    if (this.list(applicationId).filter(isUnfinished).length >= MAX_UNFINISHED) throw new ServerError("too_many_drops");
-    const fresh = { ...NO_ROWS, dropId: upload.dropId ?? uuidOf(id), createdAt: Date.now() };
+    if (this.list(applicationId).filter(isUnfinished).length >= MAX_UNFINISHED)
+      throw new MintmarkError("too_many_drops");
+    const fresh = { ...NO_ROWS, dropId: upload.dropId ?? hashUuid(id), createdAt: Date.now() };
     const job: Job = {
       ...(earlier ?? fresh),
       ...{ id, applicationId, keyId, scopes, format, defaults, dryRun, rows },
@@ -170,7 +180,7 @@ export class Drops implements AsyncDisposable {
 
   /** Like `list`, also right after the start. */
   async all(applicationId: string): Promise<readonly DropJob[]> {
-    if (this.#options.folder !== undefined) await this.#load();
+    await this.#load();
     return this.list(applicationId);
   }
 
@@ -204,23 +214,21 @@ export class Drops implements AsyncDisposable {
 
   /** Changes of an application's drops by requests, one after another. */
   #alone<T>(applicationId: string, change: () => Promise<T>): Promise<T> {
-    return this.#options.turns.alone(`drops of ${applicationId}`, change);
-  }
-
-  #folder(): string {
-    const { folder } = this.#options;
-    if (folder === undefined) throw new ServerError("drops_unavailable");
-    return folder;
+    const done = (this.#changes.get(applicationId) ?? Promise.resolve()).then(change);
+    const over = done.catch(() => {});
+    this.#changes.set(applicationId, over);
+    void over.then(() => this.#changes.get(applicationId) === over && this.#changes.delete(applicationId));
+    return done;
   }
 
   #place({ dropId }: Pick<Job, "dropId">): string {
-    return join(this.#folder(), dropId);
+    return join(this.#options.folder, dropId);
   }
 
   async #find(applicationId: string, dropId: string): Promise<Job> {
-    if (this.#options.folder !== undefined) await this.#load();
+    await this.#load();
     const job = this.#jobs.get(dropId.toLowerCase());
-    if (job?.applicationId !== applicationId) throw new ServerError("drop_not_found");
+    if (job?.applicationId !== applicationId) throw new MintmarkError("drop_not_found");
     return job;
   }
 
@@ -230,7 +238,7 @@ export class Drops implements AsyncDisposable {
   }
 
   async #read(): Promise<void> {
-    const folder = this.#folder();
+    const { folder } = this.#options;
     await mkdir(folder, { recursive: true });
     for (const name of await readdir(folder)) {
       const place = join(folder, name);
@@ -248,7 +256,7 @@ export class Drops implements AsyncDisposable {
   /** Writes the rows to a file and checks their form. */
   async #receive(
     path: string,
-    { format, defaults, onBytes }: Upload,
+    { format, defaults, onBytes }: DropUpload,
     source: AsyncIterable<Uint8Array>,
   ): Promise<Survey> {
     await using file = await open(path, "wx");
@@ -256,8 +264,7 @@ export class Drops implements AsyncDisposable {
     const { limits } = this.#options.engine;
     const survey = await surveyOf(source, format, defaults, limits, async (piece) => {
       total += piece.length;
-      if (total > MAX_DROP_BYTES) throw new ServerError("body_too_large");
-      onBytes(total);
+      onBytes?.(total);
       await file.appendFile(piece);
     });
     requireForm(survey);
@@ -280,16 +287,17 @@ export class Drops implements AsyncDisposable {
     this.#ends.set(job.applicationId, end);
   }
 
-  async #mint(job: Job, engine: Engine, signal: AbortSignal, unsure: DropTask["unsure"]): Promise<void> {
+  async #mint(job: Job, engine: DropEngine, signal: AbortSignal, unsure: DropTask["unsure"]): Promise<void> {
     if (signal.aborted) return;
     const { applicationId, keyId, scopes, id, format, defaults } = job;
+    const { pace = async () => {} } = this.#options;
     const place = this.#place(job);
     this.#change(job, { status: "running" });
     try {
       await runDrop({
         ...{ id, format, defaults, unsure, signal },
         source: piecesOf(join(place, ROWS)),
-        minting: engineMinting({ ...this.#options, engine }, { applicationId, keyId, scopes }, job.dryRun, signal),
+        minting: engineMinting(engine, pace, { applicationId, keyId, scopes }, job.dryRun, signal),
         result: join(place, RESULT),
         progress: join(place, PROGRESS),
         onProgress: ({ minted, mintable, refused, unknown, bytes }) =>
@@ -371,5 +379,5 @@ function requireForm({ errors, moreErrors }: Survey): void {
   const [first] = errors;
   const ofRow = first === undefined || first.row === 0 ? "" : `Row ${first.row}: `;
   const detail = first && `${ofRow}${sentenceOf(first)}`;
-  throw new ServerError("drop_invalid", detail, { issues, moreIssues: moreErrors });
+  throw new MintmarkError("drop_invalid", detail, { issues, moreIssues: moreErrors });
 }

@@ -1,4 +1,4 @@
-import { visible } from "../../../core/internal.ts";
+import { visible } from "../../protocol/text.ts";
 import { ForbiddenAddress } from "./address-policy.ts";
 
 const CLOSED = "closed the connection before it answered";

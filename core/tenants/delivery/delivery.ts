@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import http, { type ClientRequest, type IncomingMessage } from "node:http";
 import https from "node:https";
-import { retryAfterMs } from "../../../core/internal.ts";
+import { retryAfterMs } from "../../backoff.ts";
 import { guardedLookup, type Reach, requireReachable } from "./address-policy.ts";
 import { failureOf } from "./failure.ts";
 

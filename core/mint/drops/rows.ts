@@ -1,6 +1,6 @@
 import { pipeline } from "node:stream/promises";
-import { ServerError } from "../../http/errors.ts";
-import { parseJson } from "../../http/wire/json.ts";
+import { MintmarkError } from "../../errors.ts";
+import { parseJson } from "../json.ts";
 
 /** The formats of a drop's rows. */
 export const DROP_FORMATS = ["csv", "ndjson"] as const;
@@ -241,7 +241,7 @@ function readObject(text: Uint8Array, row: number, otherwise: string): Readonly<
     const value = parseJson(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch (error) {
-    if (!(error instanceof ServerError)) throw error;
+    if (!(error instanceof MintmarkError)) throw error;
     const [first] = error.issues;
     throw new UnreadableRow(row, first === undefined ? otherwise : `${first.pointer.slice(1)}: ${first.detail}`);
   }

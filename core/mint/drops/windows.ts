@@ -1,5 +1,6 @@
-import { MintmarkError } from "../../../core/index.ts";
-import { checksumHolds, type RequestLimits, requireForm } from "../../../core/internal.ts";
+import { MintmarkError } from "../../errors.ts";
+import { checksumHolds } from "../../validate.ts";
+import { type RequestLimits, requireForm } from "../reader.ts";
 import { columnOf, type DropFormat, type Row, type RowError } from "./rows.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { MAX_ISSUES } from "../../../core/index.ts";
-import type { RequestLimits } from "../../../core/internal.ts";
+import { MAX_ISSUES } from "../../errors.ts";
+import type { RequestLimits } from "../reader.ts";
 import { type DropFormat, type Row, type RowError, rowsOf, UnreadableRow } from "./rows.ts";
 import { type DropDefaults, formErrors, windowsOf } from "./windows.ts";
 
