@@ -15,7 +15,6 @@ import {deploy, place, vm} from "./Vm.sol";
 interface IState is IStateCommitment, IAccessControl {
     function OPERATOR_ROLE() external view returns (bytes32);
     function withdrawItem(WithdrawalTerms calldata terms, uint64 vaultId, uint256 assetType, address caller, bytes calldata item) external;
-    function MIN_ITEM_GAS() external view returns (uint64);
 }
 
 /// @dev A settlement contract, its roles, and everything that was ever committed to it.
