@@ -1,8 +1,8 @@
 import { decodeErrorResult, type Hex } from "viem";
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { vectors } from "../core/protocol/vectors.ts";
 import { commitRollup, committedEvent, entry } from "./fixture/batches.ts";
 import { type Deployment, openChain, STANDARD } from "./fixture/deployment.ts";
-import { vectors } from "./fixture/vectors.ts";
 
 const { fresh } = await openChain();
 const { assets, batchNumber, vectors: valid, refused, refusedByAsset } = vectors("batch-data");

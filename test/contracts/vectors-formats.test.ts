@@ -4,9 +4,10 @@ import { type Address, concat, type Hex, isHex, keccak256, numberToHex, toHex, z
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
 import { naiveElements } from "../core/naive/naive-elements.ts";
+import { vectors } from "../core/protocol/vectors.ts";
 import { pointOf } from "./fixture/blobs.ts";
 import { MODE, STANDARD } from "./fixture/deployment.ts";
-import { headerStruct, vaultStruct, vectors } from "./fixture/vectors.ts";
+import { headerStruct, vaultStruct } from "./fixture/vectors.ts";
 
 const { viem } = await network.create("local");
 const harness = await viem.deployContract("ProofHarness");

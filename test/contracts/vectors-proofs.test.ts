@@ -2,14 +2,8 @@ import { network } from "hardhat";
 import { zeroHash } from "viem";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../core/model.ts";
-import {
-  type ConsistencyVector,
-  headerStruct,
-  pathStruct,
-  vaultPathStruct,
-  vaultStruct,
-  vectors,
-} from "./fixture/vectors.ts";
+import { type ConsistencyVector, vectors } from "../core/protocol/vectors.ts";
+import { headerStruct, pathStruct, vaultPathStruct, vaultStruct } from "./fixture/vectors.ts";
 
 /** Vectors in which only the root that the proof is shown under is wrong. */
 const WRONG_ROOTS = [

@@ -110,31 +110,6 @@ describe("a list of vaults", () => {
     await fc.assert(fc.asyncProperty(filter, fc.constant(20), holds(again)), { numRuns: 50 });
   });
 
-  it("finds a token's vault while the batch is open, and after its seal", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const { applicationId } = tenant;
-    await engine.mint(
-      tenant.principal,
-      requestOf(tenant.users[2], mintOf(assets.erc721, 1001), mintOf(assets.erc1155, 7, 2)),
-    );
-    await engine.mint(tenant.principal, requestOf(tenant.users[1], mintOf(assets.erc1155, 7, 3)));
-    const ownersOf = async (tokenId: bigint) =>
-      (await all(engine.vaults.list(applicationId, { tokenId }))).map(({ ownerAddress }) => ownerAddress);
-    const [second, third] = [OWNERS[1], OWNERS[2]].map(({ address }) => address.toLowerCase());
-    const expected = async () => {
-      expect(await ownersOf(1001n)).toEqual([third]);
-      expect(await ownersOf(7n)).toEqual([third, second]);
-      expect(await ownersOf(8n)).toEqual([]);
-    };
-    await expected();
-    await engine.operator.seal("validium");
-    await expected();
-    // A text's token is found by its id, too.
-    const { vaults } = await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, "sword")));
-    expect(await ownersOf(vaults[0]?.tokenId ?? 0n)).toEqual([OWNERS[0].address.toLowerCase()]);
-  });
-
   it("shows nothing of another application, though it has minted of the same token", async () => {
     const made = await fixture();
     const { engine, tenant, assets } = made;
@@ -150,10 +125,17 @@ describe("a list of vaults", () => {
 
 describe("a list of transactions", () => {
   it("matches its filters, with withdrawals among the mints", async () => {
-    const { engine, tenant, assets, other } = await furnished();
+    const made = await furnished();
+    const { engine, tenant, assets, other } = made;
     await using _ = engine;
     const { applicationId } = tenant;
+    const vaults = await all(engine.vaults.list(applicationId));
+    const { vaultId, ownerAddress: holder } = vaults.find(({ status }) => status === "finalized") as Vault;
+    const signer = OWNERS.find(({ address }) => address.toLowerCase() === holder) as (typeof OWNERS)[0];
+    await engine.withdrawals.request(tenant.principal, await signed(made, 1n, { vaultId, signer }));
     const everything = await all(engine.transactions.list(applicationId, { order: "asc" }));
+    const times = everything.map(({ timestamps }) => timestamps.accepted ?? 0);
+    const mints = everything.flatMap(({ mintId }) => mintId ?? []);
     const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil: undefined, freq: 2 });
     const filter = fc.record({
       userId: maybe(...tenant.users.map(({ userId }) => userId)),
@@ -162,26 +144,35 @@ describe("a list of transactions", () => {
       reference: maybe("order 1", "order 4"),
       dataAvailabilityMode: maybe("validium" as const, "zk-rollup" as const),
       status: maybe(...(["accepted", "batched", "finalized", "failed"] as const)),
-      type: maybe("mint" as const),
+      type: maybe("mint" as const, "withdrawal" as const),
+      vaultId: maybe(vaultId, 99n),
+      mintId: maybe(...mints, applicationId),
+      createdAfter: maybe(...times),
+      createdBefore: maybe(...times),
       order: maybe("asc" as const, "desc" as const),
     });
     await fc.assert(
       fc.asyncProperty(
         filter,
         fc.integer({ min: 1, max: 40 }),
-        async ({ order, ...wanted }: TransactionFilter, limit) => {
+        async ({ order, createdAfter, createdBefore, ...wanted }: TransactionFilter, limit) => {
+          const filter = { ...wanted, createdAfter, createdBefore };
           const found = await paged((cursor) =>
-            engine.transactions.list(applicationId, { ...wanted, order, limit, cursor }),
+            engine.transactions.list(applicationId, { ...filter, order, limit, cursor }),
           );
           const expected = everything
-            .filter((one) =>
-              Object.entries(wanted).every(([name, value]) => value === undefined || one[name as "type"] === value),
-            )
+            .filter((one) => {
+              const at = one.timestamps.accepted ?? 0;
+              if (at <= (createdAfter ?? -1) || at >= (createdBefore ?? Number.POSITIVE_INFINITY)) return false;
+              return Object.entries(wanted).every(
+                ([name, value]) => value === undefined || one[name as "type"] === value,
+              );
+            })
             .map(({ sequence }) => sequence);
           expect(found.map(({ sequence }) => sequence)).toEqual(order === "asc" ? expected : expected.reverse());
         },
       ),
-      { numRuns: 100 },
+      { numRuns: 200 },
     );
   });
 });

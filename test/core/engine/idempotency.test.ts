@@ -1,36 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fixture, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
+import { fixture, mintOf, refusal, requestOf } from "./fixture.ts";
 
 const HOUR = 3_600_000;
 
 describe("an idempotency key", () => {
-  it("expires at its mint's age, and the mint stays", async () => {
-    const { engine, tenant, assets, clock, database } = await fixture();
-    const body = requestOf(tenant.users[0], mintOf(assets.erc20, "", 5));
-    const other = requestOf(tenant.users[0], mintOf(assets.erc20, "", 6));
-    const old = await engine.mint(tenant.principal, body, { idempotencyKey: "old" });
-    clock.now += 2 * HOUR;
-    const young = await engine.mint(tenant.principal, body, { idempotencyKey: "young" });
-    expect((await refusal(engine.mint(tenant.principal, other, { idempotencyKey: "old" }))).code).toBe(
-      "idempotency_key_reused",
-    );
-    expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(1);
-    expect(await engine.operator.forgetIdempotencyKeys(clock.now)).toBe(0);
-    const again = await engine.mint(tenant.principal, other, { idempotencyKey: "old" });
-    expect(again.replayed).toBe(false);
-    expect((await engine.mint(tenant.principal, body, { idempotencyKey: "young" })).mintId).toBe(young.mintId);
-    expect((await engine.mints.get(tenant.applicationId, old.mintId)).transactions).toHaveLength(1);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-    await engine.close();
-    await using reopened = await openTest(database, { clock: clock.read });
-    const replayed = await reopened.mint(tenant.principal, other, { idempotencyKey: "old" });
-    expect(replayed).toMatchObject({ mintId: again.mintId, replayed: true });
-    clock.now += 1;
-    expect(await reopened.operator.forgetIdempotencyKeys(clock.now)).toBe(2);
-    expect((await reopened.operator.verify()).problems).toEqual([]);
-  });
-
   it("answers like a plain model for any mints, repetitions and expiries", async () => {
     const step = fc.oneof(
       {

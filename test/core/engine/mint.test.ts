@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MintResult, Mode } from "../../../core/index.ts";
+import type { MintResult } from "../../../core/index.ts";
 import { assetType } from "../../../core/protocol/asset.ts";
 import { readColumns } from "../../../core/protocol/batch-columns.ts";
 import { decodeBatchData } from "../../../core/protocol/batch-decoder.ts";
@@ -9,49 +9,6 @@ import { all, blobOf, fixture, knownAsset, mintOf, newTenant, refusal, requestOf
 const MAX = (1n << 63n) - 1n;
 
 describe("a mint", () => {
-  it("sums fungible units of one user in one vault, and gives every ERC-721 its own", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const [alice, bob] = tenant.users;
-    const result = await engine.mint(tenant.principal, {
-      users: [
-        {
-          userId: alice?.userId,
-          mints: [
-            mintOf(assets.erc20, "", 5),
-            mintOf(assets.erc721, 1),
-            mintOf(assets.erc20, "", 7),
-            mintOf(assets.erc20, "", 1, "zk-rollup"),
-            mintOf(assets.erc1155, "sword", 2),
-          ],
-        },
-        { userId: bob?.userId, mints: [mintOf(assets.erc20, "", 3), mintOf(assets.erc1155, "sword", 4)] },
-      ],
-    });
-    const rollup = 1n << 63n;
-    expect(result.vaults.map(({ vaultId, amount }) => [vaultId, amount])).toEqual([
-      [0n, 12n],
-      [1n, 1n],
-      [rollup, 1n],
-      [2n, 2n],
-      [3n, 3n],
-      [4n, 4n],
-    ]);
-    expect(result.transactions.map(({ userIndex, mintIndex, vaultId }) => [userIndex, mintIndex, vaultId])).toEqual([
-      [0, 0, 0n],
-      [0, 1, 1n],
-      [0, 2, 0n],
-      [0, 3, rollup],
-      [0, 4, 2n],
-      [1, 0, 3n],
-      [1, 1, 4n],
-    ]);
-    const again = await engine.mint(tenant.principal, requestOf(alice, mintOf(assets.erc20, "", 30)));
-    expect(again.vaults.map(({ vaultId, amount }) => [vaultId, amount])).toEqual([[0n, 42n]]);
-    expect(await engine.vaults.get(tenant.applicationId, 0n)).toEqual(again.vaults[0]);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
-
   it("has 1 to 2^63 - 1 units, as an exact number or in decimal digits", async () => {
     const { engine, tenant, assets } = await fixture();
     await using _ = engine;
@@ -87,56 +44,6 @@ describe("a mint", () => {
       engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset.assetId, "", amount)));
     expect((await mint(5)).vaults[0]).toMatchObject({ assetType: asset.assetType, amount: 5n });
     expect((await refusal(mint(1))).code).toBe("supply_cap_exceeded");
-  });
-
-  it("of an ERC-1155 id adds up in its owner's vault of the open batch, and begins another after the seal", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const [alice, bob] = tenant.users;
-    const mint = async (user: typeof alice, id: number, amount: number, mode: Mode = "validium") => {
-      const { vaults } = await engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc1155, id, amount, mode)));
-      return [vaults[0]?.batchId, (vaults[0]?.vaultId ?? 0n) & 0xfffffn, vaults[0]?.amount];
-    };
-    expect(await mint(alice, 7, 2)).toEqual(["validium-0", 0n, 2n]);
-    expect(await mint(alice, 7, 3)).toEqual(["validium-0", 0n, 5n]);
-    expect(await mint(alice, 8, 1)).toEqual(["validium-0", 1n, 1n]);
-    expect(await mint(bob, 7, 1)).toEqual(["validium-0", 2n, 1n]);
-    expect(await mint(alice, 7, 1, "zk-rollup")).toEqual(["zk-rollup-0", 0n, 1n]);
-    await engine.operator.seal("validium");
-    expect(await mint(alice, 7, 4)).toEqual(["validium-1", 0n, 4n]);
-    const balances = await all(engine.vaults.balances(tenant.applicationId, alice?.userId ?? ""));
-    expect(balances.map(({ tokenId, amount }) => [tokenId, amount])).toEqual([
-      [7n, 10n],
-      [8n, 1n],
-    ]);
-  });
-
-  it("begins another vault where a sum would pass 2^63 - 1, and continues with that one", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const mint = (amount: bigint) =>
-      engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", amount.toString())));
-    await mint(MAX - 1n);
-    expect((await mint(1n)).vaults[0]).toMatchObject({ vaultId: 0n, amount: MAX });
-    expect((await mint(1n)).vaults[0]).toMatchObject({ vaultId: 1n, amount: 1n });
-    expect((await mint(2n)).vaults[0]).toMatchObject({ vaultId: 1n, amount: 3n });
-    const [balance] = await all(engine.vaults.balances(tenant.applicationId, tenant.users[0]?.userId ?? ""));
-    expect(balance?.amount).toBe(MAX + 3n);
-  });
-
-  it("continues in the next batch when one is full, and seals the full one", async () => {
-    const { engine, tenant, assets } = await fixture({ limits: { batchVaults: { validium: 3, "zk-rollup": 3 } } });
-    await using _ = engine;
-    const ids = Array.from({ length: 8 }, (_, i) => mintOf(assets.erc721, 100 + i));
-    const sealed: string[] = [];
-    engine.events.on("batchSealed", ({ batchId, vaultCount }) => sealed.push(`${batchId}:${vaultCount}`));
-    const { vaults } = await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
-    expect(vaults.map(({ batchId }) => batchId)).toEqual(
-      ["validium-0", "validium-1", "validium-2"].flatMap((id, i) => Array(i === 2 ? 2 : 3).fill(id)),
-    );
-    expect(sealed).toEqual(["validium-0:3", "validium-1:3"]);
-    expect(engine.batches.getOpen("validium")).toMatchObject({ batchNumber: 2, vaultCount: 2 });
-    expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
   it("keeps a full batch within its bytes when its amounts grow", async () => {
@@ -185,20 +92,6 @@ describe("a mint", () => {
     }
   });
 
-  it("keeps a rollup batch within its bytes and gas, whatever goes into it", async () => {
-    const { engine, tenant, assets } = await fixture({ limits: { rollupBytes: 2_000, rollupGas: 500_000 } });
-    await using _ = engine;
-    const long = "x".repeat(200);
-    const ids = Array.from({ length: 60 }, (_, i) => mintOf(assets.erc721, `${long}${i}`, 1, "zk-rollup"));
-    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...ids));
-    const { data: batches } = await engine.batches.list({ mode: "zk-rollup" });
-    expect(batches.length).toBeGreaterThan(3);
-    for (const { batchNumber, status } of batches) {
-      if (status === "open") continue;
-      expect((await engine.batches.getSealed("zk-rollup", batchNumber)).data.length).toBeLessThanOrEqual(2_000);
-    }
-  });
-
   it("counts a rollup batch's gas for its final slots, with alternating assets and growing amounts", async () => {
     const rollupGas = 500_000;
     const { engine, tenant, assets } = await fixture({ limits: { rollupGas } });
@@ -239,15 +132,6 @@ describe("uniqueness", () => {
     expect(await refusal(engine.mint(other.principal, elsewhere))).toEqual(taken);
     const shouted = { ...mintOf(assets.erc721, 17), mintingBlob: blobOf(17).slice(2).toUpperCase() };
     expect(await refusal(engine.mint(tenant.principal, requestOf(tenant.users[0], shouted)))).toEqual(taken);
-  });
-
-  it("is by token id: a text also takes the number of its hash", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const { vaults } = await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, "sword")));
-    const id = String(vaults[0]?.tokenId);
-    const spelt = requestOf(tenant.users[0], mintOf(assets.erc721, id));
-    expect((await refusal(engine.mint(tenant.principal, spelt))).code).toBe("token_already_minted");
   });
 
   it("holds between concurrent requests, and refuses only the later ones", async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { Engine, Page } from "../../../core/index.ts";
-import { naiveBalances } from "../naive/naive-balances.ts";
 import { all, fixture, knownAsset, mintOf, newTenant, openTest, refusal, requestOf } from "./fixture.ts";
 
 /** All pages of a list. */
@@ -93,25 +92,6 @@ describe("other lists", () => {
     await engine.operator.seal("validium");
     const batches = await pages((cursor) => engine.batches.list({ limit: 1, ...(cursor && { cursor }) }));
     expect(batches.map(({ batchId }) => batchId)).toEqual(["zk-rollup-0", "validium-0"]);
-  });
-
-  it("of balances are the sums over the vaults, of however many vaults and batches", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const [user] = tenant.users;
-    for (let round = 0; round < 3; round++) {
-      const swords = Array.from({ length: 500 }, (__, i) => mintOf(assets.erc721, round * 500 + i));
-      const potions = [1, 2].map((id) => mintOf(assets.erc1155, id, 1 + round));
-      await engine.mint(tenant.principal, requestOf(user, ...swords, mintOf(assets.erc20, "", 5), ...potions));
-      await engine.operator.seal("validium");
-    }
-    const vaults = await all(engine.vaults.list(tenant.applicationId, { userId: user?.userId }));
-    const balances = await all(engine.vaults.balances(tenant.applicationId, user?.userId ?? ""));
-    expect(balances).toHaveLength(1_503);
-    expect(balances).toEqual(naiveBalances(vaults));
-    // In the order of first mints: the first round's swords, then what is summed over all rounds, then the other swords.
-    expect(balances.slice(499, 504).map(({ tokenId }) => tokenId)).toEqual([499n, null, 1n, 2n, 500n]);
-    expect(balances.slice(500, 503).map(({ amount }) => amount)).toEqual([15n, 6n, 6n]);
   });
 
   it("keep applications apart", async () => {

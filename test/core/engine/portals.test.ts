@@ -124,30 +124,6 @@ describe("a mirror", () => {
     expect((await refusal(engine.operator.recordEvents(9n, [], 9n))).code).toBe("chain_not_supported");
     expect(engine.operator.portals().map(({ observed }) => observed)).toEqual([null, null]);
   });
-
-  it("is reorganised by itself: its imports and payments are reverted, and nothing of the state's chain", async () => {
-    const fix = await holdingOnTwo();
-    const { engine, tenant } = fix;
-    await using _ = engine;
-    await engine.operator.addMirror(MIRROR);
-    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await forMirror(fix, 30n));
-    await engine.operator.recordEvents(HOME, [await committed(engine, "validium", 0, 7n)], 9n);
-    const paid = withdrawn(1n, 30n, 30n, ownerAddress, 8n);
-    await engine.operator.recordEvents(FAR, [await imported(engine, "validium", 0, 7n), paid], 9n);
-    await engine.operator.recordReorg(FAR, 7n);
-    expect((await engine.withdrawals.get(tenant.applicationId, withdrawalId)).status).toBe("submitted");
-    expect(await engine.vaults.get(tenant.applicationId, 1n)).toMatchObject({
-      withdrawnBalance: 0n,
-      availableBalance: 70n,
-    });
-    expect(await all(engine.operator.pendingWithdrawals(FAR))).toMatchObject([{ header: null }]);
-    expect((await engine.batches.get("validium", 0)).status).toBe("settled");
-    expect(engine.operator.portals().map(({ observed }) => observed)).toEqual([9n, 6n]);
-    await engine.operator.recordEvents(FAR, [await imported(engine, "validium", 0, 8n)], 8n);
-    const [again] = await all(engine.operator.pendingWithdrawals(FAR));
-    expect(again?.header?.committedAt).toBe(5008n);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
 });
 
 function portalOf({ chainId, contract }: { readonly chainId: bigint; readonly contract: string }) {

@@ -1,9 +1,7 @@
-import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import type { L1Event } from "../../../core/index.ts";
 import type { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { Table } from "../../../core/store/group.ts";
-import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
 import { committed, HOME, hear, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 describe("the life of a batch", () => {
@@ -240,30 +238,6 @@ describe("a withdrawal", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("returns in a reorganisation, with its reservation", async () => {
-    const fix = await holding();
-    const { engine, tenant } = fix;
-    await using _ = engine;
-    const { withdrawalId } = await engine.withdrawals.request(tenant.principal, await signed(fix, 30n));
-    const commit = await committed(engine, "validium", 0, 7n);
-    await engine.operator.recordEvents(HOME, [commit, withdrawn(0n, 30n, 30n, ownerAddress, 9n)], 9n);
-    const again = await engine.withdrawals.request(tenant.principal, await signed(fix, 5n, { withdrawnBefore: 30n }));
-    await engine.operator.recordReorg(HOME, 8n);
-    expect(await engine.vaults.get(tenant.applicationId, 0n)).toMatchObject({
-      availableBalance: 65n,
-      withdrawnBalance: 0n,
-    });
-    expect(
-      (await all(engine.operator.pendingWithdrawals(HOME))).map(({ withdrawal }) => withdrawal.withdrawalId),
-    ).toEqual([withdrawalId, again.withdrawalId]);
-    await engine.operator.recordEvents(HOME, [withdrawn(0n, 30n, 30n, ownerAddress, 12n)], 12n);
-    expect((await engine.withdrawals.get(tenant.applicationId, withdrawalId)).status).toBe("settled");
-    expect((await engine.withdrawals.get(tenant.applicationId, again.withdrawalId)).status).toBe("accepted");
-    await engine.operator.recordEvents(HOME, [withdrawn(0n, 5n, 35n, ownerAddress, 13n)], 13n);
-    expect((await engine.withdrawals.get(tenant.applicationId, again.withdrawalId)).status).toBe("settled");
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
-
   it("waits through a reorganisation for earlier signed ones", async () => {
     const fix = await holding();
     const { engine, tenant } = fix;
@@ -311,68 +285,3 @@ async function digestOf({ engine }: Fixture, withdrawal: Parameters<typeof withd
   const { vaultId, withdrawnBefore, quantity, recipient, deadline } = withdrawal;
   return withdrawalDigest(engine.settlement, { vaultId, withdrawnBefore, quantity, recipient, deadline });
 }
-
-describe("any sequence of L1's events", () => {
-  it("ends in L1's final state: settled batches and withdrawn totals match the surviving chain", async () => {
-    const block = fc.record({ commit: fc.boolean(), units: fc.nat(3), asked: fc.boolean() });
-    const step = fc.oneof(
-      { weight: 5, arbitrary: fc.record({ kind: fc.constant("block" as const), block }) },
-      {
-        weight: 1,
-        arbitrary: fc.record({ kind: fc.constant("reorg" as const), depth: fc.integer({ min: 1, max: 4 }) }),
-      },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constant("finalize" as const), behind: fc.nat(3) }) },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constant("reopen" as const) }) },
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
-        const fix = await holding();
-        let { engine } = fix;
-        /** The chain that stands: per block its number and events. */
-        let chain: { readonly number: bigint; readonly events: readonly L1Event[] }[] = [];
-        let final = 0n;
-        const total = () =>
-          chain
-            .flatMap(({ events }) => events)
-            .reduce((sum, e) => sum + (e.type === "withdrawn" ? e.quantity : 0n), 0n);
-        const isCommitted = () => chain.some(({ events }) => events.some(({ type }) => type === "batchCommitted"));
-        for (const one of steps) {
-          const number = (chain.at(-1)?.number ?? 0n) + 1n;
-          if (one.kind === "block") {
-            const events: L1Event[] = [];
-            if (one.block.commit && !isCommitted()) events.push(await committed(engine, "validium", 0, number));
-            const units = BigInt(one.block.units);
-            if (one.block.asked) {
-              const asked = await signed(fix, 1n, { withdrawnBefore: total() });
-              await engine.withdrawals.request(fix.tenant.principal, asked).catch((error) => {
-                if (!["withdrawal_pending", "signature_invalid"].includes(error.code)) throw error;
-              });
-            }
-            if (units > 0n && isCommitted())
-              events.push(withdrawn(0n, units, total() + units, ownerAddress, number, 1));
-            chain.push({ number, events });
-            await engine.operator.recordEvents(HOME, events, number);
-          } else if (one.kind === "reorg") {
-            const from = number - BigInt(one.depth) > final ? number - BigInt(one.depth) : final + 1n;
-            chain = chain.filter((existing) => existing.number < from);
-            await engine.operator.recordReorg(HOME, from);
-          } else if (one.kind === "finalize") {
-            const upTo = number - 1n - BigInt(one.behind);
-            if (upTo > final) final = upTo;
-            await engine.operator.recordFinalized(HOME, upTo > 0n ? upTo : 0n);
-          } else {
-            await engine.close();
-            engine = await openTest(fix.database, { clock: fix.clock.read });
-            Object.assign(fix, { engine });
-          }
-        }
-        const { status } = await engine.batches.get("validium", 0);
-        expect(["settled", "finalized"].includes(status)).toBe(isCommitted());
-        expect((await engine.vaults.get(fix.tenant.applicationId, 0n)).withdrawnBalance).toBe(total());
-        expect((await engine.operator.verify()).problems).toEqual([]);
-        await engine.close();
-      }),
-      { numRuns: 60 },
-    );
-  });
-});

@@ -4,12 +4,11 @@ import type { L1Event } from "../../../core/index.ts";
 import { type Transfer, transfersDigest } from "../../../core/protocol/transfer.ts";
 import { all, hashOf, OWNERS, refusal } from "./fixture.ts";
 import { committed, HOME, signed, withdrawn } from "./l1-fixture.ts";
-import { commitAll, commits, signedTransfers, transferable } from "./transfers-fixture.ts";
+import { commits, signedTransfers, transferable } from "./transfers-fixture.ts";
 
 const [owner] = OWNERS;
 const ownerAddress = owner.address.toLowerCase() as `0x${string}`;
 const friend = OWNERS[1].address.toLowerCase() as `0x${string}`;
-const third = OWNERS[2].address.toLowerCase() as `0x${string}`;
 const gameKey = privateKeyToAccount(`0x${"77".repeat(32)}`);
 const ANY_ASSET = `0x${"00".repeat(32)}` as const;
 
@@ -57,33 +56,6 @@ async function balances({ engine, tenant }: Made, user: number) {
 }
 
 describe("L1 decides transfers at the commit:", () => {
-  it("the receiver gets what the owner has left, and a part that is no longer less than it moves nothing", async () => {
-    const made = await transferable();
-    const { engine, units, items } = made;
-    const list = await asked(made, [whole(units), { vaultId: items, amount: 4n, to: friend }]);
-    await engine.operator.sealTransfers();
-    await engine.operator.recordEvents(
-      HOME,
-      [withdrawn(units, 30n, 30n, ownerAddress, 900n, 0), withdrawn(items, 3n, 3n, ownerAddress, 900n, 1)],
-      900n,
-    );
-    await commit(made, 0, 901n);
-    const settled = await list.read();
-    expect(amounts(settled)).toEqual([70n, 0n, 0n]);
-    const tooMuch = expect.stringContaining("not below the rest");
-    expect(settled.transfers.map(({ failure }) => failure)).toEqual([null, tooMuch, tooMuch]);
-    expect(await balances(made, 1)).toEqual([[70n, 70n]]);
-    await noProblems(made);
-    // The chain drops both withdrawals, and takes the batch again.
-    await engine.operator.recordReorg(HOME, 900n);
-    await noProblems(made);
-    await commit(made, 0, 902n);
-    const again = await list.read();
-    expect(amounts(again)).toEqual([100n, 4n, 3n]);
-    expect(again.transfers.every(({ failure }) => failure === null)).toBe(true);
-    await noProblems(made);
-  });
-
   it("a withdrawal of what the receiver no longer gets fails", async () => {
     const made = await transferable();
     const { engine, tenant, units } = made;
@@ -115,26 +87,6 @@ describe("L1 decides transfers at the commit:", () => {
     expect(transaction).toMatchObject({ status: "failed", failure: transfers[0]?.failure });
     const events = await all(engine.events.stream(tenant.applicationId, { after: 0 }));
     expect(events.at(-1)).toMatchObject({ type: "transfer.failed", data: { failure: transfers[0]?.failure } });
-    await noProblems(made);
-  });
-
-  it("a voided duplicate takes every vault that came of it, until the chain drops the voiding", async () => {
-    const made = await transferable();
-    const { engine, token } = made;
-    const first = await asked(made, [whole(token)]);
-    await engine.operator.sealTransfers();
-    await commitAll(engine, "zk-rollup", 0);
-    const { newVaultId } = (await first.read()).transfers[0] ?? {};
-    const second = await asked(made, [whole(newVaultId ?? 0n, third)], { signer: OWNERS[1] });
-    await engine.operator.sealTransfers();
-    await commit(made, 1, 901n);
-    expect(amounts(await second.read())).toEqual([1n]);
-    await tell(made, { type: "duplicateVoided", earlierVaultId: 0n, laterVaultId: token }, 902n);
-    expect([amounts(await first.read()), amounts(await second.read())]).toEqual([[0n], [0n]]);
-    expect(await balances(made, 2)).toEqual([]);
-    await noProblems(made);
-    await engine.operator.recordReorg(HOME, 902n);
-    expect([amounts(await first.read()), amounts(await second.read())]).toEqual([[1n], [1n]]);
     await noProblems(made);
   });
 });
@@ -179,41 +131,6 @@ describe("a list is authorized by", () => {
     await engine.operator.sealTransfers();
     await commit(made, 0, 901n);
     expect(amounts(await list.read())).toEqual([40n, 60n]);
-    await noProblems(made);
-  });
-
-  it("a key whose session is not revoked before the commit", async () => {
-    const made = await transferable();
-    const { engine, units } = made;
-    await tell(made, session(made), 900n);
-    await engine.operator.recordFinalized(HOME, 900n);
-    const list = await asked(made, [part(units, 40n)], byKey);
-    await engine.operator.sealTransfers();
-    const revoked = { type: "sessionRevoked", owner: owner.address, key: gameKey.address, revokedAt: 1_900n } as const;
-    await tell(made, revoked, 901n);
-    await commit(made, 0, 902n);
-    const { transfers } = await list.read();
-    expect(transfers.map(({ amount }) => amount)).toEqual([0n, 0n]);
-    expect(transfers[0]?.failure).toContain("Neither the owner, nor a session");
-    await noProblems(made);
-    await engine.operator.recordReorg(HOME, 901n);
-    await commit(made, 0, 903n);
-    expect(amounts(await list.read())).toEqual([40n, 60n]);
-    await noProblems(made);
-    await engine.operator.recordDeepReorg(HOME, 900n);
-    await noProblems(made);
-  });
-
-  it("a key whose session goes on: a revocation makes a waiting list fail", async () => {
-    const made = await transferable();
-    const { engine, units } = made;
-    await tell(made, session(made), 900n);
-    await engine.operator.recordFinalized(HOME, 900n);
-    const list = await asked(made, [part(units, 40n)], byKey);
-    await tell(made, { type: "sessionRevoked", owner: owner.address, key: gameKey.address, revokedAt: 1_900n }, 901n);
-    expect(await engine.operator.sealTransfers()).toBeNull();
-    expect(await list.read()).toMatchObject({ status: "failed", failure: expect.stringContaining("nor a session") });
-    expect(await balances(made, 0)).toContainEqual([100n, 100n]);
     await noProblems(made);
   });
 

@@ -1,7 +1,6 @@
-import { zeroAddress } from "viem";
 import { describe, expect, it } from "vitest";
 import { transfersTypedData } from "../../../core/protocol/transfer.ts";
-import { all, memory, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { all, mintOf, newTenant, OWNERS, refusal, requestOf } from "./fixture.ts";
 import { hear, signed, withdrawn } from "./l1-fixture.ts";
 import { commitAll, signedTransfers, transferable } from "./transfers-fixture.ts";
 
@@ -47,38 +46,6 @@ describe("transfers", () => {
     const final = await engine.transfers.get(tenant.applicationId, list.transferId);
     expect(final.status).toBe("finalized");
 
-    await noProblems(engine);
-  });
-
-  it("burn what is redeemed: nobody holds its slot", async () => {
-    const made = await transferable();
-    const { engine, tenant, items } = made;
-    const request = await signedTransfers(made, [{ vaultId: items, amount: 2n, to: zeroAddress }]);
-    const { transferId } = await engine.transfers.request(tenant.principal, request);
-    await engine.operator.sealTransfers();
-    const { transfers } = await engine.transfers.get(tenant.applicationId, transferId);
-    expect(transfers.map(({ newVaultId, amount }) => [newVaultId === null, amount])).toEqual([
-      [true, 2n],
-      [false, 5n],
-    ]);
-    expect(await refusal(engine.vaults.get(tenant.applicationId, 1n << 63n))).toMatchObject({
-      code: "vault_not_found",
-    });
-    await noProblems(engine);
-  });
-
-  it("take their number behind the open rollup batches, and mints go on behind them", async () => {
-    const made = await transferable();
-    const { engine, tenant, assets, token } = made;
-    const mint = () =>
-      engine.mint(tenant.principal, requestOf(tenant.users[2], mintOf(assets.erc20, "", 5, "zk-rollup")));
-    await mint();
-    await engine.transfers.request(tenant.principal, await signedTransfers(made, [whole(token)]));
-    expect((await engine.operator.sealTransfers())?.batchNumber).toBe(1);
-    const { transactions } = await mint();
-    expect(transactions[0]?.vaultId).toBe((1n << 63n) | (2n << 20n));
-    await engine.operator.seal("zk-rollup");
-    expect(engine.batches.state().countRollup).toBe(3);
     await noProblems(engine);
   });
 
@@ -206,27 +173,5 @@ describe("transfers", () => {
       code: "transfer_too_deep",
     });
     await noProblems(engine);
-  });
-
-  it("stay across a restart, waiting, batched and taken back", async () => {
-    const database = memory();
-    const made = await transferable({ store: database });
-    let { engine } = made;
-    const { tenant, token, units, items } = made;
-    const reopen = async () => {
-      await engine.close();
-      engine = await openTest(database, { clock: made.clock.read });
-      await noProblems(engine);
-    };
-    await engine.transfers.request(tenant.principal, await signedTransfers(made, [whole(token), whole(items)]));
-    await reopen();
-    await engine.operator.sealTransfers();
-    await reopen();
-    await engine.operator.takeBackTransfers(0, "not now");
-    await reopen();
-    const more = await signedTransfers({ ...made, engine }, [{ vaultId: units, amount: 1n, to: friend }]);
-    await engine.transfers.request(tenant.principal, more);
-    expect((await engine.operator.sealTransfers())?.vaultCount).toBe(4);
-    await reopen();
   });
 });

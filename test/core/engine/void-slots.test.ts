@@ -6,18 +6,7 @@ import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../../core/protocol/manifest.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import {
-  all,
-  type Fixture,
-  fixture,
-  hashOf,
-  knownAsset,
-  mintOf,
-  OWNERS,
-  openTest,
-  refusal,
-  requestOf,
-} from "./fixture.ts";
+import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
 import { HOME, hear } from "./l1-fixture.ts";
 
 const REASON = "asset_not_registered: L1 does not know the asset";
@@ -83,39 +72,6 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     const swords = balances.filter(({ assetId }) => assetId === assets.erc721).map(({ tokenId }) => tokenId);
     expect(swords).toEqual([8n, 9n]);
     expect((await engine.operator.verify()).problems).toEqual([]);
-  });
-
-  it("free the token and the supply, once", async () => {
-    const { engine, tenant, assets, database } = await threeBatches(mode);
-    const again = requestOf(tenant.users[1], mintOf(assets.erc721, "7", 1, mode));
-    expect((await refusal(engine.mint(tenant.principal, again))).code).toBe("token_already_minted");
-    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: REASON }]);
-    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: "again" }]);
-    const mintedOf = async () => (await engine.assets.get(tenant.applicationId, assets.erc721)).minted;
-    expect(await mintedOf()).toBe(2n);
-    await engine.mint(tenant.principal, again);
-    expect(await mintedOf()).toBe(3n);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-    await engine.close();
-    const reopened = await openTest(database);
-    await using _ = reopened;
-    expect((await refusal(reopened.mint(tenant.principal, again))).code).toBe("token_already_minted");
-    const { data } = await reopened.transactions.list(tenant.applicationId, { status: "failed" });
-    expect(data).toMatchObject([{ failure: REASON }]);
-  });
-
-  it("stay free and void across a restart, and an undone seal does not bring them back", async () => {
-    const { engine, tenant, assets, database } = await threeBatches(mode);
-    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 0, count: 2, failure: REASON }]);
-    await engine.operator.voidSlots(mode, 1, [{ firstSlot: 0, count: 1, failure: REASON }]);
-    const state = engine.batches.state();
-    await engine.close();
-    const reopened = await openTest(database);
-    await using _ = reopened;
-    expect(reopened.batches.state()).toEqual(state);
-    const both = [mintOf(assets.erc721, "7", 1, mode), mintOf(assets.erc721, "8", 1, mode)];
-    await reopened.mint(tenant.principal, requestOf(tenant.users[2], ...both));
-    expect((await reopened.operator.verify()).problems).toEqual([]);
   });
 
   it("leave a batch of nothing but one void slot with a root that L1 takes", async () => {
@@ -187,22 +143,6 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     const fresh = engine.withdrawals.request(tenant.principal, { ...later, signature: again });
     expect((await refusal(fresh)).code).toBe("vault_void");
     expect(await all(engine.operator.pendingWithdrawals(HOME))).toEqual([]);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
-});
-
-describe("the supply cap", () => {
-  it("has capacity again for void vaults", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
-    const capped = await knownAsset(engine, "erc20", { supplyCap: 10n });
-    await engine.assets.enable(tenant.applicationId, capped);
-    const ten = requestOf(tenant.users[0], mintOf(capped, "", 10));
-    await engine.mint(tenant.principal, ten);
-    await engine.operator.seal("validium");
-    expect((await refusal(engine.mint(tenant.principal, ten))).code).toBe("supply_cap_exceeded");
-    await engine.operator.voidSlots("validium", 0, [{ firstSlot: 0, count: 1, failure: REASON }]);
-    await engine.mint(tenant.principal, ten);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });

@@ -1,25 +1,24 @@
 import { toFunctionSelector } from "viem";
 import { describe, expect, it } from "vitest";
-import type { Address, Hash, Hex, Standard } from "../../../core/model.ts";
+import type { Address, Hash } from "../../../core/model.ts";
 import { assetType, MAX_QUANTUM, mintableAssetId } from "../../../core/protocol/asset.ts";
-import { readVectors } from "./vector-file.ts";
-
-interface StarkExVector {
-  readonly standard: Standard;
-  readonly token: Address;
-  readonly quantum: string;
-  readonly mintingBlob: Hex;
-  readonly assetId: Hex;
-}
+import { vectors } from "./vectors.ts";
 
 const TOKEN: Address = "0x5da41d8b03b656ac0daac9f27b98feba461dfbad";
 
 describe("asset types", () => {
-  const { vectors } = readVectors<{ vectors: StarkExVector[] }>("starkex-assets.json");
-  it.each(vectors)("give StarkEx's published asset id: $standard $mintingBlob", (vector) => {
+  it.each(vectors("starkex-assets").vectors)("give StarkEx's published asset id: $standard $mintingBlob", (vector) => {
     const type = assetType(vector.standard, vector.token, BigInt(vector.quantum));
     expect(BigInt(mintableAssetId(vector.standard, type, vector.mintingBlob))).toBe(BigInt(vector.assetId));
   });
+
+  it.each(vectors("assets").vectors)(
+    "and ids are the vectors': $name",
+    ({ standard, token, quantum, blob, ...made }) => {
+      const type = assetType(standard, token, BigInt(quantum));
+      expect([type, mintableAssetId(standard, type, blob)]).toEqual([made.assetType, made.mintableAssetId]);
+    },
+  );
 
   it("are of 32 bytes and below 2^250", () => {
     const type: Hash = assetType("erc20", TOKEN, MAX_QUANTUM);

@@ -19,10 +19,9 @@ import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { naiveElements } from "../naive/naive-elements.ts";
 import { decimalBlob } from "../naive/naive-vault.ts";
 import { anySlots, textBlob } from "./arbitrary.ts";
-import { type AsJson, readVectors } from "./vector-file.ts";
-import type { blobElementVectors } from "./vectors/blob-elements.ts";
+import { vectors } from "./vectors.ts";
 
-const file = readVectors<AsJson<ReturnType<typeof blobElementVectors>>>("blob-elements.json");
+const file = vectors("blob-elements");
 const VAULT: VaultEntry = {
   chainId: 1n,
   owner: `0x${"11".repeat(20)}`,

@@ -5,11 +5,9 @@ import type { Hex } from "../../../core/model.ts";
 import { canonicalBlob, tokenIdOf } from "../../../core/protocol/blob.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { textBlob } from "./arbitrary.ts";
-import type { AsJson } from "./vector-file.ts";
-import { readVectors } from "./vector-file.ts";
-import type { blobVectors } from "./vectors/assets-and-vaults.ts";
+import { vectors } from "./vectors.ts";
 
-const file = readVectors<AsJson<ReturnType<typeof blobVectors>>>("blobs.json");
+const file = vectors("blobs");
 const blobInvalid = expect.objectContaining({ code: "blob_invalid" });
 
 describe("minting blobs", () => {

@@ -1,5 +1,6 @@
 import { encodePacked, keccak256 } from "viem";
 import { describe, expect, it } from "vitest";
+import { BATCH_KINDS, type BatchKind, type Hash } from "../../../core/model.ts";
 import type { AssetId } from "../../../core/ports.ts";
 import { assetsHash, consentDigest } from "../../../core/protocol/consent.ts";
 import {
@@ -9,13 +10,36 @@ import {
   manifestRoot,
   manifestRootOf,
 } from "../../../core/protocol/manifest.ts";
-import { derivedHash, SETTLEMENT } from "./vectors/derive.ts";
+import { derivedHash, SETTLEMENT, vectors } from "./vectors.ts";
 
 const invalid = expect.objectContaining({ code: "validation_failed" });
 const asset = (n: number): AssetId => ({ chainId: 1n, assetType: `0x${n.toString(16).padStart(64, "0")}` });
 const assets = (count: number) => Array.from({ length: count }, (_, i) => asset(i + 1));
 
+const idOf = ({ chainId, assetType }: { chainId: string; assetType: Hash }) => ({
+  chainId: BigInt(chainId),
+  assetType,
+});
+
 describe("manifests", () => {
+  const file = vectors("manifests");
+
+  it.each(file.vectors)(
+    "of $assets.length assets without $leftOut are the vectors'",
+    ({ assets, leftOut, root, paths }) => {
+      const [listed, left] = [assets.map(idOf), leftOut.map(Number)];
+      expect(manifestRoot(listed, left)).toBe(root);
+      for (const { leaf, index, siblings, ...asset } of paths) {
+        expect(manifestLeaf(idOf(asset))).toBe(leaf);
+        expect(manifestPath(listed, idOf(asset), left)).toEqual({ index: Number(index), siblings });
+      }
+    },
+  );
+
+  it.each(file.batchRoots)("of kind $kind have the vectors' batch root", ({ kind, content, ...roots }) => {
+    expect(batchRoot(BATCH_KINDS[Number(kind)] as BatchKind, roots.manifestRoot, content)).toBe(roots.batchRoot);
+  });
+
   it("hash an asset's leaf and the batch root as the protocol page has it", () => {
     const { chainId, assetType } = asset(7);
     const leaf = keccak256(encodePacked(["uint8", "uint64", "uint256"], [7, chainId, BigInt(assetType)]));
@@ -65,6 +89,14 @@ describe("manifests", () => {
 describe("issuers' consents", () => {
   const content = derivedHash("content");
   const named = assets(2).map((each, i) => ({ ...each, issuerEpoch: BigInt(i) }));
+
+  it("have the vectors' digests", () => {
+    const { assetsHashes, consents } = vectors("manifests");
+    for (const { assets, assetsHash: hash } of assetsHashes)
+      expect(assetsHash(assets.map((each) => ({ ...idOf(each), issuerEpoch: BigInt(each.issuerEpoch) })))).toBe(hash);
+    for (const { digest, ...consent } of consents)
+      expect(consentDigest(SETTLEMENT, { ...consent, batchNumber: Number(consent.batchNumber) })).toBe(digest);
+  });
 
   it("hash the assets with fixed widths", () => {
     const [a, b] = named as [(typeof named)[0], (typeof named)[0]];

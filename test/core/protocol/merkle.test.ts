@@ -7,10 +7,9 @@ import { pathHolds, treeHeight, zeroRoot } from "../../../core/protocol/merkle.t
 import { multiproofRoot, multiproofSiblings } from "../../../core/protocol/multiproof.ts";
 import { naiveHeight, naiveMultiproof, naiveRoot, naiveSiblings, naiveZero } from "../naive/naive-tree.ts";
 import { anyLeaves } from "./arbitrary.ts";
-import { type AsJson, readVectors } from "./vector-file.ts";
-import type { batchTreeVectors } from "./vectors/batch-trees.ts";
+import { vectors } from "./vectors.ts";
 
-const file = readVectors<AsJson<ReturnType<typeof batchTreeVectors>>>("batch-trees.json");
+const file = vectors("batch-trees");
 const hex = (bytes: readonly Uint8Array[]) => bytes.map(bytesToHex);
 const listOf = (leaves: Uint8Array) => Array.from({ length: leaves.length / 32 }, (_, i) => hashAt(leaves, i));
 const invalid = expect.objectContaining({ code: "validation_failed" });

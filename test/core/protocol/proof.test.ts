@@ -17,11 +17,16 @@ import {
   verifyVaultProof,
 } from "../../../core/protocol/proof.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import { type AsJson, readVectors } from "./vector-file.ts";
-import { derivedHash, SETTLEMENT } from "./vectors/derive.ts";
-import type { vaultProofVectors } from "./vectors/vault-proofs.ts";
+import {
+  derivedHash,
+  type MultiproofVector,
+  type ProofVector,
+  SETTLEMENT,
+  type VaultVector,
+  vectors,
+} from "./vectors.ts";
 
-const file = readVectors<AsJson<ReturnType<typeof vaultProofVectors>>>("vault-proofs.json");
+const file = vectors("vault-proofs");
 const root = file.header.batchRoot as Hash;
 const path: StatePath = {
   ...file.statePath,
@@ -42,7 +47,7 @@ const WRONG_ROOTS = [
   "a manifest that leaves the asset out",
 ];
 
-function contentOf(vault: AsJson<VaultContent>): VaultContent {
+function contentOf(vault: VaultVector): VaultContent {
   return {
     ...vault,
     vaultId: BigInt(vault.vaultId),
@@ -51,7 +56,7 @@ function contentOf(vault: AsJson<VaultContent>): VaultContent {
   } as VaultContent;
 }
 
-function proofOf(vector: AsJson<VaultProof>): VaultProof {
+function proofOf(vector: ProofVector): VaultProof {
   return {
     vault: contentOf(vector.vault),
     vaultCount: Number(vector.vaultCount),
@@ -60,7 +65,7 @@ function proofOf(vector: AsJson<VaultProof>): VaultProof {
   };
 }
 
-function multiproofOf(vector: AsJson<VaultMultiproof>): VaultMultiproof {
+function multiproofOf(vector: MultiproofVector): VaultMultiproof {
   return {
     vaults: vector.vaults.map(contentOf),
     vaultCount: Number(vector.vaultCount),

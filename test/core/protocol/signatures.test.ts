@@ -15,12 +15,10 @@ import {
   withdrawalListDigest,
 } from "../../../core/protocol/typed-data.ts";
 import { readAttestation } from "./read-attestation.ts";
-import { type AsJson, readVectors } from "./vector-file.ts";
-import { SETTLEMENT } from "./vectors/derive.ts";
-import type { attestationVectors, typedDataVectors } from "./vectors/signatures.ts";
+import { SETTLEMENT, vectors } from "./vectors.ts";
 
-const digests = readVectors<AsJson<ReturnType<typeof typedDataVectors>>>("typed-data.json");
-const attested = readVectors<AsJson<Awaited<ReturnType<typeof attestationVectors>>>>("attestations.json");
+const digests = vectors("typed-data");
+const attested = vectors("attestations");
 const invalid = expect.objectContaining({ code: "validation_failed" });
 const members = attested.members as Hex[];
 const threshold = Number(attested.threshold);

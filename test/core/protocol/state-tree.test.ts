@@ -21,11 +21,9 @@ import { StateHistory, StateTree } from "../../../core/protocol/state-tree.ts";
 import { naiveRoot, naiveSiblings } from "../naive/naive-tree.ts";
 import { naiveHistory, naiveStateLeaf } from "../naive/naive-vault.ts";
 import { anyHash } from "./arbitrary.ts";
-import { type AsJson, readVectors } from "./vector-file.ts";
-import { derivedHash, SETTLEMENT } from "./vectors/derive.ts";
-import type { commitmentVectors, stateTreeVectors } from "./vectors/state-trees.ts";
+import { derivedHash, SETTLEMENT, vectors } from "./vectors.ts";
 
-const file = readVectors<AsJson<ReturnType<typeof stateTreeVectors>>>("state-trees.json");
+const file = vectors("state-trees");
 const HEIGHT = 32;
 const invalid = expect.objectContaining({ code: "validation_failed" });
 const corrupt = expect.objectContaining({ code: "store_corrupt" });
@@ -183,7 +181,7 @@ describe("consistency proofs", () => {
 });
 
 describe("commitments", () => {
-  const commitments = readVectors<AsJson<ReturnType<typeof commitmentVectors>>>("commitments.json");
+  const commitments = vectors("commitments");
 
   it.each(commitments.stateLeaves)(
     "state leaf of batch $batchNumber",
@@ -212,6 +210,18 @@ describe("commitments", () => {
       expect(naiveHistory(before, name, leaf)).toBe(next);
     },
   );
+
+  it.each(commitments.commitments)("of $countValidium and $countRollup batches", ({ settlement, ...vector }) => {
+    const counts = { countValidium: Number(vector.countValidium), countRollup: Number(vector.countRollup) };
+    const { chainId, contract } = settlement;
+    expect(stateCommitment({ chainId: BigInt(chainId), contract }, { ...vector, ...counts })).toBe(vector.commitment);
+  });
+
+  it.each(commitments.headers)("header of sequence $sequence", ({ batchRoot, headerHash, ...numbers }) => {
+    const { vaultCount, committedAt, sequence } = numbers;
+    const header = { vaultCount: Number(vaultCount), committedAt: BigInt(committedAt), sequence: BigInt(sequence) };
+    expect(batchHeaderHash({ batchRoot, ...header })).toBe(headerHash);
+  });
 
   it("refuse values out of bounds", () => {
     expect(() => nextHistory("0x12", "validium", derivedHash("l"))).toThrow(invalid);

@@ -9,7 +9,7 @@ import {
   transferredVault,
 } from "../../../core/protocol/transfer-rules.ts";
 import { type ModelAsset, NaiveTransferModel } from "../naive/naive-transfer-model.ts";
-import { derivedAddress, derivedHash } from "./vectors/derive.ts";
+import { derivedAddress, derivedHash } from "./vectors.ts";
 
 /** Owners, and the keys of sessions. */
 const ACTORS: readonly Address[] = ["ann", "bob", "cat"].map(derivedAddress);

@@ -10,7 +10,7 @@ import {
   transferFault,
   transferredVault,
 } from "../../../core/protocol/transfer-rules.ts";
-import { derivedAddress, derivedHash } from "./vectors/derive.ts";
+import { derivedAddress, derivedHash } from "./vectors.ts";
 
 const OWNER = derivedAddress("owner");
 const KEY = derivedAddress("key");

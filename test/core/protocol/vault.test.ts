@@ -7,13 +7,12 @@ import { bytesToHex, unpackHashes } from "../../../core/protocol/hex.ts";
 import { packVaultId, unpackVaultId, vaultLeaf, vaultLeaves } from "../../../core/protocol/vault.ts";
 import { naiveLeaf } from "../naive/naive-vault.ts";
 import { anySlots } from "./arbitrary.ts";
-import { type AsJson, readVectors } from "./vector-file.ts";
-import type { vaultVectors } from "./vectors/assets-and-vaults.ts";
+import { type VaultVector, vectors } from "./vectors.ts";
 
-const file = readVectors<AsJson<ReturnType<typeof vaultVectors>>>("vaults.json");
+const file = vectors("vaults");
 const invalid = expect.objectContaining({ code: "validation_failed" });
 
-function contentOf(vault: AsJson<VaultContent>): VaultContent {
+function contentOf(vault: VaultVector): VaultContent {
   return {
     ...vault,
     vaultId: BigInt(vault.vaultId),
