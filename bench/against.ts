@@ -1,12 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { access, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { step } from "./engine.ts";
-import type { MintFigures } from "./engine-workload.ts";
-import { median } from "./measure.ts";
-import { markdownTable } from "./table.ts";
+import { filled } from "./engine.ts";
+import { inFolder, median, type Progress } from "./harness.ts";
+import { markdownTable } from "./report.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const TURNS = 5;
@@ -21,7 +20,10 @@ const FIGURES = [
   { key: "singlesCpu", label: "singles: all threads' CPU, µs a mint", best: Math.min },
   { key: "singles", label: "singles: thousand mints/s", best: Math.max },
   { key: "steady", label: "memory after the run, MB", best: Math.min },
-] as const satisfies readonly { readonly key: keyof MintFigures; readonly [name: string]: unknown }[];
+] as const;
+
+/** The figures of minting. */
+export type MintFigures = Readonly<Record<(typeof FIGURES)[number]["key"], number>>;
 
 /** One turn of both revisions, one right after the other. */
 export interface Turn {
@@ -33,36 +35,23 @@ export interface Turn {
  * Measures this working copy and another revision in turns, each through its own `engine-workload.ts`, so that a slow
  * minute of the machine affects both.
  */
-export async function measureAgainst(revision: string, progress: (line: string) => void): Promise<readonly Turn[]> {
-  const folder = await mkdtemp(join(tmpdir(), "mintmark-against-"));
-  try {
+export async function measureAgainst(revision: string, progress: Progress): Promise<readonly Turn[]> {
+  return inFolder(async (folder) => {
     progress(`checking out ${revision}`);
     const other = join(folder, "revision");
     await checkOut(revision, other);
-    const workload = await workloadIn(other);
+    const workload = workloadIn(other);
     const turns: Turn[] = [];
     for (let turn = 1; turn <= TURNS; turn++) {
-      const run = (name: string, its?: string) =>
-        minting(join(folder, "run"), (line) => progress(`turn ${turn} of ${TURNS}, ${name}: ${line}`), its);
+      const mint = (name: string, its?: string) =>
+        filled<MintFigures>("mint", BEFORE, (line) => progress(`turn ${turn} of ${TURNS}, ${name}: ${line}`), its);
       // They take turns in going first, so neither always finds the disk as the other left it.
-      const there = turn % 2 === 0 ? null : await run(revision, workload);
-      const here = await run("this one");
-      turns.push({ here, there: there ?? (await run(revision, workload)) });
+      const there = turn % 2 === 0 ? null : await mint(revision, workload);
+      const here = await mint("this one");
+      turns.push({ here, there: there ?? (await mint(revision, workload)) });
     }
     return turns;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function minting(folder: string, progress: (line: string) => void, workload?: string): Promise<MintFigures> {
-  await mkdir(folder);
-  try {
-    await step("fill", folder, BEFORE, progress, workload);
-    return JSON.parse(await step("mint", folder, BEFORE, progress, workload));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 async function checkOut(revision: string, folder: string): Promise<void> {
@@ -85,16 +74,11 @@ async function hasSameModules(folder: string): Promise<boolean> {
 }
 
 /** `engine-workload.ts` has been at these places. It opens an engine, fills it with a world, and makes requests. */
-async function workloadIn(folder: string): Promise<string> {
-  for (const place of ["bench", "scripts/bench"]) {
-    const path = join(folder, place, "engine-workload.ts");
-    const isThere = await access(path).then(
-      () => true,
-      () => false,
-    );
-    if (isThere) return path;
-  }
-  throw new Error("the revision has no engine-workload.ts, so it cannot be measured");
+function workloadIn(folder: string): string {
+  const places = ["bench", "scripts/bench"].map((place) => join(folder, place, "engine-workload.ts"));
+  const found = places.find((path) => existsSync(path));
+  if (found === undefined) throw new Error("the revision has no engine-workload.ts, so it cannot be measured");
+  return found;
 }
 
 function run(cwd: string, program: string, ...words: readonly string[]): void {

@@ -1,7 +1,5 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -9,6 +7,7 @@ import { parseArgs } from "node:util";
 import { progressLine } from "../scripts/cli/output.ts";
 import { runCommand } from "../scripts/command.ts";
 import { open, settle } from "./engine-workload.ts";
+import { inFolder } from "./harness.ts";
 import { quantile, sendPaced } from "./http/paced.ts";
 import { startServer } from "./http/server.ts";
 
@@ -42,8 +41,7 @@ await runCommand(async () => {
     return;
   }
   const line = progressLine();
-  const folder = await mkdtemp(join(tmpdir(), "mintmark-attacks-"));
-  try {
+  await inFolder(async (folder) => {
     await using attacked = await startTenant(join(folder, "attacked"));
     await using beside = await startTenant(join(folder, "beside"));
     const measure = async (name: string) => {
@@ -71,9 +69,7 @@ await runCommand(async () => {
       attacker.kill("SIGKILL");
       await ended;
     }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 });
 
 /** A server with the default limits and two tenants: one mints, the keys are the other's. */

@@ -6,7 +6,7 @@ import type { VaultEntry } from "../core/protocol/batch-data.ts";
 import { blobContent, blobsIn, encodeBlobBatch, MAX_BLOB_VAULTS, manifestHash } from "../core/protocol/blob-batch.ts";
 import { KzgThread } from "../core/protocol/kzg/kzg.ts";
 import { versionedHash } from "../core/protocol/kzg.ts";
-import { median } from "./measure.ts";
+import { costOf, medians } from "./harness.ts";
 import type { Section } from "./section.ts";
 
 /** Until KZG has its tables, and V8 its code. */
@@ -34,7 +34,14 @@ function vaults(round: number): VaultEntry[] {
 /** The speed of sealing vaults into blobs with all that a network wants of a transaction. */
 export const blobsSection: Section = {
   name: "blobs",
-  async run(progress) {
+  title: "Sealing into blobs",
+  method:
+    `Batches of ${MAX_BLOB_VAULTS.toLocaleString("en")} ERC-721 vaults, each of another owner, in six blobs, with 128 ` +
+    "cell proofs a blob. Openings for exit kits are apart: each takes about as long as a commitment. Tables take " +
+    `100 MB, and KZG's thread makes them after 24 blobs. Median of ${ROUNDS} batches.`,
+  columns: COLUMNS,
+  reference: SEALED,
+  async rows(progress) {
     const kzg = new KzgThread();
     const bare = DasContextJs.create({ usePrecomp: true });
     const plain = DasContextJs.create({ usePrecomp: false });
@@ -88,32 +95,13 @@ export const blobsSection: Section = {
       for (const { label, prepare } of subjects) {
         if (i < -1 && label !== SEALED) continue;
         progress(i < 0 ? `warming up: ${label}` : `round ${i + 1} of ${ROUNDS}: ${label}`);
-        const work = prepare();
-        const [cpuBefore, before] = [process.cpuUsage(), performance.now()];
-        await work();
-        const [ms, { user, system }] = [performance.now() - before, process.cpuUsage(cpuBefore)];
-        if (i < 0) continue;
-        samples.get(label)?.push({ rate: MAX_BLOB_VAULTS / ms, cpu: (user + system) / MAX_BLOB_VAULTS });
+        const { ms, allUs } = await costOf(prepare());
+        if (i >= 0) samples.get(label)?.push({ rate: MAX_BLOB_VAULTS / ms, cpu: allUs / MAX_BLOB_VAULTS });
       }
     }
     await kzg.close();
-    return {
-      name: "blobs",
-      title: "Sealing into blobs",
-      method: `Batches of ${MAX_BLOB_VAULTS.toLocaleString("en")} ERC-721 vaults, each of another owner, in six blobs, with 128 cell proofs a blob. Openings
-for exit kits are apart: each takes about as long as a commitment. Tables take 100 MB, and KZG's thread makes them after
-24 blobs. Median of ${ROUNDS} batches.`,
-      columns: COLUMNS,
-      rows: subjects.map(({ label, note }) => {
-        const of = (key: "rate" | "cpu") => median((samples.get(label) ?? []).map((sample) => sample[key]));
-        return {
-          label,
-          note,
-          ours: label === SEALED,
-          values: { rate: of("rate"), cpu: of("cpu") },
-        };
-      }),
-      reference: SEALED,
-    };
+    return subjects.map(({ label, note }) => {
+      return { label, note, ours: label === SEALED, values: medians(samples.get(label) ?? []) };
+    });
   },
 };

@@ -1,13 +1,27 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { once } from "node:events";
 import { join } from "node:path";
-import type { Engine } from "../core/index.ts";
-import { ClusterNode, PostgresJournal } from "../core/lifecycle/cluster/index.ts";
+import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { type Engine, LevelJournal, restoreStore } from "../core/index.ts";
+import { ClusterNode, type ClusterOptions, PostgresJournal } from "../core/lifecycle/cluster/index.ts";
 import { PostgresServer } from "../scripts/cluster/postgres.ts";
 import { CALLERS, open, REQUEST, SETTLEMENT, SINGLE_CALLERS, settle, Workload, type World } from "./engine-workload.ts";
-import { median } from "./measure.ts";
-import type { Row, Section } from "./section.ts";
+import { costOf, fromCallers, inFolder, median, medians, type Progress } from "./harness.ts";
+import type { Row } from "./report.ts";
+import type { Section } from "./section.ts";
+
+/** A node of a cluster that no other server reaches. */
+export function joined(
+  store: string,
+  journal: PostgresJournal,
+  options: Pick<ClusterOptions, "createIfMissing" | "leaseMs">,
+): Promise<ClusterNode> {
+  const server = { name: "bench", url: "http://127.0.0.1:1" };
+  return ClusterNode.join({ ...options, settlement: SETTLEMENT, environment: "sandbox", store, journal, server });
+}
 
 const ROUNDS = 5;
 /** Requests of a round: of 1,000 mints, and of one. */
@@ -26,35 +40,28 @@ interface Subject {
   readonly engine: Engine;
   readonly world: World;
   readonly workload: Workload;
-  readonly rounds: Record<"bulk" | "bulkMs" | "singles" | "singlesMs", number[]>;
+  readonly rounds: Record<string, number>[];
 }
 
-/** Mints a second, and the median ms of a request. */
+/** Thousand mints a second, and the median ms of a request. */
 async function send({ engine, world }: Subject, requests: readonly unknown[], callers: number, mints: number) {
-  let next = 0;
   const latencies: number[] = [];
-  const caller = async () => {
-    while (next < requests.length) {
-      const start = performance.now();
-      await engine.mint(world.principal, requests[next++]);
-      latencies.push(performance.now() - start);
-    }
+  const mint = async (request: unknown) => {
+    const start = performance.now();
+    await engine.mint(world.principal, request);
+    latencies.push(performance.now() - start);
   };
-  const start = performance.now();
-  await Promise.all(Array.from({ length: callers }, caller));
-  return { rate: (requests.length * mints) / (performance.now() - start), ms: median(latencies) };
+  const { ms } = await costOf(() => fromCallers(callers, requests, mint));
+  return [(requests.length * mints) / ms, median(latencies)] as const;
 }
 
-async function round(subject: Subject): Promise<void> {
-  const { rounds, workload } = subject;
+async function round(subject: Subject): Promise<Record<string, number>> {
+  const { workload } = subject;
   const large = Array.from({ length: BULK }, () => workload.bulk());
-  const bulk = await send(subject, large, CALLERS, REQUEST);
+  const [bulk, bulkMs] = await send(subject, large, CALLERS, REQUEST);
   const small = Array.from({ length: SINGLES }, () => workload.single());
-  const singles = await send(subject, small, SINGLE_CALLERS, 1);
-  rounds.bulk.push(bulk.rate);
-  rounds.bulkMs.push(bulk.ms);
-  rounds.singles.push(singles.rate);
-  rounds.singlesMs.push(singles.ms);
+  const [singles, singlesMs] = await send(subject, small, SINGLE_CALLERS, 1);
+  return { bulk, bulkMs, singles, singlesMs };
 }
 
 /** Has the primary wait for these standbys from the next commit on. */
@@ -67,7 +74,7 @@ async function waitFor(primary: PostgresServer, standbys: string): Promise<void>
   }
 }
 
-async function measure(folder: string, progress: (line: string) => void): Promise<readonly Row[]> {
+async function measure(folder: string, progress: Progress): Promise<readonly Row[]> {
   await using stack = new AsyncDisposableStack();
   progress("starting PostgreSQL with two standbys");
   const primary = stack.use(await PostgresServer.primary(join(folder, "primary")));
@@ -81,64 +88,125 @@ async function measure(folder: string, progress: (line: string) => void): Promis
       await waitFor(primary, standbys);
       const keys = [randomBytes(32)];
       const journal = await PostgresJournal.open({ url: primary.url, shard: `${i}`, keys, single: standbys === "" });
-      const server = { name: "bench", url: "http://127.0.0.1:1" };
       // While another subject is measured, nobody takes the lead for a missed lease.
-      const options = {
-        settlement: SETTLEMENT,
-        environment: "sandbox",
-        createIfMissing: true,
-        leaseMs: 60_000,
-      } as const;
-      const node = stack.use(await ClusterNode.join({ ...options, store, journal, server }));
-      engine = node.engine;
+      engine = stack.use(await joined(store, journal, { createIfMissing: true, leaseMs: 60_000 })).engine;
     }
     const world = await settle(engine);
-    const rounds = { bulk: [], bulkMs: [], singles: [], singlesMs: [] };
-    subjects.push({ engine, world, workload: new Workload(world), rounds });
+    subjects.push({ engine, world, workload: new Workload(world), rounds: [] });
   }
   // The first round warms up.
   for (let i = 0; i <= ROUNDS; i++) {
     for (const [j, { label, standbys }] of SUBJECTS.entries()) {
       progress(`round ${i} of ${ROUNDS}: ${label}`);
       await waitFor(primary, standbys ?? "");
-      await round(subjects[j] as Subject);
+      const subject = subjects[j] as Subject;
+      subject.rounds.push(await round(subject));
     }
   }
   await waitFor(primary, "");
-  return SUBJECTS.map(({ label }, j) => {
-    const rounds = Object.entries(subjects[j]?.rounds ?? {});
-    const values = Object.fromEntries(rounds.map(([key, figures]) => [key, median(figures.slice(1))]));
-    return { label, ours: true, values };
-  });
+  return SUBJECTS.map(({ label }, j) => ({ label, ours: true, values: medians(subjects[j]?.rounds.slice(1) ?? []) }));
 }
 
 /** The cost of a cluster's journal on PostgreSQL. */
 export const clusterSection: Section = {
   name: "cluster",
-  async run(progress) {
-    const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-"));
-    // PostgreSQL runs as another user when this runs as root.
-    await chmod(folder, 0o755);
-    try {
-      return {
-        name: "cluster",
-        title: "The journal of a cluster",
-        method:
-          "The engine of a cluster's leader, requests as in the section on mints; an answer waits for the standbys. " +
-          "Engine, PostgreSQL's primary and both of its standbys share this machine's cores and disk, so the ratios " +
-          "are worse than with machines of their own. A standby that is not synchronous follows all the same. The rows " +
-          `take turns, ${ROUNDS} rounds each.`,
-        columns: [
-          { key: "bulk", label: "requests of 1,000", unit: "thousand mints/s", better: "higher" },
-          { key: "bulkMs", label: `a request of 1,000, ${CALLERS} callers`, unit: "ms", better: "lower" },
-          { key: "singles", label: "requests of 1", unit: "thousand mints/s", better: "higher" },
-          { key: "singlesMs", label: `a request of 1, ${SINGLE_CALLERS} callers`, unit: "ms", better: "lower" },
-        ],
-        rows: await measure(folder, progress),
-        reference: SUBJECTS[0].label,
-      };
-    } finally {
-      await rm(folder, { recursive: true, force: true });
+  title: "The journal of a cluster",
+  method:
+    "The engine of a cluster's leader, requests as in the section on mints; an answer waits for the standbys. " +
+    "Engine, PostgreSQL's primary and both of its standbys share this machine's cores and disk, so the ratios " +
+    "are worse than with machines of their own. A standby that is not synchronous follows all the same. The rows " +
+    `take turns, ${ROUNDS} rounds each.`,
+  columns: [
+    { key: "bulk", label: "requests of 1,000", unit: "thousand mints/s", better: "higher" },
+    { key: "bulkMs", label: `a request of 1,000, ${CALLERS} callers`, unit: "ms", better: "lower" },
+    { key: "singles", label: "requests of 1", unit: "thousand mints/s", better: "higher" },
+    { key: "singlesMs", label: `a request of 1, ${SINGLE_CALLERS} callers`, unit: "ms", better: "lower" },
+  ],
+  reference: SUBJECTS[0].label,
+  rows: (progress) => inFolder((folder) => measure(folder, progress)),
+};
+
+/** Mints in the journal before the leader is killed. */
+const SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as const;
+const ROW = fileURLToPath(new URL("./takeover-row.ts", import.meta.url));
+
+/** Starts the leader, and resolves when it has minted. */
+async function leader(args: readonly string[], progress: Progress) {
+  const child: ChildProcess = spawn(process.execPath, [...process.execArgv, ROW, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  if (child.stdout === null || child.stderr === null) throw new Error("no pipes");
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    said = `${said}\n${line}`.slice(-2_000);
+    progress(line);
+  });
+  const answered = once(createInterface({ input: child.stdout }), "line") as Promise<[string]>;
+  const ended = once(child, "exit").then(() => Promise.reject(new Error(`the leader ended: ${said}`)));
+  ended.catch(() => {});
+  const [line] = await Promise.race([answered, ended]);
+  return { child, world: JSON.parse(line) as World };
+}
+
+const since = (start: number) => (performance.now() - start) / 1_000;
+
+async function row(folder: string, mints: number, progress: Progress): Promise<Row> {
+  await using stack = new AsyncDisposableStack();
+  const primary = stack.use(await PostgresServer.primary(join(folder, "primary")));
+  stack.use(await primary.standby(join(folder, "standby"), "one"));
+  const key = randomBytes(32);
+  const args = [join(folder, "killed"), primary.url, key.toString("hex"), `${mints}`];
+  const { child, world } = await leader(args, progress);
+  stack.defer(() => void child.kill("SIGKILL"));
+
+  progress("a server with an empty folder reads the journal");
+  const reading = performance.now();
+  const shared = await PostgresJournal.open({ url: primary.url, shard: "takeover", keys: [key] });
+  const node = stack.use(await joined(join(folder, "store"), shared, {}));
+  while (node.lag > 0) await pause(10);
+  const read = since(reading);
+
+  progress("killing the leader");
+  const workload = new Workload(world, mints);
+  const killed = performance.now();
+  child.kill("SIGKILL");
+  while (!node.isLeader) await pause(10);
+  await node.engine.mint(world.principal, workload.single());
+  const takeover = since(killed);
+
+  progress("backup");
+  await using journal = await LevelJournal.open(join(folder, "backup"));
+  const copying = performance.now();
+  await node.engine.operator.backup(journal);
+  const backup = since(copying);
+  progress("restore");
+  const restoring = performance.now();
+  await restoreStore(journal, join(folder, "restored"));
+  const values = { takeover, read, backup, restore: since(restoring) };
+  return { label: `${mints.toLocaleString("en-US")} mints before`, ours: true, values };
+}
+
+/** A leader's death, and what brings a store back. */
+export const takeoverSection: Section = {
+  name: "takeover",
+  title: "Takeover, backup and restore",
+  method:
+    "Two engines over PostgreSQL with a synchronous standby, all on this machine, with a lease of 3 s, the default. " +
+    "The leader gets SIGKILL; the other takes over and mints. A server adds the start of its HTTP service to that. " +
+    "A restore derives a store from a backup, or from the folder of a journal's copy, which has the same form. A " +
+    "server with an empty folder reads the journal from PostgreSQL instead.",
+  columns: [
+    { key: "takeover", label: "SIGKILL to the next acknowledged mint", unit: "s", better: "lower" },
+    { key: "backup", label: "first backup beside the running engine, compared", unit: "s", better: "lower" },
+    { key: "restore", label: "restore from a backup", unit: "s", better: "lower" },
+    { key: "read", label: "an empty folder filled from PostgreSQL", unit: "s", better: "lower" },
+  ],
+  reference: null,
+  async rows(progress, extent) {
+    const rows: Row[] = [];
+    for (const mints of SIZES[extent]) {
+      rows.push(await inFolder((folder) => row(folder, mints, (line) => progress(`takeover at ${mints}: ${line}`))));
     }
+    return rows;
   },
 };

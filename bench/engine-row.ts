@@ -1,136 +1,119 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import type { Engine } from "../core/index.ts";
-import {
-  CALLERS,
-  type EngineFigures,
-  type MintFigures,
-  REQUEST,
-  SINGLE_CALLERS,
-  type Workload,
-  type World,
-} from "./engine-workload.ts";
-import type { FindingFigures } from "./finding.ts";
-import { median } from "./measure.ts";
+import type { MintFigures } from "./against.ts";
+import { CALLERS, REQUEST, SINGLE_CALLERS, type Workload, type World } from "./engine-workload.ts";
+import { costOf, fromCallers, inFolder, median, medians } from "./harness.ts";
 
 /**
- * One row of the `engine` section, in separate processes, so no row affects another's memory: `fill <folder> <mints>`
- * makes a store; `measure <folder> <mints>` opens it, measures, and writes `EngineFigures` as JSON to standard output;
- * `mint <folder> <mints>` and `find <folder> <mints>` do the same with `MintFigures` and `FindingFigures`. Progress goes
- * to standard error. A fourth argument names another revision's `engine-workload.ts`, whose engine is then measured.
+ * One row of the sections `engine` and `finding`, in separate processes, so no row affects another's memory.
+ * `fill <folder> <mints>` makes a store. `measure`, `mint` and `find`, with the same arguments, open it and write their
+ * figures to standard output, as JSON. Progress goes to standard error. A fourth argument names another revision's
+ * `engine-workload.ts`, whose engine is then measured.
  */
 
-const [action, folder = "", mints = "0", workload] = process.argv.slice(2);
+const [action = "", folder = "", given = "0", workloadFile] = process.argv.slice(2);
 const {
   open,
   settle,
   Workload: Requests,
 }: typeof import("./engine-workload.ts") = await import(
-  workload === undefined ? "./engine-workload.ts" : pathToFileURL(workload).href
+  workloadFile === undefined ? "./engine-workload.ts" : pathToFileURL(workloadFile).href
 );
 
-/** Requests prepared before the clock starts. */
-const ROUND = 100;
-const ROUNDS = 5;
-const SINGLES = 20_000;
-const SINGLE_ROUNDS = 3;
+/** Requests prepared before the clock starts, and the rounds. */
+const KINDS = {
+  bulk: { mintsPerRequest: REQUEST, callers: CALLERS, requests: 100, rounds: 5 },
+  singles: { mintsPerRequest: 1, callers: SINGLE_CALLERS, requests: 20_000, rounds: 3 },
+} as const;
+type Kind = keyof typeof KINDS;
 const PROOFS = 500;
 /** The oldest vaults, some of which are proven. */
 const PROVEN = 4_096;
 /** The file in a filled folder with facts for the measuring process. */
 const WORLD_FILE = "world.json";
 
-/** Sends all requests from `callers` callers; each sends the next one after the response to its last. */
-async function send(engine: Engine, { principal }: World, requests: readonly unknown[], callers: number) {
-  let next = 0;
-  const caller = async () => {
-    while (next < requests.length) {
-      const { transactions } = await engine.mint(principal, requests[next++]);
-      if (transactions[0] === undefined) throw new Error("a mint without transactions");
-    }
-  };
-  const start = performance.now();
-  const all = process.cpuUsage();
-  const loop = process.threadCpuUsage();
-  await Promise.all(Array.from({ length: callers }, caller));
-  const ofLoop = process.threadCpuUsage(loop);
-  const ofAll = process.cpuUsage(all);
-  return {
-    ms: performance.now() - start,
-    loopUs: ofLoop.user + ofLoop.system,
-    allUs: ofAll.user + ofAll.system,
-  };
+interface Minting {
+  readonly engine: Engine;
+  readonly world: World;
+  readonly workload: Workload;
 }
 
-async function bulkRound(engine: Engine, world: World, workload: Workload) {
-  const requests = Array.from({ length: ROUND }, () => workload.bulk());
-  const mints = ROUND * REQUEST;
-  const { ms, loopUs, allUs } = await send(engine, world, requests, CALLERS);
-  return { rate: mints / ms, loop: loopUs / mints, all: allUs / mints };
+/** A round of mints; thousand mints a second, and µs a mint. */
+async function round({ engine, world, workload }: Minting, kind: Kind, count: number = KINDS[kind].requests) {
+  const { mintsPerRequest, callers } = KINDS[kind];
+  const requests = Array.from({ length: count }, () => (kind === "bulk" ? workload.bulk() : workload.single()));
+  const mint = async (request: unknown) => {
+    const { transactions } = await engine.mint(world.principal, request);
+    if (transactions[0] === undefined) throw new Error("a mint without transactions");
+  };
+  const { ms, loopUs, allUs } = await costOf(() => fromCallers(callers, requests, mint));
+  const mints = count * mintsPerRequest;
+  return { [kind]: mints / ms, [`${kind}Loop`]: loopUs / mints, [`${kind}Cpu`]: allUs / mints };
 }
 
-async function singleRound(engine: Engine, world: World, workload: Workload) {
-  const requests = Array.from({ length: SINGLES }, () => workload.single());
-  const { ms, loopUs, allUs } = await send(engine, world, requests, SINGLE_CALLERS);
-  return { rate: SINGLES / ms, loop: loopUs / SINGLES, all: allUs / SINGLES };
+/** The median of all rounds of a kind. */
+async function rounds(minting: Minting, kind: Kind) {
+  const figures: Awaited<ReturnType<typeof round>>[] = [];
+  for (let i = 1; i <= KINDS[kind].rounds; i++) {
+    process.stderr.write(`requests of ${KINDS[kind].mintsPerRequest}, round ${i} of ${KINDS[kind].rounds}\n`);
+    figures.push(await round(minting, kind));
+  }
+  return medians(figures);
 }
 
 /** Compiles the hot code, on a temporary store. */
 async function warmUp(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "mintmark-warm-"));
-  try {
-    const engine = await open(folder);
+  process.stderr.write("warming up\n");
+  await inFolder(async (temporary) => {
+    const engine = await open(temporary);
     const world = await settle(engine);
-    const workload = new Requests(world);
-    for (let i = 0; i < 3; i++) await bulkRound(engine, world, workload);
-    await singleRound(engine, world, workload);
-    if (action === "measure") await proofs(engine);
+    const minting = { engine, world, workload: new Requests(world) };
+    for (let i = 0; i < 3; i++) await round(minting, "bulk");
+    await round(minting, "singles");
+    if (action === "measure") await proofMs(engine);
     await engine.close();
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  });
 }
 
-/** Milliseconds a proof, spread over the oldest vaults. */
-async function proofs(engine: Engine): Promise<number> {
+async function medianMs(count: number, work: (i: number) => Promise<unknown>): Promise<number> {
   const samples: number[] = [];
-  for (let i = 0; i < PROOFS; i++) {
+  for (let i = 0; i < count; i++) {
     const start = performance.now();
-    await engine.proofs.vault(BigInt((i * 7919) % PROVEN));
+    await work(i);
     samples.push(performance.now() - start);
   }
   return median(samples);
 }
 
-async function bytesOf(folder: string): Promise<number> {
-  const sizes = (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size);
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+/** Milliseconds a proof, spread over the oldest vaults. */
+function proofMs(engine: Engine): Promise<number> {
+  return medianMs(PROOFS, (i) => engine.proofs.vault(BigInt((i * 7919) % PROVEN)));
 }
 
-async function fill(folder: string, mints: number): Promise<void> {
+async function fill(mints: number): Promise<void> {
   const engine = await open(join(folder, "store"));
   const world = await settle(engine);
-  const workload = new Requests(world);
-  for (let done = 0; done < mints; done += ROUND * REQUEST) {
+  const minting = { engine, world, workload: new Requests(world) };
+  const { requests } = KINDS.bulk;
+  for (let done = 0; done < mints; done += requests * REQUEST) {
     process.stderr.write(`filling, ${done} of ${mints}\n`);
-    const count = Math.min(ROUND, (mints - done) / REQUEST);
-    const requests = Array.from({ length: count }, () => workload.bulk());
-    await send(engine, world, requests, CALLERS);
+    await round(minting, "bulk", Math.min(requests, (mints - done) / REQUEST));
   }
-  // A store of a few mints has no sealed vault to prove.
-  if (mints > 0 && workload === undefined) await engine.operator.seal("validium");
   await engine.close();
   await writeFile(join(folder, WORLD_FILE), JSON.stringify(world));
 }
 
-function megabytes(): number {
-  return process.memoryUsage.rss() / 1e6;
+async function worldOf(): Promise<World> {
+  return JSON.parse(await readFile(join(folder, WORLD_FILE), "utf8"));
 }
 
-async function measured(folder: string, mints: number): Promise<EngineFigures> {
+const megabytes = () => process.memoryUsage.rss() / 1e6;
+
+/** Of a store with this number of mints: ms of a proof and of opening, resident MB, and bytes of disk a vault. */
+async function measured(mints: number) {
   const store = join(folder, "store");
   process.stderr.write("opening\n");
   const opening = performance.now();
@@ -140,35 +123,24 @@ async function measured(folder: string, mints: number): Promise<EngineFigures> {
   const memory = megabytes();
   await engine.close();
   let proof = Number.NaN;
-  const figures = await minted(folder, mints, async (opened) => {
-    proof = await proofs(opened);
+  const figures = await minted(mints, async (opened) => {
+    proof = await proofMs(opened);
   });
-  const vaults = mints + ROUNDS * ROUND * REQUEST + SINGLE_ROUNDS * SINGLES;
+  const all = Object.values(KINDS).map((kind) => kind.mintsPerRequest * kind.requests * kind.rounds);
+  const vaults = all.reduce((sum, count) => sum + count, mints);
   const peak = (process.resourceUsage().maxRSS * 1024) / 1e6;
-  return { ...figures, proof, open: openMs, memory, peak, disk: (await bytesOf(store)) / vaults };
+  const sizes = await Promise.all((await readdir(store)).map(async (name) => (await stat(join(store, name))).size));
+  const disk = sizes.reduce((sum, size) => sum + size, 0) / vaults;
+  return { ...figures, proof, open: openMs, memory, peak, disk };
 }
 
 /** The figures of minting; `afterwards` runs before memory is read. */
-async function minted(
-  folder: string,
-  mints: number,
-  afterwards?: (engine: Engine) => Promise<void>,
-): Promise<MintFigures> {
-  const world: World = JSON.parse(await readFile(join(folder, WORLD_FILE), "utf8"));
-  process.stderr.write("warming up\n");
+async function minted(mints: number, afterwards?: (engine: Engine) => Promise<void>): Promise<MintFigures> {
+  const world = await worldOf();
   await warmUp();
   const engine = await open(join(folder, "store"));
-  const workload = new Requests(world, mints);
-  const bulk: Awaited<ReturnType<typeof bulkRound>>[] = [];
-  for (let i = 0; i < ROUNDS; i++) {
-    process.stderr.write(`requests of ${REQUEST}, round ${i + 1} of ${ROUNDS}\n`);
-    bulk.push(await bulkRound(engine, world, workload));
-  }
-  const single: Awaited<ReturnType<typeof singleRound>>[] = [];
-  for (let i = 0; i < SINGLE_ROUNDS; i++) {
-    process.stderr.write(`requests of 1, round ${i + 1} of ${SINGLE_ROUNDS}\n`);
-    single.push(await singleRound(engine, world, workload));
-  }
+  const minting = { engine, world, workload: new Requests(world, mints) };
+  const figures = { ...(await rounds(minting, "bulk")), ...(await rounds(minting, "singles")) };
   await afterwards?.(engine);
   // The garbage collector returns memory with a delay.
   globalThis.gc?.();
@@ -176,22 +148,14 @@ async function minted(
   globalThis.gc?.();
   const steady = megabytes();
   await engine.close();
-  return {
-    bulk: median(bulk.map(({ rate }) => rate)),
-    bulkLoop: median(bulk.map(({ loop }) => loop)),
-    bulkCpu: median(bulk.map(({ all }) => all)),
-    singles: median(single.map(({ rate }) => rate)),
-    singlesLoop: median(single.map(({ loop }) => loop)),
-    singlesCpu: median(single.map(({ all }) => all)),
-    steady,
-  };
+  return { ...figures, steady } as MintFigures;
 }
 
 /** Pages of each filter that are timed. */
 const PAGES = 20;
 
-async function findings(folder: string, mints: number): Promise<FindingFigures> {
-  const world: World = JSON.parse(await readFile(join(folder, WORLD_FILE), "utf8"));
+async function findings(mints: number) {
+  const world = await worldOf();
   await using engine = await open(join(folder, "store"));
   const { applicationId } = world.principal;
   const { assets } = world;
@@ -235,18 +199,14 @@ async function findings(folder: string, mints: number): Promise<FindingFigures> 
     process.stderr.write(`${name}\n`);
     const { data } = await page();
     if (data.length === 0 && !name.startsWith("withdrawals")) throw new Error(`${name} finds nothing`);
-    const samples: number[] = [];
-    for (let i = 0; i < PAGES; i++) {
-      const start = performance.now();
-      await page();
-      samples.push(performance.now() - start);
-    }
-    figures[name] = median(samples);
+    figures[name] = await medianMs(PAGES, page);
   }
   return figures;
 }
 
-if (action === "fill") await fill(folder, Number(mints));
-else if (action === "measure") process.stdout.write(JSON.stringify(await measured(folder, Number(mints))));
-else if (action === "mint") process.stdout.write(JSON.stringify(await minted(folder, Number(mints))));
-else if (action === "find") process.stdout.write(JSON.stringify(await findings(folder, Number(mints))));
+const mints = Number(given);
+if (action === "fill") await fill(mints);
+else {
+  const figures = await (action === "measure" ? measured(mints) : action === "mint" ? minted(mints) : findings(mints));
+  process.stdout.write(JSON.stringify(figures));
+}

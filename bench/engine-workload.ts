@@ -8,34 +8,6 @@ const USERS = 1_000;
 export const CALLERS = 64;
 export const SINGLE_CALLERS = 256;
 
-/** The figures of minting. */
-export interface MintFigures {
-  /**
-   * Thousand mints a second, in requests of 1,000; then µs of CPU time a mint, of the event loop and of all threads.
-   */
-  readonly bulk: number;
-  readonly bulkLoop: number;
-  readonly bulkCpu: number;
-  /** The same in requests of one mint. */
-  readonly singles: number;
-  readonly singlesLoop: number;
-  readonly singlesCpu: number;
-  /** Resident MB of the process after the run and garbage collection. */
-  readonly steady: number;
-}
-
-/** The figures of a store with this number of mints. */
-export interface EngineFigures extends MintFigures {
-  /** Milliseconds. */
-  readonly proof: number;
-  readonly open: number;
-  /** Resident MB of the process: after opening, and at most. */
-  readonly memory: number;
-  readonly peak: number;
-  /** Bytes a vault. */
-  readonly disk: number;
-}
-
 export const SETTLEMENT = {
   chainId: 31_337n,
   contract: "0x00000000000000000000000000000000000000aa",

@@ -5,9 +5,7 @@ import { progressLine } from "../scripts/cli/output.ts";
 import { runCommand } from "../scripts/command.ts";
 import { KINDS, QUICK } from "./http/load.ts";
 import { measureHttp, measureStages, soakHttp } from "./http/measure.ts";
-import { type Machine, machine, sectionText } from "./report.ts";
-import type { SectionResult } from "./section.ts";
-import { wrapped } from "./table.ts";
+import { type Machine, machine, type SectionResult, sectionText, wrapped } from "./report.ts";
 
 /** `npm run bench:http`: the server's mint rate, response times, and time by stage. */
 

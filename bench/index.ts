@@ -1,18 +1,15 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { progressLine } from "../scripts/cli/output.ts";
+import { runCommand } from "../scripts/command.ts";
 import { againstText, measureAgainst } from "./against.ts";
 import { blobsSection } from "./blobs.ts";
-import { clusterSection } from "./cluster.ts";
-import { engineSection } from "./engine.ts";
-import { findingSection } from "./finding.ts";
+import { clusterSection, takeoverSection } from "./cluster.ts";
+import { engineSection, findingSection } from "./engine.ts";
+import { run } from "./harness.ts";
 import { keccakSection } from "./keccak.ts";
-import { machine, page, type Report, sectionText } from "./report.ts";
-import type { Extent, Section, SectionResult } from "./section.ts";
-import { takeoverSection } from "./takeover.ts";
+import { machine, page, type Report, type SectionResult, sectionText } from "./report.ts";
+import { type Extent, resultOf, type Section } from "./section.ts";
 import { transfersSection } from "./transfers.ts";
 import { treesSection } from "./trees.ts";
 
@@ -39,7 +36,9 @@ const USAGE = `Usage: npm run bench -- [options]
   --help       print this
 `;
 
-async function main(): Promise<void> {
+const line = progressLine();
+
+await runCommand(async () => {
   const { values } = parseArgs({
     options: {
       only: { type: "string" },
@@ -55,25 +54,27 @@ async function main(): Promise<void> {
     return;
   }
   if (values.against !== undefined) {
-    const turns = await measureAgainst(values.against, progress);
-    progress("");
+    const turns = await measureAgainst(values.against, line.show);
+    line.clear();
     const text = values.json ? JSON.stringify(turns, null, 2) : againstText(values.against, turns);
     process.stdout.write(`${text}\n`);
     return;
   }
   if (values.write && values.only !== undefined) throw new Error("--write needs all sections; leave out --only");
-  const report = { machine: machine(), sections: [] as SectionResult[] } satisfies Report;
+  const results: SectionResult[] = [];
+  const report: Report = { machine: machine(), sections: results };
   const sections = chosen(values.only);
-  const extent: Extent = values.full ? "full" : "usual";
+  const extent = values.full ? "full" : "usual";
   for (const section of sections) {
-    const result = sections.length === 1 ? await section.run(progress, extent) : await inOwnProcess(section, extent);
-    progress("");
-    report.sections.push(result);
+    const isAlone = sections.length === 1;
+    const result = isAlone ? await resultOf(section, line.show, extent) : await inOwnProcess(section, extent);
+    line.clear();
+    results.push(result);
     if (!values.json) process.stdout.write(`\n## ${result.title}\n\n${sectionText(result)}\n`);
   }
   if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
-  if (values.write) await write(report);
-}
+  if (values.write) await writeFile(new URL("../docs/bench.md", import.meta.url), page(report));
+});
 
 function chosen(only: string | undefined): readonly Section[] {
   if (only === undefined) return SECTIONS;
@@ -86,30 +87,9 @@ function chosen(only: string | undefined): readonly Section[] {
 
 /** In a separate process, so no section gets another's heap and compiled code. */
 async function inOwnProcess({ name }: Section, extent: Extent): Promise<SectionResult> {
-  const script = fileURLToPath(import.meta.url);
-  const options = ["--only", name, "--json", ...(extent === "full" ? ["--full"] : [])];
-  const child = spawn(process.execPath, [...process.execArgv, script, ...options], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, "exit")]);
-  if (exitCode !== 0) throw new Error(`section ${name} failed`);
+  const args = ["--only", name, "--json", ...(extent === "full" ? ["--full"] : [])];
+  const output = await run("./index.ts", args, { options: process.execArgv });
   const [result] = (JSON.parse(output) as Report).sections;
   if (result === undefined) throw new Error(`section ${name} has not answered`);
   return result;
-}
-
-/** A line that replaces itself on a terminal; nothing into a pipe or a file. */
-function progress(line: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${line}`);
-}
-
-async function write(report: Report): Promise<void> {
-  await writeFile(new URL("../docs/bench.md", import.meta.url), page(report));
-}
-
-try {
-  await main();
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
 }

@@ -2,8 +2,8 @@ import { hash as nodeHash } from "node:crypto";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { createKeccak as createHashWasm } from "hash-wasm";
 import { createKeccak, type Keccak, type KeccakName } from "../core/protocol/keccak/index.ts";
-import { measure, type Subject } from "./measure.ts";
-import type { Row, Section } from "./section.ts";
+import { measuredRows, type Subject, type Work } from "./harness.ts";
+import type { Section } from "./section.ts";
 
 const PAIRS = 10_000;
 const MESSAGES = 10_000;
@@ -16,17 +16,6 @@ const COLUMNS = [
   { key: "single", label: "one message of 64 bytes", unit: "ns", better: "lower" },
 ] as const;
 
-type Key = (typeof COLUMNS)[number]["key"];
-
-interface Competitor {
-  readonly label: string;
-  readonly note?: string;
-  readonly ours: boolean;
-  readonly pair: () => number;
-  readonly leaf: () => number;
-  readonly single: () => number;
-}
-
 /** Preimages as in a batch: leaves of all lengths in turn, packed. */
 function leafPreimages(): { bytes: Uint8Array; ends: Uint32Array; each: readonly Uint8Array[] } {
   let end = 0;
@@ -35,94 +24,81 @@ function leafPreimages(): { bytes: Uint8Array; ends: Uint32Array; each: readonly
   return { bytes, ends, each: Array.from(ends, (to, i) => bytes.subarray(ends[i - 1] ?? 0, to)) };
 }
 
-function times(count: number, operation: () => void): () => number {
-  return () => {
-    for (let i = 0; i < count; i++) operation();
-    return count;
-  };
-}
-
-/** A competitor that hashes one message after the other. The pairs' preimages are made beforehand. */
-function messageByMessage(label: string, hash: (message: Uint8Array) => unknown, note?: string): Competitor {
-  const node = new Uint8Array(65).fill(1);
-  const single = new Uint8Array(64).fill(7);
-  const leaves = leafPreimages().each;
+function times(count: number, operation: () => void): Work {
   return {
-    label,
-    ...(note === undefined ? {} : { note }),
-    ours: false,
-    pair: times(SINGLES, () => hash(node)),
-    single: times(SINGLES, () => hash(single)),
-    leaf: () => {
-      for (const leaf of leaves) hash(leaf);
-      return leaves.length;
+    run: () => {
+      for (let i = 0; i < count; i++) operation();
+      return count;
     },
   };
 }
 
-function ours(name: KeccakName, label: string, note?: string): Competitor {
+/** A competitor that hashes one message after the other. The pairs' preimages are made beforehand. */
+function messageByMessage(hash: (message: Uint8Array) => unknown) {
+  const node = new Uint8Array(65).fill(1);
+  const single = new Uint8Array(64).fill(7);
+  const leaves = leafPreimages().each;
+  const leaf = {
+    run: () => {
+      for (const each of leaves) hash(each);
+      return leaves.length;
+    },
+  };
+  return {
+    ours: false,
+    works: { pair: times(SINGLES, () => hash(node)), single: times(SINGLES, () => hash(single)), leaf },
+  };
+}
+
+function ours(name: KeccakName) {
   const keccak: Keccak = createKeccak(name);
   const pairs = new Uint8Array(64 * PAIRS).map((_, i) => i % 251);
   const parents = new Uint8Array(32 * PAIRS);
   const leaves = leafPreimages();
   const digests = new Uint8Array(32 * MESSAGES);
   const single = new Uint8Array(64).fill(7);
-  return {
-    label,
-    ...(note === undefined ? {} : { note }),
-    ours: true,
-    pair: () => {
+  const pair = {
+    run: () => {
       keccak.hashPairs(pairs, parents);
       return PAIRS;
     },
-    leaf: () => {
+  };
+  const leaf = {
+    run: () => {
       keccak.hashMessages(leaves.bytes, leaves.ends, digests);
       return MESSAGES;
     },
-    single: times(SINGLES, () => keccak.keccak256(single)),
   };
+  return { ours: true, works: { pair, leaf, single: times(SINGLES, () => keccak.keccak256(single)) } };
 }
 
-async function competitors(): Promise<readonly Competitor[]> {
+async function competitors(): Promise<readonly Subject[]> {
   const hashWasm = await createHashWasm(256);
   return [
-    ours("wasm", REFERENCE),
-    ours("noble", "Mintmark, fallback on @noble/hashes", "where a runtime has no WebAssembly, or no vectors"),
-    messageByMessage("@noble/hashes", keccak_256),
-    messageByMessage("hash-wasm", (message) => hashWasm.init().update(message).digest("binary")),
-    messageByMessage(
-      "node:crypto sha3-256",
-      (message) => nodeHash("sha3-256", message, "buffer"),
-      "OpenSSL, native; the same permutation under another padding, as Node has no keccak-256",
-    ),
+    { label: REFERENCE, ...ours("wasm") },
+    {
+      label: "Mintmark, fallback on @noble/hashes",
+      note: "where a runtime has no WebAssembly, or no vectors",
+      ...ours("noble"),
+    },
+    { label: "@noble/hashes", ...messageByMessage(keccak_256) },
+    { label: "hash-wasm", ...messageByMessage((message) => hashWasm.init().update(message).digest("binary")) },
+    {
+      label: "node:crypto sha3-256",
+      note: "OpenSSL, native; the same permutation under another padding, as Node has no keccak-256",
+      ...messageByMessage((message) => nodeHash("sha3-256", message, "buffer")),
+    },
   ];
 }
 
 /** Time a hash: keccak-256 in the shapes that the core uses. */
 export const keccakSection: Section = {
   name: "keccak",
-  async run(progress) {
-    const all = await competitors();
-    const values = new Map<Key, ReadonlyMap<string, number>>();
-    for (const { key } of COLUMNS) {
-      const subjects: Subject[] = all.map((competitor) => ({ label: competitor.label, run: competitor[key] }));
-      values.set(key, await measure(subjects, (line) => progress(`keccak ${key}, ${line}`)));
-    }
-    const rows: Row[] = all.map(({ label, note, ours }) => ({
-      label,
-      ours,
-      ...(note === undefined ? {} : { note }),
-      values: Object.fromEntries(COLUMNS.map(({ key }) => [key, values.get(key)?.get(label) ?? null])),
-    }));
-    return {
-      name: "keccak",
-      title: "keccak-256",
-      method:
-        "Nanoseconds of user CPU time a hash, copying in and out included. Of all but this project's rows the " +
-        "preimages lay ready, one array each. A leaf is one to three blocks, two on average.",
-      columns: COLUMNS,
-      rows,
-      reference: REFERENCE,
-    };
-  },
+  title: "keccak-256",
+  method:
+    "Nanoseconds of user CPU time a hash, copying in and out included. Of all but this project's rows the " +
+    "preimages lay ready, one array each. A leaf is one to three blocks, two on average.",
+  columns: COLUMNS,
+  reference: REFERENCE,
+  rows: async (progress) => measuredRows(COLUMNS, await competitors(), (line) => progress(`keccak ${line}`)),
 };

@@ -1,6 +1,47 @@
 import { cpus, loadavg } from "node:os";
-import type { SectionResult } from "./section.ts";
-import { markdownTable, notes, wrapped } from "./table.ts";
+
+/** A column of a section's table. */
+export interface Column {
+  readonly key: string;
+  readonly label: string;
+  /** Unit of the column's values. */
+  readonly unit: string;
+  readonly better: "lower" | "higher";
+}
+
+export interface Row {
+  readonly label: string;
+  /** Short form of the label for a curve, in a section whose rows are its points. */
+  readonly tick?: string;
+  /** A note that readers need to compare this row. */
+  readonly note?: string;
+  /** Whether the subject is part of this project. */
+  readonly ours: boolean;
+  /** By column key; null where the subject cannot do it. */
+  readonly values: Readonly<Record<string, number | null>>;
+}
+
+/** A table of subjects by figures. */
+export interface SectionResult {
+  readonly name: string;
+  readonly title: string;
+  /** The method; a paragraph of Markdown. */
+  readonly method: string;
+  readonly columns: readonly Column[];
+  readonly rows: readonly Row[];
+  /** Label of the reference row; null for a table without ratios. */
+  readonly reference: string | null;
+}
+
+/**
+ * The ratio by which the reference row is better than a row in a column, 1 for itself; null where either has no value.
+ */
+export function ratio(result: SectionResult, row: Row, column: Column): number | null {
+  const reference = result.rows.find(({ label }) => label === result.reference)?.values[column.key] ?? null;
+  const value = row.values[column.key] ?? null;
+  if (reference === null || value === null) return null;
+  return column.better === "lower" ? value / reference : reference / value;
+}
 
 /** The machine of a measurement. */
 export interface Machine {
@@ -51,4 +92,80 @@ export function page({ machine: { cpu, cores, node, platform, load }, sections }
     ...sections.flatMap((result) => ["", `## ${result.title}`, "", sectionText(result)]),
     "",
   ].join("\n");
+}
+
+/** Longest line of a page. */
+export const LINE = 120;
+
+type Grid = readonly (readonly string[])[];
+
+/**
+ * A section as a Markdown table, also readable in a terminal: each figure, and the ratio to the reference. A table that
+ * is too wide is transposed if it has few rows; else a list before it names its columns.
+ */
+export function markdownTable(result: SectionResult): string {
+  const columns = result.columns.map(({ label, unit }) => `${label}, ${unit}`);
+  const rows = result.rows.map(({ label, ours }) => (ours ? `**${label}**` : label));
+  const cells = result.rows.map((row) => result.columns.map((column) => cell(result, row, column)));
+  const table = lines(["", ...columns], rows, cells);
+  if (fits(table)) return table.join("\n");
+  const points = result.rows.map(({ tick }, i) => tick ?? rows[i] ?? "");
+  const turned = columns.map((_, i) => cells.map((row) => row[i] ?? ""));
+  const turnedTable = lines(["", ...points], columns, turned);
+  if (fits(turnedTable)) return turnedTable.join("\n");
+  const letters = columns.map((_, i) => String.fromCharCode("A".charCodeAt(0) + i));
+  const names = columns.map((name, i) => `- ${letters[i]}: ${name}`);
+  return [...names, "", ...lines(["", ...letters], rows, cells)].join("\n");
+}
+
+/** The lines of a table, with aligned columns if possible. */
+function lines(header: readonly string[], rows: readonly string[], cells: Grid): string[] {
+  const body = rows.map((label, i) => [label, ...(cells[i] ?? [])]);
+  const padded = aligned(header, body, (i) => Math.max(...[header, ...body].map((line) => line[i]?.length ?? 0), 3));
+  return fits(padded) ? padded : aligned(header, body, () => 3);
+}
+
+function aligned(header: readonly string[], body: Grid, widthOf: (column: number) => number): string[] {
+  const pad = (text: string, i: number) => (i === 0 ? text.padEnd(widthOf(i)) : text.padStart(widthOf(i)));
+  const rule = header.map((_, i) => (i === 0 ? "-".repeat(widthOf(i)) : `${"-".repeat(widthOf(i) - 1)}:`));
+  return [header.map(pad), rule, ...body.map((line) => line.map(pad))].map((line) => `| ${line.join(" | ")} |`);
+}
+
+function fits(text: readonly string[]): boolean {
+  return text.every(({ length }) => length <= LINE);
+}
+
+/** Wraps a paragraph, or a list item, into lines. */
+export function wrapped(text: string): string {
+  const indent = text.startsWith("- ") ? "  " : "";
+  const found: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    if (line !== "" && line.length + 1 + word.length > LINE) {
+      found.push(line);
+      line = indent + word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...found, line].join("\n");
+}
+
+/** The notes of the rows as a Markdown list; empty without any. */
+export function notes(result: SectionResult): string {
+  return result.rows
+    .filter(({ note }) => note !== undefined)
+    .map(({ label, note }) => wrapped(`- ${label}: ${note}.`))
+    .join("\n");
+}
+
+/** A figure with three significant digits, or all digits before the point. */
+export function figure(value: number): string {
+  const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+function cell(result: SectionResult, row: Row, column: Column): string {
+  const value = row.values[column.key] ?? null;
+  if (value === null) return "–";
+  const times = ratio(result, row, column);
+  return times === null ? figure(value) : `${figure(value)} (${figure(times)}×)`;
 }

@@ -1,21 +1,17 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { MintmarkError } from "../core/index.ts";
-import { ClusterNode, PostgresJournal } from "../core/lifecycle/cluster/index.ts";
-import { CALLERS, REQUEST, SETTLEMENT, settle, Workload } from "./engine-workload.ts";
+import { PostgresJournal } from "../core/lifecycle/cluster/index.ts";
+import { joined } from "./cluster.ts";
+import { CALLERS, REQUEST, settle, Workload } from "./engine-workload.ts";
+import { fromCallers } from "./harness.ts";
 
 /**
  * The leader that the `takeover` section kills: `<folder> <url> <key> <mints>`. Fills the journal, writes its world as
  * JSON, and leads until it is killed.
  */
 const [folder = "", url = "", key = "", mints = "0"] = process.argv.slice(2);
-const node = await ClusterNode.join({
-  store: folder,
-  journal: await PostgresJournal.open({ url, shard: "takeover", keys: [Buffer.from(key, "hex")] }),
-  server: { name: "killed", url: "http://127.0.0.1:1" },
-  settlement: SETTLEMENT,
-  environment: "sandbox",
-  createIfMissing: true,
-});
+const journal = await PostgresJournal.open({ url, shard: "takeover", keys: [Buffer.from(key, "hex")] });
+const node = await joined(folder, journal, { createIfMissing: true });
 const { engine } = await node.next();
 const world = await settle(engine);
 const workload = new Workload(world);
@@ -27,14 +23,14 @@ const minted = (request: unknown) =>
       throw error;
     },
   );
-let left = Number(mints) / REQUEST;
-const caller = async () => {
-  while (left-- > 0) {
-    const request = workload.bulk();
-    // A machine under load may hold the journal up for longer than a lease.
-    while (!(await minted(request))) await pause(100);
+function* requests() {
+  for (let left = Number(mints) / REQUEST; left > 0; left--) {
     if (left % 100 === 0) process.stderr.write(`${left * REQUEST} mints to go\n`);
+    yield workload.bulk();
   }
-};
-await Promise.all(Array.from({ length: CALLERS }, caller));
+}
+await fromCallers(CALLERS, requests(), async (request) => {
+  // A machine under load may hold the journal up for longer than a lease.
+  while (!(await minted(request))) await pause(100);
+});
 process.stdout.write(`${JSON.stringify(world)}\n`);

@@ -1,14 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { signRecoverable } from "tiny-secp256k1";
 import { type Address, type Hex, recoverAddress } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import type { Engine, Principal, TransferRequest, Uuid, VaultId } from "../core/index.ts";
 import { transfersDigest } from "../core/protocol/transfer.ts";
 import { open, SETTLEMENT, SINGLE_CALLERS } from "./engine-workload.ts";
-import { median } from "./measure.ts";
-import type { Row, Section } from "./section.ts";
+import { type Cost, costOf, fromCallers, inFolder, medians, type Progress } from "./harness.ts";
+import type { Row } from "./report.ts";
+import type { Section } from "./section.ts";
 
 /** Owners, each with a key of its own. */
 const OWNERS = 64;
@@ -17,6 +15,7 @@ const LENGTHS = [1, 64] as const;
 const ROUNDS = 3;
 const PER_ROUND = 4_096;
 const RECOVERIES = 500;
+const REFERENCE = "engine, one signature each";
 
 interface Owner {
   readonly key: Uint8Array;
@@ -99,91 +98,63 @@ function lists({ owners }: World, vaults: Map<Owner, VaultId[]>, length: number)
   });
 }
 
-async function round(world: World, requests: readonly TransferRequest[], transfers: number) {
-  const { engine, principal } = world;
-  let next = 0;
-  const caller = async () => {
-    while (next < requests.length) await engine.transfers.request(principal, requests[next++] as TransferRequest);
-  };
-  const start = performance.now();
-  const all = process.cpuUsage();
-  const loop = process.threadCpuUsage();
-  await Promise.all(Array.from({ length: SINGLE_CALLERS }, caller));
-  const ofLoop = process.threadCpuUsage(loop);
-  const ofAll = process.cpuUsage(all);
-  const seconds = (performance.now() - start) / 1_000;
-  return {
-    rate: transfers / seconds,
-    loop: (ofLoop.user + ofLoop.system) / transfers,
-    cpu: (ofAll.user + ofAll.system) / transfers,
-  };
+/** The figures of some transfers. */
+function figures({ ms, loopUs, allUs }: Cost, transfers: number) {
+  return { rate: (transfers / ms) * 1_000, loop: loopUs / transfers, cpu: allUs / transfers };
 }
 
-async function engineRow(length: number, progress: (line: string) => void): Promise<Row> {
-  const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-"));
-  try {
+async function engineRow(length: number, progress: Progress): Promise<Row> {
+  return inFolder(async (folder) => {
     await using engine = await open(folder);
     const world = await settle(engine);
-    const rounds: Awaited<ReturnType<typeof round>>[] = [];
-    // The first round compiles the hot code.
+    const rounds: ReturnType<typeof figures>[] = [];
     for (let i = 0; i <= ROUNDS; i++) {
       progress(`transfers: ${length} for a signature, round ${i} of ${ROUNDS}`);
-      const vaults = await mint(world, i * PER_ROUND, PER_ROUND);
-      rounds.push(await round(world, lists(world, vaults, length), PER_ROUND));
+      const requests = lists(world, await mint(world, i * PER_ROUND, PER_ROUND), length);
+      const send = (request: TransferRequest) => engine.transfers.request(world.principal, request);
+      const cost = await costOf(() => fromCallers(SINGLE_CALLERS, requests, send));
+      // The first round compiles the hot code.
+      if (i > 0) rounds.push(figures(cost, PER_ROUND));
     }
-    const of = (key: "rate" | "loop" | "cpu") => median(rounds.slice(1).map((one) => one[key]));
-    const label = length === 1 ? "engine, one signature each" : `engine, one signature for ${length}`;
-    return { label, ours: true, values: { rate: of("rate"), loop: of("loop"), cpu: of("cpu") } };
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+    const label = length === 1 ? REFERENCE : `engine, one signature for ${length}`;
+    return { label, ours: true, values: medians(rounds) };
+  });
 }
 
 /** What the signatures alone cost where the engine's thread is not used. */
-async function viemRow(progress: (line: string) => void): Promise<Row> {
+async function viemRow(progress: Progress): Promise<Row> {
   progress("transfers: viem");
   const account = privateKeyToAccount(`0x${"7a".repeat(32)}`);
   const hash: Hex = `0x${"7b".repeat(32)}`;
   const signature = await account.sign({ hash });
-  const rates: number[] = [];
-  const costs: number[] = [];
+  const rounds: ReturnType<typeof figures>[] = [];
   for (let i = 0; i <= ROUNDS; i++) {
-    const [start, cpu] = [performance.now(), process.cpuUsage()];
-    for (let j = 0; j < RECOVERIES; j++) await recoverAddress({ hash, signature });
-    const { user, system } = process.cpuUsage(cpu);
-    rates.push(RECOVERIES / ((performance.now() - start) / 1_000));
-    costs.push((user + system) / RECOVERIES);
+    const cost = await costOf(async () => {
+      for (let j = 0; j < RECOVERIES; j++) await recoverAddress({ hash, signature });
+    });
+    if (i > 0) rounds.push(figures({ ...cost, loopUs: cost.allUs }, RECOVERIES));
   }
-  const cost = median(costs.slice(1));
-  return {
-    label: "viem, signatures alone",
-    ours: false,
-    values: { rate: median(rates.slice(1)), loop: cost, cpu: cost },
-  };
+  return { label: "viem, signatures alone", ours: false, values: medians(rounds) };
 }
 
 /** Signed transfers through the engine. */
 export const transfersSection: Section = {
   name: "transfers",
-  async run(progress) {
+  title: "Signed transfers",
+  method:
+    "Through the public API over LevelDB: signature, owner, rest and depth of each vault checked, acknowledged when " +
+    `on disk. ${SINGLE_CALLERS} callers, ${OWNERS} owners, each gives whole vaults of ERC-1155 items to the next; ` +
+    `wall-clock, the median of ${ROUNDS} rounds of ${PER_ROUND.toLocaleString("en-US")} vaults. For comparison, ` +
+    "viem's `recoverAddress`, which checks the signatures and nothing else.",
+  columns: [
+    { key: "rate", label: "transfers", unit: "a second", better: "higher" },
+    { key: "loop", label: "the event loop's CPU", unit: "µs a transfer", better: "lower" },
+    { key: "cpu", label: "all threads' CPU", unit: "µs a transfer", better: "lower" },
+  ],
+  reference: REFERENCE,
+  async rows(progress) {
     const rows: Row[] = [];
     for (const length of LENGTHS) rows.push(await engineRow(length, progress));
-    rows.push(await viemRow(progress));
-    return {
-      name: "transfers",
-      title: "Signed transfers",
-      method:
-        "Through the public API over LevelDB: signature, owner, rest and depth of each vault checked, acknowledged when " +
-        `on disk. ${SINGLE_CALLERS} callers, ${OWNERS} owners, each gives whole vaults of ERC-1155 items to the next; ` +
-        `wall-clock, the median of ${ROUNDS} rounds of ${PER_ROUND.toLocaleString("en-US")} vaults. For comparison, ` +
-        "viem's `recoverAddress`, which checks the signatures and nothing else.",
-      columns: [
-        { key: "rate", label: "transfers", unit: "a second", better: "higher" },
-        { key: "loop", label: "the event loop's CPU", unit: "µs a transfer", better: "lower" },
-        { key: "cpu", label: "all threads' CPU", unit: "µs a transfer", better: "lower" },
-      ],
-      rows,
-      reference: "engine, one signature each",
-    };
+    return [...rows, await viemRow(progress)];
   },
 };

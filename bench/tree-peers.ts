@@ -20,17 +20,7 @@ import { type Element, MerkleTree as FixedMerkleTree } from "fixed-merkle-tree";
 import { MerkleTree as MerkleTreeJs } from "merkletreejs";
 import { keccak256 } from "../core/protocol/hash.ts";
 import { hashNode } from "../core/protocol/merkle.ts";
-import {
-  at,
-  BATCH,
-  check,
-  FIXED_HEIGHT,
-  LEAVES,
-  leafBytes,
-  leafList,
-  PREFILLED,
-  type TreeSubject,
-} from "./tree-subjects.ts";
+import { BATCH, check, LEAVES, leafBytes, leafList, type TreeSubject } from "./tree-subject.ts";
 
 /** A hash for a library that lets its caller choose. */
 interface PeerHash {
@@ -49,61 +39,96 @@ const noble: PeerHash = {
     return keccak_256(pair);
   },
 };
-
 const ours: PeerHash = { name: "Mintmark's keccak", message: keccak256, node: hashNode };
+/** Height of the protocol's state tree, and of peers whose height is fixed. */
+const FIXED_HEIGHT = 32;
 
 /** Every peer with its usual hash and, if its caller can choose, with this project's. */
 export function peerTrees(): readonly TreeSubject[] {
-  return [
-    persistentMerkleTree(),
-    ...[ours, noble].flatMap((hash) => [
-      leanImt(hash),
-      imt(hash),
-      fixedMerkleTree(hash),
-      merkleTreeJs(hash),
-      openZeppelin(hash),
-    ]),
-  ];
+  const chosen = [ours, noble].flatMap((hash) => [
+    leanImt(hash),
+    imt(hash),
+    fixedMerkleTree(hash),
+    merkleTreeJs(hash),
+    openZeppelin(hash),
+  ]);
+  return [persistentMerkleTree(), ...chosen];
 }
 
-function leanImt(hash: PeerHash): TreeSubject {
-  const leaves = leafList(LEAVES);
-  const filled = () => new LeanIMT<Uint8Array>(hash.node, [...leaves]);
+/** What a library does with a tree `T` of leaves `L`. */
+interface Library<T, L> {
+  readonly label: string;
+  readonly note: string;
+  leaf(bytes: Uint8Array<ArrayBuffer>): L;
+  build(leaves: L[]): T;
+  /** Without it, a batch is a tree of its own. */
+  addMany?(tree: T, leaves: L[]): void;
+  /** Without it, the tree cannot grow. */
+  add?(tree: T, leaf: L): void;
+  /** Whether the tree tells a root of the right size. */
+  hasRoot(tree: T): boolean;
+  /** The number of the siblings in a proof. Without it, each proof that the library makes is verified. */
+  siblings?(tree: T, index: number, leaf: L): number;
+  /** Makes a proof, and checks it. */
+  verify(tree: T, index: number, leaf: L): boolean;
+}
+
+function peer<T, L>(library: Library<T, L>): TreeSubject {
+  const { label, note, leaf, build, hasRoot, verify } = library;
+  const [add, addMany, siblings] = [library.add, library.addMany, library.siblings];
+  const leaves = leafList(LEAVES).map(leaf);
+  const checkRoot = (tree: T) => check(hasRoot(tree), `${label} root`);
+  const proving = (proves: (tree: T, index: number, leaf: L) => boolean) => () => {
+    const tree = build([...leaves]);
+    return (index: number) => check(proves(tree, index, leaves[index] as L), `${label} proof`);
+  };
   return {
+    ...{ label, note, ours: false },
+    batches: () => {
+      const whole = addMany && build([]);
+      return (batch) => {
+        const part = leaves.slice(batch * BATCH, (batch + 1) * BATCH);
+        if (whole !== undefined) addMany?.(whole, part);
+        checkRoot(whole ?? build(part));
+      };
+    },
+    ...(add && {
+      growing: (count) => {
+        const tree = build(leaves.slice(0, count));
+        return { add: (index) => add(tree, leaf(leafBytes(index))), checkRoot: () => checkRoot(tree) };
+      },
+    }),
+    ...(siblings && { proofs: proving((tree, index, own) => siblings(tree, index, own) > 0) }),
+    verifiedProofs: proving(verify),
+  };
+}
+
+/** The root of a proof, for libraries that do not verify one. */
+function folded<N>(hash: (left: N, right: N) => N, start: N, siblings: readonly N[], index: number): N {
+  return siblings.reduce(
+    (node, sibling, level) => ((index >> level) & 1 ? hash(sibling, node) : hash(node, sibling)),
+    start,
+  );
+}
+
+const isSame = (one: Uint8Array, other: Uint8Array) => Buffer.compare(one, other) === 0;
+
+function leanImt(hash: PeerHash): TreeSubject {
+  return peer<LeanIMT<Uint8Array>, Uint8Array>({
     label: `@zk-kit/lean-imt, ${hash.name}`,
     note: "grows with its leaves, height 17 here",
-    ours: false,
-    batches: () => {
-      const tree = new LeanIMT<Uint8Array>(hash.node);
-      return (batch) => {
-        tree.insertMany(leaves.slice(batch * BATCH, (batch + 1) * BATCH));
-        check(tree.root.length === 32, "lean-imt root");
-      };
+    leaf: (bytes) => bytes,
+    build: (leaves) => new LeanIMT<Uint8Array>(hash.node, leaves),
+    addMany: (tree, leaves) => tree.insertMany(leaves),
+    add: (tree, leaf) => tree.insert(leaf),
+    hasRoot: (tree) => tree.root.length === 32,
+    siblings: (tree, index) => tree.generateProof(index).siblings.length,
+    // The library compares roots by identity, so the root of its own proof is recomputed here.
+    verify: (tree, place) => {
+      const { index, leaf, siblings } = tree.generateProof(place);
+      return isSame(folded(hash.node, leaf, siblings, index), tree.root);
     },
-    growing: () => {
-      const tree = new LeanIMT<Uint8Array>(hash.node, leaves.slice(0, PREFILLED));
-      return {
-        add: (leaf) => tree.insert(leafBytes(leaf)),
-        checkRoot: () => check(tree.root.length === 32, "lean-imt root"),
-      };
-    },
-    proofs: () => {
-      const tree = filled();
-      return (leaf) => check(tree.generateProof(leaf).siblings.length > 0, "lean-imt proof");
-    },
-    verifiedProofs: () => {
-      const tree = filled();
-      // The library compares roots by identity, so the root of its own proof is recomputed here.
-      return (leaf) => {
-        const { index, leaf: start, siblings } = tree.generateProof(leaf);
-        const root = siblings.reduce(
-          (node, sibling, level) => ((index >> level) & 1 ? hash.node(sibling, node) : hash.node(node, sibling)),
-          start,
-        );
-        check(Buffer.compare(root, tree.root) === 0, "lean-imt proof");
-      };
-    },
-  };
+  });
 }
 
 /** Nodes of @zk-kit/imt are numbers or strings. Strings of 32 characters, one a byte, are the fastest. */
@@ -112,32 +137,16 @@ function imt(hash: PeerHash): TreeSubject {
   const bytes = (node: unknown) => Buffer.from(String(node), "latin1");
   const node = ([left, right]: readonly unknown[]) => text(hash.node(bytes(left), bytes(right)));
   const zero = text(new Uint8Array(32));
-  const leaves = leafList(LEAVES).map(text);
-  const filled = (count: number) => new IMT(node, FIXED_HEIGHT, zero, 2, leaves.slice(0, count));
-  return {
+  return peer<IMT, string>({
     label: `@zk-kit/imt, ${hash.name}`,
     note: "height 32; cannot add many at once, so a batch is a tree of its own",
-    ours: false,
-    batches: () => (batch) => {
-      const tree = new IMT(node, FIXED_HEIGHT, zero, 2, leaves.slice(batch * BATCH, (batch + 1) * BATCH));
-      check(String(tree.root).length === 32, "imt root");
-    },
-    growing: () => {
-      const tree = filled(PREFILLED);
-      return {
-        add: (leaf) => tree.insert(text(leafBytes(leaf))),
-        checkRoot: () => check(String(tree.root).length === 32, "imt root"),
-      };
-    },
-    proofs: () => {
-      const tree = filled(LEAVES);
-      return (leaf) => check(tree.createProof(leaf).siblings.length === FIXED_HEIGHT, "imt proof");
-    },
-    verifiedProofs: () => {
-      const tree = filled(LEAVES);
-      return (leaf) => check(tree.verifyProof(tree.createProof(leaf)), "imt proof");
-    },
-  };
+    leaf: text,
+    build: (leaves) => new IMT(node, FIXED_HEIGHT, zero, 2, leaves),
+    add: (tree, leaf) => tree.insert(leaf),
+    hasRoot: (tree) => String(tree.root).length === 32,
+    siblings: (tree, index) => tree.createProof(index).siblings.length,
+    verify: (tree, index) => tree.verifyProof(tree.createProof(index)),
+  });
 }
 
 /** Elements are strings or numbers by type. Byte arrays also work, and are the fastest. */
@@ -148,72 +157,34 @@ function fixedMerkleTree(hash: PeerHash): TreeSubject {
     hashFunction: (left: Element, right: Element) => element(hash.node(bytes(left), bytes(right))) as string,
     zeroElement: element(new Uint8Array(32)),
   };
-  const leaves = leafList(LEAVES).map(element);
-  const filled = (count: number) => new FixedMerkleTree(FIXED_HEIGHT, leaves.slice(0, count), options);
-  return {
+  return peer<FixedMerkleTree, Element>({
     label: `fixed-merkle-tree, ${hash.name}`,
     note: "height 32",
-    ours: false,
-    batches: () => {
-      const tree = filled(0);
-      return (batch) => {
-        tree.bulkInsert(leaves.slice(batch * BATCH, (batch + 1) * BATCH));
-        check(bytes(tree.root).length === 32, "fixed-merkle-tree root");
-      };
-    },
-    growing: () => {
-      const tree = filled(PREFILLED);
-      return {
-        add: (leaf) => tree.insert(element(leafBytes(leaf))),
-        checkRoot: () => check(bytes(tree.root).length === 32, "fixed-merkle-tree root"),
-      };
-    },
-    proofs: () => {
-      const tree = filled(LEAVES);
-      return (leaf) => check(tree.path(leaf).pathElements.length === FIXED_HEIGHT, "fixed-merkle-tree proof");
-    },
-    verifiedProofs: () => {
-      const tree = filled(LEAVES);
-      return (leaf) => {
-        const { pathElements, pathIndices } = tree.path(leaf);
-        const root = pathElements.reduce(
-          (node: Uint8Array, sibling, level) => {
-            return pathIndices[level] === 1 ? hash.node(bytes(sibling), node) : hash.node(node, bytes(sibling));
-          },
-          bytes(at(leaves, leaf)),
-        );
-        check(Buffer.compare(root, bytes(tree.root)) === 0, "fixed-merkle-tree proof");
-      };
-    },
-  };
+    leaf: element,
+    build: (leaves) => new FixedMerkleTree(FIXED_HEIGHT, leaves, options),
+    addMany: (tree, leaves) => tree.bulkInsert(leaves),
+    add: (tree, leaf) => tree.insert(leaf),
+    hasRoot: (tree) => bytes(tree.root).length === 32,
+    siblings: (tree, index) => tree.path(index).pathElements.length,
+    verify: (tree, index, leaf) =>
+      isSame(folded(hash.node, bytes(leaf), tree.path(index).pathElements.map(bytes), index), bytes(tree.root)),
+  });
 }
 
 function merkleTreeJs(hash: PeerHash): TreeSubject {
-  const leaves = leafList(LEAVES).map((leaf) => Buffer.from(leaf));
   const hashFunction = (message: Uint8Array) => Buffer.from(hash.message(message));
-  return {
+  return peer<MerkleTreeJs, Buffer>({
     label: `merkletreejs, ${hash.name}`,
     note: "cannot add leaves, so a batch is a tree of its own",
-    ours: false,
-    batches: () => (batch) => {
-      const tree = new MerkleTreeJs(leaves.slice(batch * BATCH, (batch + 1) * BATCH), hashFunction);
-      check(tree.getRoot().length === 32, "merkletreejs root");
-    },
-    proofs: () => {
-      const tree = new MerkleTreeJs([...leaves], hashFunction);
-      return (leaf) => check(tree.getProof(at(leaves, leaf), leaf).length > 0, "merkletreejs proof");
-    },
-    verifiedProofs: () => {
-      const tree = new MerkleTreeJs([...leaves], hashFunction);
-      const root = tree.getRoot();
-      return (leaf) =>
-        check(tree.verify(tree.getProof(at(leaves, leaf), leaf), at(leaves, leaf), root), "merkletreejs proof");
-    },
-  };
+    leaf: (bytes) => Buffer.from(bytes),
+    build: (leaves) => new MerkleTreeJs(leaves, hashFunction),
+    hasRoot: (tree) => tree.getRoot().length === 32,
+    siblings: (tree, index, leaf) => tree.getProof(leaf, index).length,
+    verify: (tree, index, leaf) => tree.verify(tree.getProof(leaf, index), leaf, tree.getRoot()),
+  });
 }
 
 function openZeppelin(hash: PeerHash): TreeSubject {
-  const leaves = leafList(LEAVES).map((leaf) => `0x${Buffer.from(leaf).toString("hex")}`);
   const bytes = (value: unknown) =>
     typeof value === "string" ? Buffer.from(value.slice(2), "hex") : (value as Uint8Array);
   const nodeHash = (left: unknown, right: unknown) => {
@@ -224,66 +195,47 @@ function openZeppelin(hash: PeerHash): TreeSubject {
   };
   // Its default hash is @noble/hashes too.
   const options = hash === noble ? { sortLeaves: false } : { sortLeaves: false, nodeHash };
-  const proofs = () => {
-    const tree = SimpleMerkleTree.of(leaves, options);
-    return (leaf: number) => check(tree.getProof(leaf).length > 0, "OpenZeppelin proof");
-  };
-  return {
+  return peer<SimpleMerkleTree, string>({
     label: `@openzeppelin/merkle-tree, ${hash.name}`,
     note: "cannot add leaves, so a batch is a tree of its own; verifies every proof it makes",
-    ours: false,
-    batches: () => (batch) => {
-      const tree = SimpleMerkleTree.of(leaves.slice(batch * BATCH, (batch + 1) * BATCH), options);
-      check(tree.root.length === 66, "OpenZeppelin root");
-    },
-    verifiedProofs: proofs,
-  };
+    leaf: (leaf) => `0x${Buffer.from(leaf).toString("hex")}`,
+    build: (leaves) => SimpleMerkleTree.of(leaves, options),
+    hasRoot: (tree) => tree.root.length === 66,
+    verify: (tree, index) => tree.getProof(index).length > 0,
+  });
 }
 
 function persistentMerkleTree(): TreeSubject {
   setHasher(hashtree);
-  const leaves = leafList(LEAVES).map((leaf) => LeafNode.fromRoot(leaf));
-  const added = (root: Node, first: number, count: number): Node => {
+  /** The library's nodes never change: adding leaves makes another root. */
+  interface Growing {
+    root: Node;
+    size: number;
+  }
+  const addMany = (tree: Growing, leaves: readonly Node[]) => {
     const levels: HashComputationLevel[] = [];
-    const indexes = Array.from({ length: count }, (_, i) => first + i);
-    const next = setNodesAtDepth(root, FIXED_HEIGHT, indexes, leaves.slice(first, first + count), 0, levels);
+    const indexes = leaves.map((_, i) => tree.size + i);
+    tree.root = setNodesAtDepth(tree.root, FIXED_HEIGHT, indexes, [...leaves], 0, levels);
+    tree.size += leaves.length;
     executeHashComputations(levels);
-    return next;
   };
-  const siblings = (tree: Tree, leaf: number) => tree.getSingleProof(toGindex(FIXED_HEIGHT, BigInt(leaf)));
-  return {
+  const siblings = ({ root }: Growing, leaf: number) =>
+    new Tree(root).getSingleProof(toGindex(FIXED_HEIGHT, BigInt(leaf)));
+  return peer<Growing, LeafNode>({
     label: "@chainsafe/persistent-merkle-tree, hashtree",
     note: "height 32; SHA-256 by native code, 8 or 16 nodes at once",
-    ours: false,
-    batches: () => {
-      let root = zeroNode(FIXED_HEIGHT);
-      return (batch) => {
-        root = added(root, batch * BATCH, BATCH);
-        check(root.root.length === 32, "persistent-merkle-tree root");
-      };
+    leaf: (bytes) => LeafNode.fromRoot(bytes),
+    build: (leaves) => {
+      const tree = { root: zeroNode(FIXED_HEIGHT), size: 0 };
+      if (leaves.length > 0) addMany(tree, leaves);
+      return tree;
     },
-    growing: () => {
-      let root = added(zeroNode(FIXED_HEIGHT), 0, PREFILLED);
-      return {
-        add: (leaf) => {
-          root = setNodeAtDepth(root, FIXED_HEIGHT, leaf, LeafNode.fromRoot(leafBytes(leaf)));
-        },
-        checkRoot: () => check(root.root.length === 32, "persistent-merkle-tree root"),
-      };
+    addMany,
+    add: (tree, leaf) => {
+      tree.root = setNodeAtDepth(tree.root, FIXED_HEIGHT, tree.size++, leaf);
     },
-    proofs: () => {
-      const tree = new Tree(added(zeroNode(FIXED_HEIGHT), 0, LEAVES));
-      return (leaf) => check(siblings(tree, leaf).length === FIXED_HEIGHT, "persistent-merkle-tree proof");
-    },
-    verifiedProofs: () => {
-      const tree = new Tree(added(zeroNode(FIXED_HEIGHT), 0, LEAVES));
-      return (leaf) => {
-        const root = siblings(tree, leaf).reduce(
-          (node, sibling, level) => ((leaf >> level) & 1 ? digest64(sibling, node) : digest64(node, sibling)),
-          at(leaves, leaf).root,
-        );
-        check(Buffer.compare(root, tree.root) === 0, "persistent-merkle-tree proof");
-      };
-    },
-  };
+    hasRoot: ({ root }) => root.root.length === 32,
+    siblings: (tree, index) => siblings(tree, index).length,
+    verify: (tree, index, leaf) => isSame(folded(digest64, leaf.root, siblings(tree, index), index), tree.root.root),
+  });
 }

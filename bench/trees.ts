@@ -1,10 +1,100 @@
+import { BatchTree } from "../core/protocol/batch-tree.ts";
+import { stateLeaf } from "../core/protocol/commitment.ts";
+import { bytesToHex, hashAt, hexToBytes } from "../core/protocol/hex.ts";
+import { buildLevels, pathHolds, siblingsIn } from "../core/protocol/merkle.ts";
+import { StateHistory, StateTree } from "../core/protocol/state-tree.ts";
 import { installTools } from "../scripts/build/tools.ts";
-import { measure, type Subject } from "./measure.ts";
-import type { Row, Section } from "./section.ts";
-import { ourTrees } from "./tree-ours.ts";
-import { BATCH, type GrowingTree, LEAVES, PREFILLED, type TreeSubject } from "./tree-subjects.ts";
+import { measuredRows, type Subject, type Work } from "./harness.ts";
+import type { Section } from "./section.ts";
+import { BATCH, check, LEAVES, leafBytes, leafList, type TreeSubject } from "./tree-subject.ts";
 
+/** Leaves of the tree to which single leaves are added. */
+const PREFILLED = 90_000;
+/** Height of a tree of 100,000 leaves. */
+const HEIGHT = 17;
 const PROOFS = 200;
+
+/** This project's trees as the engine uses them: a tree a batch, its root in a leaf of the state tree. */
+function ourTrees(): TreeSubject {
+  const flat = Uint8Array.from(Buffer.concat(leafList(LEAVES)));
+  const dataHash = bytesToHex(leafBytes(0));
+  const built = () => {
+    const levels = buildLevels(flat, 0, HEIGHT);
+    return { levels, root: levels.at(-1) ?? flat };
+  };
+  return {
+    label: "Mintmark",
+    note: "a tree a batch under a state tree of height 32; flat arrays, keccak-256",
+    ours: true,
+    batches: () => {
+      const state = new StateTree();
+      return (batch) => {
+        const tree = new BatchTree(flat.subarray(batch * BATCH * 32, (batch + 1) * BATCH * 32));
+        const batchRoot = bytesToHex(tree.root);
+        state.append(hexToBytes(stateLeaf({ batchNumber: batch, vaultCount: BATCH, dataHash, batchRoot })));
+        check(state.root.length === 32, "state root");
+      };
+    },
+    growing: (count) => {
+      const history = new StateHistory(flat.subarray(0, count * 32));
+      return {
+        add: (leaf) => history.append(leafBytes(leaf)),
+        checkRoot: () => check(history.root().length === 32, "state root"),
+      };
+    },
+    proofs: () => {
+      const { levels } = built();
+      return (leaf) => check(siblingsIn(levels, leaf, 0).length === HEIGHT * 32, "siblings");
+    },
+    verifiedProofs: () => {
+      const { levels, root } = built();
+      return (leaf) => check(pathHolds(root, hashAt(flat, leaf), leaf, siblingsIn(levels, leaf, 0)), "proof");
+    },
+  };
+}
+
+/** Works on what `start` builds: once, at first use, or before each run. Undefined without `start`. */
+function on<T>(start: (() => T) | undefined, run: (built: T) => number, isFresh = false): Work | undefined {
+  if (start === undefined) return undefined;
+  let built: T | undefined;
+  return {
+    prepare: () => {
+      if (isFresh) built = undefined;
+      built ??= start();
+    },
+    run: () => run(built as T),
+  };
+}
+
+function subjectOf({ label, note, ours, batches, growing, proofs, verifiedProofs }: TreeSubject): Subject {
+  const grow = (leavesPerRoot: number) => {
+    let next = PREFILLED;
+    return on(growing && (() => growing(PREFILLED)), (tree) => {
+      for (let i = 1; i <= BATCH; i++) {
+        tree.add(next++);
+        if (i % leavesPerRoot === 0) tree.checkRoot();
+      }
+      return BATCH;
+    });
+  };
+  // The proven leaves are spread over the tree.
+  const prove = (start: TreeSubject["proofs"]) => {
+    let next = 0;
+    return on(start, (proof) => {
+      for (let i = 0; i < PROOFS; i++) proof((Math.imul(next++, 0x9e3779b1) >>> 0) % LEAVES);
+      return PROOFS;
+    });
+  };
+  const add = (batch: (number: number) => void) => {
+    for (let number = 0; number < LEAVES / BATCH; number++) batch(number);
+    return LEAVES;
+  };
+  const works = {
+    ...{ batches: on(batches, add, true), appends: grow(BATCH), singles: grow(1) },
+    ...{ proofs: prove(proofs), verifiedProofs: prove(verifiedProofs) },
+  };
+  return { label, note, ours, works };
+}
 
 const COLUMNS = [
   { key: "batches", label: "in batches of 1,000", unit: "thousand leaves/s", better: "higher" },
@@ -14,98 +104,24 @@ const COLUMNS = [
   { key: "verifiedProofs", label: "proofs, verified", unit: "thousand/s", better: "higher" },
 ] as const;
 
-type Key = (typeof COLUMNS)[number]["key"];
-
-/** The measurement of one figure of one library; undefined where it cannot do it. */
-function subject(tree: TreeSubject, key: Key): Subject | undefined {
-  if (key === "appends" || key === "singles") return growing(tree, key === "singles" ? 1 : BATCH);
-  const start = tree[key];
-  if (start === undefined) return undefined;
-  if (key === "batches") {
-    let add: ((batch: number) => void) | undefined;
-    return {
-      label: tree.label,
-      prepare: () => {
-        add = start();
-      },
-      run: () => {
-        for (let batch = 0; batch < LEAVES / BATCH; batch++) add?.(batch);
-        return LEAVES;
-      },
-    };
-  }
-  // The tree is built once, at first use; the proven leaves are spread over it.
-  let prove: ((leaf: number) => void) | undefined;
-  let next = 0;
-  return {
-    label: tree.label,
-    prepare: () => {
-      prove ??= start();
-    },
-    run: () => {
-      for (let i = 0; i < PROOFS; i++) prove?.((Math.imul(next++, 0x9e3779b1) >>> 0) % LEAVES);
-      return PROOFS;
-    },
-  };
-}
-
-/** Adds leaves one at a time to a tree that is built once, and asks for its root after every `leavesPerRoot`. */
-function growing({ label, growing: start }: TreeSubject, leavesPerRoot: number): Subject | undefined {
-  if (start === undefined) return undefined;
-  let tree: GrowingTree | undefined;
-  let next = PREFILLED;
-  return {
-    label,
-    prepare: () => {
-      tree ??= start();
-    },
-    run: () => {
-      for (let i = 1; i <= BATCH; i++) {
-        tree?.add(next++);
-        if (i % leavesPerRoot === 0) tree?.checkRoot();
-      }
-      return BATCH;
-    },
-  };
-}
-
 /** Append-only Merkle trees of 100,000 leaves, compared with other libraries. */
 export const treesSection: Section = {
   name: "trees",
-  async run(progress) {
+  title: "Merkle trees",
+  method:
+    "100,000 leaves, which lay ready in the form that each library takes; per second of user CPU time. Batches: " +
+    "from the empty tree, the root known after every thousand. One at a time: to a tree of 90,000, the root asked " +
+    "for after every thousand, as whoever seals batches does, or after each. A root of height 32 is 32 hashes in " +
+    "a row; one of a tree that grows as its leaves do is about half its height of 17. Proofs: the siblings of " +
+    "random leaves of one tree of 100,000. This project packs them into one array, and its API hands out only " +
+    "verified ones. Others return references to their nodes. Where a library has no check of its own, its proof " +
+    "was folded with the hash that it was given. @aztec/merkle-tree 4.4.0 is missing: it depends on " +
+    "@aztec/kv-store 4.4.0, which npm does not have.",
+  columns: COLUMNS,
+  reference: "Mintmark",
+  async rows(progress) {
     installTools("bench");
     const { peerTrees } = await import("./tree-peers.ts");
-    const trees = [ourTrees(), ...peerTrees()];
-    const values = new Map<Key, ReadonlyMap<string, number>>();
-    for (const { key } of COLUMNS) {
-      const subjects = trees.map((tree) => subject(tree, key)).filter((found) => found !== undefined);
-      values.set(key, await measure(subjects, (line) => progress(`trees ${key}, ${line}`)));
-    }
-    const value = (key: Key, label: string): number | null => {
-      const ns = values.get(key)?.get(label);
-      return ns === undefined ? null : 1e6 / ns;
-    };
-    const rows: Row[] = trees.map(({ label, note, ours }) => ({
-      label,
-      note,
-      ours,
-      values: Object.fromEntries(COLUMNS.map(({ key }) => [key, value(key, label)])),
-    }));
-    return {
-      name: "trees",
-      title: "Merkle trees",
-      method:
-        "100,000 leaves, which lay ready in the form that each library takes; per second of user CPU time. Batches: " +
-        "from the empty tree, the root known after every thousand. One at a time: to a tree of 90,000, the root asked " +
-        "for after every thousand, as whoever seals batches does, or after each. A root of height 32 is 32 hashes in " +
-        "a row; one of a tree that grows as its leaves do is about half its height of 17. Proofs: the siblings of " +
-        "random leaves of one tree of 100,000. This project packs them into one array, and its API hands out only " +
-        "verified ones. Others return references to their nodes. Where a library has no check of its own, its proof " +
-        "was folded with the hash that it was given. @aztec/merkle-tree 4.4.0 is missing: it depends on " +
-        "@aztec/kv-store 4.4.0, which npm does not have.",
-      columns: COLUMNS,
-      rows,
-      reference: "Mintmark",
-    };
+    return measuredRows(COLUMNS, [ourTrees(), ...peerTrees()].map(subjectOf), (line) => progress(`trees ${line}`));
   },
 };

@@ -1,17 +1,20 @@
 import { network } from "hardhat";
-import { type Address, concatHex, type Hex, keccak256, maxUint256, toHex, zeroAddress } from "viem";
+import { type Address, concatHex, type Hex, keccak256, parseEventLogs, type TypedDataDefinition, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { packedConsents } from "../../core/l1/arguments.ts";
+import { packedConsents, SCHEME_VALUE } from "../../core/l1/arguments.ts";
+import { type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
+import { STANDARD_VALUE } from "../../core/l1/reader.ts";
 import type { Hash, Mode, Standard } from "../../core/model.ts";
+import type { BatchHeader } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
-import { compactSignature } from "../../core/protocol/attestation.ts";
+import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 
 export const CHAIN_ID = 31_337n;
-const STANDARD = { erc20: 1, erc721: 2, erc1155: 3 } as const;
-const SCHEME_MINTMARK = 1;
 const THRESHOLD = 3;
 const MEMBERS = 5;
+/** An owner's own call needs no signature. */
+export const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 
 /** A key that is the same in every run, so the figures are too. */
 export function account(name: string) {
@@ -27,93 +30,98 @@ export type GasChain = Awaited<ReturnType<typeof openGasChain>>;
 
 /** An in-process chain with the settlement contract, a committee of 3 of 5, and a registered token of each standard. */
 export async function openGasChain() {
-  const connection = await network.create("local");
-  const { viem } = connection;
+  const { viem, networkHelpers } = await network.create("local");
   const client = await viem.getPublicClient();
   const [deployer] = await viem.getWalletClients();
   if (deployer === undefined) throw new Error("the chain has no accounts");
   const operator = deployer.account.address;
-  const gasOf = async (hash: Promise<Hex>): Promise<number> => {
-    const { gasUsed, status } = await client.getTransactionReceipt({ hash: await hash });
-    if (status !== "success") throw new Error(`transaction ${await hash} failed`);
-    return Number(gasUsed);
+  const receiptOf = async (hash: Hex | Promise<Hex>) => {
+    const receipt = await client.getTransactionReceipt({ hash: await hash });
+    if (receipt.status !== "success") throw new Error(`transaction ${await hash} failed`);
+    return receipt;
   };
+  const gasOf = async (hash: Hex | Promise<Hex>) => Number((await receiptOf(hash)).gasUsed);
   const members = Array.from({ length: MEMBERS }, (_, i) => account(`member ${i}`)).sort((a, b) =>
     a.address.toLowerCase() < b.address.toLowerCase() ? -1 : 1,
   );
-  const config = {
-    admin: operator,
-    guardian: operator,
-    operator,
-    committee: members.map(({ address }) => address),
-    threshold: THRESHOLD,
-    changeDelay: 604_800n,
-    maturity: 0n,
-    transfersCode: (await viem.deployContract("Transfers")).address,
+  const committee = { members: members.map(({ address }) => address), threshold: THRESHOLD };
+  const transfersCode = (await viem.deployContract("Transfers")).address;
+  const state = await viem.deployContract("StateCommitment", [
+    {
+      ...{ admin: operator, guardian: operator, operator, committee: committee.members, threshold: THRESHOLD },
+      ...{ changeDelay: 604_800n, maturity: 0n, transfersCode },
+    },
+  ]);
+  const settlement = { chainId: CHAIN_ID, contract: state.address };
+  /** A token of this project whose minter is `minter`. */
+  const deploy = async (standard: Standard, terms: Partial<OwnToken>, minter: Address = state.address) => {
+    const royalty = { receiver: operator, fraction: 0n };
+    const own = { standard, name: "Card", symbol: "CARD", uri: "ipfs://cards/", royalty, admin: operator, ...terms };
+    const args = [...tokenArguments(minter, own)];
+    const { address } = await viem.deployContract(TOKEN_CONTRACT[standard] as string, args);
+    return { standard, address, type: assetType(standard, address, 1n) };
   };
-  const state = await viem.deployContract("StateCommitment", [config]);
-  const roles = [operator, state.address, zeroAddress] as const;
-  const noRoyalty = { receiver: operator, fraction: 0n };
-  const coin = await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles, false]);
-  const card = await viem.deployContract("MintableERC721", [
-    "Card",
-    "CARD",
-    "ipfs://cards/",
-    SCHEME_MINTMARK,
-    noRoyalty,
-    ...roles,
-    false,
-  ]);
-  const item = await viem.deployContract("MintableERC1155", [
-    "Item",
-    "ITEM",
-    "ipfs://items/{id}",
-    SCHEME_MINTMARK,
-    noRoyalty,
-    ...roles,
-    false,
-  ]);
+  const register = async <T extends { readonly standard: Standard; readonly address: Address }>(
+    token: T,
+    at: Registry = state,
+  ) => {
+    const { standard, address } = token;
+    const registration = [STANDARD_VALUE[standard], CHAIN_ID, address, 1n, SCHEME_VALUE.mintmark] as const;
+    return { ...token, gas: await gasOf(at.write.registerAsset(registration)) };
+  };
   const issuer = account("issuer");
-  const consented = [operator, state.address, issuer.address] as const;
-  const sword = await viem.deployContract("MintableERC721", [
-    "Sword",
-    "S",
-    "",
-    SCHEME_MINTMARK,
-    noRoyalty,
-    ...consented,
-    false,
-  ]);
-  const register = async (standard: Standard, token: Address): Promise<{ type: Hash; gas: number }> => ({
-    gas: await gasOf(state.write.registerAsset([STANDARD[standard], CHAIN_ID, token, 1n, SCHEME_MINTMARK])),
-    type: assetType(standard, token, 1n),
-  });
-  const [erc20, erc721, erc1155, issued] = [
-    await register("erc20", coin.address),
-    await register("erc721", card.address),
-    await register("erc1155", item.address),
-    await register("erc721", sword.address),
-  ];
+  const deployed = [
+    await deploy("erc20", { name: "Coin", symbol: "COIN" }),
+    await deploy("erc721", {}),
+    await deploy("erc1155", { name: "Item", symbol: "ITEM", uri: "ipfs://items/{id}" }),
+    await deploy("erc721", { name: "Sword", symbol: "S", uri: "", issuer: issuer.address }),
+  ] as const;
+  const erc20 = await register(deployed[0]);
+  const erc721 = await register(deployed[1]);
+  const erc1155 = await register(deployed[2]);
+  const issued = await register(deployed[3]);
   return {
-    connection,
-    viem,
-    client,
-    gasOf,
-    state,
-    transfersCode: config.transfersCode,
-    settlement: { chainId: CHAIN_ID, contract: state.address },
-    tokens: { coin, card, item },
-    types: { erc20: erc20.type, erc721: erc721.type, erc1155: erc1155.type, issued: issued.type },
-    registrationGas: { plain: erc721.gas, issued: issued.gas },
+    ...{ viem, networkHelpers, client, gasOf, operator, committee, transfersCode, state, settlement },
+    /** One more token, whose minter and registry is the settlement contract, or another. */
+    token: async (standard: Standard, terms: Partial<OwnToken>, at: Registry = state) =>
+      register(await deploy(standard, terms, at.address), at),
+    tokens: { erc20, erc721, erc1155, issued },
+    /** What the event of a commit says. */
+    header: async (hash: Hex | Promise<Hex>): Promise<BatchHeader> => {
+      const { logs } = await receiptOf(hash);
+      const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
+      if (event === undefined) throw new Error("the commit emitted no event");
+      return event.args;
+    },
+    /** The signatures of as many members as must sign. */
+    attest: async (typedData: TypedDataDefinition): Promise<Hex> => {
+      const signatures = await Promise.all(
+        members.slice(0, THRESHOLD).map(async (member, memberIndex) => ({
+          memberIndex,
+          ...compactSignature(await member.signTypedData(typedData)),
+        })),
+      );
+      return encodeAttestation({ ...committee, signatures });
+    },
     /** The issuer's consent to a batch whose one asset is the issued one, packed. */
     consentTo: async (mode: Mode, batchNumber: number, content: Hash): Promise<Hex> => {
       const assets = [{ chainId: CHAIN_ID, assetType: issued.type, issuerEpoch: 1n }];
       const consent = { mode, batchNumber, content, assetsHash: assetsHash(assets) };
-      const typedData = consentTypedData({ chainId: CHAIN_ID, contract: state.address }, consent);
-      const { r, vs } = compactSignature(await issuer.signTypedData(typedData));
+      const { r, vs } = compactSignature(await issuer.signTypedData(consentTypedData(settlement, consent)));
       const signature = concatHex([r, vs]);
       return packedConsents(assets, [{ issuer: issuer.address, assets, signature, byWallet: false }]);
     },
-    committee: { members, threshold: THRESHOLD },
+    /** Lets the chain send transactions of an account. */
+    act: async (owner: Address): Promise<{ readonly account: Address }> => {
+      await networkHelpers.impersonateAccount(owner);
+      await networkHelpers.setBalance(owner, 10n ** 18n);
+      return { account: owner };
+    },
   };
+}
+
+/** A contract that registers tokens, and mints them. */
+interface Registry {
+  readonly address: Address;
+  readonly write: { registerAsset(args: readonly [number, bigint, Address, bigint, number]): Promise<Hex> };
 }

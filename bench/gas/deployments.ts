@@ -1,7 +1,7 @@
-import { size } from "viem";
-import { readArtifact } from "../../core/l1/artifact.ts";
+import { type Address, size } from "viem";
+import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { account, openGasChain, owners } from "./chain.ts";
-import { measurement, type Section } from "./measurement.ts";
+import { measurement, type Section } from "./report.ts";
 
 /** EIP-170. */
 const CODE_LIMIT = 24_576;
@@ -10,7 +10,7 @@ const COMMITTEE = 5;
 
 /** The one-time costs of setting up, and the sizes of the contracts. */
 export async function deploymentSection(): Promise<Section> {
-  const { client, state, transfersCode, tokens, registrationGas, viem } = await openGasChain();
+  const { client, state, transfersCode, tokens, viem } = await openGasChain();
   const admin = account("administrator").address;
   const mirror = await viem.deployContract("StateMirror", [
     {
@@ -32,26 +32,21 @@ export async function deploymentSection(): Promise<Section> {
       if (contractAddress) blocks.set(contractAddress.toLowerCase(), Number(gasUsed));
     }
   }
-  const measurements = await Promise.all(
-    (
-      [
-        ["StateCommitment", state.address],
-        ["Transfers", transfersCode],
-        ["StateMirror", mirror.address],
-        ["AdminTimeLock", lock.address],
-        ["MintableERC20", tokens.coin.address],
-        ["MintableERC721", tokens.card.address],
-        ["MintableERC1155", tokens.item.address],
-      ] as const
-    ).map(([name, address]) => {
-      const gas = blocks.get(address.toLowerCase());
-      if (gas === undefined) throw new Error(`found no deployment of ${name}`);
-      return measurement(
-        `${name}, ${size(readArtifact(name).deployedBytecode).toLocaleString("en")} bytes of code`,
-        gas,
-      );
-    }),
-  );
+  const deployed: readonly (readonly [ContractName, Address])[] = [
+    ["StateCommitment", state.address],
+    ["Transfers", transfersCode],
+    ["StateMirror", mirror.address],
+    ["AdminTimeLock", lock.address],
+    ["MintableERC20", tokens.erc20.address],
+    ["MintableERC721", tokens.erc721.address],
+    ["MintableERC1155", tokens.erc1155.address],
+  ];
+  const measurements = deployed.map(([name, address]) => {
+    const gas = blocks.get(address.toLowerCase());
+    if (gas === undefined) throw new Error(`found no deployment of ${name}`);
+    const bytes = size(readArtifact(name).deployedBytecode).toLocaleString("en");
+    return measurement(`${name}, ${bytes} bytes of code`, gas);
+  });
   return {
     title: "Deployment",
     method: `Each is deployed once for a settlement contract, mirror, time lock or token. The limit of a contract's code is ${CODE_LIMIT.toLocaleString("en")}
@@ -59,8 +54,8 @@ bytes.`,
     unit: "deployment",
     measurements: [
       ...measurements,
-      measurement("Registering an asset", registrationGas.plain),
-      measurement("Registering an asset with an issuer", registrationGas.issued),
+      measurement("Registering an asset", tokens.erc721.gas),
+      measurement("Registering an asset with an issuer", tokens.issued.gas),
     ],
   };
 }

@@ -1,9 +1,7 @@
-import { type Address, toHex, zeroAddress } from "viem";
+import { type Address, type Hash, toHex } from "viem";
 import { SourceHistory } from "../../core/guards/mirror/history.ts";
-import { provenVaultArguments } from "../../core/l1/arguments.ts";
+import { MODE_VALUE, provenVaultArguments } from "../../core/l1/arguments.ts";
 import type { L1Event } from "../../core/ports.ts";
-import { assetType } from "../../core/protocol/asset.ts";
-import { compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
 import type { StateCounts } from "../../core/protocol/commitment.ts";
@@ -12,13 +10,11 @@ import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { proveVault } from "../../core/protocol/proof.ts";
 import { mirroredStateTypedData } from "../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
-import { account, CHAIN_ID, type GasChain, openGasChain } from "./chain.ts";
-import { measurement, type Section } from "./measurement.ts";
+import { account, BY_CALLER, CHAIN_ID, openGasChain } from "./chain.ts";
+import { measurement, type Section } from "./report.ts";
 
 const SOURCE = { chainId: 1n, contract: account("settlement").address, engineVersion: 5 } as const;
-const ZK_ROLLUP = 1;
-const ERC721 = 2;
-const SCHEME_MINTMARK = 1;
+const SOURCE_OF = { sourceChainId: SOURCE.chainId, sourceContract: SOURCE.contract };
 const VAULTS = 1_024;
 /** Rollup batches of the source after each step. */
 const STEPS = [1, 2, 1_000] as const;
@@ -26,23 +22,15 @@ const STEPS = [1, 2, 1_000] as const;
 /** The cost of an exit on another chain: relaying the state, importing a batch, withdrawing a vault. */
 export async function mirrorSection(): Promise<Section> {
   const chain = await openGasChain();
-  const [deployer] = await chain.viem.getWalletClients();
-  if (deployer === undefined) throw new Error("the chain has no accounts");
-  const owner = deployer.account.address;
-  const mirror = await deployMirror(chain, owner);
-  const royalty = { receiver: owner, fraction: 0n };
-  const roles = [owner, mirror.address, zeroAddress] as const;
-  const card = await chain.viem.deployContract("MintableERC721", [
-    "Card",
-    "C",
-    "",
-    SCHEME_MINTMARK,
-    royalty,
-    ...roles,
-    false,
+  const { operator: owner, committee } = chain;
+  const mirror = await chain.viem.deployContract("StateMirror", [
+    {
+      ...{ admin: owner, ...SOURCE_OF, committee: committee.members, threshold: committee.threshold },
+      ...{ changeDelay: 0n, maturity: 0n },
+    },
   ]);
-  await mirror.write.registerAsset([ERC721, CHAIN_ID, card.address, 1n, SCHEME_MINTMARK]);
-  const batch = batchOf(owner, card.address);
+  const card = await chain.token("erc721", { symbol: "C", uri: "" }, mirror);
+  const batch = batchOf(owner, card.type);
   const history = await historyOf(batch);
 
   const advance = async (from: StateCounts, countRollup: number) => {
@@ -50,8 +38,12 @@ export async function mirrorSection(): Promise<Section> {
     const { commitment, ...roots } = history.stateAt(from);
     const state = { ...from, countRollup, commitment: history.stateAt({ ...from, countRollup }).commitment };
     const before = { ...roots, countValidium: 0n, countRollup: BigInt(from.countRollup) };
-    const grown = { ...growth, mode: ZK_ROLLUP, count: BigInt(countRollup) };
-    return chain.gasOf(mirror.write.advance([before, grown, await attest(chain, mirror.address, state)]));
+    const grown = { ...growth, mode: MODE_VALUE["zk-rollup"], count: BigInt(countRollup) };
+    const signed = { ...SOURCE_OF, ...state, epoch: 0n };
+    const attestation = await chain.attest(
+      mirroredStateTypedData({ chainId: CHAIN_ID, contract: mirror.address }, signed),
+    );
+    return chain.gasOf(mirror.write.advance([before, grown, attestation]));
   };
   const [first, second, many] = STEPS;
   const measurements = [
@@ -69,8 +61,7 @@ export async function mirrorSection(): Promise<Section> {
     const vault = batch.vaults[slot];
     if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
     const proven = provenVaultArguments({ ...proveVault(batch, vault), header });
-    const byCaller = { deadline: 0n, signature: "0x" } as const;
-    return chain.gasOf(mirror.write.withdraw([...proven, 1n, owner, byCaller]));
+    return chain.gasOf(mirror.write.withdraw([...proven, 1n, owner, BY_CALLER]));
   };
   await withdraw(0);
   measurements.push(measurement("ERC-721, owner calls, storage word shared, to a holder", await withdraw(1)));
@@ -84,23 +75,9 @@ contract's own code.`,
   };
 }
 
-function deployMirror({ viem, committee }: GasChain, admin: Address) {
-  const members = committee.members.map(({ address }) => address);
-  const source = { sourceChainId: SOURCE.chainId, sourceContract: SOURCE.contract };
-  const config = {
-    admin,
-    ...source,
-    committee: members,
-    threshold: committee.threshold,
-    changeDelay: 0n,
-    maturity: 0n,
-  };
-  return viem.deployContract("StateMirror", [config]);
-}
-
 /** The source's first batch. */
-function batchOf(owner: Address, token: Address) {
-  const card = { chainId: CHAIN_ID, owner, assetType: assetType("erc721", token, 1n), amount: 1n };
+function batchOf(owner: Address, assetType: Hash) {
+  const card = { chainId: CHAIN_ID, owner, assetType, amount: 1n };
   const slots = Array.from({ length: VAULTS }, (_, i) => ({ ...card, blob: toHex(String(100_000 + i)) }));
   const vaults = placeVaults(slots, "zk-rollup", 0).filter((vault) => vault !== null);
   return { vaults, tree: new BatchTree(vaultLeaves(vaults)), assets: [card] };
@@ -122,20 +99,4 @@ async function historyOf({ tree, assets }: ReturnType<typeof batchOf>): Promise<
   );
   await history.follow();
   return history;
-}
-
-async function attest(
-  { committee: { members, threshold } }: GasChain,
-  contract: Address,
-  state: StateCounts & { readonly commitment: `0x${string}` },
-) {
-  const source = { sourceChainId: SOURCE.chainId, sourceContract: SOURCE.contract };
-  const typedData = mirroredStateTypedData({ chainId: CHAIN_ID, contract }, { ...source, ...state, epoch: 0n });
-  const signatures = await Promise.all(
-    members.slice(0, threshold).map(async (member, memberIndex) => ({
-      memberIndex,
-      ...compactSignature(await member.signTypedData(typedData)),
-    })),
-  );
-  return encodeAttestation({ threshold, members: members.map(({ address }) => address), signatures });
 }

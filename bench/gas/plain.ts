@@ -1,23 +1,18 @@
-import type { Hex } from "viem";
-import { type GasChain, openGasChain, owners } from "./chain.ts";
-import { measurement, type Section } from "./measurement.ts";
+import type { Address, Hex } from "viem";
+import { openGasChain, owners } from "./chain.ts";
+import { measurement, type Section } from "./report.ts";
 
 const MANY = 100;
 
-/** The cost of mints without an L2, and the reference for withdrawals. */
-export interface Plain {
-  readonly section: Section;
-  /** A mint to an owner without a balance, each in its own transaction. */
-  readonly newOwner: { readonly erc20: number; readonly erc721: number; readonly erc1155: number };
-}
-
-/** OpenZeppelin's tokens and ERC721A, without access control or metadata. */
-export async function plainSection(): Promise<Plain> {
-  const { viem, gasOf }: GasChain = await openGasChain();
+/**
+ * The cost of mints without an L2: OpenZeppelin's tokens and ERC721A, without access control or metadata. Withdrawals
+ * are compared with a mint to an owner without a balance, in a transaction of its own.
+ */
+export async function plainSection() {
+  const { viem, gasOf } = await openGasChain();
   const [erc721, erc721a] = [await viem.deployContract("PlainERC721"), await viem.deployContract("PlainERC721A")];
   const [erc1155, erc20] = [await viem.deployContract("PlainERC1155"), await viem.deployContract("PlainERC20")];
-  const [first, second] = owners(2, "plain");
-  if (first === undefined || second === undefined) throw new Error("two owners were asked for");
+  const [first, second] = owners(2, "plain") as [Address, Address];
   const many = owners(MANY, "plain many");
   const ids = Array.from({ length: MANY }, (_, i) => BigInt(100_000 + i));
   const ones = ids.map(() => 1n);
@@ -34,25 +29,23 @@ export async function plainSection(): Promise<Plain> {
   const one = async (label: string, hash: Promise<Hex>) => measurement(label, await gasOf(hash));
   const batch = async (label: string, hash: Promise<Hex>) => measurement(label, await gasOf(hash), MANY);
   const oneOwner = Array.from({ length: MANY }, () => second);
-  return {
-    newOwner,
-    section: {
-      title: "Plain mints on L1, to compare",
-      method: `These are OpenZeppelin's ERC-20, ERC-721 and ERC-1155, and ERC721A, with a bare \`mint\` and no access control. None is the
+  const section: Section = {
+    title: "Plain mints on L1, to compare",
+    method: `These are OpenZeppelin's ERC-20, ERC-721 and ERC-1155, and ERC721A, with a bare \`mint\` and no access control. None is the
 contract's first mint.`,
-      unit: "mint",
-      measurements: [
-        measurement("ERC-721, new owner", newOwner.erc721),
-        await one("ERC-721, owner who holds some", erc721.write.mint([second, 3n])),
-        await batch(`ERC-721, ${MANY} at once, one owner`, erc721.write.mintMany([oneOwner, 1_000n])),
-        await batch(`ERC-721, ${MANY} at once, each to a new owner`, erc721.write.mintMany([many, 2_000n])),
-        await batch(`ERC721A, ${MANY} at once, one owner`, erc721a.write.mint([second, BigInt(MANY)])),
-        await batch(`ERC721A, ${MANY} at once, each to a new owner`, erc721a.write.mintMany([many])),
-        measurement("ERC-1155, new owner", newOwner.erc1155),
-        await batch(`ERC-1155, ${MANY} ids at once, one owner`, erc1155.write.mintBatch([second, ids, ones])),
-        measurement("ERC-20, new holder", newOwner.erc20),
-        await one("ERC-20, holder", erc20.write.mint([second, 1n])),
-      ],
-    },
+    unit: "mint",
+    measurements: [
+      measurement("ERC-721, new owner", newOwner.erc721),
+      await one("ERC-721, owner who holds some", erc721.write.mint([second, 3n])),
+      await batch(`ERC-721, ${MANY} at once, one owner`, erc721.write.mintMany([oneOwner, 1_000n])),
+      await batch(`ERC-721, ${MANY} at once, each to a new owner`, erc721.write.mintMany([many, 2_000n])),
+      await batch(`ERC721A, ${MANY} at once, one owner`, erc721a.write.mint([second, BigInt(MANY)])),
+      await batch(`ERC721A, ${MANY} at once, each to a new owner`, erc721a.write.mintMany([many])),
+      measurement("ERC-1155, new owner", newOwner.erc1155),
+      await batch(`ERC-1155, ${MANY} ids at once, one owner`, erc1155.write.mintBatch([second, ids, ones])),
+      measurement("ERC-20, new holder", newOwner.erc20),
+      await one("ERC-20, holder", erc20.write.mint([second, 1n])),
+    ],
   };
+  return { newOwner, section };
 }

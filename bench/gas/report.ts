@@ -1,15 +1,33 @@
-import type { Measurement, Section } from "./measurement.ts";
+/** One measured figure: a transaction, and its number of mints, withdrawals or batches. */
+export interface Measurement {
+  readonly label: string;
+  /** Gas of the whole transaction: intrinsic gas, calldata and execution. */
+  readonly transactionGas: number;
+  /** The divisor of the transaction's gas. */
+  readonly count: number;
+  /** `transactionGas / count`. */
+  readonly each: number;
+  /** The target for `each`; null for figures that only serve comparison. */
+  readonly aim: number | null;
+}
 
-/** Tables for a terminal. */
-export function asText(sections: readonly Section[]): string {
-  return sections.map((section) => `${section.title}\n${textTable(rows(section))}`).join("\n\n");
+/** Figures of one table. */
+export interface Section {
+  readonly title: string;
+  /** The method, in full sentences: batches, their numbers, new storage slots. */
+  readonly method: string;
+  /** The unit of the figures. */
+  readonly unit: "mint" | "withdrawal" | "batch" | "transaction" | "deployment";
+  readonly measurements: readonly Measurement[];
+}
+
+export function measurement(label: string, transactionGas: number, count = 1, aim: number | null = null): Measurement {
+  return { label, transactionGas: Math.round(transactionGas), count, each: transactionGas / count, aim };
 }
 
 /** docs/gas.md. */
 export function asMarkdown(sections: readonly Section[]): string {
-  const parts = sections.map(
-    (section) => `## ${section.title}\n\n${section.method}\n\n${markdownTable(rows(section))}`,
-  );
+  const parts = sections.map((section) => `## ${section.title}\n\n${section.method}\n\n${table(section)}`);
   return `# Gas
 
 \`npm run gas\` writes this page. It measures everything below on an in-process chain with the rules of Osaka.
@@ -43,37 +61,18 @@ core, on L1 and in every exit kit. That is a new version of the protocol, not an
 one kind of leaf, so that an owner's proof is one path of hashes.
 `;
 
-function rows({ unit, measurements }: Section): string[][] {
+/** A section's table, also readable in a terminal. */
+function table({ unit, measurements }: Section): string {
   const hasAims = measurements.some(({ aim }) => aim !== null);
   const head = ["", "transaction", `gas per ${unit}`, ...(hasAims ? ["aim", ""] : [])];
-  return [head, ...measurements.map((row) => [...cells(row), ...(hasAims ? aimCells(row) : [])])];
-}
-
-function cells({ label, transactionGas, each }: Measurement): string[] {
-  return [label, grouped(transactionGas), grouped(each)];
-}
-
-function aimCells({ each, aim }: Measurement): string[] {
-  if (aim === null) return ["", ""];
-  return [`≤ ${grouped(aim)}`, each <= aim ? "reached" : "missed"];
+  const rule = head.map((_, column) => (column === 0 ? "---" : "---:"));
+  const rows = measurements.map(({ label, transactionGas, each, aim }) => {
+    const reached = aim === null ? ["", ""] : [`≤ ${grouped(aim)}`, each <= aim ? "reached" : "missed"];
+    return [label, grouped(transactionGas), grouped(each), ...(hasAims ? reached : [])];
+  });
+  return [head, rule, ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
 function grouped(value: number): string {
   return Math.round(value).toLocaleString("en");
-}
-
-function textTable(table: readonly (readonly string[])[]): string {
-  const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0)))
-      .join("  ")
-      .trimEnd();
-  return table.map((row) => `  ${line(row)}`).join("\n");
-}
-
-function markdownTable([head = [], ...body]: readonly (readonly string[])[]): string {
-  const line = (row: readonly string[]) => `| ${row.join(" | ")} |`;
-  const rule = head.map((_, column) => (column === 0 ? "---" : "---:"));
-  return [line(head), line(rule), ...body.map(line)].join("\n");
 }

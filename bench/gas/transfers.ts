@@ -1,8 +1,7 @@
-import { type Address, bytesToHex, concatHex, keccak256, parseEventLogs, toHex, zeroAddress } from "viem";
-import { packedHops } from "../../core/l1/arguments.ts";
-import type { BatchHeader, ProvenHop, VaultContent } from "../../core/ports.ts";
-import { assetType } from "../../core/protocol/asset.ts";
-import { compactBytes, compactSignature, encodeAttestation } from "../../core/protocol/attestation.ts";
+import { type Address, bytesToHex, concatHex, keccak256, toHex, zeroAddress } from "viem";
+import { packedHops, provenVaultArguments } from "../../core/l1/arguments.ts";
+import type { ProvenHop, VaultContent } from "../../core/ports.ts";
+import { compactBytes } from "../../core/protocol/attestation.ts";
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
@@ -17,8 +16,8 @@ import {
 } from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../../core/protocol/transfer-data.ts";
 import { packVaultId, vaultLeaves } from "../../core/protocol/vault.ts";
-import { account, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
-import { type Measurement, measurement, type Section } from "./measurement.ts";
+import { account, BY_CALLER, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { type Measurement, measurement, type Section } from "./report.ts";
 
 const OWN_SIGNATURE_AIM = 3_750;
 const ONE_SIGNATURE_AIM = 1_300;
@@ -34,9 +33,6 @@ const HOPS = [1, 2, 4, 8] as const;
 const OTHERS = 1 << 19;
 /** Years ahead, with the bytes of a usual one. */
 const DEADLINE = 4_200_000_123n;
-const ERC721 = 2;
-const SCHEME_MINTMARK = 1;
-const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 
 /** The cost of transfers: their commits, and the exits of vaults that were transferred. */
 export async function transferSection(): Promise<Section> {
@@ -53,13 +49,8 @@ batches of ${BATCH}, the storage word shared; the owner calls.`,
 async function commits(): Promise<Measurement[]> {
   const chain = await openGasChain();
   const { state } = chain;
-  const minted = {
-    chainId: CHAIN_ID,
-    assetType: chain.types.erc721,
-    owner: account("drop").address,
-    amount: 1n,
-    blob: "0x31",
-  } as const;
+  const { address: owner } = account("drop");
+  const minted = { chainId: CHAIN_ID, assetType: chain.tokens.erc721.type, owner, amount: 1n, blob: "0x31" } as const;
   await state.write.commitRollupBatch([await state.read.history(), "0x", 0n, bytesToHex(encodeBatchData([minted]))]);
   for (let i = 0; i < WARM; i++) await commit(chain, [unsigned([whole(OTHERS + i, "warm")])]);
   const order = Array.from({ length: DROP }, (_, i) => i).toSorted((a, b) =>
@@ -74,22 +65,17 @@ async function commits(): Promise<Measurement[]> {
     slots.map((slot) => unsigned([whole(slot, "each")], DEADLINE - BigInt(slot)));
   const together = (slots: readonly number[]) => [unsigned(slots.map((slot) => whole(slot, "all")))];
   await commit(chain, together(pick(MINTED)));
-  const single = await commit(chain, each(pick(1)));
-  const [signed, all, most] = [
-    await commit(chain, each(pick(BATCH))),
-    await commit(chain, together(pick(BATCH))),
-    await commit(chain, together(pick(MINTED))),
-  ];
-  const [receiver = zeroAddress] = owners(1, "receiver");
-  const gift = await commit(chain, [
-    unsigned(Array.from({ length: MINTED }, (_, i) => ({ ...whole(DROP + i, "gift"), to: receiver }))),
-  ]);
+  const row = async (label: string, groups: readonly TransferGroup[], count: number, aim?: number) =>
+    measurement(label, (await commit(chain, groups)).gas, count, aim);
+  const [to = zeroAddress] = owners(1, "receiver");
+  const gifts = Array.from({ length: MINTED }, (_, i) => ({ ...whole(DROP + i, "gift"), to }));
+  const many = MINTED.toLocaleString("en");
   return [
-    measurement("one transfer", single.gas),
-    measurement(`${BATCH} transfers, each with a signature`, signed.gas, BATCH, OWN_SIGNATURE_AIM),
-    measurement(`${BATCH} transfers, one signature`, all.gas, BATCH),
-    measurement(`${MINTED.toLocaleString("en")} transfers, one signature`, most.gas, MINTED, ONE_SIGNATURE_AIM),
-    measurement(`${MINTED.toLocaleString("en")} transfers to one receiver, one signature`, gift.gas, MINTED, GIFT_AIM),
+    await row("one transfer", each(pick(1)), 1),
+    await row(`${BATCH} transfers, each with a signature`, each(pick(BATCH)), BATCH, OWN_SIGNATURE_AIM),
+    await row(`${BATCH} transfers, one signature`, together(pick(BATCH)), BATCH),
+    await row(`${many} transfers, one signature`, together(pick(MINTED)), MINTED, ONE_SIGNATURE_AIM),
+    await row(`${many} transfers to one receiver, one signature`, [unsigned(gifts)], MINTED, GIFT_AIM),
   ];
 }
 
@@ -106,77 +92,38 @@ function unsigned(transfers: readonly Transfer[], deadline = DEADLINE): Transfer
 }
 
 async function commit(chain: GasChain, groups: readonly TransferGroup[]) {
-  const { state, settlement, committee, client } = chain;
-  const [, batchNumber] = await state.read.batchCounts();
+  const { state } = chain;
+  const [, number] = await state.read.batchCounts();
+  const batchNumber = Number(number);
   const history = await state.read.history();
   const data = bytesToHex(encodeTransferData(groups));
-  const leaves = transferLeaves(groups, Number(batchNumber));
+  const leaves = transferLeaves(groups, batchNumber);
   const tree = new BatchTree(leaves);
-  const message = {
-    history,
-    batchNumber: Number(batchNumber),
-    batchRoot: transferBatchRoot(bytesToHex(tree.root)),
-    vaultCount: leaves.length / 32,
-    dataHash: keccak256(data),
-    epoch: 0n,
-  };
-  const typedData = transferBatchTypedData(settlement, message);
-  const signatures = await Promise.all(
-    committee.members.slice(0, committee.threshold).map(async (member, memberIndex) => ({
-      memberIndex,
-      ...compactSignature(await member.signTypedData(typedData)),
-    })),
-  );
-  const members = committee.members.map(({ address }) => address);
-  const attestation = encodeAttestation({ threshold: committee.threshold, members, signatures });
-  const hash = await state.write.commitTransferBatch([history, batchNumber, data, attestation], { gas: 16_000_000n });
-  const gas = await chain.gasOf(Promise.resolve(hash));
-  const { logs } = await client.getTransactionReceipt({ hash });
-  const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
-  if (event === undefined) throw new Error("a commit emits BatchCommitted");
-  return { gas, tree, header: event.args as BatchHeader, batchNumber: Number(batchNumber) };
+  const content = { batchRoot: transferBatchRoot(bytesToHex(tree.root)), vaultCount: leaves.length / 32 };
+  const message = { history, batchNumber, ...content, dataHash: keccak256(data), epoch: 0n };
+  const attestation = await chain.attest(transferBatchTypedData(chain.settlement, message));
+  const hash = await state.write.commitTransferBatch([history, number, data, attestation], { gas: 16_000_000n });
+  return { gas: await chain.gasOf(hash), tree, header: await chain.header(hash), batchNumber };
 }
 
 async function exits(): Promise<Measurement[]> {
   const chain = await openGasChain();
-  const { state, viem } = chain;
-  const royalty = { receiver: zeroAddress, fraction: 0n };
-  const admin = account("administrator").address;
-  const args = [
-    "Sword",
-    "S",
-    "ipfs://swords/",
-    SCHEME_MINTMARK,
-    royalty,
-    admin,
-    state.address,
-    zeroAddress,
-    true,
-  ] as const;
-  const token = await viem.deployContract("MintableERC721", args);
-  await state.write.registerAsset([ERC721, CHAIN_ID, token.address, 1n, SCHEME_MINTMARK]);
-  const asset = { chainId: CHAIN_ID, assetType: assetType("erc721", token.address, 1n) };
+  const { state } = chain;
+  const token = await chain.token("erc721", { admin: account("administrator").address, transferable: true });
+  const asset = { chainId: CHAIN_ID, assetType: token.type };
   const named = (slot: number) => account(`owner ${slot}`);
   const slots = Array.from({ length: MINTED }, (_, slot) => {
     const [stranger = zeroAddress] = owners(1, `stranger ${slot}`);
     const owner = slot < 64 ? (named(slot).address.toLowerCase() as Address) : stranger;
     return { ...asset, owner, amount: 1n, blob: toHex(String(100_000 + slot)) };
   });
-  const mintHash = await state.write.commitRollupBatch([
-    await state.read.history(),
-    "0x",
-    0n,
-    bytesToHex(encodeBatchData(slots)),
-  ]);
+  const data = bytesToHex(encodeBatchData(slots));
+  const minted = await chain.header(state.write.commitRollupBatch([await state.read.history(), "0x", 0n, data]));
   const vaults = placeVaults(slots, "zk-rollup", 0) as readonly VaultContent[];
-  const { logs } = await chain.client.getTransactionReceipt({ hash: mintHash });
-  const [minted] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
-  if (minted === undefined) throw new Error("a commit emits BatchCommitted");
   const tree = new BatchTree(vaultLeaves(vaults));
   const origin = (slot: number) => {
-    const { vault, siblings, assetPath } = proveVault({ tree, assets: [asset] }, vaults[slot] as VaultContent);
-    const path = { siblings, assetIndex: assetPath.index, assetSiblings: assetPath.siblings };
-    return [{ ...vault, assetType: BigInt(vault.assetType) }, minted.args as BatchHeader, path] as const;
+    const proof = proveVault({ tree, assets: [asset] }, vaults[slot] as VaultContent);
+    return provenVaultArguments({ ...proof, header: minted });
   };
   let filler = 0;
   /** A batch with records of these vaults, and others of 256 signatures in all. */
@@ -205,26 +152,19 @@ async function exits(): Promise<Measurement[]> {
       }),
     );
   };
-  const by = async (name: string) => {
-    const { address } = account(name);
-    const test = await viem.getTestClient();
-    await test.setBalance({ address, value: 10n ** 18n });
-    await test.impersonateAccount({ address });
-    return address;
-  };
   const exit = async (
     slot: number,
     name: string,
     hops: readonly ProvenHop[],
     refutation: readonly ProvenHop[] = [],
   ) => {
-    const owner = await by(name);
-    const call = [...origin(slot), packedHops(hops), packedHops(refutation), 1n, owner, BY_CALLER] as const;
-    return chain.gasOf(state.write.withdrawTransferred(call, { account: owner }));
+    const by = await chain.act(account(name).address);
+    const call = [...origin(slot), packedHops(hops), packedHops(refutation), 1n, by.account, BY_CALLER] as const;
+    return chain.gasOf(state.write.withdrawTransferred(call, by));
   };
   const withdraw = async (slot: number) => {
-    const owner = await by(`owner ${slot}`);
-    return chain.gasOf(state.write.withdraw([...origin(slot), 1n, owner, BY_CALLER], { account: owner }));
+    const by = await chain.act(named(slot).address);
+    return chain.gasOf(state.write.withdraw([...origin(slot), 1n, by.account, BY_CALLER], by));
   };
   // Uses the storage word, and the token's counters.
   await withdraw(0);

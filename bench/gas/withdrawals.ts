@@ -1,20 +1,15 @@
-import { type Address, bytesToHex, parseEventLogs, toHex } from "viem";
+import { type Address, toHex } from "viem";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { provenVaultArguments, withdrawalArguments, withdrawalBatchArguments } from "../../core/l1/arguments.ts";
 import type { Standard } from "../../core/model.ts";
-import type { BatchHeader, VaultContent, WithdrawalCall } from "../../core/ports.ts";
+import type { VaultContent, WithdrawalCall } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
-import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
-import { BatchTree } from "../../core/protocol/batch-tree.ts";
-import { proveVault, type VaultProof } from "../../core/protocol/proof.ts";
+import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { withdrawalListTypedData, withdrawalTypedData } from "../../core/protocol/typed-data.ts";
-import { vaultLeaves } from "../../core/protocol/vault.ts";
-import { type Sent, sendBlobs } from "./blobs.ts";
-import { account, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
-import { type Measurement, measurement, type Section } from "./measurement.ts";
-import type { Plain } from "./plain.ts";
+import { account, BY_CALLER, CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { type Send, sendBlobs, sendCalldata } from "./commits.ts";
+import { type Measurement, measurement, type Section } from "./report.ts";
 
 const VAULTS = 1_024;
 /** From this slot on, one owner has all vaults. */
@@ -36,63 +31,36 @@ const OPENED_TOGETHER_AIM = 125_000;
 /** Seconds, the same in every run. */
 const COMMITTED_AT = 4_102_444_801;
 const DEADLINE = 2n ** 40n;
-const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
+const NAMES = { erc721: "ERC-721", erc1155: "ERC-1155", erc20: "ERC-20" } as const;
 
-/** A committed batch of 1,024 vaults of one token, with known owners; the first 768 vaults have different ones. */
-interface Committed {
-  readonly vaults: readonly VaultContent[];
-  readonly owners: readonly PrivateKeyAccount[];
-  readonly proofOf: (vault: VaultContent) => VaultProof;
-  readonly header: BatchHeader;
-}
-
-/** Commits slots as the next batch. */
-type Send = (chain: GasChain, slots: readonly VaultEntry[], number: number) => Promise<Sent>;
+/** Gas of a mint to an owner without a balance, by standard. */
+type PlainGas = Readonly<Record<Standard, number>>;
 
 /** The cost of withdrawing a token, compared with minting it on L1. */
-export async function withdrawalSection({ newOwner }: Plain): Promise<Section> {
+export async function withdrawalSection(plain: PlainGas): Promise<Section> {
   const measurements: Measurement[] = [];
-  for (const [standard, name] of [
-    ["erc721", "ERC-721"],
-    ["erc1155", "ERC-1155"],
-    ["erc20", "ERC-20"],
-  ] as const) {
+  for (const standard of ["erc721", "erc1155", "erc20"] as const) {
     // Only the ERC-721 figures are targets: the others pay for a whole balance word instead of a bit.
-    const aim = (ratio: number) => (standard === "erc721" ? Math.floor(newOwner[standard] * ratio) : null);
-    const shown = standard === "erc721" ? WITHOUT_MANIFEST + ONLY_ASSET : null;
+    const isUnique = standard === "erc721";
+    const aim = (ratio: number) => (isUnique ? Math.floor(plain[standard] * ratio) : null);
+    const row = (what: string, gas: number, count = 1, target: number | null = null) =>
+      measurements.push(measurement(`${NAMES[standard]}, ${what}`, gas, count, target));
     const chain = await openGasChain();
     const batch = await commitBatch(chain, standard);
-    // Another withdrawal comes first, so no counter of the token is zero.
-    await single(chain, batch, 300);
-    measurements.push(
-      measurement(`${name}, owner calls, storage word new`, await single(chain, batch, 0)),
-      measurement(`${name}, owner calls, storage word shared`, await single(chain, batch, 1), 1, shown),
-      measurement(`${name}, relayed with a signature, word shared`, await relayed(chain, batch, 2)),
-      measurement(`${name}, one in a batch, word shared`, await aloneInBatch(chain, batch, 3), 1, aim(SINGLE_RATIO)),
-      measurement(
-        `${name}, ${TOGETHER} owners at once, signatures`,
-        await together(chain, batch, 512),
-        TOGETHER,
-        aim(TOGETHER_RATIO),
-      ),
-    );
+    row("owner calls, storage word new", await batch.single(0));
+    const shownAim = isUnique ? WITHOUT_MANIFEST + ONLY_ASSET : null;
+    row("owner calls, storage word shared", await batch.single(1), 1, shownAim);
+    row("relayed with a signature, word shared", await batch.relayed(2));
+    row("one in a batch, word shared", await batch.owned([3]), 1, aim(SINGLE_RATIO));
+    row(`${TOGETHER} owners at once, signatures`, await batch.together(), TOGETHER, aim(TOGETHER_RATIO));
     // The same vaults twice, from the same state.
-    const before = await chain.connection.networkHelpers.takeSnapshot();
-    const ownCall = await collected(chain, batch, COLLECTION);
+    const before = await chain.networkHelpers.takeSnapshot();
+    const ownCall = await batch.owned(slotsFrom(COLLECTION));
     await before.restore();
-    const relayedList = await listed(chain, batch, COLLECTION);
-    measurements.push(
-      measurement(`${name}, ${TOGETHER} of one owner at once, its own call`, ownCall, TOGETHER, aim(TOGETHER_RATIO)),
-      measurement(
-        `${name}, ${TOGETHER} of one owner at once, one signature`,
-        relayedList,
-        TOGETHER,
-        Math.floor((ownCall * LIST_RATIO) / TOGETHER),
-      ),
-    );
-    if (standard === "erc721") {
-      measurements.push(...(await voidings(chain, batch)), await amongMostAssets(chain));
-    }
+    row(`${TOGETHER} of one owner at once, its own call`, ownCall, TOGETHER, aim(TOGETHER_RATIO));
+    const listAim = Math.floor((ownCall * LIST_RATIO) / TOGETHER);
+    row(`${TOGETHER} of one owner at once, one signature`, await batch.listed(), TOGETHER, listAim);
+    if (isUnique) measurements.push(...(await voidings(batch)), await amongMostAssets(chain));
   }
   return {
     title: "Withdrawals",
@@ -109,27 +77,16 @@ batch's manifest. That may add ${ONLY_ASSET.toLocaleString("en")} gas to an owne
 
 /** The cost of withdrawing an ERC-721 from blobs: one opening of 50,000 gas each. */
 export async function openingSection(): Promise<Section> {
-  const chain = await openGasChain();
-  const batch = await commitBatch(chain, "erc721", 0, sendBlobs);
-  // Another withdrawal comes first, so no counter of the token is zero.
-  await single(chain, batch, 300);
+  const batch = await commitBatch(await openGasChain(), "erc721", { send: sendBlobs });
+  const row = (what: string, gas: number, count = 1, aim: number | null = null) =>
+    measurement(`ERC-721, ${what}`, gas, count, aim);
   const measurements = [
-    measurement("ERC-721, owner calls, storage word new", await single(chain, batch, 0)),
-    measurement("ERC-721, owner calls, storage word shared", await single(chain, batch, 1), 1, OPENED_AIM),
-    measurement("ERC-721, relayed with a signature, word shared", await relayed(chain, batch, 2)),
-    measurement(
-      `ERC-721, ${TOGETHER} owners at once, signatures`,
-      await together(chain, batch, 512),
-      TOGETHER,
-      OPENED_TOGETHER_AIM,
-    ),
-    measurement(
-      `ERC-721, ${TOGETHER} of one owner at once, one signature`,
-      await listed(chain, batch, COLLECTION),
-      TOGETHER,
-      OPENED_TOGETHER_AIM,
-    ),
-    ...(await voidings(chain, batch, sendBlobs)),
+    row("owner calls, storage word new", await batch.single(0)),
+    row("owner calls, storage word shared", await batch.single(1), 1, OPENED_AIM),
+    row("relayed with a signature, word shared", await batch.relayed(2)),
+    row(`${TOGETHER} owners at once, signatures`, await batch.together(), TOGETHER, OPENED_TOGETHER_AIM),
+    row(`${TOGETHER} of one owner at once, one signature`, await batch.listed(), TOGETHER, OPENED_TOGETHER_AIM),
+    ...(await voidings(batch, sendBlobs)),
   ];
   return {
     title: "Withdrawals from blobs",
@@ -140,121 +97,14 @@ openings.`,
   };
 }
 
-async function commitBatch(
-  chain: GasChain,
-  standard: Standard,
-  number = 0,
-  send: Send = sendCalldata,
-  others: readonly VaultEntry[] = [],
-): Promise<Committed> {
-  const { connection, state, client, types } = chain;
-  const owners = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${Math.min(i, COLLECTION)}`));
-  const slots: VaultEntry[] = owners.map(({ address }, i) => ({
-    chainId: CHAIN_ID,
-    owner: address,
-    assetType: types[standard],
-    amount: standard === "erc721" ? 1n : 1_000n,
-    blob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
-    ...others[i],
-  }));
-  // The header contains the time, whose zero bytes are cheaper than others.
-  await connection.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT + number * 0x10000);
-  const { hash, proofOf } = await send(chain, slots, number);
-  const { logs } = await client.getTransactionReceipt({ hash });
-  const [event] = parseEventLogs({ abi: state.abi, eventName: "BatchCommitted", logs });
-  if (event === undefined) throw new Error("the commit emitted no event");
-  const vaults = placeVaults(slots, "zk-rollup", number).filter((vault) => vault !== null);
-  return { owners, vaults, proofOf, header: event.args };
-}
-
-/** An owner's call for an ERC-721 in a batch with as many assets as it can have; the others live on another chain. */
-async function amongMostAssets(chain: GasChain): Promise<Measurement> {
-  const { state } = chain;
-  const others: VaultEntry[] = [];
-  for (const [i, token] of owners(MOST_ASSETS - 1, "other token").entries()) {
-    await state.write.registerAsset([1, 1n, token, 1n, 0]);
-    others.push({
-      chainId: 1n,
-      owner: token,
-      assetType: assetType("erc20", token, 1n),
-      amount: BigInt(i + 1),
-      blob: "0x",
-    });
-  }
-  const batch = await commitBatch(chain, "erc721", 2, sendCalldata, others);
-  await single(chain, batch, 310);
-  const gas = await single(chain, batch, 311);
-  const aim = WITHOUT_MANIFEST + AMONG_MOST_ASSETS;
-  return measurement(
-    `ERC-721, owner calls, storage word shared, one of ${MOST_ASSETS} assets of the batch`,
-    gas,
-    1,
-    aim,
-  );
-}
-
-async function sendCalldata({ state }: GasChain, slots: readonly VaultEntry[], number: number): Promise<Sent> {
-  const data = encodeBatchData(slots);
-  const history = await state.read.history();
-  const hash = await state.write.commitRollupBatch([history, "0x", BigInt(number), bytesToHex(data)]);
-  const { assets } = decodeBatch(data);
-  const tree = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", number)));
-  return { hash, proofOf: (vault) => proveVault({ tree, assets }, vault) };
-}
-
-function requestOf({ vaults, header, proofOf }: Committed, slot: number): WithdrawalCall {
-  const vault = vaults[slot];
-  if (vault === undefined) throw new Error(`no vault in slot ${slot}`);
-  return {
-    ...proofOf(vault),
-    header,
-    quantity: vault.amount,
-    recipient: vault.owner,
-    authorization: BY_CALLER,
-  };
-}
-
-async function signedRequest({ settlement }: GasChain, batch: Committed, slot: number) {
-  const request = requestOf(batch, slot);
-  const { vault, quantity, recipient } = request;
-  const message = { vaultId: vault.vaultId, withdrawnBefore: 0n, quantity, recipient, deadline: DEADLINE };
-  const owner = batch.owners[slot];
-  if (owner === undefined) throw new Error(`no owner of slot ${slot}`);
-  const signature = await owner.signTypedData(withdrawalTypedData(settlement, message));
-  return { ...request, authorization: { deadline: DEADLINE, signature } };
-}
-
-function send({ state, gasOf }: GasChain, by: Address | null, request: WithdrawalCall): Promise<number> {
-  const sender = by === null ? {} : { account: by };
-  return gasOf(state.write.withdraw(withdrawalArguments(request), sender));
-}
-
-/** The owner sends the transaction itself. */
-async function single(chain: GasChain, batch: Committed, slot: number): Promise<number> {
-  const request = requestOf(batch, slot);
-  const { owner } = request.vault;
-  await act(chain, owner);
-  return send(chain, owner, request);
-}
-
-/** Lets the chain send transactions of an account. */
-async function act({ connection }: GasChain, owner: Address): Promise<void> {
-  await connection.networkHelpers.impersonateAccount(owner);
-  await connection.networkHelpers.setBalance(owner, 10n ** 18n);
-}
-
-async function relayed(chain: GasChain, batch: Committed, slot: number): Promise<number> {
-  return send(chain, null, await signedRequest(chain, batch, slot));
-}
-
 /** Voids vaults of the second of two batches of the same tokens, one by one. */
-async function voidings(chain: GasChain, first: Committed, send?: Send): Promise<Measurement[]> {
-  const second = await commitBatch(chain, "erc721", 1, send);
+async function voidings(first: Batch, send?: Send): Promise<Measurement[]> {
+  const { chain } = first;
+  const second = await commitBatch(chain, "erc721", { number: 1, send, before: null });
   const voidAt = (slot: number) => {
-    const [earlier, later] = [requestOf(first, slot), requestOf(second, slot)];
-    return chain.gasOf(
-      chain.state.write.voidDuplicate([...provenVaultArguments(earlier), ...provenVaultArguments(later)]),
-    );
+    const [earlier, later] = [first.request(slot), second.request(slot)];
+    const proofs = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
+    return chain.gasOf(chain.state.write.voidDuplicate(proofs));
   };
   return [
     measurement("ERC-721, a duplicate voided, storage word new", await voidAt(0)),
@@ -262,58 +112,100 @@ async function voidings(chain: GasChain, first: Committed, send?: Send): Promise
   ];
 }
 
-/** Anyone sends the signed requests of twenty owners. */
-async function together(chain: GasChain, batch: Committed, from: number): Promise<number> {
-  return sendAll(chain, null, await Promise.all(slotsFrom(from).map((slot) => signedRequest(chain, batch, slot))));
+/** An owner's call for an ERC-721 in a batch with as many assets as it can have; the others live on another chain. */
+async function amongMostAssets(chain: GasChain): Promise<Measurement> {
+  const others: VaultEntry[] = [];
+  for (const [i, token] of owners(MOST_ASSETS - 1, "other token").entries()) {
+    await chain.state.write.registerAsset([1, 1n, token, 1n, 0]);
+    const type = assetType("erc20", token, 1n);
+    others.push({ chainId: 1n, owner: token, assetType: type, amount: BigInt(i + 1), blob: "0x" });
+  }
+  const batch = await commitBatch(chain, "erc721", { number: 2, others, before: 310 });
+  const label = `ERC-721, owner calls, storage word shared, one of ${MOST_ASSETS} assets of the batch`;
+  return measurement(label, await batch.single(311), 1, WITHOUT_MANIFEST + AMONG_MOST_ASSETS);
 }
 
-/** The owner sends a batch of one. */
-async function aloneInBatch(chain: GasChain, batch: Committed, slot: number): Promise<number> {
-  const request = requestOf(batch, slot);
-  await act(chain, request.vault.owner);
-  return sendAll(chain, request.vault.owner, [request]);
+interface BatchOptions {
+  readonly number?: number;
+  readonly send?: Send | undefined;
+  /** In place of the first vaults. */
+  readonly others?: readonly VaultEntry[];
+  /** A slot that is withdrawn at once, so that no counter of the token is zero; null for none. */
+  readonly before?: number | null;
 }
 
-/** One owner sends twenty requests for its own vaults. */
-async function collected(chain: GasChain, batch: Committed, from: number): Promise<number> {
-  const requests = slotsFrom(from).map((slot) => requestOf(batch, slot));
-  const owner = requests[0]?.vault.owner;
-  if (owner === undefined) throw new Error("no request");
-  await act(chain, owner);
-  return sendAll(chain, owner, requests);
-}
+type Batch = Awaited<ReturnType<typeof commitBatch>>;
 
-/** Anyone sends a list that one owner has signed. */
-async function listed(chain: GasChain, batch: Committed, from: number): Promise<number> {
-  const requests = slotsFrom(from).map((slot) => requestOf(batch, slot));
-  const owner = batch.owners[from];
-  if (owner === undefined) throw new Error(`no owner of slot ${from}`);
-  const list = requests.map(({ vault, quantity }) => ({ vaultId: vault.vaultId, withdrawnBefore: 0n, quantity }));
-  const message = { vaults: list, recipient: owner.address, deadline: DEADLINE };
-  const signature = await owner.signTypedData(withdrawalListTypedData(chain.settlement, message));
-  const authorization = { deadline: DEADLINE, signature, list };
-  return sendAll(
-    chain,
-    null,
-    requests.map((request) => ({ ...request, authorization })),
-  );
+/**
+ * A committed batch of 1,024 vaults of one token, with known owners; the first 768 vaults have different ones. Each
+ * function withdraws vaults in its own way, and resolves with the gas.
+ */
+async function commitBatch(
+  chain: GasChain,
+  standard: Standard,
+  { number = 0, send = sendCalldata, others = [], before = 300 }: BatchOptions = {},
+) {
+  const { state, gasOf, settlement } = chain;
+  const keys = Array.from({ length: VAULTS }, (_, i) => account(`${standard} owner ${Math.min(i, COLLECTION)}`));
+  const slots: VaultEntry[] = keys.map(({ address: owner }, i) => ({
+    ...{ chainId: CHAIN_ID, owner, assetType: chain.tokens[standard].type },
+    amount: standard === "erc721" ? 1n : 1_000n,
+    blob: standard === "erc20" ? "0x" : toHex(String(100_000 + i)),
+    ...others[i],
+  }));
+  // The header contains the time, whose zero bytes are cheaper than others.
+  await chain.networkHelpers.time.setNextBlockTimestamp(COMMITTED_AT + number * 0x10000);
+  const { hash, proofOf } = await send(chain, slots, number);
+  const vaults = placeVaults(slots, "zk-rollup", number).filter((vault) => vault !== null);
+  const header = await chain.header(hash);
+
+  const request = (slot: number): WithdrawalCall => {
+    const vault = vaults[slot] as VaultContent;
+    const terms = { quantity: vault.amount, recipient: vault.owner, authorization: BY_CALLER };
+    return { ...proofOf(vault), header, ...terms };
+  };
+  const ownerOf = (slot: number) => keys[slot] as PrivateKeyAccount;
+  const signed = async (slot: number): Promise<WithdrawalCall> => {
+    const unsigned = request(slot);
+    const { vault, quantity, recipient } = unsigned;
+    const message = { vaultId: vault.vaultId, withdrawnBefore: 0n, quantity, recipient, deadline: DEADLINE };
+    const signature = await ownerOf(slot).signTypedData(withdrawalTypedData(settlement, message));
+    return { ...unsigned, authorization: { deadline: DEADLINE, signature } };
+  };
+  const sendAll = async (requests: readonly WithdrawalCall[], sender: { readonly account?: Address } = {}) => {
+    const height = await chain.client.getBlockNumber();
+    const args = withdrawalBatchArguments(requests, ITEM_GAS);
+    const gas = await gasOf(state.write.withdrawBatch(args, { gas: 16_000_000n, ...sender }));
+    const failed = await state.getEvents.WithdrawalFailed({}, { fromBlock: height + 1n });
+    if (failed.length > 0) throw new Error(`${failed.length} of ${requests.length} withdrawals failed`);
+    return gas;
+  };
+  /** The owner sends the transaction itself. */
+  const single = async (slot: number) =>
+    gasOf(state.write.withdraw(withdrawalArguments(request(slot)), await chain.act(ownerOf(slot).address)));
+  if (before !== null) await single(before);
+  return {
+    ...{ chain, request, single },
+    /** Anyone sends the owner's signed request. */
+    relayed: async (slot: number) => gasOf(state.write.withdraw(withdrawalArguments(await signed(slot)))),
+    /** One owner sends requests for its own vaults. */
+    owned: async (slots: readonly number[]) =>
+      sendAll(slots.map(request), await chain.act(ownerOf(slots[0] ?? 0).address)),
+    /** Anyone sends the signed requests of twenty owners. */
+    together: async () => sendAll(await Promise.all(slotsFrom(512).map(signed))),
+    /** Anyone sends a list that one owner has signed. */
+    async listed() {
+      const requests = slotsFrom(COLLECTION).map(request);
+      const owner = ownerOf(COLLECTION);
+      const list = requests.map(({ vault, quantity }) => ({ vaultId: vault.vaultId, withdrawnBefore: 0n, quantity }));
+      const message = { vaults: list, recipient: owner.address, deadline: DEADLINE };
+      const signature = await owner.signTypedData(withdrawalListTypedData(settlement, message));
+      const authorization = { deadline: DEADLINE, signature, list };
+      return sendAll(requests.map((each) => ({ ...each, authorization })));
+    },
+  };
 }
 
 function slotsFrom(from: number): number[] {
   return Array.from({ length: TOGETHER }, (_, i) => from + i);
-}
-
-async function sendAll(
-  { client, state, gasOf }: GasChain,
-  by: Address | null,
-  requests: WithdrawalCall[],
-): Promise<number> {
-  const before = await client.getBlockNumber();
-  const sender = by === null ? {} : { account: by };
-  const gas = await gasOf(
-    state.write.withdrawBatch(withdrawalBatchArguments(requests, ITEM_GAS), { gas: 16_000_000n, ...sender }),
-  );
-  const failed = await state.getEvents.WithdrawalFailed({}, { fromBlock: before + 1n });
-  if (failed.length > 0) throw new Error(`${failed.length} of ${requests.length} withdrawals failed`);
-  return gas;
 }

@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { fromCallers } from "../harness.ts";
 
 export interface Target {
   readonly port: number;
@@ -72,4 +73,21 @@ export class Connection implements Disposable {
     this.#left = null;
     this.#answered?.();
   }
+}
+
+/**
+ * Sends each body once over `connections` connections; each sends the next one after its last response.
+ *
+ * @returns requests a second, from the first request to the last response
+ */
+export async function saturate(target: Target, bodies: readonly Buffer[], connections: number): Promise<number> {
+  using open = new DisposableStack();
+  const idle = Array.from({ length: connections }, () => open.use(new Connection(target)));
+  const start = performance.now();
+  await fromCallers(connections, bodies, async (body) => {
+    const connection = idle.pop() as Connection;
+    await connection.post(body);
+    idle.push(connection);
+  });
+  return (bodies.length / (performance.now() - start)) * 1000;
 }

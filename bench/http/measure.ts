@@ -1,20 +1,11 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { open, settle } from "../engine-workload.ts";
-import type { Row, SectionResult } from "../section.ts";
-import { appendPaced } from "./disk.ts";
+import { inFolder, type Progress, run } from "../harness.ts";
+import type { Row, SectionResult } from "../report.ts";
 import { KINDS, type Kind, type LoadPlan, type LoadResult, SOAK_WINDOW_SECONDS } from "./load.ts";
-import { quantile } from "./paced.ts";
+import { appendPaced, quantile } from "./paced.ts";
 import { startServer } from "./server.ts";
 import { STAGE_NAMES, stageShares } from "./stages.ts";
-
-const LOAD_PROCESS = fileURLToPath(new URL("./load-process.ts", import.meta.url));
 
 const COLUMNS = KINDS.flatMap(({ name, mintsPerRequest }) => {
   const of = mintsPerRequest === 1 ? "single mints" : `requests of ${mintsPerRequest.toLocaleString("en-US")}`;
@@ -39,8 +30,6 @@ const AIM: Row = {
   ours: false,
   values: { bulkRate: 250_000, bulkP99: 50, singlesRate: 15_000, singlesP99: 50 },
 };
-
-type Progress = (line: string) => void;
 
 /** Throughput and response times of the server, with and without its engine, each on its own store. */
 export async function measureHttp(kinds: readonly Kind[], progress: Progress): Promise<SectionResult> {
@@ -123,31 +112,9 @@ async function underLoad(
     const world = await settle(engine);
     await engine.close();
     await using server = await startServer(which, store, world, options);
-    return await load({ ...plan, port: server.port, serverPid: server.pid, world }, progress);
+    const input: LoadPlan = { ...plan, port: server.port, serverPid: server.pid, world };
+    return JSON.parse(await run("./http/load-process.ts", [], { input, progress })) as LoadResult;
   });
-}
-
-/** Runs `body` with a new folder on the disk of the benches, and removes it. */
-async function inFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-http-"));
-  try {
-    return await body(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function load(plan: LoadPlan, progress: Progress): Promise<LoadResult> {
-  const child = spawn(process.execPath, [LOAD_PROCESS], { stdio: ["pipe", "pipe", "pipe"] });
-  child.stdin.end(JSON.stringify(plan));
-  let last = "";
-  createInterface({ input: child.stderr }).on("line", (line) => {
-    last = line;
-    progress(line);
-  });
-  const [output, [exitCode]] = await Promise.all([text(child.stdout), once(child, "exit")]);
-  if (exitCode !== 0) throw new Error(`the load failed: ${last}`);
-  return JSON.parse(output) as LoadResult;
 }
 
 const CONNECTIONS = KINDS.map(

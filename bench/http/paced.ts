@@ -1,3 +1,5 @@
+import { open } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Connection, type Target } from "./connection.ts";
 
@@ -9,10 +11,10 @@ import { Connection, type Target } from "./connection.ts";
  * @returns milliseconds a request, ascending
  */
 export async function sendPaced(target: Target, rate: number, bodies: readonly Buffer[]): Promise<number[]> {
-  using open = new DisposableStack();
+  using connections = new DisposableStack();
   const idle: Connection[] = [];
   const post = async (body: Buffer, due: number) => {
-    const connection = idle.pop() ?? open.use(new Connection(target));
+    const connection = idle.pop() ?? connections.use(new Connection(target));
     await connection.post(body);
     idle.push(connection);
     return performance.now() - due;
@@ -25,6 +27,31 @@ export async function sendPaced(target: Target, rate: number, bodies: readonly B
     pending.push(post(body, due));
   }
   const times = await Promise.all(pending);
+  return times.sort((a, b) => a - b);
+}
+
+/**
+ * Appends evenly to a file, and has all that is due on disk before it goes on, as the store does with requests.
+ *
+ * @param rate - appends a second
+ * @param bytes - of one append
+ * @returns milliseconds from the time when an append was due until it was on disk, ascending
+ */
+export async function appendPaced(folder: string, rate: number, seconds: number, bytes: number): Promise<number[]> {
+  await using file = await open(join(folder, "appended"), "wx");
+  const times: number[] = [];
+  const count = Math.ceil(rate * seconds);
+  const start = performance.now();
+  while (times.length < count) {
+    const due = Math.min(count, Math.floor(((performance.now() - start) / 1000) * rate) + 1) - times.length;
+    if (due === 0) await sleep(1);
+    else {
+      await file.appendFile(Buffer.alloc(due * bytes, 0xa5));
+      await file.datasync();
+      const now = performance.now() - start;
+      for (let i = 0; i < due; i++) times.push(now - (times.length / rate) * 1000);
+    }
+  }
   return times.sort((a, b) => a - b);
 }
 

@@ -1,8 +1,6 @@
 import { expect, it } from "vitest";
 import { againstText } from "../../bench/against.ts";
-import { sectionText } from "../../bench/report.ts";
-import { ratio, type SectionResult } from "../../bench/section.ts";
-import { LINE, markdownTable, notes } from "../../bench/table.ts";
+import { LINE, markdownTable, notes, ratio, type SectionResult, sectionText } from "../../bench/report.ts";
 
 const result: SectionResult = {
   name: "demo",

@@ -1,0 +1,228 @@
+import { DasContextJs } from "@crate-crypto/node-eth-kzg";
+import { type Address, bytesToHex, encodeFunctionData, type Hash, hexToBytes, keccak256, toHex } from "viem";
+import { mnemonicToAccount } from "viem/accounts";
+import { packedAssets } from "../../core/l1/arguments.ts";
+import type { VaultContent } from "../../core/ports.ts";
+import type { VaultEntry } from "../../core/protocol/batch-data.ts";
+import { decodeBatch, placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
+import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import { BLOB_ELEMENTS, blobsIn, encodeBlobBatch } from "../../core/protocol/blob-batch.ts";
+import { evaluationPoint, versionedHash } from "../../core/protocol/kzg.ts";
+import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
+import { elementPlaces, openedProof } from "../../core/protocol/opening.ts";
+import { proveVault, type VaultProof } from "../../core/protocol/proof.ts";
+import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
+import { unpackVaultId, vaultLeaves } from "../../core/protocol/vault.ts";
+import { CHAIN_ID, type GasChain, openGasChain, owners } from "./chain.ts";
+import { type Measurement, measurement, type Section } from "./report.ts";
+
+/** Batches 8 to 14: no new frontier slot; 0 to 2 completed subtrees, each as often as in the long run. */
+const STEADY = { from: 8, to: 14 } as const;
+const VALIDIUM_VAULTS = 1 << 20;
+
+/** The batches whose gas is shown besides the steady mean. */
+const BEGINNINGS = {
+  "first batch ever": 0,
+  "second batch (its frontier slot is new)": 1,
+  "eighth batch (completes three subtrees, new slot)": 7,
+} as const;
+type Beginning = keyof typeof BEGINNINGS;
+const EVERY = Object.keys(BEGINNINGS) as Beginning[];
+
+interface Series {
+  readonly label: string;
+  /** Mints of a batch, or 1. */
+  readonly count: number;
+  readonly aim: number;
+  readonly beginnings?: readonly Beginning[];
+}
+
+/** A fresh contract's batches, sent by `commit`: the mean of the steady ones, and the beginnings. */
+async function series(
+  { label, count, aim, beginnings = [] }: Series,
+  chain: GasChain,
+  commit: (batch: number) => Promise<Hash>,
+): Promise<Measurement[]> {
+  const gas: number[] = [];
+  for (let batch = 0; batch <= STEADY.to; batch++) gas.push(await chain.gasOf(commit(batch)));
+  const steady = gas.slice(STEADY.from);
+  const mean = steady.reduce((a, b) => a + b, 0) / steady.length;
+  const first = beginnings.map((name) => measurement(`— the same, ${name}`, gas[BEGINNINGS[name]] as number, count));
+  return [measurement(label, mean, count, aim), ...first];
+}
+
+interface RollupSeries extends Series {
+  readonly owners: number;
+  readonly id: (slot: number, batch: number) => number;
+  /** Whether the asset has an issuer, who consents by key. */
+  readonly issued?: boolean;
+}
+
+/** Ids of 6 digits in no order. A prime stride visits none twice. */
+const randomId = (slot: number, batch: number) => 100_000 + (((batch * 1_024 + slot) * 611_953) % 900_000);
+const consecutiveId = (slot: number, batch: number) => 100_000 + batch * 1_024 + slot;
+const THOUSAND = { count: 1_024, owners: 64, id: randomId } as const;
+const ROLLUP: readonly RollupSeries[] = [
+  { ...THOUSAND, label: "1,024 mints, 64 owners, ids of 6 digits", aim: 860 },
+  { ...THOUSAND, label: "1,024 mints, each to another owner, ids of 6 digits", owners: 1_024, aim: 1_100 },
+  { ...THOUSAND, label: "1,024 mints, consecutive ids to one owner", owners: 1, id: consecutiveId, aim: 310 },
+  { ...THOUSAND, label: "1,024 mints, 64 owners, with the consent of an issuer", issued: true, aim: 870 },
+  {
+    ...{ label: "64 mints, each to another owner, ids of 6 digits", count: 64, owners: 64, id: randomId },
+    ...{ aim: 2_150, beginnings: EVERY },
+  },
+];
+
+/** The complete cost of a mint in a rollup batch. */
+export async function rollupSection(): Promise<Section> {
+  const measurements: Measurement[] = [];
+  for (const each of ROLLUP) {
+    const chain = await openGasChain();
+    const { type: assetType } = chain.tokens[each.issued ? "issued" : "erc721"];
+    const commit = async (batch: number) => {
+      const holders = owners(each.owners, `batch ${batch} owner`);
+      const slots = Array.from({ length: each.count }, (_, slot) => {
+        const owner = holders[slot % each.owners] as Address;
+        return { chainId: CHAIN_ID, owner, assetType, amount: 1n, blob: toHex(String(each.id(slot, batch))) };
+      });
+      const { root } = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", batch)));
+      const consents = each.issued ? await chain.consentTo("zk-rollup", batch, bytesToHex(root)) : "0x";
+      const data = bytesToHex(encodeBatchData(slots, "gas"));
+      const history = await chain.state.read.history();
+      return chain.state.write.commitRollupBatch([history, consents, BigInt(batch), data]);
+    };
+    measurements.push(...(await series(each, chain, commit)));
+  }
+  return {
+    title: "Rollup batches",
+    method: `The table has ERC-721 mints, with the gas of the whole \`commitRollupBatch\` transaction. Each figure is the mean of
+batches ${STEADY.from} to ${STEADY.to} of a fresh contract, counted from 0. There the header's slot is new each time, and the frontier slot is
+rewritten. A frontier slot is new only in batches 2^k - 1, so at most 32 times ever. The smallest batch shows what that
+costs, since it weighs most there.`,
+    unit: "mint",
+    measurements,
+  };
+}
+
+/** The execution gas of a mint whose data is in a blob. */
+export async function blobSection(): Promise<Section> {
+  const sizes: readonly Series[] = [
+    { count: BLOB_ELEMENTS, label: "4,096 mints in one blob", aim: 21, beginnings: ["first batch ever"] },
+    { count: 6 * BLOB_ELEMENTS, label: "24,576 mints in six blobs", aim: 4, beginnings: ["first batch ever"] },
+  ];
+  const measurements: Measurement[] = [];
+  for (const each of sizes) {
+    const chain = await openGasChain();
+    const slots = owners(each.count, "blob owner").map((owner, i) => ({
+      ...{
+        chainId: CHAIN_ID,
+        owner,
+        assetType: chain.tokens.erc721.type,
+        amount: 1n,
+        blob: toHex(String(100_000 + i)),
+      },
+    }));
+    const send = blobSender(chain, slots);
+    measurements.push(...(await series(each, chain, async () => (await send()).hash)));
+  }
+  return {
+    title: "Rollup batches in blobs",
+    method: `The table has the execution gas of the whole \`commitBlobBatch\` transaction, for mints each to another owner. A mint takes
+32 blob gas besides, and a blob 131,072, however few vaults it holds. Figures are means of batches ${STEADY.from} to ${STEADY.to}, as above.`,
+    unit: "mint",
+    measurements,
+  };
+}
+
+/** The cost of a validium batch, which does not depend on its size. */
+export async function validiumSection(): Promise<Section> {
+  const commits = async (wanted: Series, issued: boolean) => {
+    const chain = await openGasChain();
+    const { state } = chain;
+    const assets = [{ chainId: CHAIN_ID, assetType: chain.tokens[issued ? "issued" : "erc721"].type }];
+    return series(wanted, chain, async (batchNumber) => {
+      const [content, dataHash] = [keccak256(toHex(`content ${batchNumber}`)), keccak256(toHex(`data ${batchNumber}`))];
+      const root = batchRoot("validium", manifestRoot(assets), content);
+      const history = await state.read.history();
+      const message = { history, batchNumber, batchRoot: root, vaultCount: VALIDIUM_VAULTS, dataHash, epoch: 0n };
+      const attestation = await chain.attest(validiumBatchTypedData(chain.settlement, message));
+      const consents = issued ? await chain.consentTo("validium", batchNumber, content) : "0x";
+      const batch = [history, BigInt(batchNumber), content, VALIDIUM_VAULTS, dataHash, packedAssets(assets)] as const;
+      return state.write.commitValidiumBatch([...batch, attestation, consents]);
+    });
+  };
+  const signed = { label: "3 of 5 signatures", count: 1, aim: 95_000, beginnings: EVERY };
+  const consented = { label: "3 of 5 signatures, and the consent of an issuer's key", count: 1, aim: 98_000 };
+  return {
+    title: "Validium batches",
+    method: `The table has the gas of \`commitValidiumBatch\` with a committee of 3 of 5, for a batch of ${VALIDIUM_VAULTS.toLocaleString("en")} vaults of one asset.
+The size does not matter. Figures are means of batches ${STEADY.from} to ${STEADY.to}, as above.`,
+    unit: "batch",
+    measurements: [...(await commits(signed, false)), ...(await commits(consented, true))],
+  };
+}
+
+/** A batch that L1 has taken, and the proof of each of its vaults. */
+export interface Sent {
+  readonly hash: Hash;
+  readonly proofOf: (vault: VaultContent) => VaultProof;
+}
+
+/** Commits slots as the next batch, with this number. */
+export type Send = (chain: GasChain, slots: readonly VaultEntry[], number: number) => Promise<Sent>;
+
+export const sendCalldata: Send = async ({ state }, slots, number) => {
+  const data = bytesToHex(encodeBatchData(slots));
+  const hash = await state.write.commitRollupBatch([await state.read.history(), "0x", BigInt(number), data]);
+  const { assets } = decodeBatch(hexToBytes(data));
+  const tree = new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", number)));
+  return { hash, proofOf: (vault) => proveVault({ tree, assets }, vault) };
+};
+
+export const sendBlobs: Send = (chain, slots) => blobSender(chain, slots)();
+
+/** Hardhat's first account, the operator: only a key can sign a transaction with blobs. */
+const OPERATOR = mnemonicToAccount("test test test test test test test test test test test junk");
+let context: DasContextJs | undefined;
+const kzg = () => (context ??= DasContextJs.create({ usePrecomp: false }));
+
+/** Commits the same slots by blobs each time that it is called, as the next batch. */
+function blobSender({ client, state }: GasChain, slots: readonly VaultEntry[]): () => Promise<Sent> {
+  const batch = encodeBlobBatch(slots);
+  const blobs = blobsIn(batch);
+  const sidecars = blobs.map((blob) => {
+    const commitment = kzg().blobToKzgCommitment(blob);
+    const proof = bytesToHex(kzg().computeBlobKzgProof(blob, commitment));
+    return { blob: bytesToHex(blob), commitment: bytesToHex(commitment), proof };
+  });
+  const versionedHashes = sidecars.map(({ commitment }) => versionedHash(commitment));
+  const openingAt = (place: number) => {
+    const [blob, index] = [Math.floor(place / BLOB_ELEMENTS), place % BLOB_ELEMENTS];
+    const point = hexToBytes(toHex(evaluationPoint(index), { size: 32 }));
+    const [proof] = kzg().computeKzgProof(blobs[blob] as Uint8Array, point);
+    return { commitment: sidecars[blob]?.commitment ?? "0x", proof: bytesToHex(proof as Uint8Array) };
+  };
+  const proofOf = (vault: VaultContent) => {
+    const places = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault);
+    return openedProof({ ...batch, versionedHashes }, vault, places.map(openingAt));
+  };
+  return async () => {
+    const [, number] = await state.read.batchCounts();
+    const args = [await state.read.history(), number, batch.vaultCount, packedAssets(batch.assets), "0x"] as const;
+    const serializedTransaction = await OPERATOR.signTransaction({
+      type: "eip4844",
+      chainId: Number(CHAIN_ID),
+      nonce: await client.getTransactionCount({ address: OPERATOR.address }),
+      maxFeePerGas: 100_000_000_000n,
+      maxPriorityFeePerGas: 1_000_000_000n,
+      maxFeePerBlobGas: 1_000_000_000_000n,
+      gas: 1_000_000n,
+      to: state.address,
+      data: encodeFunctionData({ abi: state.abi, functionName: "commitBlobBatch", args }),
+      blobVersionedHashes: versionedHashes,
+      sidecars,
+    });
+    return { hash: await client.sendRawTransaction({ serializedTransaction }), proofOf };
+  };
+}

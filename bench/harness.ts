@@ -1,0 +1,182 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Column, Row } from "./report.ts";
+
+/** Takes one line for people. */
+export type Progress = (line: string) => void;
+
+const ROUNDS = 11;
+/** Minimum of a round, because the operating system's accounting of CPU time is coarse. */
+const ROUND_MS = 60;
+/** A slow subject gets fewer rounds, but at least three. */
+const SUBJECT_BUDGET_MS = 2_500;
+const MIN_ROUNDS = 3;
+
+/** One figure's work. */
+export interface Work {
+  /** Runs before each run, unmeasured. */
+  prepare?(): void;
+  /** Does the work once and returns its number of operations. */
+  run(): number;
+}
+
+/** A row whose figures are measured by {@link measuredRows}. */
+export interface Subject extends Omit<Row, "values"> {
+  /** By column key; undefined where the subject cannot do it. */
+  readonly works: Readonly<Record<string, Work | undefined>>;
+}
+
+/**
+ * User CPU time, the median of several rounds: nanoseconds an operation, or thousand operations a second where more is
+ * better. Counts the whole process, so work on other threads counts too. Subjects take turns, so a slow minute of the
+ * machine affects all of them.
+ */
+export async function measuredRows(
+  columns: readonly Column[],
+  subjects: readonly Subject[],
+  progress: Progress,
+): Promise<Row[]> {
+  const rows = subjects.map(({ works, ...row }) => ({ ...row, values: {} as Record<string, number | null> }));
+  for (const { key, better } of columns) {
+    const able = subjects.flatMap(({ label, works: { [key]: work } }) => (work ? { label, work } : []));
+    const times = await measure(able, (line) => progress(`${key}, ${line}`));
+    for (const { label, values } of rows) {
+      const ns = times.get(label);
+      values[key] = ns === undefined ? null : better === "lower" ? ns : 1e6 / ns;
+    }
+  }
+  return rows;
+}
+
+async function measure(
+  subjects: readonly { readonly label: string; readonly work: Work }[],
+  progress: Progress,
+): Promise<ReadonlyMap<string, number>> {
+  for (const { label, work } of subjects) {
+    progress(`warming up: ${label}`);
+    round(work);
+  }
+  // The engine compiles hot code on another thread. This lets it finish.
+  await sleep(300);
+  const samples = new Map(subjects.map(({ label }) => [label, [] as number[]]));
+  const spent = new Map<string, number>();
+  for (let i = 0; i < ROUNDS; i++) {
+    for (const { label, work } of subjects) {
+      const before = spent.get(label) ?? 0;
+      if (i >= MIN_ROUNDS && before > SUBJECT_BUDGET_MS) continue;
+      progress(`round ${i + 1} of ${ROUNDS}: ${label}`);
+      const { operations, ns } = round(work);
+      samples.get(label)?.push(ns / operations);
+      spent.set(label, before + ns / 1e6);
+      await sleep(0);
+    }
+  }
+  return new Map([...samples].map(([label, values]) => [label, median(values)]));
+}
+
+function round(work: Work): { operations: number; ns: number } {
+  let operations = 0;
+  let microseconds = 0;
+  while (microseconds < ROUND_MS * 1000) {
+    work.prepare?.();
+    const before = process.cpuUsage();
+    operations += work.run();
+    microseconds += process.cpuUsage(before).user;
+  }
+  return { operations, ns: microseconds * 1000 };
+}
+
+/** What some work took: wall-clock, and CPU time of the event loop and of all threads. */
+export interface Cost {
+  readonly ms: number;
+  readonly loopUs: number;
+  readonly allUs: number;
+}
+
+export async function costOf(work: () => Promise<unknown>): Promise<Cost> {
+  const start = performance.now();
+  const all = process.cpuUsage();
+  const loop = process.threadCpuUsage();
+  await work();
+  const ofLoop = process.threadCpuUsage(loop);
+  const ofAll = process.cpuUsage(all);
+  const ms = performance.now() - start;
+  return { ms, loopUs: ofLoop.user + ofLoop.system, allUs: ofAll.user + ofAll.system };
+}
+
+/** Sends each request once; each of the callers sends the next one after the answer to its last. */
+export async function fromCallers<T>(
+  callers: number,
+  requests: Iterable<T>,
+  send: (request: T) => Promise<unknown>,
+): Promise<void> {
+  const left = Iterator.from(requests);
+  const caller = async () => {
+    for (const request of left) await send(request);
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
+}
+
+/** The median of each figure. */
+export function medians<K extends string>(samples: readonly Readonly<Record<K, number>>[]): Record<K, number> {
+  const keys = Object.keys(samples[0] ?? {}) as K[];
+  return Object.fromEntries(keys.map((key) => [key, median(samples.map((sample) => sample[key]))])) as Record<
+    K,
+    number
+  >;
+}
+
+/** Runs `body` with a new folder, which PostgreSQL can access as another user, and removes it. */
+export async function inFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), "mintmark-bench-"));
+  await chmod(folder, 0o755);
+  try {
+    return await body(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+interface Run {
+  /** Of Node. */
+  readonly options?: readonly string[];
+  /** For standard input, as JSON. */
+  readonly input?: unknown;
+  /** Gets each line of standard error, which else is this process's. */
+  readonly progress?: Progress;
+}
+
+/** Starts a file beside this one as a process of its own; resolves with its output. */
+export async function run(file: string, args: readonly string[], how: Run): Promise<string> {
+  const { options = [], input = null, progress } = how;
+  const script = fileURLToPath(new URL(file, import.meta.url));
+  const child = spawn(process.execPath, [...options, script, ...args], {
+    stdio: ["pipe", "pipe", progress ? "pipe" : "inherit"],
+  });
+  child.stdin?.end(JSON.stringify(input));
+  let last = "";
+  if (child.stderr !== null) {
+    createInterface({ input: child.stderr }).on("line", (line) => {
+      last = line;
+      progress?.(line);
+    });
+  }
+  const [output, [exitCode]] = await Promise.all([text(child.stdout as Readable), once(child, "exit")]);
+  if (exitCode !== 0) throw new Error(`${[file, ...args].join(" ")} failed: ${last}`);
+  return output;
+}
