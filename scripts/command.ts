@@ -1,4 +1,4 @@
-import { messageOf } from "./cli/message.ts";
+import { messageOf } from "./cli/errors.ts";
 
 /** Runs a tool's work. An error becomes one line on standard error and exit code 1. */
 export async function runCommand(work: () => Promise<void>): Promise<void> {

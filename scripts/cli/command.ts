@@ -2,7 +2,7 @@ import { type Command, Option } from "commander";
 import { safeParse, type z } from "zod";
 import { readSettings } from "../../server/process/settings/config.ts";
 import { isSecret } from "../../server/process/settings/settings.ts";
-import { EXIT, exitCodeOf } from "./exit-codes.ts";
+import { EXIT, exitCodeOf } from "./errors.ts";
 import { print, printError, progressLine } from "./output.ts";
 
 /** Options as commander parsed them, by name; arguments in their order. */

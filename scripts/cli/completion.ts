@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { acting, leaf } from "./command.ts";
-import { UsageError } from "./exit-codes.ts";
+import { UsageError } from "./errors.ts";
 
 /** `mintmark completion <shell>`: a script that completes commands and options, generated from the commands. */
 export function addCompletion(program: Command): void {

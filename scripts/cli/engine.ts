@@ -10,7 +10,7 @@ import { askServer } from "../../server/process/operator/socket.ts";
 import { ConfigError, readStoreConfig } from "../../server/process/settings/config.ts";
 import { readConfigFile } from "../../server/process/settings/config-file.ts";
 import { storeSettings } from "../../server/process/settings/settings.ts";
-import { UsageError } from "./exit-codes.ts";
+import { UsageError } from "./errors.ts";
 
 /** Also read by the server, so one environment or file serves both. */
 const SETTINGS = ["MINTMARK_CONFIG", ...Object.keys(storeSettings.shape)];

@@ -1,11 +1,21 @@
 import { mkdir } from "node:fs/promises";
 import { Level } from "level";
-import type { L1Options } from "../../core/l1/index.ts";
-import { UsageError } from "./exit-codes.ts";
+import { BeaconNode, BlobFolder, HttpBatchSource } from "../../core/guards/archive/index.ts";
+import type { Address } from "../../core/index.ts";
+import type { SourceSettings } from "../../server/process/settings/process-settings.ts";
+import { UsageError } from "./errors.ts";
 
-/** The chain's own finality, or a number of confirmations for chains without a finality gadget. */
-export function finalityOf(confirmations: number | undefined): Pick<L1Options, "finality"> {
-  return confirmations === undefined ? {} : { finality: { confirmations: BigInt(confirmations) } };
+interface ChainSettings {
+  readonly MINTMARK_RPC_URL: string;
+  readonly MINTMARK_CONTRACT: Address;
+  /** For chains without a finality gadget; default the chain's own finality. */
+  readonly MINTMARK_CONFIRMATIONS?: number | undefined;
+}
+
+/** The settlement contract that settings name, on its chain. */
+export function chainOf({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, ...settings }: ChainSettings) {
+  const { MINTMARK_CONFIRMATIONS: confirmations } = settings;
+  return { rpc, contract, ...(confirmations !== undefined && { finality: { confirmations: BigInt(confirmations) } }) };
 }
 
 /** Opens a LevelDB folder, created if missing. Rejects with a plain sentence when another process has it. */
@@ -20,4 +30,15 @@ export async function openLevel(folder: string): Promise<Level<Uint8Array, Uint8
     throw error;
   }
   return store;
+}
+
+/** The sources of batch data that the settings name: of blobs, and of whole batches. */
+export function sourcesOf({ MINTMARK_BEACONS, MINTMARK_BLOBS: folder, MINTMARK_PEERS }: SourceSettings) {
+  return {
+    blobs: [
+      ...(folder === undefined ? [] : [new BlobFolder(folder)]),
+      ...MINTMARK_BEACONS.map((url) => new BeaconNode(url)),
+    ],
+    sources: MINTMARK_PEERS.map((url) => new HttpBatchSource(url)),
+  };
 }

@@ -4,9 +4,9 @@ import { type Command, Option } from "commander";
 import { z } from "zod";
 import type { Operation } from "../../server/process/operator/operation.ts";
 import { OPERATIONS, requireInput } from "../../server/process/operator/operations.ts";
+import { requiredSecret, secret } from "./arguments.ts";
 import { acting, leaf, meaningOf } from "./command.ts";
 import { operateOn, storeOf } from "./engine.ts";
-import { requiredSecret, secret } from "./secret.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
   applications: "tenants: who may mint",

@@ -2,7 +2,7 @@ import { MintmarkError } from "../../core/index.ts";
 import { visible } from "../../core/internal.ts";
 import { decimalAmount } from "../../core/protocol/quantized.ts";
 import { ApiError } from "../../server/client/index.ts";
-import { messageOf } from "./message.ts";
+import { messageOf } from "./errors.ts";
 
 /** In place of hidden characters: names come from others, and could move the terminal's cursor. */
 const REPLACEMENT = "\u{fffd}";

@@ -1,13 +1,18 @@
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
-import { type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
+import type { LocalAccount } from "viem";
+import { repeat } from "../../core/backoff.ts";
+import { type Archive, type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
+import { type SourceHistory, voidOnMirror } from "../../core/guards/mirror/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
 import { SignerMetrics } from "../../server/process/member/metrics.ts";
 import type { Signer, SignerServerOptions } from "../../server/process/member/signer.ts";
 import { serveMetrics } from "../../server/process/metrics.ts";
+import { MirrorChain } from "../../server/process/mirror-chain.ts";
+import type { MirrorSetting } from "../../server/process/settings/mirror-settings.ts";
 import type { SignerSettings } from "../../server/process/settings/process-settings.ts";
 import { stopSignal } from "../../server/process/stop-signal.ts";
-import { messageOf } from "./message.ts";
-import { sourcesOf } from "./sources.ts";
+import { messageOf } from "./errors.ts";
+import { sourcesOf } from "./l1.ts";
 
 /** The parts of a member's or an issuer's process. */
 interface SignerProcess {
@@ -64,4 +69,35 @@ export async function runSigner({ what, signer, l1, settings, secrets, build, wo
 
 export function fieldsOf({ earlier, later, txHash }: VoidedDuplicate) {
   return { earlier: `${earlier}`, later: `${later}`, txHash };
+}
+
+interface MirrorWatchOptions {
+  /** The caller keeps it up to date with the settlement chain. */
+  readonly archive: Archive;
+  readonly source: SourceHistory;
+  readonly mirrors: readonly MirrorSetting[];
+  /** Pays there; needs no role. */
+  readonly account: LocalAccount;
+  readonly intervalMs: number;
+  readonly onVoided: (chainId: bigint, voided: VoidedDuplicate) => void;
+  readonly onError: (chainId: bigint, error: unknown) => void;
+}
+
+/** Voids duplicates on mirrors until the signal aborts. Each has its own rounds, so no chain waits for another. */
+export async function watchMirrors(options: MirrorWatchOptions, stopped: AbortSignal): Promise<void> {
+  const { archive, source, mirrors, account, intervalMs } = options;
+  const watching = mirrors.map((setting) => {
+    const { chainId } = setting;
+    const chain = new MirrorChain(setting, account, {});
+    const onVoided = (voided: VoidedDuplicate) => options.onVoided(chainId, voided);
+    const onRound = (error: unknown) => {
+      if (error !== null) options.onError(chainId, error);
+    };
+    return repeat(
+      async (signal) => voidOnMirror({ archive, source, mirror: await chain.connect(), onVoided, signal }),
+      { intervalMs, backoff: { firstMs: 1_000, maxMs: 60_000 }, onRound },
+      stopped,
+    );
+  });
+  await Promise.all(watching);
 }

@@ -5,9 +5,9 @@ import type { Command } from "commander";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts";
 import { ApiError, answer, createClient, type MintEntry } from "../../server/client/index.ts";
+import { requiredSecret, setting } from "../cli/arguments.ts";
 import { acting, leaf, type Options, type Running } from "../cli/command.ts";
-import { UsageError } from "../cli/exit-codes.ts";
-import { requiredSecret, setting } from "../cli/secret.ts";
+import { UsageError } from "../cli/errors.ts";
 
 const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
 const HEADER = "number,link,linkAddress";

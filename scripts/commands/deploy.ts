@@ -4,8 +4,8 @@ import {
   deploySettings,
   type TokenSetting,
 } from "../../server/process/settings/process-settings.ts";
+import { processAccount } from "../cli/arguments.ts";
 import { configured } from "../cli/command.ts";
-import { processAccount } from "../cli/secret.ts";
 import { checkPlan } from "../deploy/check.ts";
 import { deployPlan } from "../deploy/deploy.ts";
 import { type Deployer, deployerOn, lower } from "../deploy/deployer.ts";

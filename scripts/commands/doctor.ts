@@ -4,7 +4,7 @@ import type { Command } from "commander";
 import { readConfig } from "../../server/process/settings/config.ts";
 import { doctorSettings } from "../../server/process/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
-import { UsageError } from "../cli/exit-codes.ts";
+import { UsageError } from "../cli/errors.ts";
 import { examine, type Finding, settingsIn } from "../doctor/doctor.ts";
 
 export function addDoctor(program: Command): void {

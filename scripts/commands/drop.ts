@@ -25,9 +25,9 @@ import {
   type MintRequest,
   mint,
 } from "../../server/client/index.ts";
+import { requiredSecret, setting } from "../cli/arguments.ts";
 import { acting, leaf, type Options, type Running } from "../cli/command.ts";
-import { UsageError } from "../cli/exit-codes.ts";
-import { requiredSecret, setting } from "../cli/secret.ts";
+import { UsageError } from "../cli/errors.ts";
 
 const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
 /** Refused rows shown on a terminal; the result has all. */

@@ -2,10 +2,9 @@ import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, unitsOf } from "../cli/arguments.ts";
+import { addressOf, processAccount, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, leaf } from "../cli/command.ts";
-import { UsageError } from "../cli/exit-codes.ts";
-import { processAccount } from "../cli/secret.ts";
+import { UsageError } from "../cli/errors.ts";
 import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExits } from "../exit/exit.ts";
 
 /** Seconds until a signed list's deadline. */

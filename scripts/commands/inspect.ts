@@ -5,7 +5,7 @@ import { createPublicClient, http } from "viem";
 import { inspectSettings } from "../../server/process/settings/process-settings.ts";
 import { addressOf } from "../cli/arguments.ts";
 import { configured } from "../cli/command.ts";
-import { UsageError } from "../cli/exit-codes.ts";
+import { UsageError } from "../cli/errors.ts";
 import { writeAdapter } from "../tokens/adapter.ts";
 import { inspectToken } from "../tokens/inspect.ts";
 

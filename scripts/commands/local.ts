@@ -6,10 +6,10 @@ import {
   demoSettings,
   sandboxSettings,
 } from "../../server/process/settings/process-settings.ts";
+import { SETTINGS, settings as serverSettings } from "../../server/process/settings/settings.ts";
 import { stopSignal } from "../../server/process/stop-signal.ts";
 import { configured } from "../cli/command.ts";
-import { EXIT } from "../cli/exit-codes.ts";
-import { messageOf } from "../cli/message.ts";
+import { EXIT, messageOf } from "../cli/errors.ts";
 
 /** Commands with a chain in this process. Only a clone has PostgreSQL for a cluster. */
 export function addLocal(program: Command): void {
@@ -91,3 +91,20 @@ const told = {
   onProgress: (step: string) => note(`… ${step}`),
   onError: (error: unknown) => note(`settlement: ${messageOf(error)}; trying again`),
 };
+
+/** The process that serves HTTP to applications. */
+export function addServer(program: Command): void {
+  configured(
+    program,
+    "server",
+    "one server on one store, until SIGINT or SIGTERM",
+    ["server", "server --config mintmark.json --port 4000"],
+    serverSettings,
+    async (config) => {
+      // First of all, because nothing else handles a signal while the server starts.
+      const stopped = stopSignal();
+      await (await import("../../server/main.ts")).run(config, stopped);
+    },
+    { known: Object.keys(SETTINGS) },
+  );
+}

@@ -18,13 +18,11 @@ import {
   watchSettings,
 } from "../../server/process/settings/process-settings.ts";
 import { stopSignal } from "../../server/process/stop-signal.ts";
+import { processAccount } from "../cli/arguments.ts";
 import { configured } from "../cli/command.ts";
-import { finalityOf, openLevel } from "../cli/l1.ts";
-import { messageOf } from "../cli/message.ts";
-import { processAccount } from "../cli/secret.ts";
-import { fieldsOf, runSigner } from "../cli/signer.ts";
-import { sourcesOf } from "../cli/sources.ts";
-import { watchMirrors } from "../cli/watch-mirrors.ts";
+import { messageOf } from "../cli/errors.ts";
+import { chainOf, openLevel, sourcesOf } from "../cli/l1.ts";
+import { fieldsOf, runSigner, watchMirrors } from "../cli/signer.ts";
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -38,14 +36,10 @@ export function addMembers(program: Command): void {
     memberSettings,
     async (settings) => {
       const { account, secrets } = await processAccount("MEMBER");
-      const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock } = settings;
-      const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
-      const member = await CommitteeMember.open({
-        account,
-        store: await openLevel(settings.MINTMARK_MEMBER_STORE),
-        l1,
-      });
-      const source = new SourceHistory(l1, fromBlock);
+      const l1 = await connectL1({ ...chainOf(settings), account });
+      const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
+      const member = await CommitteeMember.open({ account, store, l1 });
+      const source = new SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
       const attester = new MirrorAttester(account, source);
       const { buildMemberServer } = await import("../../server/process/member/app.ts");
       await runSigner({
@@ -83,9 +77,8 @@ export function addMembers(program: Command): void {
     issuerSettings,
     async (settings) => {
       const { account, secrets } = await processAccount("ISSUER");
-      const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_ISSUER: address } = settings;
-      const { MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret } = settings;
-      const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
+      const { MINTMARK_ISSUER: address, MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret } = settings;
+      const l1 = await connectL1({ ...chainOf(settings), account });
       const store = await openLevel(settings.MINTMARK_ISSUER_STORE);
       const local = new LocalMintRecord(store);
       const record = policy === undefined ? local : new MintPolicy(store, policy);
@@ -111,10 +104,9 @@ export function addMembers(program: Command): void {
     watchSettings,
     async (settings) => {
       const { account } = await processAccount("WATCHER");
-      const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_FROM_BLOCK: fromBlock } = settings;
-      const l1 = await connectL1({ rpc, contract, account, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
+      const { MINTMARK_FROM_BLOCK: fromBlock, MINTMARK_POLL_MS: intervalMs } = settings;
+      const l1 = await connectL1({ ...chainOf(settings), account });
       const archive = await Archive.open({ store: await openLevel(settings.MINTMARK_STORE), l1 });
-      const intervalMs = settings.MINTMARK_POLL_MS;
       const watcher = new Watcher({
         archive,
         l1,
@@ -140,9 +132,8 @@ export function addMembers(program: Command): void {
       };
       const stopping = new AbortController();
       const watching = Promise.all([watcher.run(stopping.signal), watchMirrors(mirrors, stopping.signal)]);
-      say(
-        `watching ${[contract, ...settings.MINTMARK_MIRRORS.map((mirror) => mirror.contract)].join(", ")}; Ctrl-C stops`,
-      );
+      const watched = [l1.settlement, ...settings.MINTMARK_MIRRORS].map(({ contract }) => contract);
+      say(`watching ${watched.join(", ")}; Ctrl-C stops`);
       await stopSignal();
       stopping.abort();
       await watching;
@@ -159,8 +150,8 @@ export function addMembers(program: Command): void {
     relaySettings,
     async (settings) => {
       const { account } = await processAccount("RELAY");
-      const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract, MINTMARK_MIRROR: at } = settings;
-      const l1 = await readL1({ rpc, contract, ...finalityOf(settings.MINTMARK_CONFIRMATIONS) });
+      const { MINTMARK_MIRROR: at } = settings;
+      const l1 = await readL1(chainOf(settings));
       const source = new SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
       const mirror = await connectMirror({ rpc: settings.MINTMARK_MIRROR_RPC_URL, contract: at, account });
       const committee = {
@@ -185,7 +176,7 @@ export function addMembers(program: Command): void {
       };
       const options = { intervalMs: settings.MINTMARK_POLL_MS, backoff: { firstMs: 1_000, maxMs: 60_000 }, onRound };
       const relaying = repeat(round, options, stopping.signal);
-      say(`relaying ${contract} to ${at} on chain ${mirror.settlement.chainId}; Ctrl-C stops`);
+      say(`relaying ${l1.settlement.contract} to ${at} on chain ${mirror.settlement.chainId}; Ctrl-C stops`);
       await stopSignal();
       stopping.abort();
       await relaying;

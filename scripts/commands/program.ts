@@ -1,21 +1,18 @@
 import { Command, CommanderError } from "commander";
 import packageJson from "../../package.json" with { type: "json" };
 import { addCompletion } from "../cli/completion.ts";
-import { EXIT, EXIT_HELP, UsageError } from "../cli/exit-codes.ts";
+import { EXIT, EXIT_HELP, UsageError } from "../cli/errors.ts";
 import { addOperations } from "../cli/operations.ts";
 import { printError } from "../cli/output.ts";
-import { addCheckContract } from "./check-contract.ts";
 import { addClaimLinks } from "./claim-links.ts";
 import { addDeploy } from "./deploy.ts";
 import { addDoctor } from "./doctor.ts";
 import { addDrop } from "./drop.ts";
 import { addExit } from "./exit.ts";
-import { addExitKit } from "./exit-kit.ts";
 import { addInspect } from "./inspect.ts";
-import { addLocal } from "./local.ts";
+import { addLocal, addServer } from "./local.ts";
 import { addMembers } from "./members.ts";
-import { addRebuild } from "./rebuild.ts";
-import { addServer } from "./server.ts";
+import { addPublicState } from "./public-state.ts";
 import { addSession } from "./session.ts";
 import { addStore } from "./store.ts";
 import { addTransfer } from "./transfer.ts";
@@ -44,9 +41,7 @@ const GROUPS = [
   addClaimLinks,
   addTransfer,
   addSession,
-  addRebuild,
-  addCheckContract,
-  addExitKit,
+  addPublicState,
   addExit,
   addCompletion,
 ] as const;

@@ -9,10 +9,9 @@ import { connectL1 } from "../../core/l1/index.ts";
 import { assetType, sessionEndTypedData, sessionTypedData } from "../../core/protocol/index.ts";
 import { answer, createClient, type MintmarkClient, type SessionKey } from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, nowInSeconds, secondsOf, tokensOf, unitsOf } from "../cli/arguments.ts";
+import { addressOf, nowInSeconds, processAccount, secondsOf, setting, tokensOf, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
-import { UsageError } from "../cli/exit-codes.ts";
-import { processAccount, setting } from "../cli/secret.ts";
+import { UsageError } from "../cli/errors.ts";
 
 const KEY = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const OWNER = "0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f";

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { LevelJournal, restoreStore } from "../../core/index.ts";
 import { acting, leaf, type Running } from "../cli/command.ts";
 import { beginCluster, openStore, restoreFromCluster, storeOf } from "../cli/engine.ts";
-import { UsageError } from "../cli/exit-codes.ts";
+import { UsageError } from "../cli/errors.ts";
 
 const STORE = ["--store <folder>", "the store's folder (MINTMARK_STORE)"] as const;
 

@@ -12,10 +12,9 @@ import {
   type VaultTransfer,
 } from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, secondsOf, tokensOf, unitsOf } from "../cli/arguments.ts";
+import { addressOf, processAccount, secondsOf, setting, tokensOf, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
-import { UsageError } from "../cli/exit-codes.ts";
-import { processAccount, setting } from "../cli/secret.ts";
+import { UsageError } from "../cli/errors.ts";
 
 const VAULT = "9223372036854775808";
 const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Command } from "commander";
 import { upSettings } from "../../server/process/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
-import { UsageError } from "../cli/exit-codes.ts";
+import { UsageError } from "../cli/errors.ts";
 import { NETWORK_NAMES, networks } from "../up/networks.ts";
 import { startProcesses } from "../up/start.ts";
 import { askTerms, confirm, type GivenAnswers } from "../up/terms.ts";

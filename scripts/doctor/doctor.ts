@@ -11,7 +11,7 @@ import { requireFolderFormat } from "../../core/store/format.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { accountOf } from "../../server/process/account.ts";
 import { type Config, isLocalChain } from "../../server/process/settings/settings.ts";
-import { messageOf } from "../cli/message.ts";
+import { messageOf } from "../cli/errors.ts";
 
 /** One thing that was looked at. */
 export interface Finding {

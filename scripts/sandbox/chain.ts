@@ -1,5 +1,5 @@
 import packageJson from "../../package.json" with { type: "json" };
-import { UsageError } from "../cli/exit-codes.ts";
+import { UsageError } from "../cli/errors.ts";
 import { freePort } from "./port.ts";
 
 /** A local chain in this process, with HTTP on the loopback interface only. */

@@ -5,7 +5,7 @@ import { createWalletClient, formatEther } from "viem";
 import type { Address } from "../../core/index.ts";
 import { askL1 } from "../../core/l1/failure.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
-import { UsageError } from "../cli/exit-codes.ts";
+import { UsageError } from "../cli/errors.ts";
 import { checkPlan, type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
 import { deployPlan } from "../deploy/deploy.ts";
 import type { Deployer } from "../deploy/deployer.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { address, member } from "../../server/process/settings/member-setting.ts";
 import { tokenSetting } from "../../server/process/settings/process-settings.ts";
-import { UsageError } from "../cli/exit-codes.ts";
+import { UsageError } from "../cli/errors.ts";
 
 const seconds = z
   .int()

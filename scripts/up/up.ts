@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { formatEther, type LocalAccount } from "viem";
 import type { Address } from "../../core/index.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
-import { UsageError } from "../cli/exit-codes.ts";
+import { UsageError } from "../cli/errors.ts";
 import { priceOf } from "../deploy/check.ts";
 import { type Deployer, deployerOn } from "../deploy/deployer.ts";
 import { pendingOf } from "../deploy/pending.ts";

@@ -22,7 +22,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openEngine } from "../../core/index.ts";
 import { httpSigner, signerAccount } from "../../core/l1/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
-import { processAccount } from "../../scripts/cli/secret.ts";
+import { processAccount } from "../../scripts/cli/arguments.ts";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { ADMIN, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { startChain } from "../../scripts/sandbox/chain.ts";

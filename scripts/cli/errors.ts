@@ -1,5 +1,8 @@
+import { BaseError } from "viem";
 import { MintmarkError } from "../../core/index.ts";
+import { reasonOf } from "../../core/l1/failure.ts";
 import { ConfigError } from "../../server/process/settings/config.ts";
+import { listenFailure } from "../../server/process/startup-error.ts";
 
 /** The exit codes of the process; `mintmark --help` lists them. */
 export const EXIT = { ok: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
@@ -20,7 +23,7 @@ export class UsageError extends Error {
 const UNREACHABLE = new Set(["store_locked", "store_failed", "journal_unavailable", "engine_closed", "l1_failed"]);
 
 /** Whether a server gave no answer to a request over HTTP. */
-export function isUnanswered(error: unknown): error is TypeError {
+function isUnanswered(error: unknown): error is TypeError {
   return error instanceof TypeError && error.message === "fetch failed";
 }
 
@@ -30,4 +33,17 @@ export function exitCodeOf(error: unknown): number {
   if (!(error instanceof MintmarkError)) return EXIT.refused;
   if (error.code === "validation_failed") return EXIT.usage;
   return UNREACHABLE.has(error.code) ? EXIT.unreachable : EXIT.refused;
+}
+
+/** The message of an error, without its causes, which may contain an RPC's address with its key. */
+export function messageOf(error: unknown): string {
+  if (error instanceof BaseError) return reasonOf(error);
+  // Node says only "fetch failed". The cause has the reason.
+  if (isUnanswered(error)) return `the server does not answer (${codeOf(error.cause)}): is its address right?`;
+  if (codeOf(error) === "ENOENT" && error instanceof Error && "path" in error) return `${error.path} does not exist`;
+  return error instanceof Error ? (listenFailure(error) ?? error.message) : String(error);
+}
+
+function codeOf(cause: unknown): string {
+  return (cause as { readonly code?: string } | undefined)?.code ?? "no connection";
 }
