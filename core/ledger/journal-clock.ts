@@ -5,8 +5,8 @@ const MOST_BEHIND_MS = 60_000;
 
 export interface JournalClockOptions {
   readonly clock: Clock;
-  /** A monotonic clock of any origin, in ms. */
-  readonly monotonic: Clock;
+  /** A monotonic clock of any origin, in ms; the process's own if undefined. */
+  readonly monotonic: Clock | undefined;
   /** How far the clock may be ahead of the journal, in ms. */
   readonly mostAheadMs: number;
 }
@@ -24,7 +24,7 @@ export class JournalClock {
   constructor(options: JournalClockOptions, newest: number) {
     this.#options = options;
     this.#newest = newest;
-    this.#opened = options.monotonic();
+    this.#opened = options.monotonic?.() ?? performance.now();
   }
 
   /**
@@ -69,7 +69,8 @@ export class JournalClock {
 
   /** The time of the newest entry at opening, plus the time since. */
   #passed(): number {
-    return this.#newest + this.#options.monotonic() - this.#opened;
+    const { monotonic } = this.#options;
+    return this.#newest + (monotonic === undefined ? performance.now() : monotonic()) - this.#opened;
   }
 }
 

@@ -184,7 +184,7 @@ export class Ledger {
     this.limits = limits;
     this.clock = options.clock ?? Date.now;
     // A caller's clock counts as monotonic too, unless the caller gives another.
-    const monotonic = options.monotonic ?? options.clock ?? (() => performance.now());
+    const monotonic = options.monotonic ?? options.clock;
     const mostAheadMs = options.clockAheadMs ?? Number.POSITIVE_INFINITY;
     this.#clocks = { clock: this.clock, monotonic, mostAheadMs };
     this.journalClock = new JournalClock(this.#clocks, 0);

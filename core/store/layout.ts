@@ -15,11 +15,14 @@ export type ValueOf<F> = F extends Field<infer T> ? T : never;
 export type Fields = Readonly<Record<string, Field<unknown>>>;
 export type RecordOf<S extends Fields> = { readonly [K in keyof S]: ValueOf<S[K]> };
 
-/** A value that {@link ByteWriter} and {@link ByteReader} have a method for. */
-function plain<N extends "varint" | "bigVarint" | "u48" | "u64" | "uuid">(name: N): Field<ReturnType<ByteReader[N]>> {
+/** A value that {@link ByteWriter} and {@link ByteReader} have a method for, of this length if that varies. */
+function plain<N extends "varint" | "bigVarint" | "u48" | "u64" | "uuid" | "hex">(
+  name: N,
+  length?: number,
+): Field<ReturnType<ByteReader[N]>> {
   return {
     write: (to, value) => to[name](value as never),
-    read: (from) => from[name]() as ReturnType<ByteReader[N]>,
+    read: (from) => from[name](length as never) as ReturnType<ByteReader[N]>,
   };
 }
 
@@ -31,14 +34,11 @@ export const time = plain("u48");
 export const u64 = plain("u64");
 /** 16 bytes. */
 export const uuid = plain("uuid");
+export const address = plain("hex", 20);
+export const hash = plain("hex", 32);
 
 /** The last time that fits a record: in the year 10889. */
 export const MAX_TIME = 2 ** 48 - 1;
-
-export const flag: Field<boolean> = {
-  write: (to, value) => to.u8(value ? 1 : 0),
-  read: (from) => from.u8() === 1,
-};
 
 /** The length as a varint, then UTF-8. */
 export const text: Field<string> = {
@@ -50,14 +50,6 @@ export const text: Field<string> = {
   read: (from) => from.bytes(from.varint()).toString("utf8"),
 };
 
-/** Exactly `length` bytes. */
-function fixedHex(length: number): Field<Hex> {
-  return {
-    write: (to, value) => to.hex(value),
-    read: (from) => from.hex(length),
-  };
-}
-
 /** The number of bytes as a varint, then the bytes. */
 export const hexBytes: Field<Hex> = {
   write(to, value) {
@@ -66,9 +58,6 @@ export const hexBytes: Field<Hex> = {
   },
   read: (from) => from.hex(from.varint()),
 };
-
-export const address = fixedHex(20);
-export const hash = fixedHex(32);
 
 /** One byte: the position in the list. */
 export function oneOf<const T>(values: readonly T[]): Field<T> {
@@ -81,6 +70,8 @@ export function oneOf<const T>(values: readonly T[]): Field<T> {
     },
   };
 }
+
+export const flag = oneOf([false, true]);
 
 /** 0, or 1 and the value. */
 export function nullable<T>(field: Field<T>): Field<T | null> {

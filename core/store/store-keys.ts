@@ -143,248 +143,206 @@ export const POSITION_KEY = Buffer.from([PREFIX.position]);
 export const SEED_KEY = Buffer.from([PREFIX.seed]);
 export const FORMAT_KEY = Buffer.from([PREFIX.format]);
 
-/** A key of a prefix and up to two u32 parts, with space for `more` bytes. */
-function startOf(prefix: number, more: number, first?: number, second?: number): Buffer {
-  const length = first === undefined ? 1 : second === undefined ? 5 : 9;
-  const key = Buffer.allocUnsafe(length + more);
-  key[0] = prefix;
-  if (first !== undefined) key.writeUInt32BE(first, 1);
-  if (second !== undefined) key.writeUInt32BE(second, 5);
-  return key;
+/** Bytes of each kind of part. A u64 is a bigint or a number below 2^53. */
+const BYTES = { u8: 1, u16: 2, u32: 4, u64: 8, mode: 1, uuid: 16, address: 20, hash: 32 } as const;
+
+interface Values {
+  readonly u8: number;
+  readonly u16: number;
+  readonly u32: number;
+  readonly u64: number | bigint;
+  readonly mode: Mode;
+  readonly uuid: Uuid;
+  readonly address: Address;
+  readonly hash: Hash | string;
 }
 
-/** Ends `key` with a whole number below 2^53 as u64. */
-function endedByU64(key: Buffer, value: number): Buffer {
-  key.writeUInt32BE(Math.floor(value / 2 ** 32), key.length - 8);
-  key.writeUInt32BE(value % 2 ** 32, key.length - 4);
-  return key;
-}
+type Kind = keyof Values;
+type ValuesOf<Parts extends readonly Kind[]> = { readonly [I in keyof Parts]: Values[Parts[I]] };
 
-/** Keys of one u32 part. */
-const byIndex =
-  (prefix: number) =>
-  (index: number): Buffer =>
-    startOf(prefix, 0, index);
-/** Keys of two u32 parts. */
-const byIndices =
-  (prefix: number) =>
-  (first: number, second: number): Buffer =>
-    startOf(prefix, 0, first, second);
-/** Keys of one u32 part and a sequence. */
-const bySequence =
-  (prefix: number) =>
-  (index: number, sequence: number): Buffer =>
-    endedByU64(startOf(prefix, 8, index), sequence);
-/** Keys of a batch. */
-const byBatch =
-  (prefix: number) =>
-  (mode: Mode, batchNumber: number): Buffer => {
-    const key = startOf(prefix, 5);
-    key[1] = MODES.indexOf(mode);
-    key.writeUInt32BE(batchNumber, 2);
+/** The keys of a prefix and such parts. With fewer parts, the prefix of all keys that begin with them. */
+function keyOf<const Parts extends readonly Kind[]>(
+  prefix: number,
+  ...parts: Parts
+): (...values: ValuesOf<Parts>) => Buffer {
+  const length = parts.reduce((sum, part) => sum + BYTES[part], 1);
+  return (...values) => {
+    const key = Buffer.allocUnsafe(length);
+    key[0] = prefix;
+    let at = 1;
+    for (let i = 0; i < parts.length; i++) at = putPart(key, at, parts[i] as Kind, values[i]);
     return key;
   };
+}
 
-export const journalKey = (sequence: number): Buffer => endedByU64(startOf(PREFIX.journal, 8), sequence);
-export const applicationKey = byIndex(PREFIX.application);
-export const apiKeyKey = byIndex(PREFIX.key);
-export const assetKey = byIndex(PREFIX.asset);
-export const webhookKey = byIndex(PREFIX.webhook);
-export const personKey = byIndex(PREFIX.person);
-export const auditCountKey = byIndex(PREFIX.auditCount);
-export const auditKey = bySequence(PREFIX.audit);
-export const enablementKey = byIndices(PREFIX.enablement);
-export const userKey = byIndices(PREFIX.user);
-export const usersOf = byIndex(PREFIX.user);
+/** Returns the end of the part. */
+function putPart(key: Buffer, at: number, kind: Kind, value: unknown): number {
+  if (kind === "u32") return key.writeUInt32BE(value as number, at);
+  if (kind === "u64") {
+    if (typeof value === "bigint") return key.writeBigUInt64BE(value, at);
+    key.writeUInt32BE(Math.floor((value as number) / 2 ** 32), at);
+    return key.writeUInt32BE((value as number) % 2 ** 32, at + 4);
+  }
+  if (kind === "mode") return key.writeUInt8(MODES.indexOf(value as Mode), at);
+  if (kind === "uuid") putUuid(key, at, value as Uuid);
+  else if (kind === "address" || kind === "hash") {
+    const written = key.write((value as string).slice(2), at, BYTES[kind], "hex");
+    if (written !== BYTES[kind]) throw new Error(`no ${kind}: ${value}`);
+  } else key.writeUIntBE(value as number, at, BYTES[kind]);
+  return at + BYTES[kind];
+}
 
-export const userIdKey = (application: number, userId: Uuid): Buffer =>
-  putUuid(startOf(PREFIX.userId, 16, application), 5, userId);
-export const rotationKey = (application: number, rotationId: Uuid): Buffer =>
-  putUuid(startOf(PREFIX.rotation, 16, application), 5, rotationId);
+/** A key, and a whole number below 2^53 behind it as u64. */
+export function requestByKey(of: Buffer, sequence: number): Buffer {
+  const key = Buffer.concat([of, Buffer.alloc(8)]);
+  putPart(key, of.length, "u64", sequence);
+  return key;
+}
 
-export const ownerKey = (application: number, owner: Address): Buffer =>
-  Buffer.concat([startOf(PREFIX.owner, 0, application), Buffer.from(owner.slice(2), "hex")]);
-export const ownerUserKey = (application: number, owner: Address, user: number): Buffer =>
-  Buffer.concat([ownerKey(application, owner), u32(user)]);
-/** No reference holds a zero, so none is a prefix of another. */
+/** A key, and a text behind it. No text holds a zero, so none is a prefix of another. */
+const withText = (key: Buffer, text: string): Buffer => Buffer.concat([key, Buffer.from(`${text}\0`)]);
+
+export const journalKey = keyOf(PREFIX.journal, "u64");
+export const applicationKey = keyOf(PREFIX.application, "u32");
+export const apiKeyKey = keyOf(PREFIX.key, "u32");
+export const assetKey = keyOf(PREFIX.asset, "u32");
+export const webhookKey = keyOf(PREFIX.webhook, "u32");
+export const rotationKey = keyOf(PREFIX.rotation, "u32", "uuid");
+export const personKey = keyOf(PREFIX.person, "u32");
+export const auditCountKey = keyOf(PREFIX.auditCount, "u32");
+export const auditKey = keyOf(PREFIX.audit, "u32", "u64");
+export const enablementKey = keyOf(PREFIX.enablement, "u32", "u32");
+
+export const usersOf = keyOf(PREFIX.user, "u32");
+export const userKey = keyOf(PREFIX.user, "u32", "u32");
+export const userIdKey = keyOf(PREFIX.userId, "u32", "uuid");
+export const ownerKey = keyOf(PREFIX.owner, "u32", "address");
+export const ownerUserKey = keyOf(PREFIX.owner, "u32", "address", "u32");
+const userReferences = keyOf(PREFIX.userReference, "u32");
 export const userReferencesOf = (application: number, reference: string): Buffer =>
-  Buffer.concat([startOf(PREFIX.userReference, 0, application), Buffer.from(`${reference}\0`)]);
+  withText(userReferences(application), reference);
 export const userReferenceKey = (application: number, reference: string, user: number): Buffer =>
   Buffer.concat([userReferencesOf(application, reference), u32(user)]);
 
-export const batchKey = byBatch(PREFIX.batch);
-export const batchDataKey = byBatch(PREFIX.batchData);
-export const pageRootsKey = byBatch(PREFIX.pageRoots);
-export const batchTokensKey = byBatch(PREFIX.batchTokens);
-export const batchApplicationsKey = byBatch(PREFIX.batchApplications);
-export const voidsKey = byBatch(PREFIX.voids);
-export const lostKey = (mode: Mode, batchNumber: number, upTo: number): Buffer =>
-  requestByKey(byBatch(PREFIX.lost)(mode, batchNumber), upTo);
-export const chunksOf = byBatch(PREFIX.chunk);
-
-export function chunkKey(mode: Mode, batchNumber: number, chunk: number): Buffer {
-  const key = Buffer.allocUnsafe(8);
-  chunksOf(mode, batchNumber).copy(key);
-  key.writeUInt16BE(chunk, 6);
-  return key;
-}
+export const batchKey = keyOf(PREFIX.batch, "mode", "u32");
+export const chunksOf = keyOf(PREFIX.chunk, "mode", "u32");
+export const chunkKey = keyOf(PREFIX.chunk, "mode", "u32", "u16");
+export const batchDataKey = keyOf(PREFIX.batchData, "mode", "u32");
+export const pageRootsKey = keyOf(PREFIX.pageRoots, "mode", "u32");
+export const batchTokensKey = keyOf(PREFIX.batchTokens, "mode", "u32");
+export const batchApplicationsKey = keyOf(PREFIX.batchApplications, "mode", "u32");
+export const voidsKey = keyOf(PREFIX.voids, "mode", "u32");
+export const lostKey = keyOf(PREFIX.lost, "mode", "u32", "u64");
 
 /**
  * The key of an ERC-1155 id's binding. The asset stands for its chain and contract, of which it is the only one. Ids
  * below 2^64 take 8 bytes, so usual keys are short and neighbours adjacent; other ids take 32.
  */
-export function bindingKey(assetIndex: number, tokenId: bigint): Buffer {
-  return ofToken(PREFIX.binding, assetIndex, tokenId);
-}
+export const bindingKey = (assetIndex: number, tokenId: bigint): Buffer => withTokenId(bindings(assetIndex), tokenId);
+const bindings = keyOf(PREFIX.binding, "u32");
 
 /** The prefix of the keys of sealed vaults of an ERC-1155 id in a mode. */
 export const itemsOf = (assetIndex: number, tokenId: bigint, mode: Mode): Buffer =>
-  Buffer.concat([ofToken(PREFIX.item, assetIndex, tokenId), Buffer.from([MODES.indexOf(mode)])]);
+  Buffer.concat([withTokenId(items(assetIndex), tokenId), Buffer.from([MODES.indexOf(mode)])]);
+const items = keyOf(PREFIX.item, "u32");
 export const itemKey = (assetIndex: number, tokenId: bigint, mode: Mode, batchNumber: number): Buffer =>
   Buffer.concat([itemsOf(assetIndex, tokenId, mode), u32(batchNumber)]);
 
-function ofToken(prefix: number, assetIndex: number, tokenId: bigint): Buffer {
-  return endedByTokenId(startOf(prefix, tokenIdBytes(tokenId), assetIndex), tokenId);
-}
-
-const tokenIdBytes = (tokenId: bigint): number => (tokenId < 1n << 64n ? 8 : 32);
-
-function endedByTokenId(key: Buffer, tokenId: bigint): Buffer {
-  if (tokenIdBytes(tokenId) === 8) key.writeBigUInt64BE(tokenId, key.length - 8);
-  else key.write(tokenId.toString(16).padStart(64, "0"), key.length - 32, 32, "hex");
-  return key;
-}
-
 /** By the asset's id, which outlives a change of the asset before its first mint. */
-export function metadataKey(assetId: Uuid, tokenId: bigint): Buffer {
-  return endedByTokenId(putUuid(startOf(PREFIX.metadata, 16 + tokenIdBytes(tokenId)), 1, assetId), tokenId);
+export const metadataKey = (assetId: Uuid, tokenId: bigint): Buffer => withTokenId(metadataOf(assetId), tokenId);
+const metadataOf = keyOf(PREFIX.metadata, "uuid");
+export const collectionKey = keyOf(PREFIX.collection, "uuid");
+
+function withTokenId(key: Buffer, tokenId: bigint): Buffer {
+  const digits = tokenId < 1n << 64n ? 16 : 64;
+  return Buffer.concat([key, Buffer.from(tokenId.toString(16).padStart(digits, "0"), "hex")]);
 }
 
-export const collectionKey = (assetId: Uuid): Buffer => putUuid(startOf(PREFIX.collection, 16), 1, assetId);
+export const claimKey = keyOf(PREFIX.claim, "address");
+export const claimsOfApplication = keyOf(PREFIX.applicationClaim, "u32");
+export const applicationClaimKey = keyOf(PREFIX.applicationClaim, "u32", "u64");
 
-export const claimKey = (link: Address): Buffer =>
-  Buffer.concat([Buffer.from([PREFIX.claim]), Buffer.from(link.slice(2), "hex")]);
-export const claimsOfApplication = byIndex(PREFIX.applicationClaim);
-export const applicationClaimKey = bySequence(PREFIX.applicationClaim);
-
-export const transactionKey = bySequence(PREFIX.transaction);
-export const userTransactionKey = (application: number, user: number, sequence: number): Buffer =>
-  endedByU64(startOf(PREFIX.userTransaction, 8, application, user), sequence);
-export const applicationWithdrawalKey = bySequence(PREFIX.applicationWithdrawal);
-export const applicationEventKey = bySequence(PREFIX.applicationEvent);
-export const mintKey = (mintId: Uuid): Buffer => putUuid(startOf(PREFIX.mint, 16), 1, mintId);
+export const transactionKey = keyOf(PREFIX.transaction, "u32", "u64");
+export const requestsOfUser = keyOf(PREFIX.userTransaction, "u32", "u32");
+export const userTransactionKey = keyOf(PREFIX.userTransaction, "u32", "u32", "u64");
+export const mintKey = keyOf(PREFIX.mint, "uuid");
+const mintReferences = keyOf(PREFIX.mintReference, "u32");
+export const mintReferenceKey = (application: number, reference: string, sequence: number): Buffer =>
+  requestByKey(withText(mintReferences(application), reference), sequence);
+const idempotencyKeys = keyOf(PREFIX.idempotency, "u32");
+export const idempotencyKeyKey = (application: number, keyHash: Buffer): Buffer =>
+  Buffer.concat([idempotencyKeys(application), keyHash]);
+export const applicationEventKey = keyOf(PREFIX.applicationEvent, "u32", "u64");
 
 /** Sequences of an application that share marks: few enough to scan. */
 const BLOCK = 64;
 export const blockOf = (sequence: number): number => Math.floor(sequence / BLOCK);
 export const firstOfBlock = (block: number): number => block * BLOCK;
-const markOf = (application: number, ...value: number[]): Buffer =>
-  Buffer.concat([startOf(PREFIX.mark, 0, application), Buffer.from(value)]);
-export const modeMark = (application: number, mode: Mode): Buffer => markOf(application, 1, MODES.indexOf(mode));
-export const assetMark = (application: number, asset: number): Buffer => markOf(application, 2, ...u32(asset));
-export const markKey = (mark: Buffer, block: number): Buffer => requestByKey(mark, block);
+const modeMarks = keyOf(PREFIX.mark, "u32", "u8", "mode");
+const assetMarks = keyOf(PREFIX.mark, "u32", "u8", "u32");
+export const modeMark = (application: number, mode: Mode): Buffer => modeMarks(application, 1, mode);
+export const assetMark = (application: number, asset: number): Buffer => assetMarks(application, 2, asset);
+export const markKey = requestByKey;
 
-function requestsBy(prefix: number, application: number, kind: number, value: Buffer): Buffer {
-  return Buffer.concat([startOf(prefix, 0, application), Buffer.from([kind]), value]);
-}
-const withdrawalsBy = (application: number, kind: number, value: Buffer): Buffer =>
-  requestsBy(PREFIX.withdrawalBy, application, kind, value);
-export const withdrawalsOf = byIndex(PREFIX.applicationWithdrawal);
-export const transfersOf = (application: number): Buffer =>
-  requestsBy(PREFIX.transferBy, application, 1, Buffer.alloc(0));
+export const activityKey = keyOf(PREFIX.activity, "u64");
+export const withdrawalKey = keyOf(PREFIX.withdrawal, "uuid");
+export const pendingWithdrawalsOf = keyOf(PREFIX.pendingWithdrawal, "u64");
+export const pendingWithdrawalKey = keyOf(PREFIX.pendingWithdrawal, "u64", "u64");
+export const authorizationKey = keyOf(PREFIX.authorization, "hash");
+export const withdrawalListKey = keyOf(PREFIX.withdrawalList, "hash");
+export const withdrawalsOf = keyOf(PREFIX.applicationWithdrawal, "u32");
+export const applicationWithdrawalKey = keyOf(PREFIX.applicationWithdrawal, "u32", "u64");
+const withdrawalsByIndex = keyOf(PREFIX.withdrawalBy, "u32", "u8", "u32");
+const withdrawalsByVault = keyOf(PREFIX.withdrawalBy, "u32", "u8", "u64");
+const withdrawalsByStatus = keyOf(PREFIX.withdrawalBy, "u32", "u8", "u8");
+export const withdrawalsOfUser = (application: number, user: number): Buffer =>
+  withdrawalsByIndex(application, 1, user);
+export const withdrawalsOfAsset = (application: number, asset: number): Buffer =>
+  withdrawalsByIndex(application, 2, asset);
+export const withdrawalsOfVault = (application: number, vaultId: VaultId): Buffer =>
+  withdrawalsByVault(application, 3, vaultId);
+/** @param status - its number in a withdrawal's record */
+export const withdrawalsOfStatus = (application: number, status: number): Buffer =>
+  withdrawalsByStatus(application, 4, status);
+
+export const transferListKey = keyOf(PREFIX.transferList, "uuid");
+export const transferDigestKey = keyOf(PREFIX.transferDigest, "hash");
+const waitingTransfers = keyOf(PREFIX.waitingTransfers, "u64", "uuid");
+/** In the order of their requests. The lists of one adopted history have one sequence. */
+export const waitingTransfersKey = (of: { readonly journalSequence: number; readonly transferId: Uuid }): Buffer =>
+  waitingTransfers(of.journalSequence, of.transferId);
+export const batchTransfersOf = keyOf(PREFIX.batchTransfers, "u32");
+export const batchTransfersKey = keyOf(PREFIX.batchTransfers, "u32", "u32");
+const transfersBy = keyOf(PREFIX.transferBy, "u32", "u8");
+const transfersByVault = keyOf(PREFIX.transferBy, "u32", "u8", "u64");
+export const transfersOf = (application: number): Buffer => transfersBy(application, 1);
 export const transfersOfVault = (application: number, vaultId: VaultId): Buffer =>
-  requestsBy(PREFIX.transferBy, application, 2, ofU64(0, vaultId).subarray(1));
+  transfersByVault(application, 2, vaultId);
 /** The indexes that hold a list of transfers. */
 export const transferIndexes = (application: number, spent: readonly { readonly vaultId: VaultId }[]): Buffer[] => [
   transfersOf(application),
   ...spent.map(({ vaultId }) => transfersOfVault(application, vaultId)),
 ];
-export const requestsOfUser = (application: number, user: number): Buffer =>
-  userTransactionKey(application, user, 0).subarray(0, -8);
-export const withdrawalsOfUser = (application: number, user: number): Buffer =>
-  withdrawalsBy(application, 1, u32(user));
-export const withdrawalsOfAsset = (application: number, asset: number): Buffer =>
-  withdrawalsBy(application, 2, u32(asset));
-export const withdrawalsOfVault = (application: number, vaultId: VaultId): Buffer =>
-  withdrawalsBy(application, 3, ofU64(0, vaultId).subarray(1));
-/** @param status - its number in a withdrawal's record */
-export const withdrawalsOfStatus = (application: number, status: number): Buffer =>
-  withdrawalsBy(application, 4, Buffer.from([status]));
-/** @param of - a prefix from one of the functions above */
-export const requestByKey = (of: Buffer, sequence: number): Buffer =>
-  endedByU64(Buffer.concat([of, Buffer.alloc(8)]), sequence);
+export const transferSessionKey = keyOf(PREFIX.transferSession, "address", "address");
+export const transferApprovalKey = keyOf(PREFIX.transferApproval, "address", "hash");
 
-export const mintReferenceKey = (application: number, reference: string, sequence: number): Buffer =>
-  requestByKey(Buffer.concat([startOf(PREFIX.mintReference, 0, application), Buffer.from(`${reference}\0`)]), sequence);
-
-export function idempotencyKeyKey(application: number, keyHash: Buffer): Buffer {
-  return Buffer.concat([startOf(PREFIX.idempotency, 0, application), keyHash]);
-}
-
-export function activityKey(vaultId: VaultId): Buffer {
-  return ofU64(PREFIX.activity, vaultId);
-}
-
-export const withdrawalKey = (withdrawalId: Uuid): Buffer => putUuid(startOf(PREFIX.withdrawal, 16), 1, withdrawalId);
-export const pendingWithdrawalsOf = (chainId: bigint): Buffer => ofU64(PREFIX.pendingWithdrawal, chainId);
-export const pendingWithdrawalKey = (chainId: bigint, sequence: number): Buffer =>
-  ofU64(PREFIX.pendingWithdrawal, chainId, BigInt(sequence));
-const ofHex = (prefix: number, hex: string): Buffer =>
-  Buffer.concat([Buffer.from([prefix]), Buffer.from(hex.slice(2), "hex")]);
-export const authorizationKey = (digest: string): Buffer => ofHex(PREFIX.authorization, digest);
-export const withdrawalListKey = (digest: string): Buffer => ofHex(PREFIX.withdrawalList, digest);
-
-export const transferListKey = (transferId: Uuid): Buffer => putUuid(startOf(PREFIX.transferList, 16), 1, transferId);
-export const transferDigestKey = (digest: string): Buffer => ofHex(PREFIX.transferDigest, digest);
-/** In the order of their requests. The lists of one adopted history have one sequence. */
-export const waitingTransfersKey = ({
-  journalSequence,
-  transferId,
-}: {
-  readonly journalSequence: number;
-  readonly transferId: Uuid;
-}): Buffer => {
-  const key = putUuid(startOf(PREFIX.waitingTransfers, 24), 9, transferId);
-  key.writeBigUInt64BE(BigInt(journalSequence), 1);
-  return key;
-};
-export const batchTransfersOf = byIndex(PREFIX.batchTransfers);
-export const batchTransfersKey = byIndices(PREFIX.batchTransfers);
-
-export const transferSessionKey = (owner: Address, key: Address): Buffer =>
-  Buffer.concat([ofHex(PREFIX.transferSession, owner), Buffer.from(key.slice(2), "hex")]);
-export const transferApprovalKey = (owner: Address, digest: Hash): Buffer =>
-  Buffer.concat([ofHex(PREFIX.transferApproval, owner), Buffer.from(digest.slice(2), "hex")]);
-
-export const l1EventsOf = (chainId: bigint): Buffer => ofU64(PREFIX.l1Event, chainId);
-export const l1EventsFrom = (chainId: bigint, blockNumber: bigint): Buffer =>
-  ofU64(PREFIX.l1Event, chainId, blockNumber);
-export const l1EventKey = (chainId: bigint, blockNumber: bigint, logIndex: number): Buffer =>
-  Buffer.concat([l1EventsFrom(chainId, blockNumber), u32(logIndex)]);
+export const l1EventsOf = keyOf(PREFIX.l1Event, "u64");
+export const l1EventsFrom = keyOf(PREFIX.l1Event, "u64", "u64");
+export const l1EventKey = keyOf(PREFIX.l1Event, "u64", "u64", "u32");
 /** The inverse of {@link l1EventKey}, without the chain. */
 export const placeOfL1Event = (key: Buffer): { readonly blockNumber: bigint; readonly logIndex: number } => ({
   blockNumber: key.readBigUInt64BE(9),
   logIndex: key.readUInt32BE(17),
 });
-export const vaultEventsOf = (vaultId: VaultId): Buffer => ofU64(PREFIX.vaultEvent, vaultId);
-export const vaultEventKey = (vaultId: VaultId, blockNumber: bigint, logIndex: number): Buffer =>
-  Buffer.concat([ofU64(PREFIX.vaultEvent, vaultId, blockNumber), u32(logIndex)]);
+export const vaultEventsOf = keyOf(PREFIX.vaultEvent, "u64");
+export const vaultEventKey = keyOf(PREFIX.vaultEvent, "u64", "u64", "u32");
 
-export const portalKey = (chainId: bigint): Buffer => ofU64(PREFIX.portal, chainId);
-export const checkpointsOf = (chainId: bigint): Buffer => ofU64(PREFIX.checkpoint, chainId);
-export const checkpointKey = (chainId: bigint, blockNumber: bigint): Buffer =>
-  ofU64(PREFIX.checkpoint, chainId, blockNumber);
+export const portalKey = keyOf(PREFIX.portal, "u64");
+export const checkpointsOf = keyOf(PREFIX.checkpoint, "u64");
+export const checkpointKey = keyOf(PREFIX.checkpoint, "u64", "u64");
 /** The inverse of {@link checkpointKey}, without the chain. */
 export const blockOfCheckpoint = (key: Buffer): bigint => key.readBigUInt64BE(9);
-export const importKey = (chainId: bigint, mode: Mode, batchNumber: number): Buffer =>
-  Buffer.concat([ofU64(PREFIX.import, chainId), byBatch(0)(mode, batchNumber).subarray(1)]);
-
-function ofU64(prefix: number, ...parts: bigint[]): Buffer {
-  const key = Buffer.allocUnsafe(1 + 8 * parts.length);
-  key[0] = prefix;
-  for (const [i, part] of parts.entries()) key.writeBigUInt64BE(part, 1 + 8 * i);
-  return key;
-}
+export const importKey = keyOf(PREFIX.import, "u64", "mode", "u32");
 
 function u32(value: number): Buffer {
   const bytes = Buffer.allocUnsafe(4);

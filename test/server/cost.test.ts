@@ -182,7 +182,7 @@ describe("what a request costs", () => {
 
   it("serves a tenant while others, with and without keys, hold connections and neither read nor send", async () => {
     const memory = new HeldBytes(8 * MIB);
-    await using world = await createWorld({ memory, stalledMs: 300 });
+    await using world = await createWorld({ memory, stalledMs: 3_000 });
     const { url, headers } = await listen(world);
     const port = Number(new URL(url).port);
     const head = (path: string, length: number, fields = "") =>

@@ -47,6 +47,7 @@ export class Account {
   readonly #reply: FastifyReply;
   readonly #memory: HeldBytes;
   #held = 0;
+  #body = 0;
   #paid = 0;
   #expected = 0;
   #isShared = false;
@@ -61,7 +62,7 @@ export class Account {
     this.#reply = reply;
     this.#memory = memory;
     this.pay(1);
-    this.receive(REQUEST_BYTES);
+    this.#reserve(REQUEST_BYTES);
     const release = () => {
       this.#hold(-this.#held);
       this.#isReleased = true;
@@ -89,13 +90,9 @@ export class Account {
 
   /** Called with the size of each piece of the body. */
   receive(bytes: number): void {
-    this.#memory.require(this.caller, bytes);
-    this.#hold(bytes);
-  }
-
-  /** Called when the body is complete, before reading it. */
-  received(bytes: number): void {
-    if (bytes > FREE_BODY) this.pay(Math.ceil(bytes / BODY_UNIT));
+    this.#reserve(bytes);
+    this.#body += bytes;
+    if (this.#body > FREE_BODY) this.pay(Math.ceil(this.#body / BODY_UNIT));
   }
 
   /** Called when the body is read and the work begins, for so many entries of a mint. */
@@ -112,7 +109,7 @@ export class Account {
   /** Reserves memory for a response of about this size, but at most half of the caller's limit. */
   expect(bytes: number): void {
     const more = Math.min(bytes, this.#memory.mostPerCaller / 2 - this.#expected);
-    this.receive(more);
+    this.#reserve(more);
     this.#expected += more;
   }
 
@@ -128,7 +125,14 @@ export class Account {
     this.#expected = held;
   }
 
-  /** Beyond a share, further requests are refused. */
+  /** Throws `rate_limited` or `overloaded` beyond a share. */
+  #reserve(bytes: number): void {
+    if (this.#isReleased) return;
+    this.#memory.take(this.caller, bytes);
+    this.#held += bytes;
+  }
+
+  /** Holds more or less, without a check. */
   #hold(bytes: number): void {
     if (this.#isReleased) return;
     this.#held += bytes;
@@ -172,11 +176,12 @@ export class HeldBytes {
   }
 
   /** Throws `rate_limited` or `overloaded` when `bytes` more would exceed the caller's or the tenant's share. */
-  require({ name, tenant }: Caller, bytes: number): void {
+  take(caller: Caller, bytes: number): void {
+    const { name, tenant } = caller;
     const ofCaller = (this.#byCaller.get(name) ?? 0) + bytes;
     const ofTenant = (this.#byTenant.get(tenant) ?? 0) + bytes;
     const half = this.limit / 2;
-    if (ofTenant <= this.limit - this.#total - bytes && ofCaller <= half - ofTenant) return;
+    if (ofTenant <= this.limit - this.#total - bytes && ofCaller <= half - ofTenant) return this.change(caller, bytes);
     const headers = { "retry-after": String(RETRY_SECONDS) };
     // Without the others, this one could have had it.
     if (ofCaller <= this.mostPerCaller && ofTenant <= half) throw new ServerError("overloaded", undefined, { headers });

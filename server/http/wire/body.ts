@@ -23,7 +23,6 @@ export function acceptJson(app: FastifyInstance, { buffers, turns, engine }: Jso
     const { account } = request;
     const { chunks, length } = await receive(request, payload);
     if (length > MOST_AT_ONCE) await turns.turn(account?.caller.tenant ?? PUBLIC);
-    account?.received(length);
     if (length > LEAST_COUNTED) requireSparse(chunks, length, engine.limits);
     return length === 0 ? undefined : parseChunks(chunks, length, buffers);
   });
