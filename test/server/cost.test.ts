@@ -215,10 +215,10 @@ describe("what a request costs", () => {
   });
 
   it("lets a request take longer than a connection may stand still", async () => {
-    await using world = await createWorld({ stalledMs: 20 });
+    await using world = await createWorld({ stalledMs: 500 });
     const { url, headers } = await listen(world);
     world.engine.mints.get = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await new Promise((resolve) => setTimeout(resolve, 1_500));
       throw new MintmarkError("mint_not_found");
     };
     expect((await fetch(`${url}/api/v1/mints/${crypto.randomUUID()}`, { headers })).status).toBe(404);
