@@ -181,7 +181,10 @@ export class HeldBytes {
     const ofCaller = (this.#byCaller.get(name) ?? 0) + bytes;
     const ofTenant = (this.#byTenant.get(tenant) ?? 0) + bytes;
     const half = this.limit / 2;
-    if (ofTenant <= this.limit - this.#total - bytes && ofCaller <= half - ofTenant) return this.change(caller, bytes);
+    if (ofTenant <= this.limit - this.#total - bytes && ofCaller <= half - ofTenant) {
+      this.change(caller, bytes);
+      return;
+    }
     const headers = { "retry-after": String(RETRY_SECONDS) };
     // Without the others, this one could have had it.
     if (ofCaller <= this.mostPerCaller && ofTenant <= half) throw new ServerError("overloaded", undefined, { headers });
