@@ -8,7 +8,7 @@ import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { readRecord, recordPath } from "../../scripts/deploy/record.ts";
 import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
-import { at, type Request, rpc, seed } from "../settlement/fixture.ts";
+import { at, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
 import { run } from "./script.ts";
@@ -183,23 +183,5 @@ describe("a server whose application has tokens on two chains", () => {
     const authorization = { authorization: `Bearer ${token}` };
     const kit = await send(`/owner/v1/vaults/${vaults.far}/exit-kit`, undefined, authorization);
     expect(kit).toMatchObject({ status: 200, body: { chainId: "31338", contract: mirror.contract } });
-  });
-
-  test("killed between sending and mining, it finds what it has sent", async () => {
-    const node = { request: createPublicClient({ transport: http(far.rpcUrl) }).request as Request };
-    const mineBlocks = async (mining: boolean) => {
-      await rpc(node, "evm_setAutomine", [mining]);
-      await rpc(node, "evm_setIntervalMining", [mining ? 1_000 : 0]);
-    };
-    await mineBlocks(false);
-    const { body } = await withdraw("far", 5n, mirror);
-    await expect.poll(() => statusOf(body.withdrawalId), LONG).toBe("submitted");
-    const restart = await server.kill();
-    expect(await heldOn("far")).toBe(40n);
-    await mineBlocks(true);
-    server = await restart();
-    await expect.poll(() => statusOf(body.withdrawalId), LONG).toBe("finalized");
-    expect(await heldOn("far")).toBe(90n);
-    expect(await vaultOf("far")).toMatchObject({ withdrawnBalance: "9", availableBalance: "0" });
   });
 });

@@ -132,30 +132,6 @@ describe("a session", () => {
     const elsewhere = { ...changed, message: changed.message.replaceAll("localhost", "evil.example") };
     expect(refusal(await post(elsewhere))).toMatchObject({ code: "credentials_invalid" });
   });
-
-  test("of a wallet in several teams is where it was last, or where it asks to be", async () => {
-    const account = privateKeyToAccount(`0x${"1a".repeat(32)}`);
-    const { people } = world.engine;
-    const invite = (applicationId: string | null, role: Role) =>
-      people.invite({ applicationId, role, name: "Ada", address: account.address });
-    await invite(world.otherApplicationId, "viewer");
-    await invite(world.applicationId, "developer");
-    await invite(null, "operator");
-    const to = async (more: object) => (await post({ ...(await proof(account)), ...more })).body;
-    expect((await to({ applicationId: world.applicationId })).person.applicationName).toBe("First");
-    const { person, others } = await to({});
-    expect([person.applicationName, ...others.map(({ role }: { role: Role }) => role)]).toEqual([
-      ...["First", "viewer", "operator"],
-    ]);
-    expect((await to({ applicationId: null })).person.role).toBe("operator");
-  });
-
-  test("can set the wallet that signs in from then on", async () => {
-    const browser = await signedIn("developer");
-    const wallet = privateKeyToAccount(`0x${"19".repeat(32)}`);
-    expect((await browser.send("PUT", "/console/v1/session/wallet", await proof(wallet))).status).toBe(200);
-    expect((await post(await proof(wallet))).body.person.personId).toBe(browser.personId);
-  });
 });
 
 describe("a role", () => {

@@ -95,13 +95,6 @@ describe("an idempotency key", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  test("does not keep an error", async () => {
-    const headers = { "Idempotency-Key": `key ${++token}` };
-    const refused = await world.send("POST", "/api/v1/mint", { body: request(coin({ amount: 0 })), headers });
-    expect(refused.status).toBe(422);
-    expect((await world.send("POST", "/api/v1/mint", { body: request(coin()), headers })).status).toBe(200);
-  });
-
   test("mints once however many requests race", async () => {
     const headers = { "Idempotency-Key": `key ${++token}` };
     const body = request(nft(`race ${token}`));
@@ -330,17 +323,6 @@ describe("a bad mint gets its documented error and changes nothing", () => {
     expect(await world.snapshot()).toEqual(before);
   });
 
-  test("every bad entry is named at once, and the good ones are not minted", async () => {
-    const before = await world.snapshot();
-    const body = request(coin(), nft("a", { amount: 2 }), coin({ amount: 0 }), nft("b"));
-    expect(refusal(await world.send("POST", "/api/v1/mint", { body }))).toEqual({
-      status: 422,
-      code: "erc721_amount_not_one",
-      errors: ["/users/0/mints/1/amount erc721_amount_not_one", "/users/0/mints/2/amount amount_out_of_range"],
-    });
-    expect(await world.snapshot()).toEqual(before);
-  });
-
   test.each([
     ["9007199254740993", "/users/0/mints/0/amount malformed_json"],
     ["1.0000000000000001", "/users/0/mints/0/amount malformed_json"],
@@ -350,15 +332,6 @@ describe("a bad mint gets its documented error and changes nothing", () => {
     const raw = JSON.stringify(request(coin())).replace('"amount":5', `"amount":${literal}`);
     const answer = await world.send("POST", "/api/v1/mint", { raw });
     expect(refusal(answer)).toEqual({ status: 400, code: "malformed_json", errors: [error] });
-    expect(await world.snapshot()).toEqual(before);
-  });
-
-  test("a key's quota holds", async () => {
-    const key = await world.newKey(["mint"], { mintQuota: 2n });
-    expect((await world.send("POST", "/api/v1/mint", { key, body: request(coin(), coin()) })).status).toBe(200);
-    const before = await world.snapshot();
-    const answer = await world.send("POST", "/api/v1/mint", { key, body: request(coin()) });
-    expect(refusal(answer)).toMatchObject({ status: 422, code: "quota_exceeded" });
     expect(await world.snapshot()).toEqual(before);
   });
 
@@ -397,19 +370,4 @@ test("a dry run is refused like a mint while the store has not been compared wit
     const refused = await uncompared.send("POST", path, { body });
     expect([refused.status, refused.body.code, refused.headers["retry-after"]]).toEqual([503, "l1_not_compared", "5"]);
   }
-});
-
-test("below engine version 5 only ERC-721 is minted, and the list says why", async () => {
-  await using old = await createWorld({ engineVersion: 4 });
-  const mint = (mints: unknown[]) =>
-    old.send("POST", "/api/v1/mint", { body: { users: [{ userId: old.users[0], mints }] } });
-  const [erc20, erc721, erc1155] = entries(old, 1);
-  expect((await mint([erc721])).status).toBe(200);
-  expect(refusal(await mint([erc20]))).toMatchObject({ status: 422, code: "standard_not_available" });
-  expect(refusal(await mint([erc1155]))).toMatchObject({ status: 422, code: "standard_not_available" });
-  const { body } = await old.send("GET", "/api/v1/assets?assetType=erc20");
-  expect(body.data[0]).toMatchObject({
-    mintingAvailable: false,
-    unavailableReason: expect.stringContaining("version 5"),
-  });
 });

@@ -82,28 +82,6 @@ describe("transfers", () => {
     expect((await world.send("GET", "/api/v1/transfers", { key: world.otherKey })).body.data).toEqual([]);
   });
 
-  test("are refused with every vault that cannot be transferred, also when they are only prepared", async () => {
-    const { ticket, units } = await final();
-    const redeemed = await prepare([{ vaultId: ticket, redeem: true }]);
-    await submitted(redeemed);
-    const both = await prepare([
-      { vaultId: ticket, to: friend },
-      { vaultId: units, amount: "10", to: friend },
-    ]);
-    expect(refusal(both)).toMatchObject({ status: 409, code: "vault_spent" });
-    expect(both.body.errors.map(({ pointer, code }: { pointer: string; code: string }) => [pointer, code])).toEqual([
-      ["/transfers/0", "vault_spent"],
-      ["/transfers/1", "amount_out_of_range"],
-    ]);
-    const stranger = privateKeyToAccount(generatePrivateKey());
-    const fine = await prepare([{ vaultId: units, to: friend }]);
-    expect(refusal(await submitted(fine, {}, stranger)).code).toBe("signature_invalid");
-    const withdrawal = await world.send("POST", "/api/v1/withdrawals/prepare", {
-      body: { vaults: [{ vaultId: ticket }] },
-    });
-    expect(refusal(withdrawal).code).toBe("vault_spent");
-  });
-
   test("show where a vault comes from and where it went; what waits is told to its application alone", async () => {
     const { units } = await final();
     const { body: prepared } = await prepare([{ vaultId: units, amount: "4", redeem: true }]);

@@ -160,76 +160,6 @@ describe("uniqueness", () => {
 });
 
 describe("an impossible mint", () => {
-  it("is reported with all faults and pointers, and changes nothing", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const unknown = "00000000-0000-4000-8000-000000000000";
-    const before = engine.batches.getOpen("validium");
-    const attempt = engine.mint(tenant.principal, {
-      users: [
-        {
-          userId: tenant.users[0]?.userId,
-          mints: [
-            mintOf(assets.erc721, 1),
-            mintOf(assets.erc721, 1),
-            mintOf(assets.erc721, 2, 2),
-            { ...mintOf(assets.erc721, 3), mintingBlob: "xyz" },
-            mintOf(unknown, 4),
-            mintOf(assets.erc20, "5"),
-            mintOf(assets.erc1155, "", 1),
-            { ...mintOf(assets.erc20, "", 1), dataAvailabilityMode: "plasma" },
-            { ...mintOf(assets.erc20, "", 1), colour: "red" },
-            mintOf(assets.erc20, "", -3),
-            mintOf(assets.erc20, "", 0.5),
-            mintOf(assets.erc20, "", Number.MAX_SAFE_INTEGER + 1),
-            mintOf(assets.erc20, "", "9223372036854775808"),
-          ],
-        },
-        { userId: unknown, mints: [mintOf(assets.erc20, "", 1)] },
-        { userId: tenant.users[0]?.userId.toUpperCase(), mints: [mintOf(assets.erc20, "", 1)] },
-      ],
-    });
-    expect(await refusal(attempt)).toEqual({
-      code: "duplicate_mint",
-      issues: {
-        "/users/0/mints/1/mintingBlob": "duplicate_mint",
-        "/users/0/mints/2/amount": "erc721_amount_not_one",
-        "/users/0/mints/3/mintingBlob": "blob_invalid",
-        "/users/0/mints/4/assetId": "asset_not_found",
-        "/users/0/mints/5/mintingBlob": "blob_invalid",
-        "/users/0/mints/6/mintingBlob": "blob_invalid",
-        "/users/0/mints/7/dataAvailabilityMode": "validation_failed",
-        "/users/0/mints/8/colour": "validation_failed",
-        "/users/0/mints/9/amount": "amount_out_of_range",
-        "/users/0/mints/10/amount": "validation_failed",
-        "/users/0/mints/11/amount": "validation_failed",
-        "/users/0/mints/12/amount": "amount_out_of_range",
-        "/users/1/userId": "user_not_found",
-        "/users/2/userId": "duplicate_user",
-      },
-    });
-    expect(engine.batches.getOpen("validium")).toEqual(before);
-    expect((await engine.transactions.list(tenant.applicationId)).data).toEqual([]);
-    expect((await engine.operator.verify()).problems).toEqual([]);
-  });
-
-  it.each([
-    ["null", null, { code: "validation_failed", issues: { "": "validation_failed" } }],
-    ["a list", [], { code: "validation_failed", issues: { "": "validation_failed" } }],
-    ["users that are no list", { users: {} }, { code: "validation_failed", issues: { "/users": "validation_failed" } }],
-    ["no users", { users: [] }, { code: "validation_failed", issues: { "/users": "validation_failed" } }],
-    ["101 users", { users: Array(101).fill({}) }, { code: "batch_too_large", issues: { "/users": "batch_too_large" } }],
-    [
-      "10,001 mints",
-      { users: [{ mints: Array(10_001) }] },
-      { code: "batch_too_large", issues: { "/users": "batch_too_large" } },
-    ],
-  ])("is refused for its form: %s", async (_name, request, expected) => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
-    expect(await refusal(engine.mint(tenant.principal, request))).toEqual(expected);
-  });
-
   it("exceeds a supply cap, counting the request itself", async () => {
     const { engine, tenant } = await fixture();
     await using _ = engine;
@@ -260,16 +190,6 @@ describe("an impossible mint", () => {
     expect(await refusal(mint(2))).toEqual({ code: "quota_exceeded", issues: { "": "quota_exceeded" } });
     await mint(1);
     expect((await all(engine.keys.list(principal.applicationId)))[0]).toMatchObject({ mintsUsed: 3n, mintQuota: 3n });
-  });
-
-  it("fails the same in checkMint as in mint, without minting", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
-    const request = requestOf(tenant.users[0], mintOf(assets.erc721, 9), mintOf(assets.erc20, "", 4));
-    expect(await engine.mints.check(tenant.principal, request)).toEqual({ users: 1, mints: 2 });
-    expect(engine.batches.getOpen("validium").vaultCount).toBe(0);
-    await engine.mint(tenant.principal, request);
-    expect((await refusal(engine.mints.check(tenant.principal, request))).code).toBe("token_already_minted");
   });
 });
 
