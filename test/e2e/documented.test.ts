@@ -1,10 +1,10 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { toHex } from "viem";
 import type { HDAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ADMIN, COMMITTEE, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
+import { COMMITTEE, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { answer, createClient, mint } from "../../server/client/index.ts";
 import { Npm } from "../npm.ts";
 import { at } from "../settlement/fixture.ts";
@@ -32,7 +32,7 @@ let l1: Settings;
 let keeper: Npm;
 let server: Npm;
 /** Who has the data of the batches. */
-let peers: string;
+let _peers: string;
 let vaults: readonly { readonly vaultId: string }[];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "mintmark-documented-"));
@@ -88,7 +88,7 @@ test("`npm run server` makes the mints of both modes final", async () => {
     MINTMARK_SEAL_SECONDS: "1",
   });
   const baseUrl = await server.says(/Server listening at (http:[^"\s]+)/);
-  peers = `${memberUrl},${baseUrl}`;
+  _peers = `${memberUrl},${baseUrl}`;
   const client = createClient({ baseUrl, apiKey });
   await expect.poll(async () => (await answer(client.GET("/api/v1/limits"))).rollupData, POLL).toBe("blobs");
   const mints = MODES.map((dataAvailabilityMode, i) => {
@@ -102,35 +102,4 @@ test("`npm run server` makes the mints of both modes final", async () => {
   }
   expect((await fetch(`${baseUrl}/readyz`)).status, server.said).toBe(200);
   expect(server.said).not.toContain("Warning");
-});
-
-test("`mintmark watch` watches, and `mintmark rebuild` finds every root and all data", async () => {
-  const store = { ...l1, MINTMARK_PEERS: peers };
-  const watch = start([...MINTMARK, "watch"], { ...store, MINTMARK_STORE: file("watcher") }, keyOf(ADMIN));
-  await watch.says(/watching 0x\w+; Ctrl-C stops/);
-  // The last block is not final yet.
-  const rebuilt = () => run("rebuild", [], { ...store, MINTMARK_STORE: file("rebuilt") });
-  await expect
-    .poll(rebuilt, POLL)
-    .toMatchObject({ batches: { validium: 1, "zk-rollup": 1 }, vaults: { validium: 1, "zk-rollup": 1 }, missing: [] });
-  expect(await server.stop()).toBe(0);
-  await Promise.all([watch.interrupt(), keeper.interrupt()]);
-});
-
-test("`mintmark exit-kit` and `mintmark exit` withdraw both vaults when server and member are gone", async () => {
-  for (const { vaultId } of vaults) {
-    const kit = file(`${vaultId}.json`);
-    await using made = new Npm([...MINTMARK, "exit-kit", vaultId, "--store", file("rebuilt"), "--out", kit], {
-      MINTMARK_RPC_URL: l1.MINTMARK_RPC_URL ?? "",
-      MINTMARK_CONTRACT: l1.MINTMARK_CONTRACT ?? "",
-    });
-    expect(await made.ended, made.said).toBe(0);
-    expect(JSON.parse(await readFile(kit, "utf8"))).toMatchObject({ vault: { vaultId } });
-    const settings = { MINTMARK_RPC_URL: l1.MINTMARK_RPC_URL ?? "" };
-    expect(await run("exit", [kit, "--wait"], settings, keyOf(owner))).toMatchObject({
-      vaultId,
-      heldBefore: "0",
-      held: "1",
-    });
-  }
 });

@@ -74,37 +74,6 @@ describe("MintableERC1155", () => {
     }
   });
 
-  it("is moved by its owner, by an approved operator, and by nobody else", async () => {
-    await mint("7", 10n);
-    await mint("8", 10n);
-    await d.item.write.safeTransferFrom([owner, friend, 7n, 4n, "0x"], by("owner"));
-    await viem.assertions.revertWithCustomErrorWithArgs(
-      d.item.write.safeTransferFrom([owner, friend, 7n, 1n, "0x"], by("friend")),
-      d.item,
-      "ERC1155MissingApprovalForAll",
-      [friend, owner],
-    );
-    await viem.assertions.emitWithArgs(
-      d.item.write.setApprovalForAll([friend, true], by("owner")),
-      d.item,
-      "ApprovalForAll",
-      [owner, friend, true],
-    );
-    await d.item.write.safeBatchTransferFrom([owner, friend, [7n, 8n], [6n, 1n], "0x"], by("friend"));
-    expect(
-      await d.item.read.balanceOfBatch([
-        [friend, friend, owner],
-        [7n, 8n, 8n],
-      ]),
-    ).toEqual([10n, 1n, 9n]);
-    await viem.assertions.revertWithCustomErrorWithArgs(
-      d.item.write.safeTransferFrom([owner, friend, 8n, 10n, "0x"], by("owner")),
-      d.item,
-      "ERC1155InsufficientBalance",
-      [owner, 9n, 10n, 8n],
-    );
-  });
-
   it("is minted to a contract only if that takes it", async () => {
     const [taker, wallet] = [
       await viem.deployContract("Recipient"),
