@@ -1,8 +1,18 @@
+import fc from "fast-check";
 import { network } from "hardhat";
-import { zeroHash } from "viem";
+import { bytesToHex, toHex, zeroHash } from "viem";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../core/model.ts";
+import { placeVaults } from "../../core/protocol/batch-decoder.ts";
+import { BatchTree } from "../../core/protocol/batch-tree.ts";
+import { proveBatch, proveConsistency, verifyBatchProof, verifyConsistency } from "../../core/protocol/consistency.ts";
+import { packHashes } from "../../core/protocol/hex.ts";
+import { proveVault, proveVaults, verifyVaultMultiproof, verifyVaultProof } from "../../core/protocol/proof.ts";
+import { StateHistory } from "../../core/protocol/state-tree.ts";
+import { vaultLeaves } from "../../core/protocol/vault.ts";
+import { anyHash, anySlots } from "../core/protocol/arbitrary.ts";
 import { type ConsistencyVector, vectors } from "../core/protocol/vectors.ts";
+import { assetsIn, sealedRoot, toStruct } from "./fixture/batches.ts";
 import { headerStruct, pathStruct, vaultPathStruct, vaultStruct } from "./fixture/vectors.ts";
 
 /** Vectors in which only the root that the proof is shown under is wrong. */
@@ -149,5 +159,102 @@ describe("Solidity and the vectors agree on the state tree:", () => {
 
   it.each(refused)("nothing for $name", async (vector) => {
     expect(await consistent(vector)).toBe(false);
+  });
+});
+
+describe("Solidity and the core agree on proofs", () => {
+  /** One bit of one of the hashes is another, or there is a hash too many. */
+  const changed = (hashes: readonly Hash[], n: number): Hash[] =>
+    n % 5 === 0 ? [...hashes, zeroHash] : hashes.map((hash, i) => (i === n % hashes.length ? flipped(hash, n) : hash));
+  const flipped = (hash: Hash, n: number): Hash => toHex(BigInt(hash) ^ (1n << BigInt(n % 256)), { size: 32 });
+  const seen = { true: 0, false: 0 };
+  const count = (holds: boolean) => {
+    seen[`${holds}`]++;
+    return holds;
+  };
+
+  it("of any vaults of any batch, with anything changed", async () => {
+    const property = fc.asyncProperty(anySlots, fc.nat(), fc.nat(11), fc.nat(), async (slots, which, kind, n) => {
+      const present = placeVaults(slots, "zk-rollup", 5).filter((vault) => vault !== null);
+      if (present.length === 0 || present.length > 60) return;
+      const batch = { tree: new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", 5))), assets: assetsIn(slots) };
+      const sealed = sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root));
+      const root = kind === 0 ? flipped(sealed, n) : sealed;
+      const vaultCount = kind === 1 ? n % 70 : batch.tree.count;
+      const change = (of: (typeof present)[number]) => ({
+        ...of,
+        ...(kind === 2 && { vaultId: of.vaultId ^ (1n << BigInt(n % 52)) }),
+        ...(kind === 3 && { chainId: of.chainId ^ 1n }),
+        ...(kind === 4 && { owner: toHex(BigInt(of.owner) ^ (1n << BigInt(n % 160)), { size: 20 }) }),
+        ...(kind === 5 && { assetType: flipped(of.assetType, n % 250) }),
+        ...(kind === 6 && { amount: 1n + (of.amount ^ BigInt(n)) }),
+        ...(kind === 7 && of.blob.length < 500 && { blob: `${of.blob}00` as Hash }),
+      });
+      const chosen = present[which % present.length] as (typeof present)[number];
+      const honest = proveVault(batch, chosen);
+      const { index, siblings: named } = honest.assetPath;
+      const proof = {
+        vault: change(chosen),
+        vaultCount,
+        siblings: kind === 8 ? changed(honest.siblings, n) : honest.siblings,
+        assetPath: { index: kind === 9 ? index ^ (n % 8) : index, siblings: kind === 10 ? changed(named, n) : named },
+      };
+      const one = harness.read.verifyVault([toStruct(proof.vault), root, vaultCount, vaultPathStruct(proof)]);
+      expect(await one).toBe(count(verifyVaultProof(root, proof)));
+      const some = present.filter((vault, i) => vault === chosen || (which >> (i % 31)) % 2 === 1);
+      const { siblings, manifest } = proveVaults(batch, some);
+      const many = {
+        vaults: some.map((vault) => (vault === chosen ? change(vault) : vault)),
+        vaultCount,
+        siblings: kind === 8 ? changed(siblings, n) : siblings,
+        manifest: kind === 10 ? changed(manifest, n) : manifest,
+      };
+      const leaves = many.vaults.map(({ chainId, assetType }) =>
+        harness.read.manifestLeaf([chainId, BigInt(assetType)]),
+      );
+      const places = (await Promise.all(leaves)).map((leaf) => Math.max(0, many.manifest.indexOf(leaf)));
+      const all = [many.vaults.map(toStruct), root, vaultCount, many.siblings, many.manifest, places] as const;
+      expect(await harness.read.verifyVaults(all)).toBe(count(verifyVaultMultiproof(root, many)));
+    });
+    await fc.assert(property, { numRuns: 150 });
+    expect(Math.min(seen.true, seen.false)).toBeGreaterThan(30);
+  });
+
+  it("of any states of one mode, with anything changed", async () => {
+    const leaves = fc.array(anyHash, { minLength: 1, maxLength: 20 });
+    const property = fc.asyncProperty(leaves, fc.nat(), fc.nat(5), fc.nat(), async (hashes, which, kind, n) => {
+      const history = new StateHistory(packHashes(hashes));
+      const [number, newest] = [which % hashes.length, hashes.length];
+      const rootOf = (at: number, isChanged: boolean) => {
+        const root = bytesToHex(history.root(at));
+        return isChanged ? flipped(root, n) : root;
+      };
+      const [older, newer] = [rootOf(number, kind === 0), rootOf(number + 1, kind === 1)];
+      const step = proveBatch(history, number);
+      const batch = {
+        batchNumber: kind === 2 ? number + (n % 3) : number,
+        stateLeaf: kind === 3 ? flipped(step.stateLeaf, n) : step.stateLeaf,
+        siblings: kind === 4 ? changed(step.siblings, n) : step.siblings,
+      };
+      const args = [older, newer, BigInt(batch.batchNumber), batch.stateLeaf, batch.siblings] as const;
+      expect(await harness.read.verifyBatch(args)).toBe(count(verifyBatchProof(older, newer, batch)));
+      const path = proveConsistency(history, number, newest);
+      if (path === null) throw new Error("a batch came after the older state");
+      const [from, to] = [rootOf(number, kind === 0), rootOf(newest, kind === 1)];
+      const proof = {
+        leaf: kind === 3 ? flipped(path.leaf, n) : path.leaf,
+        atOld: kind === 4 ? changed(path.atOld, n) : path.atOld,
+        atNew: kind === 5 ? changed(path.atNew, n) : path.atNew,
+      };
+      const [oldCount, newCount] = [number, kind === 2 ? newest - (n % 2) : newest];
+      const { leaf, atOld, atNew } = proof;
+      const shown = [from, BigInt(oldCount), to, BigInt(newCount), leaf, atOld, atNew] as const;
+      const states = [
+        { root: from, count: oldCount },
+        { root: to, count: newCount },
+      ] as const;
+      expect(await harness.read.verifyConsistency(shown)).toBe(count(verifyConsistency(...states, proof)));
+    });
+    await fc.assert(property, { numRuns: 150 });
   });
 });
