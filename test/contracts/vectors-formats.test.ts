@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { network } from "hardhat";
-import { type Address, concat, type Hex, isHex, keccak256, numberToHex, toHex, zeroHash } from "viem";
+import { type Address, concat, type Hex, isHex, maxUint256, numberToHex, size, toHex, zeroHash } from "viem";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
+import { tokenIdOf } from "../../core/protocol/blob.ts";
 import { naiveElements } from "../core/naive/naive-elements.ts";
 import { vectors } from "../core/protocol/vectors.ts";
 import { pointOf } from "./fixture/blobs.ts";
@@ -40,11 +41,48 @@ describe("Solidity and the vectors agree on", () => {
     expect(id).toBe(BigInt(tokenId ?? -1n));
   });
 
-  // 2.1 * 10^77 modulo 2^256 is as large as a number of 78 digits that begins with 1.
-  it.each(["2", "3", "9"])("78 digits that begin with %s are no decimal, since they are above 2^256", async (lead) => {
-    const text = toHex(`${lead}1${"0".repeat(76)}`);
-    expect(await harness.read.mintmarkTokenId([text])).toBe(BigInt(keccak256(text)));
+  it("which token any blob names, and which none, in each scheme", async () => {
+    const numbers = fc.oneof(
+      fc.bigInt({ min: 0n, max: 1n << 258n }).map(String),
+      fc.constantFrom(maxUint256, maxUint256 + 1n, 10n ** 77n, 10n ** 78n).map(String),
+      // 2.1 * 10^77 modulo 2^256 is as large as a number of 78 digits that begins with 1.
+      fc.tuple(fc.integer({ min: 1, max: 9 }), fc.nat(9)).map(([a, b]) => `${a}${b}${"0".repeat(76)}`),
+      fc.constantFrom("", "0", "00", "007", "-1", "9x"),
+    );
+    const texts = fc.oneof(
+      numbers,
+      fc.tuple(numbers, fc.string({ maxLength: 20 })).map(([id, blueprint]) => `{${id}}:{${blueprint}}`),
+    );
+    const spoilt = fc.tuple(texts, fc.nat(), fc.string({ maxLength: 1 })).map(([text, at, one]) => {
+      const place = at % (text.length + 1);
+      return text.slice(0, place) + one + text.slice(place + 1);
+    });
+    const blobs = fc.oneof(
+      fc.oneof(texts, spoilt).map((text) => toHex(text)),
+      fc.uint8Array({ minLength: 31, maxLength: 33 }).map((bytes) => toHex(bytes)),
+    );
+    const property = fc.asyncProperty(blobs, async (blob) => {
+      if (blob === "0x" || size(blob) > 255) return;
+      const named = (scheme: "mintmark" | "imx" | "raw32") => {
+        try {
+          return tokenIdOf("erc721", scheme, blob);
+        } catch {
+          return null;
+        }
+      };
+      const told = [
+        await harness.read.mintmarkTokenId([blob]),
+        await harness.read.imxTokenId([blob]).then(([id]) => id, refusedByName),
+        await harness.read.rawTokenId([blob]).catch(refusedByName),
+      ];
+      expect(told, blob).toEqual([named("mintmark"), named("imx"), named("raw32")]);
+    });
+    await fc.assert(property, { numRuns: 300 });
   });
+  const refusedByName = (error: Error) => {
+    expect(error.message).toContain("BlobInvalid");
+    return null;
+  };
 
   // Blobs that are no hex, too long, or empty never reach a token.
   const refused = vectors("blobs").refused.filter(
