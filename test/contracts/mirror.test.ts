@@ -297,3 +297,113 @@ describe("an ERC-721 that a hostile operator minted twice", () => {
     expect((await d.card.read.ownerOf([7n])).toLowerCase()).toBe(owner.toLowerCase());
   });
 });
+
+describe("after anything that relayers, members, owners and thieves do in any order", () => {
+  const mode = fc.constantFrom(...MODES);
+  const action = fc.oneof(
+    {
+      weight: 4,
+      arbitrary: fc.record({ does: fc.constant("commit" as const), mode, n: fc.nat(5), steals: fc.boolean() }),
+    },
+    {
+      weight: 12,
+      arbitrary: fc.record({
+        does: fc.constantFrom("advance", "advance", "lie", "import", "exit", "exit", "exit", "wait", "wait", "elect"),
+        n: fc.nat(1_000),
+      }),
+    },
+  );
+  interface Card {
+    readonly batch: Awaited<ReturnType<typeof commitCard>>;
+    readonly id: bigint;
+    readonly account: MirrorDeployment["actors"]["owner"]["account"];
+    sequence?: bigint;
+  }
+
+  it("the state only grows, headers stay, and each card is its first owner's", async () => {
+    const seen = { paid: 0, voided: 0, refused: 0 };
+    const property = fc.asyncProperty(fc.array(action, { minLength: 30, maxLength: 50 }), async (actions) => {
+      d = await fresh();
+      const { time } = d.connection.networkHelpers;
+      const cards: Card[] = [];
+      const [headers, paid, voided] = [new Map<Card, string>(), new Map<bigint, Address>(), new Set<Card>()];
+      let counts = EMPTY;
+      const refused = async (call: Promise<unknown>, name: RegExp) => {
+        await expect(call).rejects.toThrow(name);
+        seen.refused++;
+      };
+      const accepted = () => cards.filter(({ sequence }) => sequence !== undefined);
+      const provenCard = ({ batch, sequence = 0n }: Card) => proven(batch, sequence);
+      /** Before time passes, somebody voids each later vault of a card. */
+      const pass = async (seconds: bigint) => {
+        for (const [i, card] of accepted().entries()) {
+          const first = accepted().find(({ id }) => id === card.id) as Card;
+          const proof = await provenCard(card);
+          const hash = await d.mirror.read.batchHeaderHash([MODE[card.batch.mode], BigInt(card.batch.batchNumber)]);
+          expect(headers.get(card) ?? hash, `header of card ${i}`).toBe(hash);
+          headers.set(card, hash);
+          if (first === card || voided.has(card)) continue;
+          const earlier = await provenCard(first);
+          await refused(d.mirror.write.voidDuplicate([...proof, ...earlier]), /NotDuplicates/);
+          await d.mirror.write.voidDuplicate([...earlier, ...proof]);
+          voided.add(card);
+          seen.voided++;
+        }
+        await time.increase(seconds);
+      };
+      for (const { does, n, ...more } of actions) {
+        const growth = d.source.history.nextGrowth(counts);
+        const card = cards[n % Math.max(1, cards.length)];
+        if (does === "commit" && "mode" in more) {
+          const { account } = d.actors[more.steals ? "stranger" : "owner"];
+          const batch = await d.source.commit(more.mode, [cardOf(d, account.address, `${n}`)]);
+          cards.push({ batch, id: BigInt(n), account });
+        } else if (does === "advance" && growth !== null) {
+          const sequence = await d.mirror.read.stepCount();
+          counts = (await step(d, counts)) ?? EMPTY;
+          for (const one of cards)
+            if (one.batch.mode === growth.mode && one.batch.batchNumber < growth.count) one.sequence ??= sequence;
+        } else if (does === "lie" && growth !== null) {
+          const [, epoch] = await d.mirror.read.committee();
+          const lies = [{ epoch: epoch + 1n }, { commitment: zeroHash }, { sourceChainId: 1n }, {}];
+          const [change = {}, signers] = [lies[n % 4], n % 4 === 3 ? [0, 1] : [0, 1, 2]];
+          const attestation = await attestState(d, countsAfter(counts, growth), change, signers);
+          await refused(d.mirror.write.advance(advanceArgs(d, counts, growth, attestation)), /CommitteeMismatch/);
+        } else if (does === "import" && card?.sequence !== undefined) {
+          const { count } = await d.mirror.read.step([card.sequence]);
+          const args = importArgs(d, card.sequence, card.batch.mode, card.batch.batchNumber, Number(count));
+          await refused(
+            d.mirror.write.importBatch([args[0], args[1], { ...args[2], batchRoot: zeroHash }, args[3]]),
+            /BatchProofInvalid/,
+          );
+        } else if (does === "exit" && card?.sequence !== undefined) {
+          const proof = await provenCard(card);
+          const { acceptedAt } = await d.mirror.read.step([card.sequence]);
+          const isMature = BigInt(await time.latest()) > acceptedAt + MATURITY;
+          const exit = (account: Card["account"]) =>
+            d.mirror.write.withdraw([...proof, 1n, account.address, BY_CALLER], { account });
+          if (!isMature || voided.has(card) || paid.has(card.id)) {
+            await refused(exit(card.account), /NotMature|VaultExhausted/);
+            continue;
+          }
+          await refused(exit(d.actors.admin.account), /NotOwner/);
+          await exit(card.account);
+          paid.set(card.id, card.account.address);
+          seen.paid++;
+        } else if (does === "wait") await pass(MATURITY + 100n);
+        else if (does === "elect") {
+          await d.mirror.write.scheduleCommittee([d.config.committee, 3], { account: d.actors.admin.account });
+          await pass(CHANGE_DELAY);
+          await d.mirror.write.activateCommittee([d.config.committee, 3]);
+        }
+        expect(await d.mirror.read.commitment()).toBe(d.source.history.stateAt(counts).commitment);
+      }
+      for (let id = 0n; id < 6n; id++) {
+        const holder = await d.card.read.ownerOf([id]).catch(() => undefined);
+        expect(holder?.toLowerCase()).toBe(paid.get(id)?.toLowerCase());
+      }
+    });
+    await fc.assert(property, { numRuns: 15 });
+    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(5);
+  });
+});

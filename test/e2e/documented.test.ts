@@ -29,11 +29,7 @@ const run = async (name: string, args: readonly string[], settings: Settings, in
 let folder: string;
 /** Settings of whatever reads L1. */
 let l1: Settings;
-let keeper: Npm;
 let server: Npm;
-/** Who has the data of the batches. */
-let _peers: string;
-let vaults: readonly { readonly vaultId: string }[];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "mintmark-documented-"));
   stack.defer(() => rm(folder, { recursive: true, force: true }));
@@ -77,7 +73,11 @@ test("`npm run server` makes the mints of both modes final", async () => {
   await mintmark("assets", "register", assetId);
 
   const poll = { MINTMARK_PORT: "0", MINTMARK_POLL_MS: "200" };
-  keeper = start([...MINTMARK, "member"], { ...l1, ...poll, MINTMARK_MEMBER_STORE: file("member") }, keyOf(member));
+  const keeper = start(
+    [...MINTMARK, "member"],
+    { ...l1, ...poll, MINTMARK_MEMBER_STORE: file("member") },
+    keyOf(member),
+  );
   const memberUrl = await keeper.says(/member 0x\w+ listens on (\S+)/);
   server = start(["run", "server"], {
     ...own,
@@ -88,13 +88,12 @@ test("`npm run server` makes the mints of both modes final", async () => {
     MINTMARK_SEAL_SECONDS: "1",
   });
   const baseUrl = await server.says(/Server listening at (http:[^"\s]+)/);
-  _peers = `${memberUrl},${baseUrl}`;
   const client = createClient({ baseUrl, apiKey });
   await expect.poll(async () => (await answer(client.GET("/api/v1/limits"))).rollupData, POLL).toBe("blobs");
   const mints = MODES.map((dataAvailabilityMode, i) => {
     return { assetId, tokenId: `${i + 1}`, amount: "1", dataAvailabilityMode };
   });
-  ({ vaults } = await mint(client, { users: [{ ownerAddress: owner.address, mints }] }));
+  const { vaults } = await mint(client, { users: [{ ownerAddress: owner.address, mints }] });
   for (const { vaultId } of vaults) {
     const params = { path: { vaultId } };
     const status = async () => (await answer(client.GET("/api/v1/vaults/{vaultId}", { params }))).status;

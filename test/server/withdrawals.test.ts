@@ -6,7 +6,6 @@ import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { createWorld, refusal, SETTLEMENT, type World } from "./fixture.ts";
 
 const owner = privateKeyToAccount(`0x${"11".repeat(32)}`);
-const _stranger = privateKeyToAccount(`0x${"22".repeat(32)}`);
 const HOUR = 3_600n;
 const DEADLINE = BigInt(Math.floor(Date.now() / 1000)) + HOUR;
 

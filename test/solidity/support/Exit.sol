@@ -13,7 +13,7 @@ interface IItem {
     function totalSupply(uint256 id) external view returns (uint256);
 }
 
-/// @dev Whatever pays vaults out, on either chain: its tokens, owners, committee, and what they sign.
+/// @dev Whatever pays vaults out: its tokens, owners, committee, and what they sign.
 abstract contract Exit {
     struct Royalty {
         address receiver;
@@ -31,7 +31,7 @@ abstract contract Exit {
     uint256 internal constant MEMBERS = 3;
     uint8 internal constant THRESHOLD = 2;
     uint256 internal constant OWNERS = 4;
-    /// @dev Consents to cards and items; coins have no issuer. A mirror asks for none.
+    /// @dev Consents to cards and items; coins have no issuer.
     uint256 internal constant ISSUER_KEY = 501;
     bytes32 private constant DOMAIN = keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
 
@@ -125,12 +125,6 @@ abstract contract Exit {
         return abi.encodePacked(r, s, v);
     }
 
-    /// @dev The form of 64 bytes, EIP-2098.
-    function compact(bytes memory signature) internal pure returns (bytes memory) {
-        (bytes32 r, uint256 s) = abi.decode(signature, (bytes32, uint256));
-        return abi.encodePacked(r, s | (uint256(uint8(signature[64])) - 27) << 255);
-    }
-
     function withdrawalHash(uint64 vaultId, uint64 before, uint64 quantity, address recipient, uint64 deadline)
         internal
         pure
@@ -154,11 +148,7 @@ abstract contract Exit {
     }
 
     function typedDigest(bytes32 structHash) internal view returns (bytes32) {
-        return typedDigest(structHash, block.chainid, _exit);
-    }
-
-    function typedDigest(bytes32 structHash, uint256 chain, address verifier) internal pure returns (bytes32) {
-        bytes32 domain = keccak256(abi.encode(DOMAIN, keccak256("Mintmark"), keccak256("1"), chain, verifier));
+        bytes32 domain = keccak256(abi.encode(DOMAIN, keccak256("Mintmark"), keccak256("1"), block.chainid, _exit));
         return keccak256(abi.encodePacked(hex"1901", domain, structHash));
     }
 
