@@ -1,11 +1,14 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
 import { buildProgram } from "../../scripts/commands/program.ts";
 import { SETTLEMENT } from "../server/fixture.ts";
-import { mintmark, mintmarkProcess } from "./cli.ts";
+import { cleanEnvironment, mintmark, mintmarkProcess } from "./cli.ts";
 
 function leaves(command: Command, path: readonly string[] = []): { path: readonly string[]; command: Command }[] {
   if (command.commands.length === 0) return [{ path, command }];
@@ -172,4 +175,64 @@ describe("on a store that no server has open", () => {
       for (const trace of ["\n    at ", "\u001b", "0xnotakey"]) expect(ended.stderr).not.toContain(trace);
     }
   });
+});
+
+describe("completion", () => {
+  /** What bash offers where the last word is completed. */
+  async function offered(...words: readonly string[]): Promise<string[]> {
+    const { stdout } = await mintmark(["completion", "bash"]);
+    const line = ["mintmark", ...words].map((word) => `'${word}'`).join(" ");
+    const ask = `COMP_WORDS=(${line}); COMP_CWORD=${words.length}; _mintmark; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const bash = spawnSync("bash", ["-c", `${stdout}\n${ask}`], { encoding: "utf8" });
+    expect(bash.stderr).toBe("");
+    return bash.stdout.split("\n").filter((word) => word !== "");
+  }
+
+  test("of bash offers commands, their commands, and their options", async () => {
+    expect(await offered("ex")).toEqual(expect.arrayContaining(["exit", "exit-kit", "export"]));
+    expect(await offered("keys", "")).toEqual(expect.arrayContaining(["issue", "list", "rotate", "revoke"]));
+    expect(await offered("keys", "issue", "--app")).toEqual(["--application"]);
+    expect(await offered("exit", "sword.json", "--dry")).toEqual(["--dry-run"]);
+  });
+
+  test("is there for zsh and fish too, and says so of any other shell", async () => {
+    const [zsh, fish, other] = await Promise.all(
+      ["zsh", "fish", "csh"].map((shell) => mintmark(["completion", shell])),
+    );
+    expect(zsh?.stdout).toMatch(/^#compdef mintmark/);
+    expect(fish?.stdout).toContain("complete -c mintmark");
+    expect([other?.code, other?.stderr]).toEqual([2, expect.stringContaining("bash, zsh or fish")]);
+  });
+});
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+/** What node runs for each npm script. */
+const OURS = Object.entries(packageJson.scripts).filter(([, command]) => /^(?:exec )?node /.test(command));
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "mintmark-help-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test("there are npm scripts to ask", () => {
+  expect(OURS.map(([name]) => name)).toEqual(expect.arrayContaining(["start", "demo", "server", "cluster"]));
+});
+
+test.each(OURS)("`npm run %s -- --help` starts nothing", async (_, command) => {
+  // A port that nobody may listen on and a folder that nobody may write to: whatever starts, fails.
+  const env = cleanEnvironment({
+    MINTMARK_PORT: "1e9",
+    MINTMARK_CHAIN_PORT: "1e9",
+    MINTMARK_SANDBOX: join(folder, "sandbox"),
+  });
+  const [program = "", ...args] = command.replace("exec ", "").split(" ");
+  expect(program).toBe("node");
+  // The program's own commands are all one program; `npm start` stands for how it is started.
+  const isOurs = args[0] === "scripts/mintmark.ts";
+  const { stdout } = isOurs
+    ? await mintmark([...args.slice(1), "--help"], env as Record<string, string>)
+    : await promisify(execFile)(process.execPath, [...args, "--help"], { cwd: ROOT, env });
+  expect(stdout).toMatch(/^usage: /i);
+  expect(await readdir(folder)).toEqual([]);
 });

@@ -272,32 +272,6 @@ it("a vault in blobs is paid by its opening, and voids a later one of its token"
   expect((await d.card.read.ownerOf([7n])).toLowerCase()).toBe(owner.toLowerCase());
 });
 
-describe("an ERC-721 that a hostile operator minted twice", () => {
-  it.each([
-    ["zk-rollup", "validium"],
-    ["validium", "zk-rollup"],
-    ["validium", "validium"],
-    ["zk-rollup", "zk-rollup"],
-  ] as const)("first in %s, then in %s, stays its first owner's", async (firstMode, laterMode) => {
-    const thief = d.actors.stranger;
-    const mine = await commitCard(firstMode, "7");
-    const stolen = await commitCard(laterMode, "7", thief.account.address);
-    let counts: StateCounts | null = EMPTY;
-    while (counts !== null) counts = await step(d, counts);
-    const last = (await d.mirror.read.stepCount()) - 1n;
-    const earlier = await proven(mine, 0n);
-    const later = await proven(stolen, last);
-    await d.connection.networkHelpers.time.increase(MATURITY);
-    const back = d.mirror.write.voidDuplicate([...later, ...earlier]);
-    await refusal(back, "NotDuplicates", [later[0].vaultId, earlier[0].vaultId]);
-    await d.mirror.write.voidDuplicate([...earlier, ...later]);
-    const theft = d.mirror.write.withdraw([...later, 1n, thief.account.address, BY_CALLER], { account: thief.account });
-    await refusal(theft, "VaultExhausted", [later[0].vaultId]);
-    await d.mirror.write.withdraw([...earlier, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
-    expect((await d.card.read.ownerOf([7n])).toLowerCase()).toBe(owner.toLowerCase());
-  });
-});
-
 describe("after anything that relayers, members, owners and thieves do in any order", () => {
   const mode = fc.constantFrom(...MODES);
   const action = fc.oneof(

@@ -1,7 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Engine, Principal, Uuid } from "../../../core/index.ts";
 import { decimalAmount, quantizedAmount } from "../../../core/protocol/quantized.ts";
-import { type Fixture, fixture, knownAsset, refusal } from "./fixture.ts";
+import {
+  all,
+  blobOf,
+  type Fixture,
+  fixture,
+  knownAsset,
+  memory,
+  mintOf,
+  OWNERS,
+  openTest,
+  refusal,
+} from "./fixture.ts";
+import { committed, hear } from "./l1-fixture.ts";
 
 /** Mints one entry of these fields. */
 function mintFields({ engine, tenant }: Fixture, fields: object, options = {}) {
@@ -113,5 +126,216 @@ describe("a decimal amount", () => {
         expect(quantizedAmount(text, units)).toBe(amount);
       }),
     );
+  });
+});
+
+const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
+const CONTRACT = `0x${"c0".repeat(20)}` as const;
+
+/** An ERC-721 asset that the engine numbers from an id on. */
+async function numbered({ engine, tenant }: Fixture, firstTokenId: bigint, more: object = {}): Promise<Uuid> {
+  const names = { name: "Numbered", symbol: "NUM", contractAddress: CONTRACT, applicationId: tenant.applicationId };
+  const { assetId } = await engine.assets.add({ standard: "erc721", ...names, firstTokenId, ...more });
+  await engine.operator.recordRegistered(assetId);
+  return assetId;
+}
+
+const MODE = { dataAvailabilityMode: "validium" } as const;
+
+function mintTo(made: Fixture, ...mints: object[]) {
+  const users = [{ userId: made.tenant.users[0]?.userId, mints: mints.map((mint) => ({ ...MODE, ...mint })) }];
+  return made.engine.mint(made.tenant.principal, { users });
+}
+
+const idsOf = (result: { readonly vaults: readonly { readonly tokenId: bigint | null }[] }) =>
+  result.vaults.map(({ tokenId }) => tokenId);
+
+describe("a mint by quantity", () => {
+  it("mints the next ids, in the order of the request, and the reply names them", async () => {
+    const made = await fixture();
+    const { engine, tenant, assets } = made;
+    await using _ = engine;
+    const assetId = await numbered(made, 100n);
+    const [alice, bob] = tenant.users;
+    const first = await engine.mint(tenant.principal, {
+      users: [
+        {
+          userId: alice?.userId,
+          mints: [
+            { ...MODE, assetId, quantity: 3 },
+            mintOf(assets.erc721, 7),
+            { ...MODE, assetId },
+            mintOf(assets.erc20, "", 5),
+          ],
+        },
+        { userId: bob?.userId, mints: [{ ...MODE, assetId, quantity: 2 }] },
+      ],
+    });
+    expect(idsOf(first)).toEqual([100n, 101n, 102n, 7n, 103n, null, 104n, 105n]);
+    expect(first.vaults.map(({ userId }) => userId === bob?.userId)).toEqual([...Array(6).fill(false), true, true]);
+    expect(first.transactions.map(({ userIndex, mintIndex }) => [userIndex, mintIndex])).toEqual([
+      ...[0, 1, 2, 3, 4, 5].map((at) => [0, at]),
+      [1, 0],
+      [1, 1],
+    ]);
+    expect(idsOf(await mintTo(made, { assetId, quantity: 1 }))).toEqual([106n]);
+    expect(await engine.assets.get(tenant.applicationId, assetId)).toMatchObject({ nextTokenId: 107n, minted: 7n });
+    expect(idsOf({ vaults: (await engine.mints.get(tenant.applicationId, first.mintId)).vaults })).toEqual(
+      idsOf(first),
+    );
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("repeats and skips no id, with concurrent requests and after a restart", async () => {
+    const store = memory();
+    const made = await fixture({ store });
+    const { tenant } = made;
+    const assetId = await numbered(made, 1n);
+    const mintMany = async (engine: Engine, principal: Principal) => {
+      const sizes = Array.from({ length: 60 }, (_, i) => 1 + ((i * 7) % 13));
+      const results = await Promise.all(
+        sizes.map((quantity, i) =>
+          engine.mint(principal, {
+            users: [{ userId: tenant.users[i % OWNERS.length]?.userId, mints: [{ ...MODE, assetId, quantity }] }],
+          }),
+        ),
+      );
+      for (const [i, result] of results.entries()) {
+        const ids = idsOf(result);
+        expect(ids).toEqual(Array.from({ length: sizes[i] as number }, (_, j) => (ids[0] as bigint) + BigInt(j)));
+      }
+      return results.flatMap(idsOf) as bigint[];
+    };
+    const before = await mintMany(made.engine, tenant.principal);
+    await made.engine.operator.seal("validium");
+    await made.engine.close();
+    await using again = await openTest(store);
+    const after = await mintMany(again, tenant.principal);
+    const ids = [...before, ...after].sort((a, b) => (a < b ? -1 : 1));
+    expect(ids).toEqual(ids.map((_, i) => BigInt(i + 1)));
+    expect((await again.operator.verify()).problems).toEqual([]);
+  });
+
+  it("continues after the ids of L1's history once the store adopts that", async () => {
+    const store = memory();
+    const made = await fixture({ store });
+    const { tenant } = made;
+    const assetId = await numbered(made, 1n);
+    await made.engine.close();
+    const copy = memory();
+    await store.open();
+    await copy.batch(
+      (await store.iterator(BINARY).all()).map(([key, value]) => ({ type: "put", key, value })),
+      BINARY,
+    );
+    await store.close();
+    const mint = (engine: Engine, quantity: number) =>
+      engine.mint(tenant.principal, {
+        users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, assetId, quantity }] }],
+      });
+    await using theirs = await openTest(store);
+    await using ours = await openTest(copy);
+    await mint(theirs, 5);
+    await mint(ours, 2);
+    await theirs.operator.seal("validium");
+    await ours.operator.seal("validium");
+    const sealed = await theirs.batches.getSealed("validium", 0);
+    const foreign = await committed(theirs, "validium", 0, 10n);
+    expect((await refusal(hear(ours, foreign))).code).toBe("history_diverged");
+    await ours.operator.adopt([{ mode: "validium", first: 0, batches: [sealed] }]);
+    expect(idsOf(await mint(ours, 2))).toEqual([6n, 7n]);
+    expect((await ours.operator.verify()).problems).toEqual([]);
+  });
+
+  it("repeats with its idempotency key and the same ids, and uses none for a refused request", async () => {
+    const made = await fixture();
+    const { engine, tenant, assets } = made;
+    await using _ = engine;
+    const assetId = await numbered(made, 5n);
+    const request = { users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, assetId, quantity: 3 }] }] };
+    const once = { idempotencyKey: "order" };
+    const first = await engine.mint(tenant.principal, request, once);
+    const again = await engine.mint(tenant.principal, request, once);
+    expect(again).toMatchObject({ replayed: true, mintId: first.mintId });
+    expect(idsOf(again)).toEqual([5n, 6n, 7n]);
+    const other = { users: [{ ...request.users[0], mints: [{ ...MODE, assetId, quantity: 4 }] }] };
+    expect((await refusal(engine.mint(tenant.principal, other, once))).code).toBe("idempotency_key_reused");
+    await mintTo(made, mintOf(assets.erc721, 1));
+    const refused = mintTo(made, { assetId, quantity: 10 }, mintOf(assets.erc721, 1));
+    expect(await refusal(refused)).toEqual({
+      code: "token_already_minted",
+      issues: { "/users/0/mints/1/mintingBlob": "token_already_minted" },
+    });
+    expect(idsOf(await mintTo(made, { assetId, quantity: 2 }))).toEqual([8n, 9n]);
+  });
+
+  it("spells ids as the asset's scheme does, and stops before 2^256", async () => {
+    const made = await fixture();
+    const { engine } = made;
+    await using _ = engine;
+    const assetId = await numbered(made, (1n << 64n) - 1n, { blobScheme: "imx" });
+    const { vaults } = await mintTo(made, { assetId, quantity: 2 });
+    const ids = [(1n << 64n) - 1n, 1n << 64n];
+    expect(vaults.map(({ mintingBlob }) => mintingBlob)).toEqual(ids.map((id) => blobOf(`{${id}}:{}`)));
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("counts its number of mints: against the request's limit, the supply cap and the key's quota", async () => {
+    const made = await fixture({ limits: { mintsPerRequest: 10 } });
+    const { engine, tenant } = made;
+    await using _ = engine;
+    const assetId = await numbered(made, 1n, { supplyCap: 12n });
+    const of = (quantity: number) => ({ assetId, quantity });
+    expect(await refusal(mintTo(made, of(9), of(2)))).toEqual({
+      code: "batch_too_large",
+      issues: { "/users": "batch_too_large" },
+    });
+    expect(await refusal(mintTo(made, of(2 ** 40)))).toMatchObject({ code: "batch_too_large" });
+    await mintTo(made, of(5), of(5));
+    expect(await refusal(mintTo(made, of(3)))).toMatchObject({ code: "supply_cap_exceeded" });
+    const { secret } = await engine.keys.issue(tenant.applicationId, { mintQuota: 1n });
+    const poor = await engine.keys.authenticate(secret);
+    const users = (quantity: number) => ({
+      users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, ...of(quantity) }] }],
+    });
+    expect(await refusal(engine.mint(poor, users(2)))).toEqual({
+      code: "quota_exceeded",
+      issues: { "": "quota_exceeded" },
+    });
+    expect(await engine.mints.check(tenant.principal, users(2))).toEqual({ users: 1, mints: 2 });
+    expect(idsOf(await engine.mint(poor, users(1)))).toEqual([11n]);
+    expect((await all(engine.keys.list(tenant.applicationId))).at(-1)).toMatchObject({ mintsUsed: 1n });
+  });
+
+  it.each([
+    ["an id of a numbered asset", { tokenId: "5" }, "tokenId"],
+    ["a blob of a numbered asset", { mintingBlob: "31" }, "mintingBlob"],
+    ["a quantity beside an id", { quantity: 1, tokenId: "5" }, "quantity"],
+    ["a quantity of 0", { quantity: 0 }, "quantity"],
+    ["half a token", { quantity: 1.5 }, "quantity"],
+    ["text", { quantity: "2" }, "quantity"],
+  ])("refuses %s", async (_name, fields, field) => {
+    const made = await fixture();
+    await using _ = made.engine;
+    const assetId = await numbered(made, 1n);
+    expect(await refusal(mintTo(made, { assetId, ...fields }))).toEqual({
+      code: "validation_failed",
+      issues: { [`/users/0/mints/0/${field}`]: "validation_failed" },
+    });
+    expect(idsOf(await mintTo(made, { assetId }))).toEqual([1n]);
+  });
+
+  it("is refused for assets whose mints name their ids, and only ERC-721 assets can be numbered", async () => {
+    const made = await fixture();
+    const { engine, assets } = made;
+    await using _ = engine;
+    for (const assetId of Object.values(assets)) {
+      expect(await refusal(mintTo(made, { assetId, amount: 1, quantity: 1 }))).toEqual({
+        code: "validation_failed",
+        issues: { "/users/0/mints/0/quantity": "validation_failed" },
+      });
+    }
+    expect((await refusal(numbered(made, 1n, { standard: "erc1155" }))).code).toBe("validation_failed");
+    expect((await refusal(numbered(made, 1n << 64n))).code).toBe("validation_failed");
   });
 });

@@ -1,5 +1,7 @@
-import { expect, test } from "vitest";
+import { validate, version } from "uuid";
+import { expect, it, test } from "vitest";
 import { Sealing } from "../../../core/l1/settlement/seal.ts";
+import { timeUuid } from "../../../core/store/binary.ts";
 import { fixture, mintOf, openTest, requestOf, START, TestClock } from "./fixture.ts";
 
 const HOUR = 3_600_000;
@@ -125,4 +127,14 @@ test.each([25, 0, -1])("a batch is sealed by age though the clock is off by %i h
   pass(1);
   sealed += await sealing.sealDue();
   expect(sealed).toBe(1);
+});
+
+it("is a UUID of version 7 that begins with its time, and never the same twice", () => {
+  const time = 0x0123_4567_89ab;
+  const ids = Array.from({ length: 2_000 }, () => timeUuid(time));
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const id of ids) {
+    expect(validate(id) && version(id) === 7).toBe(true);
+    expect(id.startsWith("01234567-89ab-7")).toBe(true);
+  }
 });

@@ -1,9 +1,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ApplicationEvent, type Engine, MODES, type Uuid } from "../../../core/index.ts";
+import { type ApplicationEvent, type Engine, type EngineEvents, MODES, type Uuid } from "../../../core/index.ts";
+import { EventHub } from "../../../core/ledger/event-hub.ts";
+import { Followers } from "../../../core/ledger/followers.ts";
 import { Reference } from "../../../core/lifecycle/verify/reference.ts";
 import { readJournal } from "../../../core/store/journal.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
@@ -231,4 +234,86 @@ describe("two applications", () => {
 function subjectOf(data: ApplicationEvent["data"]): string {
   if ("mintId" in data) return data.mintId;
   return "batchId" in data ? data.batchId : "assetId" in data ? data.assetId : "";
+}
+
+const withdrawal = (applicationId: string) => ({ applicationId }) as EngineEvents["withdrawal"];
+
+describe("the hub of events", () => {
+  it("publishes them in the order of emission, though some are read first and one fails", async () => {
+    const hub = new EventHub();
+    const told: (string | null)[] = [];
+    hub.on("withdrawal", ({ applicationId }) => told.push(applicationId));
+    hub.on("access", ({ applicationId }) => told.push(applicationId));
+    const reads = [1, 2, 3].map(() => Promise.withResolvers<EngineEvents["withdrawal"]>());
+    hub.emit("access", { applicationId: "first" });
+    for (const { promise } of reads) hub.emit("withdrawal", () => promise);
+    hub.emit("access", { applicationId: "last" });
+    expect(told).toEqual(["first"]);
+    reads[2]?.resolve(withdrawal("third"));
+    reads[1]?.reject(new Error("the store has failed"));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(told).toEqual(["first"]);
+    reads[0]?.resolve(withdrawal("second"));
+    await hub.told();
+    expect(told).toEqual(["first", "second", "third", "last"]);
+    hub.emit("access", { applicationId: "at once" });
+    expect(told.at(-1)).toBe("at once");
+  });
+});
+
+it("a withdrawal is published before its engine has closed", async () => {
+  const made = await holding();
+  const { engine, tenant } = made;
+  const told: string[] = [];
+  engine.events.on("withdrawal", ({ withdrawal: { status } }) => told.push(status));
+  await engine.withdrawals.request(tenant.principal, await signed(made, 10n));
+  await engine.close();
+  expect(told).toEqual(["accepted"]);
+});
+
+describe("followers of events", () => {
+  it("who leave while they are due are not woken", async () => {
+    const followers = new Followers();
+    const leaving = new AbortController();
+    const { signal } = new AbortController();
+    const staying = Array.from({ length: 100 }, () => followers.next(1, signal));
+    const left = followers.next(1, leaving.signal);
+    followers.wake(1);
+    leaving.abort(new Error("left"));
+    await expect(left).rejects.toThrow("left");
+    await Promise.all(staying);
+  });
+
+  it("all read every event in order, even if most of them waited for their turn", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    const end = new AbortController();
+    const [rounds, readers] = [20, 500];
+    const before = await lastSequence(engine.events.stream(tenant.applicationId));
+    const read = Array.from({ length: readers }, async () => {
+      const seen: number[] = [];
+      const { signal } = end;
+      for await (const event of engine.events.stream(tenant.applicationId, {
+        after: before,
+        follow: true,
+        signal,
+      })) {
+        seen.push(event.sequence);
+        if (seen.length === rounds) return seen;
+      }
+      return seen;
+    });
+    for (let round = 0; round < rounds; round++) {
+      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1_000 + round)));
+      await wait(1);
+    }
+    const expected = Array.from({ length: rounds }, (__, i) => before + 1 + i);
+    for (const seen of await Promise.all(read)) expect(seen).toEqual(expected);
+  });
+});
+
+async function lastSequence(events: AsyncIterable<{ readonly sequence: number }>): Promise<number> {
+  let value = 0;
+  for await (const { sequence } of events) value = sequence;
+  return value;
 }

@@ -1,8 +1,28 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import type { Engine, TransactionFilter, Vault, VaultFilter, WithdrawalFilter } from "../../../core/index.ts";
-import { batchIdOf } from "../../../core/index.ts";
-import { all, fixture, hashOf, knownAsset, memory, mintOf, newTenant, OWNERS, openTest, requestOf } from "./fixture.ts";
+import { describe, expect, it, vi } from "vitest";
+import {
+  batchIdOf,
+  type Engine,
+  type TransactionFilter,
+  type Vault,
+  type VaultFilter,
+  type WithdrawalFilter,
+} from "../../../core/index.ts";
+import { Table } from "../../../core/store/group.ts";
+import {
+  all,
+  type Fixture,
+  fixture,
+  hashOf,
+  knownAsset,
+  memory,
+  mintOf,
+  newTenant,
+  OWNERS,
+  openTest,
+  refusal,
+  requestOf,
+} from "./fixture.ts";
 import { committed, HOME, hear, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
 
 /** An application that has minted a lot of everything, into batches of every status, at many times. */
@@ -247,5 +267,186 @@ describe("a list of withdrawals", () => {
       { numRuns: 200 },
     );
     expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+});
+
+/** Entries that the engine read from its store while it did something. */
+async function recordsRead({ database }: Fixture, work: () => Promise<unknown>): Promise<number> {
+  let read = 0;
+  const { get, iterator } = database;
+  Object.assign(database, {
+    get: (...args: Parameters<typeof get>) => {
+      read++;
+      return get.apply(database, args);
+    },
+    iterator: (...args: Parameters<typeof iterator>) => {
+      const made = iterator.apply(database, args);
+      const { nextv } = made;
+      made.nextv = async (...sizes: Parameters<typeof nextv>) => {
+        const entries = await nextv.apply(made, sizes);
+        read += entries.length;
+        return entries;
+      };
+      return made;
+    },
+  });
+  try {
+    await work();
+  } finally {
+    Object.assign(database, { get, iterator });
+  }
+  return read;
+}
+
+describe("a filter", () => {
+  it("by time, mint, or withdrawals reads a few records of many", async () => {
+    const world = await fixture();
+    const { engine, tenant, assets, clock } = world;
+    await using _ = engine;
+    const results = [];
+    for (let i = 0; i < 500; i++) {
+      clock.now += 1000;
+      results.push(await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, i))));
+    }
+    const middle = results[250];
+    const time = clock.now - 249_000;
+    const filters: TransactionFilter[] = [
+      { createdAfter: time - 1, createdBefore: time + 1 },
+      { createdBefore: time + 1, createdAfter: time - 1, order: "asc" },
+      { mintId: middle?.mintId },
+      { type: "withdrawal" },
+    ];
+    for (const filter of filters) {
+      let found = 0;
+      const read = await recordsRead(world, async () => {
+        found = (await all(engine.transactions.list(tenant.applicationId, filter))).length;
+      });
+      expect(found).toBe(filter.type === undefined ? 1 : 0);
+      expect(read, JSON.stringify(filter)).toBeLessThan(60);
+    }
+  });
+});
+
+describe("a page of batches", () => {
+  it("has both modes by number, however unevenly sealed, and reads only its own batches", async () => {
+    const { engine, tenant, assets } = await fixture();
+    await using _ = engine;
+    for (let i = 0; i < 40; i++) {
+      const mode = i % 10 === 3 ? "zk-rollup" : "validium";
+      await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 7_000 + i, 1, mode)));
+      await engine.operator.seal(mode);
+    }
+    const ids = (batches: readonly { readonly batchId: string }[]) => batches.map(({ batchId }) => batchId);
+    const wanted = Array.from({ length: 36 }, (__, i) => [`zk-rollup-${35 - i}`, `validium-${35 - i}`]).flat();
+    const expected = wanted.filter((id) => !id.startsWith("zk") || Number(id.split("-")[2]) < 4);
+    expect(ids(await all(engine.batches.list({ limit: 3 })))).toEqual(expected);
+    expect(ids(await all(engine.batches.list({ limit: 3, mode: "zk-rollup" })))).toEqual(
+      expected.filter((id) => id.startsWith("zk")),
+    );
+    const asked = vi.spyOn(Table.prototype, "get");
+    const listed = vi.spyOn(Table.prototype, "values");
+    const page = await engine.batches.list({ mode: "validium", limit: 5 });
+    expect(ids(page.data)).toEqual(Array.from({ length: 5 }, (__, i) => `validium-${35 - i}`));
+    expect(asked.mock.calls.length).toBeLessThanOrEqual(6);
+    expect(listed).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
+  });
+});
+
+const mint = ({ engine, tenant }: Fixture, user: number, ...mints: object[]) =>
+  engine.mint(tenant.principal, { users: [{ userId: tenant.users[user]?.userId, mints }] });
+
+describe("the reference of a mint", () => {
+  it("is in its transaction, and finds its transactions and vaults, page by page and after a restart", async () => {
+    const store = memory();
+    const made = await fixture({ store });
+    const { engine, tenant, assets } = made;
+    const { applicationId } = tenant;
+    await mint(
+      made,
+      0,
+      { ...mintOf(assets.erc721, 1), reference: "order 1" },
+      { ...mintOf(assets.erc20, "", 5), reference: "order 1" },
+      mintOf(assets.erc721, 2),
+      { ...mintOf(assets.erc721, 3), reference: "order 1 again" },
+    );
+    await mint(made, 1, mintOf(assets.erc721, 4), {
+      ...mintOf(assets.erc721, 5, 1, "zk-rollup"),
+      reference: "order 1",
+    });
+    // More of the same vault.
+    await mint(made, 0, { ...mintOf(assets.erc20, "", 7), reference: "order 1" });
+    const found = async (on: typeof engine, filter: object) => {
+      const transactions = [];
+      for (let cursor: string | undefined; ; ) {
+        const page = await on.transactions.list(applicationId, { ...filter, order: "asc", limit: 2, cursor });
+        transactions.push(...page.data);
+        if (page.nextCursor === null) break;
+        cursor = page.nextCursor;
+      }
+      const vaults = await all(on.vaults.list(applicationId, filter));
+      return [
+        transactions.map(({ sequence, reference }) => [sequence, reference]),
+        vaults.map(({ tokenId, amount }) => tokenId ?? amount),
+      ];
+    };
+    const expected = [
+      [0, "order 1"],
+      [1, "order 1"],
+      [5, "order 1"],
+      [6, "order 1"],
+    ];
+    expect(await found(engine, { reference: "order 1" })).toEqual([expected, [1n, 12n, 5n]]);
+    expect(await found(engine, { reference: "order 1", userId: tenant.users[1]?.userId })).toEqual([
+      [expected[2]],
+      [5n],
+    ]);
+    expect(await found(engine, { reference: "order 1", assetId: assets.erc721 })).toEqual([
+      [expected[0], expected[2]],
+      [1n, 5n],
+    ]);
+    expect(await found(engine, { reference: "order" })).toEqual([[], []]);
+    const newest = await engine.transactions.list(applicationId, { limit: 3 });
+    expect(newest.data.map(({ reference }) => reference)).toEqual(["order 1", "order 1", null]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+    await engine.close();
+    await using again = await openTest(store);
+    expect(await found(again, { reference: "order 1" })).toEqual([expected, [1n, 12n, 5n]]);
+    expect((await again.operator.verify()).problems).toEqual([]);
+  });
+
+  it("is part of the request that an idempotency key compares, and of a replay", async () => {
+    const made = await fixture();
+    const { engine, tenant, assets } = made;
+    await using _ = engine;
+    const request = (reference: string) => ({
+      users: [{ userId: tenant.users[0]?.userId, mints: [{ ...mintOf(assets.erc20, "", 5), reference }] }],
+    });
+    const once = { idempotencyKey: "k" };
+    const { mintId } = await engine.mint(tenant.principal, request("a"), once);
+    expect(await engine.mint(tenant.principal, request("a"), once)).toMatchObject({ replayed: true, mintId });
+    expect((await refusal(engine.mint(tenant.principal, request("b"), once))).code).toBe("idempotency_key_reused");
+  });
+
+  it("applies to every token of a quantity", async () => {
+    const made = await fixture();
+    const { engine, tenant } = made;
+    await using _ = engine;
+    const names = { name: "Own", symbol: "OWN", contractAddress: `0x${"ca".repeat(20)}` as const, firstTokenId: 1n };
+    const { assetId } = await engine.assets.add({ standard: "erc721", ...names, applicationId: tenant.applicationId });
+    await engine.operator.recordRegistered(assetId);
+    const entry = { assetId, dataAvailabilityMode: "validium", quantity: 2 };
+    await mint(made, 0, entry, { ...entry, reference: "gift" }, entry);
+    const gift = await all(engine.vaults.list(tenant.applicationId, { reference: "gift" }));
+    expect(gift.map(({ tokenId }) => tokenId)).toEqual([3n, 4n]);
+  });
+
+  it.each([[""], ["x".repeat(65)], ["a\nb"], [7], [null]])("is refused as %j", async (reference) => {
+    const made = await fixture();
+    await using _ = made.engine;
+    expect(await refusal(mint(made, 0, { ...mintOf(made.assets.erc721, 1), reference }))).toEqual({
+      code: "validation_failed",
+      issues: { "/users/0/mints/0/reference": "validation_failed" },
+    });
   });
 });

@@ -4,10 +4,11 @@ import { decodeBatch, placeVaults } from "../../../core/protocol/batch-decoder.t
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
 import { bytesToHex } from "../../../core/protocol/hex.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../../core/protocol/manifest.ts";
+import { verifyVaultProof } from "../../../core/protocol/proof.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
-import { HOME, hear } from "./l1-fixture.ts";
+import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { committed, HOME, hear } from "./l1-fixture.ts";
 
 const REASON = "asset_not_registered: L1 does not know the asset";
 const [owner] = OWNERS;
@@ -143,6 +144,172 @@ describe.each(["validium", "zk-rollup"] as const)("void slots of a %s batch", (m
     const fresh = engine.withdrawals.request(tenant.principal, { ...later, signature: again });
     expect((await refusal(fresh)).code).toBe("vault_void");
     expect(await all(engine.operator.pendingWithdrawals(HOME))).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+});
+
+const NO_CONSENT = "the issuer did not consent: not_allowed";
+
+/** A sealed batch with a vault of each standard, and a second one. */
+async function twoBatches(mode: Mode): Promise<Fixture> {
+  const made = await fixture();
+  const { engine, tenant, assets } = made;
+  const [user] = tenant.users;
+  const mints = [
+    mintOf(assets.erc20, "", 5, mode),
+    mintOf(assets.erc721, "7", 1, mode),
+    mintOf(assets.erc1155, "3", 4, mode),
+  ];
+  await engine.mint(tenant.principal, requestOf(user, ...mints));
+  await engine.operator.seal(mode);
+  await engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc721, "8", 1, mode)));
+  await engine.operator.seal(mode);
+  return made;
+}
+
+/** An asset as manifests name it. */
+async function idOfAsset({ engine, tenant, assets }: Fixture, standard: "erc20" | "erc721") {
+  const { chainId, assetType } = await engine.assets.get(tenant.applicationId, assets[standard]);
+  return { chainId, assetType };
+}
+
+/** L1 takes the first batch without the asset, whatever the engine expects. */
+async function takenWithout(made: Fixture, mode: Mode, standard: "erc20" | "erc721", block: bigint) {
+  const { engine } = made;
+  const { assetType } = await idOfAsset(made, standard);
+  const { assets, content } = await engine.batches.getSealed(mode, 0);
+  const leftOut = [assets.findIndex((asset) => asset.assetType === assetType)];
+  const root = batchRoot(kindOf(mode), manifestRoot(assets, leftOut), content);
+  return { ...(await committed(engine, mode, 0, block)), batchRoot: root, leftOut };
+}
+
+describe.each(["validium", "zk-rollup"] as const)("an asset that L1 leaves out of a %s batch", (mode) => {
+  it("pays nobody once L1 has the batch; its mints fail when that is final, and free what they took", async () => {
+    const made = await twoBatches(mode);
+    const { engine, tenant, assets, database } = made;
+    const sword = await idOfAsset(made, "erc721");
+    const before = await engine.batches.getSealed(mode, 0);
+    await engine.operator.leaveOut(mode, 0, [{ ...sword, failure: NO_CONSENT }]);
+    const after = await engine.batches.getSealed(mode, 0);
+    expect([after.content, after.dataHash]).toEqual([before.content, before.dataHash]);
+    expect([after.batchRoot, before.rootOnL1]).toEqual([before.batchRoot, before.batchRoot]);
+    expect(after.rootOnL1).not.toBe(before.rootOnL1);
+    const place = before.assets.findIndex(({ assetType }) => assetType === sword.assetType);
+    expect((await engine.batches.get(mode, 0)).leftOut).toEqual([{ asset: place, failure: NO_CONSENT }]);
+
+    await hear(engine, { ...(await committed(engine, mode, 0, 7n)), batchRoot: after.rootOnL1, leftOut: [place] });
+    const statusOf = async (slot: number) =>
+      (await engine.vaults.get(tenant.applicationId, idOf(mode, 0, slot))).status;
+    expect([await statusOf(0), await statusOf(1)]).toEqual(["settled", "settled"]);
+    const settled = await engine.transactions.list(tenant.applicationId, { status: "settled" });
+    expect(settled.data.map(({ failure }) => failure).filter((failure) => failure !== null)).toEqual([NO_CONSENT]);
+    expect(await refusal(engine.proofs.vault(idOf(mode, 0, 1)))).toMatchObject({ code: "vault_void" });
+    const kept = await engine.proofs.vault(idOf(mode, 0, 0));
+    expect(verifyVaultProof(after.rootOnL1, kept)).toBe(true);
+    const again = requestOf(tenant.users[1], mintOf(assets.erc721, "7", 1, mode));
+    expect((await refusal(engine.mint(tenant.principal, again))).code).toBe("token_already_minted");
+
+    await engine.operator.recordFinalized(HOME, 7n);
+    expect([await statusOf(0), await statusOf(1), await statusOf(2)]).toEqual(["finalized", "failed", "finalized"]);
+    const failed = await engine.transactions.list(tenant.applicationId, { status: "failed" });
+    expect(failed.data).toMatchObject([{ vaultId: idOf(mode, 0, 1), failure: NO_CONSENT }]);
+    const told = (await all(engine.events.stream(tenant.applicationId))).filter(({ type }) => type === "mint.failed");
+    expect(told).toMatchObject([{ data: { firstVaultId: idOf(mode, 0, 1), vaults: 1, failure: NO_CONSENT } }]);
+    expect((await engine.assets.get(tenant.applicationId, assets.erc721)).minted).toBe(1n);
+    expect(verifyVaultProof(after.rootOnL1, await engine.proofs.vault(idOf(mode, 0, 2)))).toBe(true);
+    await engine.mint(tenant.principal, again);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+
+    const state = engine.batches.state();
+    await engine.close();
+    await using reopened = await openTest(database);
+    expect(reopened.batches.state()).toEqual(state);
+    expect((await refusal(reopened.mint(tenant.principal, again))).code).toBe("token_already_minted");
+    expect((await refusal(reopened.proofs.vault(idOf(mode, 0, 1)))).code).toBe("vault_void");
+    expect((await reopened.operator.verify()).problems).toEqual([]);
+  });
+
+  it("follows L1, whatever was expected", async () => {
+    const made = await twoBatches(mode);
+    const { engine, tenant } = made;
+    await using _ = engine;
+    await engine.operator.leaveOut(mode, 0, [{ ...(await idOfAsset(made, "erc721")), failure: NO_CONSENT }]);
+    const event = await takenWithout(made, mode, "erc20", 7n);
+    // L1's state says another root before its events are read: that alone is no divergence.
+    const there = { ...engine.batches.state(), commitment: `0x${"11".repeat(32)}` as Hex, history: event.txHash };
+    expect(await engine.operator.compareState(there)).toBe(false);
+    expect(engine.operator.divergence()).toBeNull();
+    await hear(engine, event);
+    await engine.operator.recordFinalized(HOME, 7n);
+    expect((await engine.batches.getSealed(mode, 0)).rootOnL1).toBe(event.batchRoot);
+    const { data } = await engine.transactions.list(tenant.applicationId, { status: "failed" });
+    expect(data).toMatchObject([{ vaultId: idOf(mode, 0, 0), failure: expect.stringContaining("no consent") }]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("returns to the batch when L1 takes it with all consents after a reorganisation", async () => {
+    const made = await twoBatches(mode);
+    const { engine, tenant } = made;
+    await using _ = engine;
+    await hear(engine, await takenWithout(made, mode, "erc721", 7n));
+    await engine.operator.recordReorg(HOME, 7n);
+    await engine.operator.leaveOut(mode, 0, []);
+    await hear(engine, await committed(engine, mode, 0, 8n));
+    await engine.operator.recordFinalized(HOME, 8n);
+    expect((await engine.batches.get(mode, 0)).leftOut).toBeNull();
+    expect(await engine.proofs.vault(idOf(mode, 0, 1))).toMatchObject({ header: expect.anything() });
+    expect((await engine.transactions.list(tenant.applicationId, { status: "failed" })).data).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("fails the withdrawals that wait for it, and takes no new ones", async () => {
+    const made = await twoBatches(mode);
+    const { engine, tenant, clock } = made;
+    await using _ = engine;
+    const vaultId = idOf(mode, 0, 0);
+    const request = async (deadline: bigint) => {
+      const recipient = owner.address.toLowerCase() as Hex;
+      const message = { vaultId, withdrawnBefore: 0n, quantity: 2n, recipient, deadline };
+      const signature = await owner.signTypedData(withdrawalTypedData(engine.settlement, message));
+      return engine.withdrawals.request(tenant.principal, { ...message, signature });
+    };
+    const deadline = BigInt(clock.now / 1000 + 3600);
+    const { withdrawalId } = await request(deadline);
+    await hear(engine, await takenWithout(made, mode, "erc20", 7n));
+    expect((await refusal(request(deadline + 1n))).code).toBe("vault_void");
+    await engine.operator.recordFinalized(HOME, 7n);
+    expect(await engine.withdrawals.get(tenant.applicationId, withdrawalId)).toMatchObject({ status: "failed" });
+    expect(await all(engine.operator.pendingWithdrawals(HOME))).toEqual([]);
+    expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  it("must be in the batch, and cannot be named once L1 has the batch", async () => {
+    const made = await twoBatches(mode);
+    const { engine } = made;
+    await using _ = engine;
+    const sword = { ...(await idOfAsset(made, "erc721")), failure: NO_CONSENT };
+    const unknown = { ...sword, assetType: `0x${"0f".repeat(32)}` as const };
+    expect((await refusal(engine.operator.leaveOut(mode, 0, [unknown]))).code).toBe("validation_failed");
+    expect((await refusal(engine.operator.leaveOut(mode, 2, [sword]))).code).toBe("batch_not_found");
+    await hear(engine, await committed(engine, mode, 0, 7n));
+    expect((await refusal(engine.operator.leaveOut(mode, 0, [sword]))).code).toBe("batch_committed");
+    const beyond = { ...(await committed(engine, mode, 1, 8n)), leftOut: [9] };
+    await expect(hear(engine, beyond)).rejects.toMatchObject({ code: "history_diverged" });
+  });
+
+  it("leaves with the slots that become void before L1 has the batch", async () => {
+    const made = await twoBatches(mode);
+    const { engine } = made;
+    await using _ = engine;
+    await engine.operator.leaveOut(mode, 0, [{ ...(await idOfAsset(made, "erc20")), failure: NO_CONSENT }]);
+    await engine.operator.voidSlots(mode, 0, [{ firstSlot: 1, count: 1, failure: "void" }]);
+    expect((await engine.batches.get(mode, 0)).leftOut).toBeNull();
+    await engine.operator.leaveOut(mode, 0, [{ ...(await idOfAsset(made, "erc20")), failure: NO_CONSENT }]);
+    await hear(engine, await takenWithout(made, mode, "erc20", 7n));
+    await engine.operator.recordFinalized(HOME, 7n);
+    expect((await engine.batches.get(mode, 1)).stateRoot).toBe(
+      mode === "validium" ? engine.batches.state().rootValidium : engine.batches.state().rootRollup,
+    );
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 });
