@@ -7,14 +7,18 @@ export { type Engine, openEngine } from "./engine.ts";
 export * from "./errors.ts";
 export type { Adopted } from "./l1/adoption/adopted-batches.ts";
 export type { AdoptedBatches } from "./l1/adoption/incoming.ts";
+export type { VaultRefusal } from "./l1/progress/batch-progress.ts";
 export type { FollowedPortal } from "./l1/progress/portals.ts";
 export type { Proofs } from "./l1/progress/proofs.ts";
-export type { VaultRefusal } from "./l1/progress/refusals.ts";
 export type { WithdrawalCaller } from "./l1/withdrawals/acceptance.ts";
 export type { ListedWithdrawal, WithdrawalListRequest } from "./l1/withdrawals/list.ts";
 export type { PendingOptions, PendingWithdrawal } from "./l1/withdrawals/pending.ts";
-export type { PreparedWithdrawals, WithdrawalPreparation } from "./l1/withdrawals/preparation.ts";
-export type { WithdrawalRequest, Withdrawals } from "./l1/withdrawals/request.ts";
+export type {
+  PreparedWithdrawals,
+  WithdrawalPreparation,
+  WithdrawalRequest,
+  Withdrawals,
+} from "./l1/withdrawals/request.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, OrderedPage, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";

@@ -5,14 +5,12 @@ import { sealOpenBatch } from "./batches/seal.ts";
 import { voidSlots } from "./batches/void-slots.ts";
 import { type AdoptingOptions, adopt } from "./l1/adoption/adopt.ts";
 import type { AdoptedBatches } from "./l1/adoption/incoming.ts";
-import { recordSubmitted } from "./l1/progress/batch-progress.ts";
-import { checkpoints } from "./l1/progress/checkpoints.ts";
+import { recordRefusals, recordSubmitted } from "./l1/progress/batch-progress.ts";
 import { compareState } from "./l1/progress/divergence.ts";
 import { recordFinalized, recordReorg } from "./l1/progress/finality.ts";
 import { recordEvents } from "./l1/progress/l1-events.ts";
-import { addMirror, portalOf, portals } from "./l1/progress/portals.ts";
+import { addMirror, checkpoints, portalOf, portals } from "./l1/progress/portals.ts";
 import type { Proofs } from "./l1/progress/proofs.ts";
-import { recordRefusals } from "./l1/progress/refusals.ts";
 import { pendingWithdrawal, pendingWithdrawals } from "./l1/withdrawals/pending.ts";
 import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./l1/withdrawals/record.ts";
 import type { EngineContext } from "./ledger/context.ts";
@@ -160,12 +158,11 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     recordFinalized: ofLedger(recordFinalized),
     /** Blocks that were read or final, with their hashes then; newest first. Keeps the newest 64 final ones. */
     checkpoints: ofLedger(checkpoints),
-    /** Blocks from this one on were replaced. What they settled is submitted again. Reading restarts before them. */
-    recordReorg: async (chainId: bigint, blockNumber: bigint, wait?: WaitOptions) =>
-      recordReorg(ledger, chainId, blockNumber, "above final", wait?.signal),
-    /** The same for a chain that replaced blocks recorded as final. */
-    recordDeepReorg: async (chainId: bigint, blockNumber: bigint, wait?: WaitOptions) =>
-      recordReorg(ledger, chainId, blockNumber, "below final", wait?.signal),
+    /**
+     * Blocks from this one on were replaced. What they settled is submitted again. Reading restarts before them. Rejects
+     * with `l1_failed` for blocks recorded as final, unless the reach is "below final".
+     */
+    recordReorg: ofLedger(recordReorg),
     /** How L1's history differs from this store's, since when (milliseconds since 1970); null while equal. */
     divergence: () => ledger.divergence,
     /** Refuses mints and withdrawals with `l1_not_compared` until {@link Operator.compareState} succeeds. */

@@ -1,3 +1,4 @@
+import type { WaitOptions } from "./abort.ts";
 import type { Address, BlobScheme, Hash, Hex, Mode, Standard, VaultId } from "./model.ts";
 
 /** Milliseconds since 1970. Tests pass their own. */
@@ -372,10 +373,9 @@ export interface L1Tokens {
 }
 
 /** How a caller watches a transaction, or cancels its wait. */
-export interface L1SendOptions {
+export interface L1SendOptions extends WaitOptions {
   /** Called with the transaction's hash once a node has taken it and before it is mined; again for each replacement. */
   readonly onSent?: (txHash: Hash) => void | Promise<void>;
-  readonly signal?: AbortSignal;
 }
 
 /** Further options of a commit. */
@@ -395,14 +395,11 @@ export interface L1Committer {
    * Commits a batch in calldata, or in blobs when its data is that of a blob batch.
    *
    * @param history - the {@link L1State.history} before the batch; L1 refuses the batch after any other
+   * @param attestation - the committee's signatures of a validium batch or of transfers; `0x` of any other
    */
-  commitRollup(batch: SealedBatch, history: Hash, options?: L1CommitOptions): Promise<L1Receipt>;
-  /** As {@link L1Committer.commitRollup}, with the committee's signatures instead of the data. */
-  commitValidium(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1CommitOptions): Promise<L1Receipt>;
-  /** Commits a batch of transfers with its data and the committee's signatures. It needs no consents. */
-  commitTransfers(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt>;
+  commit(batch: SealedBatch, history: Hash, attestation: Hex, options?: L1CommitOptions): Promise<L1Receipt>;
   /**
-   * The reason why {@link L1Committer.commitRollup} would fail for this batch as the next; null when it would succeed.
+   * The reason why {@link L1Committer.commit} would fail for this batch as the next; null when it would succeed.
    * Sends nothing.
    */
   checkRollup(batch: Pick<SealedBatch, "data">): Promise<string | null>;
@@ -461,5 +458,5 @@ export type Portal = Pick<L1Reader, "settlement" | "blockNumber" | "finalizedBlo
  */
 export interface Committee {
   /** Resolves with the encoded attestation, valid only after `after` on L1. Rejects when too few members sign. */
-  attest(batch: ClaimedBatch, after: HistoryPoint, options?: { signal?: AbortSignal }): Promise<Hex>;
+  attest(batch: ClaimedBatch, after: HistoryPoint, options?: WaitOptions): Promise<Hex>;
 }

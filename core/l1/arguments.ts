@@ -1,16 +1,6 @@
-import {
-  type Address,
-  concatHex,
-  encodeFunctionData,
-  encodePacked,
-  type Hex,
-  hexToBigInt,
-  numberToHex,
-  size,
-  slice,
-} from "viem";
+import { concatHex, encodeFunctionData, type Hex, hexToBigInt, numberToHex, size, slice } from "viem";
 import { MintmarkError } from "../errors.ts";
-import type { BlobScheme, Hash, Mode } from "../model.ts";
+import type { BlobScheme, Hash, Mode, Standard } from "../model.ts";
 import type { AssetId, BatchHeader, Consent, ListedVault, ProvenHop, ProvenVault, WithdrawalCall } from "../ports.ts";
 import { ASSET_ENTRY_BYTES } from "../protocol/batch-data.ts";
 import { compareAssets } from "../protocol/manifest.ts";
@@ -20,6 +10,9 @@ import { stateCommitmentAbi } from "./abi.ts";
 
 /** The contract's values of `Mode`. */
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
+
+/** The contract's values of `Standard`. */
+export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 
 /** The contracts' values of `BlobScheme`. */
 export const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1, raw32: 2 };
@@ -36,6 +29,9 @@ const MAX_ITEM_BYTES = 0xffff;
  * are worth.
  */
 const MAX_SIGNATURE_BYTES = 4_096;
+
+/** A number as so many bytes. */
+const bytes = (value: bigint | number, size: number) => numberToHex(value, { size });
 
 /** The contract's `WithdrawalGroup`. */
 export interface WithdrawalGroup {
@@ -63,7 +59,6 @@ export function transferredArguments(proven: ProvenVault) {
 
 /** Records with their proofs, one behind the other (docs/protocol.md 10). */
 export function packedHops(hops: readonly ProvenHop[]): Hex {
-  const bytes = (value: bigint | number, size: number) => numberToHex(value, { size });
   return concatHex(
     hops.flatMap(({ outId, part, amount, to, deadline, list, signature, header, siblings }) => [
       ...[bytes(outId, 8), bytes(part, 1), bytes(amount, 8), to, bytes(deadline, 4), list],
@@ -75,7 +70,7 @@ export function packedHops(hops: readonly ProvenHop[]): Hex {
 
 /** A batch's manifest for the contract: chainId(8) and assetType(32) of each asset. */
 export function packedAssets(assets: readonly AssetId[]): Hex {
-  return concatHex(assets.map(({ chainId, assetType }) => concatHex([numberToHex(chainId, { size: 8 }), assetType])));
+  return concatHex(assets.flatMap(({ chainId, assetType }) => [bytes(chainId, 8), assetType]));
 }
 
 /** The inverse of {@link packedAssets}. */
@@ -98,8 +93,8 @@ export function packedConsents(assets: readonly AssetId[], consents: readonly Co
       if (indexes.includes(-1) || size(signature) > MAX_SIGNATURE_BYTES) {
         throw new MintmarkError("validation_failed", "The consent does not belong to the batch, or it is too long.");
       }
-      const named = [indexes.length, ...indexes].map((byte) => numberToHex(byte, { size: 1 }));
-      return concatHex([...named, numberToHex(size(signature), { size: 2 }), signature]);
+      const named = [indexes.length, ...indexes].map((index) => bytes(index, 1));
+      return concatHex([...named, bytes(size(signature), 2), signature]);
     }),
   );
 }
@@ -170,35 +165,30 @@ function withdrawalGroups(calls: readonly WithdrawalCall[], listed: readonly (nu
 /** An owner's list for the contract. */
 export function packedList({ vault, recipient, authorization }: WithdrawalCall, list: readonly ListedVault[]): Hex {
   const { deadline, signature } = authorization;
-  return encodePacked(
-    ["address", "address", "uint64", "uint16", "bytes", "bytes"],
-    [vault.owner as Address, recipient, deadline, list.length, packedVaults(list), signature],
-  );
+  const terms = [vault.owner, recipient, bytes(deadline, 8), bytes(list.length, 2)];
+  return concatHex([...terms, packedVaults(list), signature]);
 }
 
 /** The vaults of a list, 24 bytes each, as `cancelList` takes them. */
 export function packedVaults(list: readonly ListedVault[]): Hex {
-  const word = (value: bigint) => value.toString(16).padStart(16, "0");
-  const entries = list.map(({ vaultId, withdrawnBefore, quantity }) => {
-    return word(vaultId) + word(withdrawnBefore) + word(quantity);
-  });
-  return `0x${entries.join("")}`;
+  return concatHex(
+    list.flatMap(({ vaultId, withdrawnBefore, quantity }) => [
+      ...[bytes(vaultId, 8), bytes(withdrawnBefore, 8), bytes(quantity, 8)],
+    ]),
+  );
 }
 
 /** One item of a group's `items`, with its length and slot in front. */
 function packedItem(slot: number, call: WithdrawalCall, number: number | null): Hex {
   const { vault, siblings } = call;
   const word = number === null ? ownWord(call) : listedWord(call, number);
-  const body = encodePacked(
-    ["bytes", "uint8", "bytes", "bytes32[]"],
-    [word, size(vault.blob), vault.blob, [...siblings]],
-  );
+  const body = concatHex([word, bytes(size(vault.blob), 1), vault.blob, ...siblings]);
   if (size(body) > MAX_ITEM_BYTES) {
     const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
     const message = `withdrawal of vault ${vault.vaultId}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
     throw new MintmarkError("validation_failed", message);
   }
-  return encodePacked(["uint16", "uint24", "bytes"], [size(body), slot, body]);
+  return concatHex([bytes(size(body), 2), bytes(slot, 3), body]);
 }
 
 /** The withdrawal itself, by the caller's word or by a signature for this vault alone. */
@@ -208,18 +198,14 @@ function ownWord({ vault, quantity, recipient, authorization }: WithdrawalCall):
   const hasRecipient = recipient.toLowerCase() !== owner.toLowerCase();
   const hasAmounts = amount !== 1n || quantity !== 1n;
   const hasSignature = signature !== "0x";
-  return encodePacked(
-    ["uint8", "address", "bytes", "bytes", "bytes"],
-    [
-      (hasRecipient ? HAS_RECIPIENT : 0) | (hasAmounts ? HAS_AMOUNTS : 0) | (hasSignature ? HAS_SIGNATURE : 0),
-      owner as Address,
-      hasRecipient ? recipient : "0x",
-      hasAmounts ? encodePacked(["uint64", "uint64"], [amount, quantity]) : "0x",
-      hasSignature
-        ? encodePacked(["uint64", "uint16", "bytes"], [deadline, size(signature) & MAX_ITEM_BYTES, signature])
-        : "0x",
-    ],
-  );
+  const flags =
+    (hasRecipient ? HAS_RECIPIENT : 0) | (hasAmounts ? HAS_AMOUNTS : 0) | (hasSignature ? HAS_SIGNATURE : 0);
+  return concatHex([
+    ...[bytes(flags, 1), owner],
+    ...(hasRecipient ? [recipient] : []),
+    ...(hasAmounts ? [bytes(amount, 8), bytes(quantity, 8)] : []),
+    ...(hasSignature ? [bytes(deadline, 8), bytes(size(signature) & MAX_ITEM_BYTES, 2), signature] : []),
+  ]);
 }
 
 /** The vault's place in its list, which holds the rest. */
@@ -227,13 +213,11 @@ function listedWord({ vault, authorization }: WithdrawalCall, number: number): H
   const position = authorization.list?.findIndex(({ vaultId }) => vaultId === vault.vaultId) ?? -1;
   if (position < 0) throw new MintmarkError("validation_failed", `the list does not name vault ${vault.vaultId}`);
   const hasAmount = vault.amount !== 1n;
-  return encodePacked(
-    ["uint8", "uint8", "uint16", "bytes"],
-    [
-      IS_LISTED | (hasAmount ? HAS_AMOUNTS : 0),
-      number,
-      position,
-      hasAmount ? encodePacked(["uint64"], [vault.amount]) : "0x",
-    ],
-  );
+  const flags = IS_LISTED | (hasAmount ? HAS_AMOUNTS : 0);
+  return concatHex([
+    bytes(flags, 1),
+    bytes(number, 1),
+    bytes(position, 2),
+    ...(hasAmount ? [bytes(vault.amount, 8)] : []),
+  ]);
 }

@@ -1,8 +1,10 @@
 import { encodeFunctionData, type LocalAccount, size, toHex } from "viem";
+import { getBalance, getBlock, getCode } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import { messageOf } from "../message.ts";
-import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex, type Mode } from "../model.ts";
+import { type Asset, type BlobScheme, batchIdOf, type Hash, type Hex } from "../model.ts";
 import type {
+  AssetId,
   Consent,
   L1CommitOptions,
   L1Committer,
@@ -15,13 +17,15 @@ import type {
 import { blobContent, blobsIn, isBlobBatchData, manifestHash, readBlobBatchData } from "../protocol/blob-batch.ts";
 import type { Kzg } from "../protocol/kzg/kzg.ts";
 import type { SessionEndMessage, SessionMessage } from "../protocol/transfer.ts";
+import { isTransferData } from "../protocol/transfer-data.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
-import { packedAssets, packedConsents, provenVaultArguments, SCHEME_VALUE } from "./arguments.ts";
+import { packedAssets, packedConsents, provenVaultArguments, SCHEME_VALUE, STANDARD_VALUE } from "./arguments.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
-import type { FeeOptions, L1Connection } from "./connection.ts";
+import type { L1Connection } from "./connection.ts";
 import { askL1, revertReason } from "./failure.ts";
+import type { FeeOptions } from "./fees.ts";
 import { type Call, type ContractCall, GAS_PER_BYTE, toReceipt, ViemPortal } from "./portal.ts";
-import { CONSENT_GAS, STANDARD_VALUE } from "./reader.ts";
+import { CONSENT_GAS } from "./reader.ts";
 import { sessionArguments } from "./sessions.ts";
 import { TransactionSender } from "./transactions.ts";
 
@@ -69,33 +73,35 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
   /** Balance of the sending account, in wei. */
   operatorBalance(): Promise<bigint> {
     const { address } = this.account;
-    return askL1(`asking for the balance of ${address}`, () => this.connection.client.getBalance({ address }));
+    return askL1(`asking for the balance of ${address}`, () => getBalance(this.connection.client, { address }));
   }
 
-  async commitRollup(batch: SealedBatch, history: Hash, options: L1CommitOptions = {}): Promise<L1Receipt> {
-    requireMode(batch, "zk-rollup");
-    if (isBlobBatchData(batch.data)) return this.#commitBlobs(batch, history, options);
-    const call = (consents: Hex) => rollupCall(batch, history, consents);
-    const behind = async () => (await this.#tryAsNext(batch.data)).gas + BEHIND_MARGIN;
-    return this.#commit(batch, call, behind, options);
-  }
-
-  async #commitBlobs(batch: SealedBatch, history: Hash, options: L1CommitOptions): Promise<L1Receipt> {
-    if (this.#kzg === undefined) throw new MintmarkError("kzg_unavailable");
-    const { batchNumber, vaultCount, assets, content } = batch;
-    const blobs = await BlobSidecar.of(blobsIn(readBlobBatchData(batch.data)), this.#kzg);
-    // L1 takes any blobs. Committed ones that are not the sealed ones would part its history from the store's.
-    if (blobContent(vaultCount, manifestHash(assets), blobs.versionedHashes) !== content) {
-      throw new MintmarkError("store_corrupt", `${batchIdOf("zk-rollup", batchNumber)} is not in its blobs.`);
+  async commit(batch: SealedBatch, history: Hash, attestation: Hex, options: L1CommitOptions = {}): Promise<L1Receipt> {
+    const { mode, batchNumber, content, vaultCount, dataHash, data, assets } = batch;
+    const place = [history, BigInt(batchNumber)] as const;
+    if (isTransferData(mode, data))
+      return this.transact("commitTransferBatch", [...place, toHex(data), attestation], options);
+    if (mode === "zk-rollup" && !isBlobBatchData(data)) {
+      const behind = async () => (await this.#tryAsNext(data)).gas + BEHIND_MARGIN;
+      return this.#commit(assets, (consents) => rollupCall(batch, history, consents), behind, options);
     }
-    const args = [history, BigInt(batchNumber), vaultCount, packedAssets(assets)] as const;
-    const call = (consents: Hex): ContractCall => ({
-      abi,
-      functionName: "commitBlobBatch",
-      args: [...args, consents],
-    });
-    const bound = BLOB_COMMIT_GAS + BigInt(assets.length) * BLOB_COMMIT_GAS_PER_ASSET;
-    return this.#commit(batch, call, async () => bound, options, blobs);
+    const manifest = packedAssets(assets);
+    const isBlobs = mode === "zk-rollup";
+    const args = isBlobs ? [vaultCount, manifest] : [content, vaultCount, dataHash, manifest, attestation];
+    const functionName = isBlobs ? "commitBlobBatch" : "commitValidiumBatch";
+    const call = (consents: Hex): ContractCall => ({ abi, functionName, args: [...place, ...args, consents] });
+    const bound = isBlobs
+      ? BLOB_COMMIT_GAS + BigInt(assets.length) * BLOB_COMMIT_GAS_PER_ASSET
+      : VALIDIUM_GAS + BigInt(size(encodeFunctionData(call("0x")))) * VALIDIUM_GAS_PER_BYTE;
+    return this.#commit(assets, call, async () => bound, options, isBlobs ? await this.#blobsOf(batch) : undefined);
+  }
+
+  async #blobsOf({ batchNumber, vaultCount, assets, content, data }: SealedBatch): Promise<BlobSidecar> {
+    if (this.#kzg === undefined) throw new MintmarkError("kzg_unavailable");
+    const blobs = await BlobSidecar.of(blobsIn(readBlobBatchData(data)), this.#kzg);
+    // L1 takes any blobs. Committed ones that are not the sealed ones would part its history from the store's.
+    if (blobContent(vaultCount, manifestHash(assets), blobs.versionedHashes) === content) return blobs;
+    throw new MintmarkError("store_corrupt", `${batchIdOf("zk-rollup", batchNumber)} is not in its blobs.`);
   }
 
   async takesBlobs(): Promise<boolean> {
@@ -103,7 +109,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     const kzg = this.#kzg;
     if (kzg === undefined || !(await this.opensBlobs())) return false;
     const [block, rollup] = await askL1("asking for blob fees", () =>
-      Promise.all([client.getBlock(), client.getCode({ address: OP_STACK })]),
+      Promise.all([getBlock(client), getCode(client, { address: OP_STACK })]),
     );
     if (block.excessBlobGas === undefined || block.excessBlobGas === null || rollup !== undefined) return false;
     return kzg.isAvailable();
@@ -121,39 +127,9 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     }
   }
 
-  async commitValidium(
-    batch: SealedBatch,
-    history: Hash,
-    attestation: Hex,
-    options: L1CommitOptions = {},
-  ): Promise<L1Receipt> {
-    requireMode(batch, "validium");
-    const { batchNumber, content, vaultCount, dataHash, assets } = batch;
-    const place = [history, BigInt(batchNumber)] as const;
-    const args = [...place, content, vaultCount, dataHash, packedAssets(assets), attestation] as const;
-    const call = (consents: Hex): ContractCall => ({
-      abi,
-      functionName: "commitValidiumBatch",
-      args: [...args, consents],
-    });
-    const behind = async () => validiumGas(encodeFunctionData(call("0x")));
-    return this.#commit(batch, call, behind, options);
-  }
-
-  async commitTransfers(
-    batch: SealedBatch,
-    history: Hash,
-    attestation: Hex,
-    options: L1SendOptions = {},
-  ): Promise<L1Receipt> {
-    requireMode(batch, "zk-rollup");
-    const args = [history, BigInt(batch.batchNumber), toHex(batch.data), attestation] as const;
-    return toReceipt(await this.transact("commitTransferBatch", args, options));
-  }
-
   /** @param behind - gas of a commit behind one that is under way, without consents */
   async #commit(
-    { assets }: SealedBatch,
+    assets: readonly AssetId[],
     call: (consents: Hex) => ContractCall,
     behind: () => Promise<bigint>,
     { consents = [], isBehind = false, ...options }: L1CommitOptions,
@@ -166,7 +142,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
       const ready = this.withGas(call(packedConsents(assets, fitting)), () => gas + consentGas(fitting));
       return { ...ready, ...(blobs && { blobs }) };
     };
-    return toReceipt(await this.send(call("0x"), options, prepare, blobs && "blobs"));
+    return this.send(call("0x"), options, prepare, blobs && "blobs");
   }
 
   /** Gas of a commit as the next; null when the node does not tell because it knows no blobs of a call. */
@@ -189,12 +165,12 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
 
   async voidDuplicate(earlier: ProvenVault, later: ProvenVault, options?: L1SendOptions): Promise<L1Receipt> {
     const args = [...provenVaultArguments(earlier), ...provenVaultArguments(later)] as const;
-    return toReceipt(await this.transact("voidDuplicate", args, options));
+    return this.transact("voidDuplicate", args, options);
   }
 
   /** Lets a key transfer for an owner. With the owner's signature any account can send it, else only the owner's. */
   async authorizeSession(session: SessionMessage, signature: Hex = "0x", options?: L1SendOptions): Promise<L1Receipt> {
-    return toReceipt(await this.transact("authorizeSession", sessionArguments(session, signature), options));
+    return this.transact("authorizeSession", sessionArguments(session, signature), options);
   }
 
   /** Ends the session of an owner with a key, or makes sure that there never is one. As {@link authorizeSession}. */
@@ -203,12 +179,12 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     signature: Hex = "0x",
     options?: L1SendOptions,
   ): Promise<L1Receipt> {
-    return toReceipt(await this.transact("revokeSession", [owner, key, signature], options));
+    return this.transact("revokeSession", [owner, key, signature], options);
   }
 
   /** Cancels a list of transfers that this account has signed or approved, or that takes its vaults. */
   async cancelTransfers(digest: Hash, options?: L1SendOptions): Promise<L1Receipt> {
-    return toReceipt(await this.transact("cancelTransfers", [digest], options));
+    return this.transact("cancelTransfers", [digest], options);
   }
 
   /**
@@ -219,7 +195,7 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     const { standard, chainId, contractAddress, quantum } = asset;
     const scheme = SCHEME_VALUE[await this.#schemeOf(asset)];
     const args = [STANDARD_VALUE[standard], chainId, contractAddress, quantum, scheme] as const;
-    return toReceipt(await this.transact("registerAsset", args, options));
+    return this.transact("registerAsset", args, options);
   }
 
   /** An ERC-20 has no blobs. The registry does not know the scheme of another chain's token. */
@@ -234,10 +210,6 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
     const { history, countRollup } = await this.state(at);
     return this.prepare(rollupCall({ batchNumber: countRollup, data }, history, "0x"), at);
   }
-}
-
-function validiumGas(data: Hex): bigint {
-  return VALIDIUM_GAS + BigInt(size(data)) * VALIDIUM_GAS_PER_BYTE;
 }
 
 /** The consents that fit a transaction: no wallet contract may keep a commit from L1, whatever gas it takes. */
@@ -264,8 +236,4 @@ function rollupCall(
   consents: Hex,
 ): ContractCall {
   return { abi, functionName: "commitRollupBatch", args: [history, consents, BigInt(batchNumber), toHex(data)] };
-}
-
-function requireMode(batch: SealedBatch, mode: Mode): void {
-  if (batch.mode !== mode) throw new RangeError(`a ${batch.mode} batch cannot be committed as ${mode}`);
 }

@@ -1,12 +1,12 @@
 import { createClient, http, type LocalAccount, type Transport } from "viem";
+import { getChainId, readContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
 import type { L1Committer, L1Owner, L1Reader } from "../ports.ts";
 import { type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
 import { stateCommitmentAbi } from "./abi.ts";
-import { codeOn, type L1Client, l1Actions } from "./client.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
-import type { Finality, L1Connection } from "./connection.ts";
+import { codeOn, type Finality, type L1Client, type L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
 import { ViemReader } from "./reader.ts";
 
@@ -68,7 +68,7 @@ export async function connectPortal(options: L1WriteOptions): Promise<OwnerPorta
 function l1Client(rpc: string | Transport, pollingMs = 1_000): L1Client {
   const transport = typeof rpc === "string" ? http(rpc, { retryCount: 5, retryDelay: 200, timeout: 20_000 }) : rpc;
   // A settler asks for the newest block again and again. A cached answer would hide a reorganisation.
-  return createClient({ transport, pollingInterval: pollingMs, cacheTime: 0 }).extend(l1Actions);
+  return createClient({ transport, pollingInterval: pollingMs, cacheTime: 0 });
 }
 
 async function connect(options: L1Options): Promise<L1Connection> {
@@ -76,7 +76,7 @@ async function connect(options: L1Options): Promise<L1Connection> {
   const { client, settlement } = connection;
   const { chainId, contract } = settlement;
   const engineVersion = await askL1(`reading the engine version of ${contract} on chain ${chainId}`, () =>
-    client.readContract({ abi: stateCommitmentAbi, address: contract, functionName: "engineVersion" }),
+    readContract(client, { abi: stateCommitmentAbi, address: contract, functionName: "engineVersion" }),
   );
   return { ...connection, settlement: { ...settlement, engineVersion: Number(engineVersion) } };
 }
@@ -89,7 +89,7 @@ async function connect(options: L1Options): Promise<L1Connection> {
 export async function connectTo(options: L1Options, name?: PayingContract): Promise<L1Connection> {
   const { finality = "finalized", pollingMs = 1_000 } = options;
   const client = l1Client(options.rpc, pollingMs);
-  const chainId = BigInt(await askL1("asking the RPC for its chain id", () => client.getChainId()));
+  const chainId = BigInt(await askL1("asking the RPC for its chain id", () => getChainId(client)));
   if (options.chainId !== undefined && options.chainId !== chainId) {
     throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
   }

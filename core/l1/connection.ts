@@ -1,5 +1,10 @@
+import type { Address, Client, Hex, Transport } from "viem";
+import { getCode } from "viem/actions";
 import type { Settlement } from "../ports.ts";
-import type { L1Client } from "./client.ts";
+import { askL1 } from "./failure.ts";
+
+/** A viem client. viem's actions are imported one by one, because the pages' scripts shall not hold all of them. */
+export type L1Client = Client<Transport>;
 
 /** The connection to a settlement contract that reader and committer share. */
 export interface L1Connection {
@@ -9,15 +14,10 @@ export interface L1Connection {
   readonly pollingMs: number;
 }
 
-/** Fee bounds and resending of transactions. */
-export interface FeeOptions {
-  /** Milliseconds without a receipt until a transaction is sent again at a higher fee; default 60 000. */
-  readonly replaceAfterMs?: number;
-  /** Most wei per gas that is ever offered; default 64 times a transaction's first estimate. */
-  readonly maxFeePerGas?: bigint;
-  /** Most wei per unit of blob gas that is ever offered; default as for gas. */
-  readonly maxFeePerBlobGas?: bigint;
-}
-
 /** When a block is final: when the chain says so, or with this many blocks above it (chains without finality). */
 export type Finality = "finalized" | { readonly confirmations: bigint };
+
+/** Reads the runtime code of accounts; `0x` for none. */
+export function codeOn(client: L1Client): (address: Address) => Promise<Hex> {
+  return async (address) => (await askL1(`reading the code of ${address}`, () => getCode(client, { address }))) ?? "0x";
+}

@@ -1,10 +1,11 @@
 import { decodeAbiParameters, getContractAddress, type Hex, isAddressEqual, keccak256, size, slice } from "viem";
+import { getBlock } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
 import { contractCode } from "../protocol/contract-code.ts";
 import { foreignCode, type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
-import { codeOn, type L1Client } from "./client.ts";
+import { codeOn, type L1Client } from "./connection.ts";
 import { askL1 } from "./failure.ts";
 
 const CONSTRUCTORS = { StateCommitment: stateCommitmentAbi[0], StateMirror: stateMirrorAbi[0] } as const;
@@ -27,7 +28,7 @@ export interface Creation {
  * @returns the constructor's arguments
  */
 export async function requireOwnCreation(
-  client: Pick<L1Client, "getCode" | "getBlock">,
+  client: L1Client,
   settlement: { readonly chainId: bigint; readonly contract: Address },
   blockNumber: bigint,
   name: PayingContract = "StateCommitment",
@@ -35,7 +36,7 @@ export async function requireOwnCreation(
   await requireOwnCode(codeOn(client), settlement, name);
   const { contract, chainId } = settlement;
   const { transactions } = await askL1(`reading block ${blockNumber} of chain ${chainId}`, () =>
-    client.getBlock({ blockNumber, includeTransactions: true }),
+    getBlock(client, { blockNumber, includeTransactions: true }),
   );
   const creates = ({ to, from, nonce }: (typeof transactions)[number]) =>
     to === null && isAddressEqual(getContractAddress({ from, nonce: BigInt(nonce) }), contract);

@@ -1,4 +1,12 @@
-import type { FeeOptions } from "./connection.ts";
+/** Fee bounds and resending of transactions. */
+export interface FeeOptions {
+  /** Milliseconds without a receipt until a transaction is sent again at a higher fee; default 60 000. */
+  readonly replaceAfterMs?: number;
+  /** Most wei per gas that is ever offered; default 64 times a transaction's first estimate. */
+  readonly maxFeePerGas?: bigint;
+  /** Most wei per unit of blob gas that is ever offered; default as for gas. */
+  readonly maxFeePerBlobGas?: bigint;
+}
 
 /** Whether a transaction carries blobs. Nodes hold pending transactions of one kind only for an account. */
 export type CallKind = "plain" | "blobs";
@@ -53,10 +61,9 @@ export function capReached(kind: CallKind, { maxFeePerGas, maxFeePerBlobGas }: F
   return `the fee cap of ${maxFeePerGas} wei${blobs} is reached`;
 }
 
-function raised({ maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas }: Fees, percent: bigint): Fees {
-  const raise = (value: bigint) => (value * percent) / 100n + 1n;
-  const blobFee = maxFeePerBlobGas !== undefined && { maxFeePerBlobGas: raise(maxFeePerBlobGas) };
-  return { maxFeePerGas: raise(maxFeePerGas), maxPriorityFeePerGas: raise(maxPriorityFeePerGas), ...blobFee };
+function raised(fees: Fees, percent: bigint): Fees {
+  const higher = Object.entries(fees).map(([name, value]) => [name, (value * percent) / 100n + 1n] as const);
+  return { ...fees, ...Object.fromEntries(higher) };
 }
 
 function lower(value: bigint, cap: bigint | undefined): bigint {

@@ -1,96 +1,84 @@
 import { getAbiItem, type Log, numberToHex, parseEventLogs } from "viem";
+import { getLogs } from "viem/actions";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
-import { type Address, type Hash, MODES } from "../model.ts";
+import { type Address, type Hash, MODES, type Mode } from "../model.ts";
 import type { CommitEvent, L1Event } from "../ports.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { unpackedAssets } from "./arguments.ts";
-import type { L1Client } from "./client.ts";
+import type { L1Client } from "./connection.ts";
 import { isRefusal } from "./failure.ts";
 
 /**
- * Reads a contract's logs in ranges that the node accepts. Nodes limit the blocks of a question or the logs of an
- * answer, each in its own way. So a refused range is halved, down to a single block, and grows again with each accepted
- * one.
+ * Reads a contract's logs in ranges that the node accepts, in chain order. Nodes limit the blocks of a question or the
+ * logs of an answer, each in its own way. So a refused range is halved, down to a single block, and grows again with
+ * each accepted one. Rejects with the node's words about a single block.
  */
-export class LogReader {
-  readonly #client: L1Client;
-  readonly #address: Address;
-  #blocks = MOST_BLOCKS;
-
-  constructor(client: L1Client, address: Address) {
-    this.#client = client;
-    this.#address = address;
-  }
-
-  /** In chain order. Rejects with the node's words about a single block. */
-  async read(fromBlock: bigint, toBlock: bigint): Promise<Log[]> {
+export function logReader(client: L1Client, address: Address): (fromBlock: bigint, toBlock: bigint) => Promise<Log[]> {
+  let blocks = MOST_BLOCKS;
+  return async (fromBlock, toBlock) => {
     const logs: Log[] = [];
     for (let from = fromBlock; from <= toBlock; ) {
-      const blocks = this.#blocks;
-      const to = least(from + blocks - 1n, toBlock);
+      const asked = blocks;
+      const to = least(from + asked - 1n, toBlock);
       try {
-        logs.push(...(await this.#client.getLogs({ address: this.#address, fromBlock: from, toBlock: to })));
+        logs.push(...(await getLogs(client, { address, fromBlock: from, toBlock: to })));
       } catch (error) {
         if (from === to || !isRefusal(error)) throw error;
-        this.#blocks = (to - from + 1n) / 2n;
+        blocks = (to - from + 1n) / 2n;
         continue;
       }
       from = to + 1n;
-      this.#blocks = least(blocks * 2n, MOST_BLOCKS);
+      blocks = least(asked * 2n, MOST_BLOCKS);
     }
     return logs;
-  }
+  };
 }
 
 /** Events of the settlement contract, and those of mirrors only. */
 const abi = [...stateCommitmentAbi, getAbiItem({ abi: stateMirrorAbi, name: "BatchImported" })] as const;
 
+/** The engine's names of the events that it follows. */
+const TYPES: Readonly<Record<string, L1Event["type"]>> = {
+  BatchCommitted: "batchCommitted",
+  BatchImported: "batchImported",
+  Withdrawn: "withdrawn",
+  AuthorizationCancelled: "authorizationCancelled",
+  DuplicateVoided: "duplicateVoided",
+  AssetTransferable: "assetTransferable",
+  SessionAuthorized: "sessionAuthorized",
+  SessionRevoked: "sessionRevoked",
+  TransfersApproved: "transfersApproved",
+  TransfersCancelled: "transfersCancelled",
+};
+
+const lowerCase = (address: unknown) => (address as Address).toLowerCase();
+/** How the engine's events hold these arguments; the others stay as viem decodes them. */
+const FIELDS: Readonly<Record<string, (value: unknown) => unknown>> = {
+  mode: modeOf,
+  batchNumber: Number,
+  assetType: (value) => numberToHex(value as bigint, { size: 32 }),
+  owner: lowerCase,
+  key: lowerCase,
+  signer: lowerCase,
+  recipient: lowerCase,
+};
+
 /** The events that the engine follows, in chain order. Leaves out the contract's other events. */
 export function decodeEvents(logs: readonly Log[]): L1Event[] {
   const decoded = parseEventLogs({ abi, logs: [...logs], strict: true });
-  const events = decoded.map((log, i) => toEvent(log, decoded.slice(Math.max(0, i - 2), i))).filter((e) => e !== null);
+  const events = decoded.flatMap((log, i) => {
+    const place = placeOf(log);
+    const type = TYPES[log.eventName];
+    if (type === undefined) return [];
+    const values = Object.entries(log.args).map(([name, value]) => [name, FIELDS[name]?.(value) ?? value] as const);
+    const beside = type === "batchCommitted" ? besideCommit(decoded.slice(Math.max(0, i - 2), i)) : {};
+    return [{ type, ...place, ...Object.fromEntries(values), ...beside } as L1Event];
+  });
   return events.sort((a, b) => Number(a.blockNumber - b.blockNumber) || a.logIndex - b.logIndex);
 }
 
 type DecodedLog = ReturnType<typeof parseEventLogs<typeof abi, true>>[number];
-
-/** @param before - the one or two events before it */
-function toEvent(log: DecodedLog, before: readonly DecodedLog[]): L1Event | null {
-  const place = placeOf(log);
-  switch (log.eventName) {
-    case "BatchCommitted":
-    case "BatchImported": {
-      const type = log.eventName === "BatchCommitted" ? "batchCommitted" : "batchImported";
-      const batch = { mode: modeOf(log.args.mode), batchNumber: Number(log.args.batchNumber) };
-      if (type === "batchImported") return { type, ...place, ...log.args, ...batch };
-      return { type, ...place, ...log.args, ...batch, ...besideCommit(before) };
-    }
-    case "Withdrawn":
-      return { type: "withdrawn", ...place, ...log.args, recipient: lowerCase(log.args.recipient) };
-    case "AuthorizationCancelled":
-      return { type: "authorizationCancelled", ...place, ...log.args, signer: lowerCase(log.args.signer) };
-    case "DuplicateVoided":
-      return { type: "duplicateVoided", ...place, ...log.args };
-    case "AssetTransferable":
-      return { type: "assetTransferable", ...place, ...log.args, assetType: assetTypeOf(log.args.assetType) };
-    case "SessionAuthorized": {
-      const { owner, key, assetType, ...terms } = log.args;
-      const parties = { owner: lowerCase(owner), key: lowerCase(key) };
-      return { type: "sessionAuthorized", ...place, ...terms, ...parties, assetType: assetTypeOf(assetType) };
-    }
-    case "SessionRevoked": {
-      const { owner, key, revokedAt } = log.args;
-      return { type: "sessionRevoked", ...place, owner: lowerCase(owner), key: lowerCase(key), revokedAt };
-    }
-    case "TransfersApproved":
-      return { type: "transfersApproved", ...place, ...log.args, owner: lowerCase(log.args.owner) };
-    case "TransfersCancelled":
-      return { type: "transfersCancelled", ...place, ...log.args, owner: lowerCase(log.args.owner) };
-    default:
-      return null;
-  }
-}
 
 /** What the contract tells of a commit in the one or two events directly before it. */
 function besideCommit(before: readonly DecodedLog[]): Pick<CommitEvent, "leftOut" | "blobs" | "transfers"> {
@@ -118,16 +106,8 @@ function placeOf(log: DecodedLog): { txHash: Hash; blockNumber: bigint; logIndex
   return { txHash: transactionHash, blockNumber, logIndex };
 }
 
-function modeOf(value: number) {
-  const mode = MODES[value];
+function modeOf(value: unknown): Mode {
+  const mode = MODES[value as number];
   if (mode === undefined) throw new MintmarkError("l1_failed", `the contract reported the unknown mode ${value}`);
   return mode;
-}
-
-function assetTypeOf(value: bigint): Hash {
-  return numberToHex(value, { size: 32 });
-}
-
-function lowerCase(address: Address): Address {
-  return address.toLowerCase() as Address;
 }

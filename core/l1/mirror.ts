@@ -1,4 +1,4 @@
-import type { LocalAccount } from "viem";
+import { readContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import type { MirrorIdentity } from "../guards/mirror/attester.ts";
 import type { MirrorContract, MirrorReader, MirrorStep } from "../guards/mirror/contract.ts";
@@ -12,7 +12,6 @@ import { ViemCommitter } from "./committer.ts";
 import { connectTo, type L1Options, type L1WriteOptions } from "./connect.ts";
 import type { L1Connection } from "./connection.ts";
 import { askL1 } from "./failure.ts";
-import { toReceipt } from "./portal.ts";
 import { ViemReader } from "./reader.ts";
 
 /**
@@ -27,8 +26,8 @@ export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror
   const read = { abi, address: settlement.contract } as const;
   const [sourceChainId, sourceContract] = await askL1(`reading the source of mirror ${settlement.contract}`, () =>
     Promise.all([
-      client.readContract({ ...read, functionName: "sourceChainId" }),
-      client.readContract({ ...read, functionName: "sourceContract" }),
+      readContract(client, { ...read, functionName: "sourceChainId" }),
+      readContract(client, { ...read, functionName: "sourceContract" }),
     ]),
   );
   const source = { chainId: sourceChainId, contract: sourceContract.toLowerCase() as Address };
@@ -43,7 +42,8 @@ export async function connectMirror(options: L1WriteOptions): Promise<ViemMirror
  * const kit = await exportExitKit(await proofOnMirror(proof, mirror), mirror);
  */
 export async function readMirror(options: L1Options): Promise<MirrorReader> {
-  return new ViemMirrorReader(await connectTo(options, "StateMirror"));
+  const connection = await connectTo(options, "StateMirror");
+  return Object.assign(new ViemReader(connection), mirrorViews(connection));
 }
 
 /**
@@ -56,34 +56,27 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
  */
 export class ViemMirror extends ViemCommitter implements MirrorContract {
   readonly source: MirrorIdentity;
+  readonly commitment: MirrorContract["commitment"];
+  readonly stepCount: MirrorContract["stepCount"];
+  readonly step: MirrorContract["step"];
+  readonly isImported: MirrorContract["isImported"];
 
-  constructor(connection: L1Connection, source: MirrorIdentity, options: L1WriteOptions & { account: LocalAccount }) {
+  constructor(connection: L1Connection, source: MirrorIdentity, options: L1WriteOptions) {
     super(connection, options.account, options);
     this.source = source;
-  }
-
-  commitment(): Promise<Hash> {
-    const read = { abi, address: this.settlement.contract, functionName: "commitment" } as const;
-    return askL1("reading the mirrored commitment", () => this.connection.client.readContract(read));
-  }
-
-  stepCount(): Promise<number> {
-    return readStepCount(this.connection);
-  }
-
-  step(sequence: number): Promise<MirrorStep> {
-    return readStep(this.connection, sequence);
-  }
-
-  isImported(mode: Mode, batchNumber: number): Promise<boolean> {
-    return readImported(this.connection, mode, batchNumber);
+    ({
+      commitment: this.commitment,
+      stepCount: this.stepCount,
+      step: this.step,
+      isImported: this.isImported,
+    } = mirrorViews(connection));
   }
 
   async advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
     const counts = { countValidium: BigInt(from.countValidium), countRollup: BigInt(from.countRollup) };
     const grown = { ...growth, mode: MODE_VALUE[growth.mode], count: BigInt(growth.count) };
     const args = [{ ...from, ...counts }, grown, attestation] as const;
-    return toReceipt(await this.send({ abi, functionName: "advance", args }, options));
+    return this.send({ abi, functionName: "advance", args }, options);
   }
 
   async importBatch(
@@ -93,40 +86,34 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
   ): Promise<L1Receipt> {
     const { batchNumber, vaultCount, dataHash, batchRoot, siblings } = batch;
     const args = [BigInt(sequence), BigInt(batchNumber), { vaultCount, dataHash, batchRoot }, siblings] as const;
-    return toReceipt(await this.send({ abi, functionName: "importBatch", args }, options));
+    return this.send({ abi, functionName: "importBatch", args }, options);
   }
 }
 
-class ViemMirrorReader extends ViemReader {
-  stepCount(): Promise<number> {
-    return readStepCount(this.connection);
-  }
-
-  step(sequence: number): Promise<MirrorStep> {
-    return readStep(this.connection, sequence);
-  }
-
-  isImported(mode: Mode, batchNumber: number): Promise<boolean> {
-    return readImported(this.connection, mode, batchNumber);
-  }
-}
-
-async function readStepCount({ client, settlement }: L1Connection): Promise<number> {
-  const read = { abi, address: settlement.contract, functionName: "stepCount" } as const;
-  return Number(await askL1("asking the mirror for its steps", () => client.readContract(read)));
-}
-
-async function readStep({ client, settlement }: L1Connection, sequence: number): Promise<MirrorStep> {
-  const read = { abi, address: settlement.contract, functionName: "step", args: [BigInt(sequence)] } as const;
-  const step = await askL1(`reading step ${sequence} of the mirror`, () => client.readContract(read));
-  const mode = MODES[step.mode];
-  if (mode === undefined) throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
-  return { ...step, first: Number(step.first), count: Number(step.count), sequence, mode };
-}
-
-async function readImported({ client, settlement }: L1Connection, mode: Mode, batchNumber: number): Promise<boolean> {
-  const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
-  const read = { abi, address: settlement.contract, functionName: "batchHeaderHash", args } as const;
-  const asked = `asking the mirror for ${mode} batch ${batchNumber}`;
-  return BigInt(await askL1(asked, () => client.readContract(read))) !== 0n;
+/** What a mirror tells beside the settlement contract's functions. */
+function mirrorViews({ client, settlement }: L1Connection) {
+  const { contract: address } = settlement;
+  return {
+    commitment: (): Promise<Hash> =>
+      askL1("reading the mirrored commitment", () =>
+        readContract(client, { abi, address, functionName: "commitment" }),
+      ),
+    async stepCount(): Promise<number> {
+      const read = { abi, address, functionName: "stepCount" } as const;
+      return Number(await askL1("asking the mirror for its steps", () => readContract(client, read)));
+    },
+    async step(sequence: number): Promise<MirrorStep> {
+      const read = { abi, address, functionName: "step", args: [BigInt(sequence)] } as const;
+      const step = await askL1(`reading step ${sequence} of the mirror`, () => readContract(client, read));
+      const mode = MODES[step.mode];
+      if (mode === undefined) throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
+      return { ...step, first: Number(step.first), count: Number(step.count), sequence, mode };
+    },
+    async isImported(mode: Mode, batchNumber: number): Promise<boolean> {
+      const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
+      const read = { abi, address, functionName: "batchHeaderHash", args } as const;
+      const asked = `asking the mirror for ${mode} batch ${batchNumber}`;
+      return BigInt(await askL1(asked, () => readContract(client, read))) !== 0n;
+    },
+  };
 }

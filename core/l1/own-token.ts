@@ -12,9 +12,8 @@ import {
 } from "viem";
 import type { Address, BlobScheme, Standard, Uuid } from "../model.ts";
 import { stateCommitmentAbi } from "./abi.ts";
-import { SCHEME_VALUE } from "./arguments.ts";
+import { SCHEME_VALUE, STANDARD_VALUE } from "./arguments.ts";
 import { type ContractName, readArtifact } from "./artifact.ts";
-import { STANDARD_VALUE } from "./reader.ts";
 
 export interface Royalty {
   /** The zero address for none. */
@@ -99,7 +98,7 @@ export function readTokenCreation(minter: Address, input: Hex): (OwnToken & Dest
     if (!input.startsWith(bytecode) || size(input) < size(bytecode) + 32) continue;
     try {
       const values = decodeAbiParameters(inputs, slice(input, size(bytecode))) as readonly unknown[];
-      const given = Object.fromEntries(inputs.map(({ name = "" }, i) => [NAMES[name] ?? name, values[i]]));
+      const given = Object.fromEntries(inputs.map((input, i) => [nameOf(input), values[i]]));
       const blobScheme = given.scheme === SCHEME_VALUE.imx ? "imx" : "mintmark";
       const token = { ...given, standard, blobScheme } as OwnToken;
       const { admin } = token;
@@ -113,16 +112,10 @@ export function readTokenCreation(minter: Address, input: Hex): (OwnToken & Dest
   return null;
 }
 
-/** The constructors' names of parameters, where these types have others. */
-const NAMES: Readonly<Record<string, string>> = {
-  name_: "name",
-  symbol_: "symbol",
-  quantum_: "quantum",
-  issuer_: "issuer",
-  transferable_: "transferable",
-  baseUri: "uri",
-  uri_: "uri",
-};
+/** The name of a constructor's parameter in these types. */
+function nameOf({ name = "" }: AbiParameter): string {
+  return name === "baseUri" ? "uri" : name.replace(/_$/, "");
+}
 
 function constructorOf(standard: Standard): { readonly bytecode: Hex; readonly inputs: readonly AbiParameter[] } {
   const { bytecode, abi } = readArtifact(TOKEN_CONTRACT[standard]);

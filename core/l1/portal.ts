@@ -1,14 +1,15 @@
 import {
   type Account,
   type ContractFunctionArgs,
+  type ContractFunctionName,
   encodeFunctionData,
   parseEventLogs,
   size,
   type TransactionReceipt,
-  TransactionReceiptNotFoundError,
 } from "viem";
+import { estimateContractGas, getBlock, readContract, simulateContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
-import type { Address, Hash, Hex } from "../model.ts";
+import type { Address, Hex } from "../model.ts";
 import type { L1Owner, L1Receipt, L1SendOptions, WithdrawalCall } from "../ports.ts";
 import { isTransferred, tipIdOf } from "../protocol/transfer-proof.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
@@ -52,16 +53,7 @@ const LIST_TRIAL_GAS = TRIAL_GAS + ITEM_GAS + GAS_AROUND_ITEM;
 /** Gas of a plain transfer to an account. */
 export const TRANSFER_GAS = 21_000n;
 
-type Writes =
-  | "commitRollupBatch"
-  | "commitValidiumBatch"
-  | "commitTransferBatch"
-  | "withdraw"
-  | "voidDuplicate"
-  | "authorizeSession"
-  | "revokeSession"
-  | "cancelTransfers"
-  | "registerAsset";
+type Writes = ContractFunctionName<typeof abi, "nonpayable">;
 type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable", F>;
 /** A function of any interface of the contract, with its arguments. */
 export type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
@@ -92,7 +84,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
 
   transactionGas(): Promise<bigint> {
     return askL1("asking for the gas of a block", async () => {
-      const { gasLimit } = await this.connection.client.getBlock();
+      const { gasLimit } = await getBlock(this.connection.client);
       return gasLimit < TRANSACTION_GAS ? gasLimit : TRANSACTION_GAS;
     });
   }
@@ -101,7 +93,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
   checkWithdrawal(call: WithdrawalCall): Promise<string | null> {
     return askL1(`trying the withdrawal of vault ${tipIdOf(call)}`, async () => {
       if (isTransferred(call)) return this.#refusalOf(call, transferredGas(call));
-      const { result } = await this.connection.client.simulateContract({
+      const { result } = await simulateContract(this.connection.client, {
         ...this.#portal,
         functionName: "withdrawBatch",
         args: withdrawalBatchArguments([call], ITEM_GAS),
@@ -127,16 +119,16 @@ export class ViemPortal extends ViemReader implements L1Owner {
       if (list === undefined) {
         // viem's types cannot follow a union of functions.
         const one = withdrawalCall(call) as { abi: typeof abi; functionName: "withdraw"; args: Arguments<"withdraw"> };
-        await this.connection.client.simulateContract({ ...this.#portal, ...one, ...limit });
+        await simulateContract(this.connection.client, { ...this.#portal, ...one, ...limit });
         return null;
       }
       const { vaultId, owner } = call.vault;
       const args = [packedList(call, list)] as const;
-      await this.connection.client.readContract({ ...this.#portal, functionName: "checkList", args, ...limit });
+      await readContract(this.connection.client, { ...this.#portal, functionName: "checkList", args, ...limit });
       const listed = list.find((each) => each.vaultId === vaultId);
       if ((await this.verifyVault(call)) !== listed?.withdrawnBefore) return `NotListed(${vaultId})`;
       // The list decides, so the owner may be the caller here.
-      await this.connection.client.simulateContract({
+      await simulateContract(this.connection.client, {
         ...this.#portal,
         account: owner as Address,
         functionName: "withdraw",
@@ -182,7 +174,7 @@ export class ViemPortal extends ViemReader implements L1Owner {
   }
 
   async withdrawOwn(call: WithdrawalCall, options?: L1SendOptions): Promise<L1Receipt> {
-    return toReceipt(await this.send(withdrawalCall(call) as ContractCall, options));
+    return this.send(withdrawalCall(call) as ContractCall, options);
   }
 
   /** The contract has no batch of them. With the gas of its trial, for the reasons of {@link relayGas}. */
@@ -203,9 +195,9 @@ export class ViemPortal extends ViemReader implements L1Owner {
     options?: L1SendOptions,
     prepare?: () => Promise<Call>,
     kind?: CallKind,
-  ): Promise<TransactionReceipt> {
+  ): Promise<L1Receipt> {
     const receipt = await this.#mined(call, options, prepare, kind);
-    if (receipt.status === "success") return receipt;
+    if (receipt.status === "success") return toReceipt(receipt);
     throw new MintmarkError("l1_failed", `${call.functionName}: transaction ${receipt.transactionHash} reverted`);
   }
 
@@ -218,13 +210,13 @@ export class ViemPortal extends ViemReader implements L1Owner {
     const { client } = this.connection;
     // On mined state: this account's pending transactions may be about to be replaced.
     const block = at === undefined ? { blockTag: "latest" } : { blockNumber: at };
-    const estimate = await client.estimateContractGas({
+    const estimate = await estimateContractGas(client, {
       ...call,
       address: this.settlement.contract,
       account: this.account,
       ...(blobs && { blobVersionedHashes: blobs.versionedHashes }),
       ...block,
-    } as Parameters<typeof client.estimateContractGas>[0]);
+    } as Parameters<typeof estimateContractGas>[1]);
     return this.withGas(call, () => estimate + estimate / 20n);
   }
 
@@ -252,14 +244,4 @@ function transferredGas(call: WithdrawalCall): bigint {
 
 export function toReceipt({ transactionHash, blockNumber, gasUsed }: TransactionReceipt): L1Receipt {
   return { txHash: transactionHash, blockNumber, gasUsed };
-}
-
-/** The receipt of a transaction; null while it is not mined. */
-export async function minedReceipt({ client }: L1Connection, hash: Hash): Promise<TransactionReceipt | null> {
-  try {
-    return await client.getTransactionReceipt({ hash });
-  } catch (error) {
-    if (error instanceof TransactionReceiptNotFoundError) return null;
-    throw error;
-  }
 }

@@ -7,6 +7,7 @@ import {
   type LocalAccount,
   numberToHex,
   recoverAddress,
+  serializeSignature,
   serializeTransaction,
   type TransactionSerializable,
   toPrefixedMessage,
@@ -45,7 +46,7 @@ export function signerAccount(signer: Signer): LocalAccount {
   const sign = (message: Hex) => signed(signer, message);
   return toAccount({
     address: signer.address,
-    signMessage: async ({ message }) => joined(await sign(toPrefixedMessage(message))),
+    signMessage: async ({ message }) => serializeSignature(await sign(toPrefixedMessage(message))),
     async signTransaction(transaction, options) {
       const serialize = (options?.serializer ?? serializeTransaction) as typeof serializeTransaction;
       // Blobs travel beside the transaction and are not signed.
@@ -58,7 +59,7 @@ export function signerAccount(signer: Signer): LocalAccount {
       const { domain = {}, message, primaryType, types: own } = typedData as unknown as TypedData;
       const types = { EIP712Domain: getTypesForEIP712Domain({ domain }), ...own };
       const struct = hashStruct({ data: message, primaryType, types } as never);
-      return joined(await sign(concatHex(["0x1901", hashDomain({ domain, types } as never), struct])));
+      return serializeSignature(await sign(concatHex(["0x1901", hashDomain({ domain, types } as never), struct])));
     },
   });
 }
@@ -102,10 +103,6 @@ async function signed(signer: Signer, message: Hex): Promise<Signed> {
 
 function failed(address: Address, reason: string, cause?: unknown): MintmarkError {
   return new MintmarkError("signer_failed", `The signer of ${address} did not sign: ${reason}.`, { cause });
-}
-
-function joined({ r, s, yParity }: Signed): Hex {
-  return concatHex([r, s, yParity === 0 ? "0x1b" : "0x1c"]);
 }
 
 /** Longest answer of a signing service, in characters. */

@@ -1,4 +1,5 @@
 import { keccak256, type LocalAccount, type TransactionReceipt } from "viem";
+import { estimateFeesPerGas, getBlobBaseFee, getTransactionCount, sendRawTransaction } from "viem/actions";
 import { orAborted } from "../abort.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
@@ -7,10 +8,11 @@ import type { Hash, Hex } from "../model.ts";
 import type { L1SendOptions } from "../ports.ts";
 import type { ProofForm } from "../protocol/kzg/kzg.ts";
 import { BlobSidecar } from "./blob-sidecar.ts";
-import type { FeeOptions, L1Connection } from "./connection.ts";
+import type { L1Connection } from "./connection.ts";
 import { isRefusal, reasonOf } from "./failure.ts";
-import { type CallKind, cappedFees, capReached, capsOf, type Fees, higherFees } from "./fees.ts";
-import { type Call, minedReceipt, type Sender, TRANSFER_GAS } from "./portal.ts";
+import { type CallKind, cappedFees, capReached, capsOf, type FeeOptions, type Fees, higherFees } from "./fees.ts";
+import { type Call, type Sender, TRANSFER_GAS } from "./portal.ts";
+import { minedReceipt } from "./reader.ts";
 
 const REPLACE_AFTER_MS = 60_000;
 /** The price of blob gas can double in six blocks. Whatever is offered, the block's own price is paid. */
@@ -193,8 +195,8 @@ export class TransactionSender implements Sender {
 
   async #offer(call: Call, before: Flight | null): Promise<Offer> {
     const { client } = this.#connection;
-    const gasFees = await client.estimateFeesPerGas();
-    const blobFee = call.blobs && { maxFeePerBlobGas: BLOB_FEE_MARGIN * (await client.getBlobBaseFee()) };
+    const gasFees = await estimateFeesPerGas(client);
+    const blobFee = call.blobs && { maxFeePerBlobGas: BLOB_FEE_MARGIN * (await getBlobBaseFee(client)) };
     const estimate: Fees = { ...gasFees, ...blobFee };
     const nonce = before === null ? await this.#nonce("latest") : before.nonce + 1;
     this.#unused = Math.max(this.#unused, nonce + 1);
@@ -253,14 +255,11 @@ export class TransactionSender implements Sender {
     const { blobs, ...plain } = call;
     const { maxFeePerBlobGas = 0n, ...gasFees } = fees;
     const tx = { chainId: Number(this.#connection.settlement.chainId), nonce, ...plain, ...gasFees };
-    const blobFields = blobs && {
-      maxFeePerBlobGas,
-      blobVersionedHashes: blobs.versionedHashes,
-      sidecars: false as const,
-    };
-    const raw = await (blobFields === undefined
-      ? this.#account.signTransaction({ ...tx, type: "eip1559" })
-      : this.#account.signTransaction({ ...tx, ...blobFields, type: "eip4844" }));
+    const raw = await this.#account.signTransaction(
+      blobs === undefined
+        ? { ...tx, type: "eip1559" }
+        : { ...tx, type: "eip4844", maxFeePerBlobGas, blobVersionedHashes: blobs.versionedHashes, sidecars: false },
+    );
     const hash = keccak256(raw);
     offer.outbid = false;
     if (sent.includes(hash)) return;
@@ -301,7 +300,7 @@ export class TransactionSender implements Sender {
   async #submit(raw: Hex, signal?: AbortSignal): Promise<Answer> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await this.#connection.client.sendRawTransaction({ serializedTransaction: raw });
+        await sendRawTransaction(this.#connection.client, { serializedTransaction: raw });
         return "taken";
       } catch (error) {
         const text = messageOf(error);
@@ -346,7 +345,7 @@ export class TransactionSender implements Sender {
   }
 
   #nonce(blockTag: "latest" | "pending"): Promise<number> {
-    return this.#connection.client.getTransactionCount({ address: this.#account.address, blockTag });
+    return getTransactionCount(this.#connection.client, { address: this.#account.address, blockTag });
   }
 
   get #patience(): number {

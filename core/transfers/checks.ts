@@ -9,7 +9,7 @@ import type { StoredVault } from "../store/columns/vault-columns.ts";
 import type { ActivityRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
 import { makersOf } from "../vaults/transfer-lists.ts";
-import { placeOf, readVaults } from "../vaults/vaults.ts";
+import { ownedBy, placeOf, readVaults } from "../vaults/vaults.ts";
 import { requireCarried } from "./bounds.ts";
 
 /** Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow. */
@@ -79,15 +79,6 @@ async function askedVaults(ledger: Ledger, caller: TransferCaller, transfers: re
     const hops = (makers[i]?.output.transfer.hops ?? 0) + 1;
     return { transfer: transfers[i] as Transfer, place, vault, hops };
   });
-}
-
-function ownedBy(ledger: Ledger, caller: TransferCaller): (vault: StoredVault) => boolean {
-  if ("owner" in caller) {
-    const owner = requireAddress("owner", caller.owner);
-    return (vault) => vault.owner === owner;
-  }
-  const { applicationIndex } = ledger.application(caller.applicationId);
-  return (vault) => vault.applicationIndex === applicationIndex;
 }
 
 function issueAt(i: number, code: ErrorCode, detail = new MintmarkError(code).message): Issue {

@@ -63,7 +63,7 @@ export async function readActivities(
 }
 
 /**
- * Writes a withdrawal, and tells its application and the listeners.
+ * Writes a withdrawal, lists it by status and while it is pending, and tells its application and the listeners.
  *
  * @param before - the earlier record; null for a new withdrawal
  */
@@ -78,6 +78,11 @@ export function putWithdrawal(
     if (before !== null) group.remove(statusKey(before));
     group.put(statusKey(record), journalKey(record.journalSequence).subarray(1));
   }
+  if (isPending(record) !== (before !== null && isPending(before))) {
+    const key = pendingWithdrawalKey(record.chainId, record.journalSequence);
+    if (isPending(record)) group.put(key, encodeRecord(withdrawalIdRecord, record.withdrawalId));
+    else group.remove(key);
+  }
   tell(ledger, group, record.applicationIndex, record.updatedAt, withdrawalEvent(type, record));
   group.stage(withdrawalKey(record.withdrawalId), encodeRecord(withdrawalRecord, record));
   group.onDurable(() => {
@@ -91,17 +96,6 @@ export function putWithdrawal(
 
 function statusKey({ applicationIndex, status, sequence }: WithdrawalRecord): Buffer {
   return requestByKey(withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)), sequence);
-}
-
-export function setPending(group: Group, record: WithdrawalRecord): void {
-  group.put(
-    pendingWithdrawalKey(record.chainId, record.journalSequence),
-    encodeRecord(withdrawalIdRecord, record.withdrawalId),
-  );
-}
-
-export function clearPending(group: Group, record: WithdrawalRecord): void {
-  group.remove(pendingWithdrawalKey(record.chainId, record.journalSequence));
 }
 
 /** A withdrawal in the writer's view. Throws `withdrawal_not_found`. */
@@ -139,7 +133,6 @@ export function putFailed(
   time: number,
 ): WithdrawalRecord {
   const failed: WithdrawalRecord = { ...known, status: "failed", failure, failedAt: time, updatedAt: time };
-  clearPending(group, known);
   putWithdrawal(ledger, group, failed, known, "withdrawal.failed");
   putActivity(ledger, group, known, release(activity, known, time));
   return failed;

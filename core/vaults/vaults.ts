@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { Hex, Mode, Status, Uuid, Vault, VaultId } from "../model.ts";
+import type { Address, Hex, Mode, Principal, Status, Uuid, Vault, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
@@ -18,11 +18,25 @@ import {
 import { activityKey, chunkKey } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns } from "../store/vault-chunk.ts";
+import { requireAddress } from "../validate.ts";
 
 /** A stored vault with its place. */
 export interface LocatedVault {
   readonly place: VaultPlace;
   readonly vault: StoredVault;
+}
+
+/** Whether a vault is the caller's: an application's own, or an owner's of any application. */
+export function ownedBy(
+  ledger: Ledger,
+  caller: Principal | { readonly owner: Address },
+): (vault: StoredVault) => boolean {
+  if ("owner" in caller) {
+    const owner = requireAddress("owner", caller.owner);
+    return (vault) => vault.owner === owner;
+  }
+  const { applicationIndex } = ledger.application(caller.applicationId);
+  return (vault) => vault.applicationIndex === applicationIndex;
 }
 
 /** Reason and time of a void slot; null when the slot is valid. */

@@ -1,9 +1,8 @@
 import type { Address } from "viem";
 import type { Standard } from "../../core/index.ts";
-import { SCHEME_VALUE } from "../../core/l1/arguments.ts";
+import { SCHEME_VALUE, STANDARD_VALUE } from "../../core/l1/arguments.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { type OwnScheme, type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
-import { STANDARD_VALUE } from "../../core/l1/reader.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { type Deployer, deployContract, lower, send } from "./deployer.ts";
 import { isRecorded, type TokenRecord } from "./record.ts";

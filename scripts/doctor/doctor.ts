@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createPublicClient, formatEther, http, type PublicClient } from "viem";
 import { z } from "zod";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { codeOn } from "../../core/l1/client.ts";
+import { codeOn } from "../../core/l1/connection.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { requireOwnCode } from "../../core/protocol/own-code.ts";
 import { requireFolderFormat } from "../../core/store/format.ts";

@@ -113,7 +113,7 @@ describe("batches in blobs, on anvil", () => {
     const batches = [Array.from({ length: 4_100 }, (_, i) => entry(i)), [entry(7), entry(9_000)]];
     for (const [batchNumber, slots] of batches.entries()) {
       const batch = await sealed(batchNumber, slots);
-      const receipt = await l1.commitRollup(batch, (await l1.state()).history);
+      const receipt = await l1.commit(batch, (await l1.state()).history, "0x");
       // The first batch ever fills storage slots that the next ones use again.
       expect(receipt.gasUsed).toBeLessThan(batchNumber === 0 ? 120_000n : 100_000n);
       data.push(batch.data);

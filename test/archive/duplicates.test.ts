@@ -66,11 +66,11 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     const batch = batchOf(mode, counts[mode]++, tokens, how);
     const after = await pointOn(operator);
     const { history } = after;
-    if (mode === "zk-rollup") await operator.commitRollup(batch, history);
+    if (mode === "zk-rollup") await operator.commit(batch, history, "0x");
     else {
       // These members do not watch L1, so they know of no rollup batch.
       const committee = collectAttestations({ members, threshold: THRESHOLD, l1: operator });
-      await operator.commitValidium(batch, history, await committee.attest(batch, after));
+      await operator.commit(batch, history, await committee.attest(batch, after));
     }
     return tokens.map((_, slot) => packVaultId({ mode, batchNumber: batch.batchNumber, slot }));
   }

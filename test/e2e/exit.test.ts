@@ -148,7 +148,7 @@ describe("owners' exits with everything gone but the chain", () => {
     const { vault } = await readExitKit(file("shield.json"));
     const data = encodeBatchData([{ ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` }]);
     const batch = { mode: "zk-rollup", batchNumber: 1, data, ...deriveBatch("zk-rollup", 1, data) } as const;
-    await world.l1.commitRollup(batch, (await world.l1.state()).history);
+    await world.l1.commit(batch, (await world.l1.state()).history, "0x");
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     const child = spawn(process.execPath, ["scripts/mintmark.ts", "watch"], {
       cwd: ROOT,

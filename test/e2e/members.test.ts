@@ -217,7 +217,7 @@ describe("a committee of five processes", () => {
     const { vault } = await world.engine.proofs.vault(packVaultId({ mode: "validium", batchNumber: 0, slot: 0 }));
     const data = encodeBatchData([{ ...vault, owner: GUARDIAN.address.toLowerCase() as `0x${string}` }]);
     const batch = { mode: "zk-rollup", batchNumber: 1, data, ...deriveBatch("zk-rollup", 1, data) } as const;
-    await world.l1.commitRollup(batch, (await world.l1.state()).history);
+    await world.l1.commit(batch, (await world.l1.state()).history, "0x");
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     await expect.poll(() => world.l1.withdrawn(later, "erc721"), POLL).toBe(1n);
     expect(await world.l1.withdrawn(vault.vaultId, "erc721")).toBe(0n);

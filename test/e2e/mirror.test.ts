@@ -110,7 +110,7 @@ describe("tokens of another chain, by commands alone", () => {
     const { vault } = await readExitKit(file("sword.json"));
     const data = encodeBatchData([{ ...vault, owner: at(COMMITTEE, 1).address.toLowerCase() as `0x${string}` }]);
     const batch = { mode: "zk-rollup", batchNumber: 1, data, ...deriveBatch("zk-rollup", 1, data) } as const;
-    await world.l1.commitRollup(batch, (await world.l1.state()).history);
+    await world.l1.commit(batch, (await world.l1.state()).history, "0x");
     const later = packVaultId({ mode: "zk-rollup", batchNumber: 1, slot: 0 });
     const relay = startRelay();
     const mirrors = [{ chainId: "31338", contract: mirror.address, rpcUrl: far.rpcUrl }];

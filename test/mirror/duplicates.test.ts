@@ -46,7 +46,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     const data = encodeBatchData(entries);
     const batchNumber = batches++;
     const batch = { mode: "zk-rollup", ...deriveBatch("zk-rollup", batchNumber, data), batchNumber, data } as const;
-    await near.l1.commitRollup(batch, (await near.l1.state()).history);
+    await near.l1.commit(batch, (await near.l1.state()).history, "0x");
     await mine(near.chain, Number(CONFIRMATIONS));
     await new Watcher({ archive, l1: near.l1, fromBlock: near.chain.settlement.deployedAtBlock }).round();
     return texts.map((_, slot) => packVaultId({ mode: "zk-rollup", batchNumber, slot }));

@@ -4,7 +4,7 @@ import { MirrorAttester } from "../../core/guards/mirror/attester.ts";
 import { SourceHistory } from "../../core/guards/mirror/history.ts";
 import type { Standard, Uuid } from "../../core/index.ts";
 import { readL1 } from "../../core/l1/connect.ts";
-import type { FeeOptions } from "../../core/l1/connection.ts";
+import type { FeeOptions } from "../../core/l1/fees.ts";
 import { connectMirror } from "../../core/l1/mirror.ts";
 import { MirrorSettler, type MirrorSettlerOptions } from "../../core/l1/settlement/mirror-settler.ts";
 import { send } from "../../scripts/deploy/deployer.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { CommittedData } from "../../core/guards/archive/committed-data.ts";
 import { cappedFees, capsOf, type Fees, higherFees } from "../../core/l1/fees.ts";
 import { ViemReader } from "../../core/l1/reader.ts";
-import { type RollupData, RollupDataChoice } from "../../core/l1/settlement/rollup-data.ts";
+import { placeRollupData, type RollupData } from "../../core/l1/settlement/rollup-data.ts";
 
 const GWEI = 10n ** 9n;
 
@@ -37,7 +37,7 @@ test("a chain that is not known to take blobs gets calldata, unless the operator
     let placed: boolean | undefined;
     const operator = { placeInBlobs: (_: bigint, takesBlobs: boolean) => (placed = takesBlobs) };
     const engine = { operator, settlement: { chainId } };
-    await new RollupDataChoice(engine as never, { takesBlobs: async () => true }, wanted).make();
+    await placeRollupData(engine as never, { takesBlobs: async () => true }, wanted);
     return placed;
   };
   expect([await choice(1n, "auto"), await choice(43_114n, "auto")]).toEqual([true, false]);

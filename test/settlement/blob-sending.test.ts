@@ -13,7 +13,7 @@ import {
 } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BlobSidecar } from "../../core/l1/blob-sidecar.ts";
-import type { FeeOptions } from "../../core/l1/connection.ts";
+import type { FeeOptions } from "../../core/l1/fees.ts";
 import { TransactionSender } from "../../core/l1/transactions.ts";
 import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";

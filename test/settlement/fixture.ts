@@ -233,9 +233,7 @@ export async function commitUnseen(l1: Pick<L1Reader, "settlement" | "state"> & 
   );
   const addresses = members.map(({ address }) => lower(address));
   const attestation = encodeAttestation({ threshold: THRESHOLD, members: addresses, signatures });
-  return batch.mode === "validium"
-    ? l1.commitValidium(batch, history, attestation)
-    : l1.commitTransfers(batch, history, attestation);
+  return l1.commit(batch, history, attestation);
 }
 
 /** What the next commit follows. */

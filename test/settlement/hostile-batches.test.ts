@@ -108,7 +108,7 @@ async function hostile(kind: Kind, batchNumber: number, assets: readonly Asset[]
 async function commit(batch: Hostile): Promise<void> {
   const { l1 } = world;
   if (batch.mode === "validium") await commitUnseen(l1, batch);
-  else await l1.commitRollup(batch, (await pointOn(l1)).history);
+  else await l1.commit(batch, (await pointOn(l1)).history, "0x");
 }
 
 /** Whether the contract pays a vault to its owner, who has waited. */

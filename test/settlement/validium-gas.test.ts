@@ -31,7 +31,7 @@ test("a validium commit behind another one has gas enough for a committee of 64"
     })),
   );
   const attestation = encodeAttestation({ threshold: 64, members, signatures });
-  const { txHash, gasUsed } = await l1.commitValidium(batch, history, attestation, { isBehind: true });
+  const { txHash, gasUsed } = await l1.commit(batch, history, attestation, { isBehind: true });
   const { gas } = await chain.client.getTransaction({ hash: txHash });
   expect(Number(gasUsed)).toBeLessThan(0.8 * Number(gas));
   await chain.close();

@@ -47,7 +47,7 @@ async function commit(batchNumber: number): Promise<readonly number[]> {
     return { issuer: [KEY.address, ...WALLETS][i] as Hex, assets, signature, byWallet: i > 0 };
   });
   const { history } = await l1.state();
-  const { blockNumber } = await l1.commitRollup(batch, history, { consents: await Promise.all(consents) });
+  const { blockNumber } = await l1.commit(batch, history, "0x", { consents: await Promise.all(consents) });
   const [event] = await l1.events(blockNumber, blockNumber);
   const places = (event?.type === "batchCommitted" && event.leftOut) || [];
   return places.map((place) => types.indexOf(at(batch.assets, place).assetType));

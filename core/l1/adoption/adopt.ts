@@ -13,10 +13,9 @@ import { createApplication } from "../../tenants/applications.ts";
 import { addAsset, type NewAsset } from "../../tenants/assets.ts";
 import { createUser } from "../../tenants/users.ts";
 import { placeOf } from "../../vaults/vaults.ts";
-import type { Adopted } from "./adopted-batches.ts";
-import { adoptHistory } from "./adopted-batches.ts";
-import type { AdoptedBatches } from "./incoming.ts";
-import { assetName, type Holder, slotsIn } from "./incoming.ts";
+import { type Adopted, adoptHistory } from "./adopted-batches.ts";
+import type { Holder } from "./adopted-transfers.ts";
+import { type AdoptedBatches, assetName, slotsIn } from "./incoming.ts";
 
 /** The application that gets the vaults that no mint of this store made. */
 const NAME = "Adopted from L1";
@@ -36,40 +35,21 @@ export async function adopt(
   if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
   const unheld = new Set<string>();
   for (const asset of assets) if (!(await hasAdded(context, asset, signal))) unheld.add(nameOf(ledger, asset));
-  return adoptHeld(
-    context,
-    adopted.map((of) => ({ ...of, batches: of.batches.map((batch) => ({ ...batch, unheld })) })),
-    signal,
-  );
-}
-
-async function adoptHeld(
-  context: EngineContext,
-  adopted: readonly AdoptedBatches[],
-  signal: AbortSignal | undefined,
-): Promise<Adopted> {
-  const { ledger } = context;
-  const owners = ownersIn(ledger, adopted);
+  const held = adopted.map((of) => ({ ...of, batches: of.batches.map((batch) => ({ ...batch, unheld })) }));
+  const owners = ownersIn(ledger, held);
   const holders = new Map<Address, Holder>();
-  if (owners.size > 0) {
-    const applicationId = await applicationOf(context, signal);
-    for (const ownerAddress of owners) {
-      const { userId } = await createUser(
-        context,
-        applicationId,
-        { userId: userIdOf(ownerAddress), ownerAddress },
-        signal,
-      );
-      const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
-      holders.set(ownerAddress, { applicationIndex, userIndex });
-    }
+  const applicationId = owners.size === 0 ? "" : await applicationOf(context, signal);
+  for (const ownerAddress of owners) {
+    const user = { userId: userIdOf(ownerAddress), ownerAddress };
+    const { userId } = await createUser(context, applicationId, user, signal);
+    holders.set(ownerAddress, await findUser(ledger, applicationId, userId));
   }
   const holderOf = (owner: Address): Holder => {
     const holder = holders.get(owner);
     if (holder === undefined) throw new Error(`no user of ${owner}`);
-    return holder;
+    return { applicationIndex: holder.applicationIndex, userIndex: holder.userIndex };
   };
-  return adoptHistory(context, adopted, holderOf, signal);
+  return adoptHistory(context, held, holderOf, signal);
 }
 
 /** Whether the store has the asset now. It refuses a second asset of one contract. */

@@ -11,23 +11,15 @@ import { unpackVaultId } from "../../protocol/vault.ts";
 import { itemRecords, itemsOf } from "../../sealing/batch-items.ts";
 import { stateLeafOf } from "../../sealing/contents.ts";
 import { runAt } from "../../sealing/void-runs.ts";
-import type { VaultColumns } from "../../store/columns/vault-columns.ts";
+import type { StoredVault, VaultColumns } from "../../store/columns/vault-columns.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { BatchRecord, LostRun, VoidRun } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { CHUNK_VAULTS } from "../../store/vault-chunk.ts";
 import { tellSealed } from "../../tenants/events/event-log.ts";
-import { bindIds, unboundBy } from "./adopted-ids.ts";
-import { dropTransfers, putAdoptedLists } from "./adopted-transfers.ts";
-import {
-  type AdoptedBatches,
-  type AdoptedEntry,
-  type Dropped,
-  type Holder,
-  type Incoming,
-  incomingBatches,
-} from "./incoming.ts";
+import { dropTransfers, type Holder, putAdoptedLists } from "./adopted-transfers.ts";
+import { type AdoptedBatches, type AdoptedEntry, type Dropped, type Incoming, incomingBatches } from "./incoming.ts";
 
 type Adoption = EntryOf<"historyAdopted">;
 type LostEntry = Adoption["lost"][number];
@@ -64,10 +56,10 @@ export async function adoptHistory(
       dropped.flatMap(({ record, vaults }) => (record.transfers ? [] : vaults)),
     );
     const trees = new Map(
-      adopted.map(({ mode, first }) => [
-        mode,
-        ledger.histories.latest(mode).first(Math.min(first, ledger.histories.latest(mode).count)),
-      ]),
+      adopted.map(({ mode, first }) => {
+        const history = ledger.histories.latest(mode);
+        return [mode, history.first(Math.min(first, history.count))];
+      }),
     );
     const places = [...incoming.keys()].filter((i) => incoming[i]?.inBlobs);
     const inBlobs = places.length === 0 ? null : places;
@@ -177,16 +169,10 @@ function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const chunks = Array.from({ length: Math.ceil(vaults.count / CHUNK_VAULTS) }, (_, i) =>
     keys.chunkKey(mode, batchNumber, i),
   );
-  const derived = [keys.batchDataKey, keys.pageRootsKey, keys.batchTokensKey, keys.batchApplicationsKey, keys.voidsKey];
-  for (const key of [
-    keys.batchKey(mode, batchNumber),
-    ...chunks,
-    ...derived.map((keyOf) => keyOf(mode, batchNumber)),
-  ]) {
-    group.operations.push({ type: "del", key });
-  }
-  const items = itemsOf(record, vaults, (index) => ledger.assetAt(index), null);
-  for (const { key } of itemRecords(items)) group.operations.push({ type: "del", key });
+  const whole = [keys.batchKey, keys.batchDataKey, keys.pageRootsKey, keys.batchTokensKey, keys.batchApplicationsKey];
+  const gone = [...whole, keys.voidsKey].map((keyOf) => keyOf(mode, batchNumber));
+  const items = itemRecords(itemsOf(record, vaults, (index) => ledger.assetAt(index), null));
+  for (const key of [...gone, ...chunks, ...items.map(({ key }) => key)]) group.operations.push({ type: "del", key });
   ledger.batches[mode].remove(group, batchNumber);
   ledger.voids[mode].remove(group, batchNumber);
   ledger.refs.truncate(mode, batchNumber);
@@ -240,26 +226,22 @@ function putAdopted(
   group.put(keys.batchTokensKey(mode, batchNumber), derived.tokens);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const notYet = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
-  const times = { openedAt: vaults[0]?.createdAt ?? time, sealedAt: time, submittedAt: null, settledAt: null };
+  const times = {
+    openedAt: vaults[0]?.createdAt ?? time,
+    sealedAt: time,
+    submittedAt: null,
+    settledAt: null,
+    finalizedAt: null,
+  };
   const transfers = lists !== null;
-  const counts = { vaultCount: vaults.length, mintCount: transfers ? 0 : vaults.length };
-  const roots = { batchRoot, dataHash, stateRoot };
-  const record = {
-    mode,
-    batchNumber,
+  const record: BatchRecord = {
     status: "sealed",
-    ...counts,
-    assets: derived.assets,
-    content: derived.content,
-    ...roots,
+    ...{ mode, batchNumber, inBlobs, transfers, given: given !== null, leftOut: null },
+    ...{ vaultCount: vaults.length, mintCount: transfers ? 0 : vaults.length },
+    ...{ assets: derived.assets, content: derived.content, batchRoot, dataHash, stateRoot },
     ...notYet,
     ...times,
-    finalizedAt: null,
-    leftOut: null,
-    inBlobs,
-    transfers,
-    given: given !== null,
-  } as const;
+  };
   ledger.putBatch(group, record);
   if (voids.length > 0)
     ledger.putVoids(
@@ -290,6 +272,54 @@ function beginAt({ batches, refs }: Ledger, mode: Mode, batchNumber: number): nu
   const vaultsBefore = before === undefined ? 0 : refs.vaultsBefore(mode, batchNumber - 1) + vaults;
   refs.set(mode, batchNumber, firstOrdinal, vaultsBefore);
   return firstOrdinal;
+}
+
+/** Binds ERC-1155 ids as L1's history has them. */
+function bindIds(ledger: Ledger, group: Group, vaults: readonly StoredVault[], voids: readonly VoidRun[]): void {
+  for (const [slot, vault] of vaults.entries()) {
+    const key = runAt(voids, slot) === null ? bindingOf(ledger, vault) : null;
+    if (key !== null) group.stage(key, Buffer.from(hexToBytes(vault.blob)));
+  }
+}
+
+/** The binding record of a vault's ERC-1155 id; null for other standards. */
+function bindingOf(ledger: Ledger, { assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">): Buffer | null {
+  const { standard, blobScheme } = ledger.assetAt(assetIndex);
+  const tokenId = standard === "erc1155" ? tokenIdOf(standard, blobScheme, blob) : null;
+  return tokenId === null ? null : keys.bindingKey(assetIndex, tokenId);
+}
+
+/**
+ * The bindings of dropped batches that no kept batch needs. Reads kept batches only when there are such bindings.
+ *
+ * @param adopted - the first dropped batch of each mode
+ */
+async function unboundBy(
+  ledger: Ledger,
+  adopted: readonly { readonly mode: Mode; readonly first: number }[],
+  dropped: readonly VaultColumns[],
+): Promise<Iterable<Buffer>> {
+  const unbound = new Map<string, Buffer>();
+  for (const vaults of dropped) {
+    for (const key of bindingsIn(ledger, vaults)) unbound.set(keys.keyString(key), key);
+  }
+  for (const { mode, first } of adopted) {
+    for (let number = 0; number < first && unbound.size > 0; number++) {
+      const record = ledger.batches[mode].latest(number);
+      if (record === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, number)} is missing.`);
+      const stays = await readBatchVaults(ledger, record);
+      for (const key of bindingsIn(ledger, stays)) unbound.delete(keys.keyString(key));
+    }
+  }
+  return unbound.values();
+}
+
+function* bindingsIn(ledger: Ledger, vaults: VaultColumns): Generator<Buffer, void, void> {
+  for (let slot = 0; slot < vaults.count; slot++) {
+    if (ledger.standards[vaults.assetIndex[slot] as number] !== "erc1155") continue;
+    const key = bindingOf(ledger, vaults.at(slot));
+    if (key !== null) yield key;
+  }
 }
 
 /** The changes made by adopting L1's history. */

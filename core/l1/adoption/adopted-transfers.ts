@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from "uuid";
 import { zeroAddress } from "viem";
 import type { Ledger, Recorded } from "../../ledger/ledger.ts";
-import type { Address, VaultId } from "../../model.ts";
+import type { Address, Hash, VaultId } from "../../model.ts";
 import type { ClaimedBatch } from "../../ports.ts";
 import { isRedemption, type Transfer, transfersDigest } from "../../protocol/transfer.ts";
 import { decodeTransferData, type TransferGroup } from "../../protocol/transfer-data.ts";
@@ -21,7 +21,8 @@ import { putActivity, readActivity } from "../../vaults/activity.ts";
 import { latestTransferList, listsOfBatch, makerOf, putTransferList, slotCount } from "../../vaults/transfer-lists.ts";
 import { placeOf, readVaults } from "../../vaults/vaults.ts";
 
-type Holder = Pick<StoredVault, "applicationIndex" | "userIndex">;
+/** The user who gets vaults without a known one. */
+export type Holder = Pick<StoredVault, "applicationIndex" | "userIndex">;
 
 /** A vault of L1's history, with the transfers between its mint and it. */
 export interface AdoptedVault {
@@ -64,7 +65,7 @@ export async function adoptedTransfers(
     lists.push(list);
     for (const [i, transfer] of signed.transfers.entries()) {
       const { vault: source, hops } = sources[i] as AdoptedVault;
-      const vault = source ?? nothing(ledger, state);
+      const vault = source ?? nothing(ledger, state.holderOf);
       const { withdrawn } = await readActivity(ledger, group, transfer.vaultId);
       const payee = payees[i] ?? null;
       const made = { ...vault, createdAt: now, updatedAt: now };
@@ -90,7 +91,7 @@ function partsOf({ amount }: Transfer, rest: bigint): readonly [bigint, bigint] 
 }
 
 /** What stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
-function nothing(ledger: Ledger, { holderOf }: AdoptedState): StoredVault {
+export function nothing(ledger: Ledger, holderOf: AdoptedState["holderOf"]): StoredVault {
   const owner = ledger.settlement.contract.toLowerCase() as Address;
   const time = ledger.now();
   return { ...holderOf(owner), owner, assetIndex: 0, amount: 0n, blob: "0x", createdAt: time, updatedAt: time };
@@ -117,12 +118,10 @@ async function listOf(
 ) {
   const { deadline, signature } = signed;
   const digest = transfersDigest(ledger.settlement, signed);
-  const vaults = sources.map(({ vault }) => vault ?? nothing(ledger, state));
+  const vaults = sources.map(({ vault }) => vault ?? nothing(ledger, state.holderOf));
   const { owner, applicationIndex: first } =
     sources.find(({ vault }) => vault !== null)?.vault ?? (vaults[0] as StoredVault);
-  const stored = await group.read(ledger.store, transferDigestKey(digest));
-  const transferId = stored === undefined ? null : decodeRecord(transferIdRecord, stored, "The transfers of a digest");
-  const own = transferId === null ? null : await latestTransferList(ledger, group, transferId);
+  const own = await listOfDigest(ledger, group, digest);
   const applicationIndex = own?.applicationIndex ?? first;
   const payees: (Holder | null)[] = [];
   for (const [i, transfer] of signed.transfers.entries()) {
@@ -148,6 +147,13 @@ async function listOf(
     }),
   };
   return { list, payees };
+}
+
+/** The list that this store has of a digest; null when it has none. */
+async function listOfDigest(ledger: Ledger, group: Group, digest: Hash): Promise<TransferListRecord | null> {
+  const stored = await group.read(ledger.store, transferDigestKey(digest));
+  if (stored === undefined) return null;
+  return latestTransferList(ledger, group, decodeRecord(transferIdRecord, stored, "The transfers of a digest"));
 }
 
 /** The owner's first user in an application; null when it has none there. */
@@ -180,12 +186,11 @@ export async function putAdoptedLists(
 ): Promise<void> {
   let firstSlot = 0;
   for (const list of lists) {
-    const stored = await group.read(ledger.store, transferDigestKey(list.digest));
-    const before = stored === undefined ? null : await latestTransferList(ledger, group, list.transferId);
+    const before = await listOfDigest(ledger, group, list.digest);
     const origin = before ?? { firstSequence: 0, journalSequence, createdAt: time };
-    const { firstSequence, createdAt } = origin;
     const batched = { status: "batched", batchNumber, firstSlot, failure: null, updatedAt: time } as const;
     const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+    const { firstSequence, createdAt } = origin;
     const kept = { firstSequence, journalSequence: origin.journalSequence, createdAt };
     const record: TransferListRecord = { ...list, ...kept, ...batched, transfers };
     putTransferList(group, record, before);

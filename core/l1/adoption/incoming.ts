@@ -18,15 +18,7 @@ import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { AdoptedList, BatchRecord, VoidRun } from "../../store/records.ts";
 import { CHUNK_VAULTS, encodeChunk } from "../../store/vault-chunk.ts";
-import { type AdoptedVault, adoptedTransfers } from "./adopted-transfers.ts";
-
-/** Reading and checking of L1's batches for core/l1/adoption/adopted-batches.ts. */
-
-/** The application that gets vaults without a known user. */
-export interface Holder {
-  readonly applicationIndex: number;
-  readonly userIndex: number;
-}
+import { type AdoptedVault, adoptedTransfers, type Holder, nothing } from "./adopted-transfers.ts";
 
 export interface AdoptedBatch extends ClaimedBatch {
   /** The batch's manifest on L1, if the data name more assets. Vaults of those pay nobody. */
@@ -146,9 +138,7 @@ async function incomingBatch(
       const isNext = last?.failure === found && last.firstSlot + last.count === slot;
       if (isNext) voids[voids.length - 1] = { ...last, count: last.count + 1 };
       else voids.push({ firstSlot: slot, count: 1, failure: found });
-      const owner = ledger.settlement.contract.toLowerCase() as Address;
-      const nothing = { owner, assetIndex: 0, amount: 1n, blob: "0x", createdAt: now, updatedAt: now } as const;
-      return own ?? { ...holderOf(owner), ...nothing };
+      return own ?? { ...nothing(ledger, holderOf), amount: 1n };
     }
     const { entry, assetIndex } = found;
     const { amount, blob } = entry;
@@ -175,7 +165,14 @@ function nullIfTooLarge(error: unknown): null {
 
 function columnsOf(ledger: Ledger, vaults: VaultList): VaultColumns {
   const columns = new VaultColumns();
-  for (const vault of vaults) push(ledger, columns, vault);
+  for (const vault of vaults) {
+    const blobs = hexToBytes(vault.blob);
+    const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = vault;
+    const amounts = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
+    const added = { assetIndex, ...amounts, blobs, start: 0, end: blobs.length };
+    const holder = { applicationIndex, userIndex, owner: hexToBytes(vault.owner) };
+    columns.push(holder, added, createdAt, updatedAt, tokenHashOf(ledger, added));
+  }
   return columns;
 }
 
@@ -202,15 +199,6 @@ function incomingOf(
   );
   const given = givenAssets && { data: bytesToHex(data), assets: givenAssets };
   return { entry: { mode, batchNumber, chunks, voids, given, batchRoot, dataHash }, vaults, columns, derived };
-}
-
-function push(ledger: Ledger, columns: VaultColumns, vault: StoredVault): void {
-  const blobs = hexToBytes(vault.blob);
-  const { applicationIndex, userIndex, assetIndex, amount, createdAt, updatedAt } = vault;
-  const amounts = { amountHigh: highWord(amount), amountLow: lowWord(amount) };
-  const added = { assetIndex, ...amounts, blobs, start: 0, end: blobs.length };
-  const holder = { applicationIndex, userIndex, owner: hexToBytes(vault.owner) };
-  columns.push(holder, added, createdAt, updatedAt, tokenHashOf(ledger, added));
 }
 
 /** The asset of a vault, by type. Throws `asset_not_found` when the operator must add it first. */

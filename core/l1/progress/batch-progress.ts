@@ -3,16 +3,18 @@ import { batchView, latestBatch } from "../../batches/batches.ts";
 import { setLeftOut } from "../../batches/left-out.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
-import type { Batch, Hash, Mode } from "../../model.ts";
-import { batchIdOf } from "../../model.ts";
+import { type Batch, batchIdOf, type Hash, type Mode } from "../../model.ts";
 import type { CommitEvent, L1Event, PortalIdentity } from "../../ports.ts";
 import { batchRoot, kindOf, manifestRoot } from "../../protocol/manifest.ts";
+import { packVaultId } from "../../protocol/vault.ts";
 import { slotCountOf } from "../../sealing/void-runs.ts";
 import type { Group } from "../../store/group.ts";
 import type { BatchRecord } from "../../store/records.ts";
 import { tellBatch } from "../../tenants/events/event-log.ts";
 import { judgeBatch } from "../../transfers/judge.ts";
-import { requireHash } from "../../validate.ts";
+import { requireHash, requireMode, requireText } from "../../validate.ts";
+import { putActivity, readActivity } from "../../vaults/activity.ts";
+import { readVault } from "../../vaults/vaults.ts";
 
 /** A mirror's record of a batch. */
 export type Imported = L1Event & { readonly type: "batchImported" };
@@ -119,4 +121,43 @@ export async function putBatch(
   await tellBatch(ledger, group, BATCH_EVENTS[event], record, time);
   group.onDurable(() => ledger.emit(event, batchView(record)));
   return record;
+}
+
+/** Longest reason that is kept of a token, in characters. */
+export const MAX_REFUSAL = 300;
+
+/** What a token says to the mint of a committed vault. */
+export interface VaultRefusal {
+  readonly slot: number;
+  /** Why the token refuses it; null when it takes it again. */
+  readonly refusal: string | null;
+}
+
+/** Records which vaults of a committed batch their tokens refuse now. Vaults that are not named stay as they are. */
+export async function recordRefusals(
+  ledger: Ledger,
+  mode: Mode,
+  batchNumber: number,
+  refusals: readonly VaultRefusal[],
+  wait?: WaitOptions,
+): Promise<void> {
+  requireMode(mode);
+  for (const { refusal } of refusals) if (refusal !== null) requireText("refusal", refusal, MAX_REFUSAL);
+  await ledger.writer.alone(async (group) => {
+    const changed = [];
+    for (const { slot, refusal } of refusals) {
+      const place = { mode, batchNumber, slot };
+      const vaultId = packVaultId(place);
+      const activity = await readActivity(ledger, group, vaultId);
+      if (activity.refusal === refusal) continue;
+      const { userIndex } = await readVault(ledger, place);
+      changed.push({ slot, refusal, vaultId, userIndex, activity });
+    }
+    if (changed.length === 0) return;
+    const facts = changed.map(({ slot, refusal }) => ({ slot, refusal }));
+    const { time } = ledger.record(group, { kind: "vaultsRefused", mode, batchNumber, refusals: facts });
+    for (const { refusal, activity, ...vault } of changed) {
+      putActivity(ledger, group, vault, { ...activity, refusal, updatedAt: time });
+    }
+  }, wait?.signal);
 }

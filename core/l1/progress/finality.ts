@@ -1,3 +1,4 @@
+import type { WaitOptions } from "../../abort.ts";
 import { committedCount } from "../../batches/batches.ts";
 import { failLeftOut } from "../../batches/left-out.ts";
 import { MintmarkError } from "../../errors.ts";
@@ -7,30 +8,14 @@ import { MAX_UINT64, requireBigint } from "../../protocol/bounds.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, bigRecord, l1EventRecord, type WithdrawalRecord } from "../../store/records.ts";
-import {
-  endOf,
-  importKey,
-  l1EventsFrom,
-  l1EventsOf,
-  placeOfL1Event,
-  vaultEventKey,
-  vaultEventsOf,
-} from "../../store/store-keys.ts";
+import * as keys from "../../store/store-keys.ts";
 import { judgeSpender } from "../../transfers/judge.ts";
 import { revertPower } from "../../transfers/powers.ts";
 import { requireHash } from "../../validate.ts";
-import {
-  latestWithdrawal,
-  putActivity,
-  putWithdrawal,
-  readActivity,
-  reserve,
-  setPending,
-} from "../../vaults/activity.ts";
+import { latestWithdrawal, putActivity, putWithdrawal, readActivity, reserve } from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { putBatch } from "./batch-progress.ts";
-import { dropCheckpoints, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./checkpoints.ts";
-import { latestPortal } from "./portals.ts";
+import { dropCheckpoints, latestPortal, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./portals.ts";
 
 /**
  * Makes everything final that was settled up to a block of a chain, but nothing after the cursor, whose events are not
@@ -60,8 +45,8 @@ export async function recordFinalized(
       const changed: BatchRecord = { ...batch, status: "finalized", finalizedAt: time };
       batches.push(await putBatch(ledger, group, changed, "batchFinalized", time));
     }
-    const from = l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
-    for await (const [, stored] of ledger.store.entries({ gte: from, lt: l1EventsFrom(chainId, upTo + 1n) })) {
+    const from = keys.l1EventsFrom(chainId, finalized === null ? 0n : finalized + 1n);
+    for await (const [, stored] of ledger.store.entries({ gte: from, lt: keys.l1EventsFrom(chainId, upTo + 1n) })) {
       for (const withdrawalId of decodeRecord(l1EventRecord, stored, "An L1 event").withdrawalIds) {
         const known = await latestWithdrawal(ledger, group, withdrawalId);
         if (known.status !== "settled") continue;
@@ -101,8 +86,8 @@ export async function recordReorg(
   ledger: Ledger,
   chainId: bigint,
   blockNumber: bigint,
-  reach: Reach,
-  signal?: AbortSignal,
+  reach: Reach = "above final",
+  wait?: WaitOptions,
 ): Promise<void> {
   requireBigint("blockNumber", blockNumber, 0n, MAX_UINT64);
   await ledger.writer.alone(async (group) => {
@@ -125,7 +110,7 @@ export async function recordReorg(
     }
     await dropCheckpoints(ledger, group, chainId, blockNumber);
     await revertEvents(ledger, group, chainId, blockNumber, time);
-  }, signal);
+  }, wait?.signal);
 }
 
 /** Newest first, so that each step undoes the last one. */
@@ -136,16 +121,20 @@ async function revertEvents(
   blockNumber: bigint,
   time: number,
 ): Promise<void> {
-  const range = { gte: l1EventsFrom(chainId, blockNumber), lt: endOf(l1EventsOf(chainId)), reverse: true };
+  const range = {
+    gte: keys.l1EventsFrom(chainId, blockNumber),
+    lt: keys.endOf(keys.l1EventsOf(chainId)),
+    reverse: true,
+  };
   for await (const [key, stored] of ledger.store.entries(range)) {
     const event = decodeRecord(l1EventRecord, stored, "An L1 event");
     const { vaultId, withdrawalIds, imported } = event;
     group.remove(key);
     await revertPower(ledger, group, event);
-    if (imported !== null) group.remove(importKey(chainId, imported.mode, imported.batchNumber));
+    if (imported !== null) group.remove(keys.importKey(chainId, imported.mode, imported.batchNumber));
     if (vaultId !== null) {
-      const place = placeOfL1Event(key);
-      group.remove(vaultEventKey(vaultId, place.blockNumber, place.logIndex));
+      const place = keys.placeOfL1Event(key);
+      group.remove(keys.vaultEventKey(vaultId, place.blockNumber, place.logIndex));
       const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
       const { userIndex } = await readVault(ledger, placeOf(vaultId));
       const activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn, updatedAt: time };
@@ -153,7 +142,6 @@ async function revertEvents(
     }
     for (const withdrawalId of withdrawalIds) {
       const known = await latestWithdrawal(ledger, group, withdrawalId);
-      setPending(group, known);
       putWithdrawal(ledger, group, undecided(known, time), known, "withdrawal.reverted");
       putActivity(ledger, group, known, reserve(await readActivity(ledger, group, known.vaultId), known, time));
     }
@@ -170,7 +158,12 @@ function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
 
 /** The withdrawn amount of a vault before a block. */
 async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: bigint): Promise<bigint> {
-  const range = { gte: vaultEventsOf(vaultId), lt: vaultEventKey(vaultId, blockNumber, 0), reverse: true, limit: 1 };
+  const range = {
+    gte: keys.vaultEventsOf(vaultId),
+    lt: keys.vaultEventKey(vaultId, blockNumber, 0),
+    reverse: true,
+    limit: 1,
+  };
   for await (const [, stored] of ledger.store.entries(range)) return decodeRecord(bigRecord, stored, "A vault's event");
   return 0n;
 }

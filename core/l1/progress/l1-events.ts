@@ -21,7 +21,6 @@ import { judgeSpender } from "../../transfers/judge.ts";
 import { applyPower } from "../../transfers/powers.ts";
 import { requireHash } from "../../validate.ts";
 import {
-  clearPending,
   isPending,
   latestWithdrawal,
   putActivity,
@@ -32,9 +31,8 @@ import {
 } from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { applyCommitted, foreign, type Imported, requireOurs } from "./batch-progress.ts";
-import { putCheckpoint, type ReadOptions } from "./checkpoints.ts";
 import { observing } from "./divergence.ts";
-import { latestPortal } from "./portals.ts";
+import { latestPortal, putCheckpoint, type ReadOptions } from "./portals.ts";
 
 type Withdrawn = L1Event & { readonly type: "withdrawn" };
 
@@ -146,7 +144,6 @@ async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, fact
     if (known.withdrawnBefore >= total) continue;
     activity = release(activity, known, time);
     decided.push(known.withdrawalId);
-    clearPending(group, known);
     const after = decide(known, facts, { l1TxHash: txHash, l1BlockNumber: blockNumber }, time);
     putWithdrawal(ledger, group, after, known, after.status === "failed" ? "withdrawal.failed" : "withdrawal.settled");
   }

@@ -12,8 +12,7 @@ import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { NewAsset } from "../../tenants/assets.ts";
 import type { Adopted } from "../adoption/adopted-batches.ts";
 import { type AdoptedBatch, type AdoptedBatches, assetName } from "../adoption/incoming.ts";
-import { SecondRead } from "./second-read.ts";
-import { takeBackReorganised } from "./watch.ts";
+import { Follower } from "./follower.ts";
 
 /** Sources of L1's history. Data counts only if it makes L1's root. */
 export interface AdoptOptions extends DataSources {
@@ -73,7 +72,7 @@ async function adopt(options: AdoptOptions, committed: CommittedData): Promise<A
   const named = adopted.flatMap(({ batches }) => batches).flatMap(({ assets }) => assets ?? []);
   const assets = await unknownAssets(named, finalized, options);
   // Takes back what this store read of blocks that a reorganisation replaced, even if they were final.
-  await takeBackReorganised({ engine, portal: l1, fromBlock: options.fromBlock, secondRead: new SecondRead() });
+  await new Follower(engine, l1, options).takeBackReorganised();
   // A reorganisation may have restored this store's history. Then nothing is replaced.
   return engine.operator.adopt(isOther ? adopted : [], { assets, signal });
 }

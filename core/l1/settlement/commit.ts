@@ -2,11 +2,9 @@ import { MintmarkError } from "../../errors.ts";
 import { type Hash, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Committee, Consent, HistoryPoint, L1Committer, L1Reader, SealedBatch, StoredBatch } from "../../ports.ts";
-
 import { countOf, nextHistory, stateLeaf } from "../../protocol/commitment.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
-
 import type { Consents } from "./consents.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
 import type { Attempts } from "./rounds.ts";
@@ -21,7 +19,7 @@ export interface CommitOptions {
   readonly checks: readonly BatchCheck[];
   /** Makes slots void that L1 refuses. */
   readonly refused: RefusedSlots;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -49,7 +47,7 @@ interface Progress {
  * Each commit names the history that it follows. The first one follows this store's record of L1's commits, which must
  * be L1's history too; otherwise nothing is sent. So two operators on copies of one store cannot add to each other's
  * batches. The next commits are sent while the first is under way, because the history after it is known. When L1
- * refuses one, it refuses those behind it, and they are sent again. {@link import("./watch.ts").applyL1Events} records
+ * refuses one, it refuses those behind it, and they are sent again. {@link import("./follower.ts").Follower} records
  * commits from the contract's own events.
  */
 export async function commitSealed(options: CommitOptions, attempts: Attempts): Promise<number> {
@@ -195,7 +193,7 @@ async function withConsents(
 ): Promise<readonly [StoredBatch, readonly Consent[]]> {
   const { mode, batchNumber } = batch;
   const { consents: given, leftOut } = await consents.of(batch, signal);
-  await engine.operator.leaveOut(mode, batchNumber, leftOut, signal && { signal });
+  await engine.operator.leaveOut(mode, batchNumber, leftOut, { signal });
   return [await engine.batches.getSealed(mode, batchNumber), given];
 }
 
@@ -206,23 +204,18 @@ async function readyCommit(
   before: HistoryPoint,
   { engine, l1, committee, refused, signal }: CommitOptions,
 ) {
-  const abort = signal ? { signal } : {};
   const isAttested = batch.mode === "validium" || areTransfers(batch);
-  const attest = () =>
-    committee.attest(batch, before, abort).catch((error) => {
-      if (areTransfers(batch) && !signal?.aborted) refused.notSigned(batch);
-      throw error;
-    });
-  const attestation = isAttested ? await attest() : null;
+  const attested = isAttested ? committee.attest(batch, before, { signal }) : Promise.resolve("0x" as const);
+  const attestation = await attested.catch((error) => {
+    if (areTransfers(batch) && !signal?.aborted) refused.notSigned(batch);
+    throw error;
+  });
   return (isBehind: boolean, sent: () => void): Promise<unknown> => {
     const onSent = async (txHash: Hash) => {
       await engine.operator.recordSubmitted(batch.mode, batch.batchNumber, txHash);
       sent();
     };
-    const options = { ...abort, onSent, isBehind, consents };
-    if (attestation === null) return l1.commitRollup(batch, before.history, options);
-    if (areTransfers(batch)) return l1.commitTransfers(batch, before.history, attestation, options);
-    return l1.commitValidium(batch, before.history, attestation, options);
+    return l1.commit(batch, before.history, attestation, { signal, onSent, isBehind, consents });
   };
 }
 

@@ -35,9 +35,9 @@ export interface ConsentsOptions {
    * Milliseconds after which a batch is committed without an issuer's assets; default 30 000. Silence and refusal cost
    * the same.
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** Called when an issuer gives a new reason. */
-  readonly onRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
+  readonly onRefusal?: ((issuer: Address, batchId: string, error: unknown) => void) | undefined;
 }
 
 const WAIT_MS = 30_000;
@@ -196,13 +196,15 @@ export class Consents {
     const unasked = client === undefined ? "no address of its service is configured" : null;
     const fault = suspended ? "the token's administrator has suspended it" : unasked;
     const stop = new AbortController();
+    const { promise: done, resolve: consented } = Promise.withResolvers<void>();
     const standing: ConsentStanding = { issuer, batchId, assets, state: "asked", failure: null };
+    const asking: Asking = { standing, given: null, reasons: new Map(), done, fault, stop };
     const refused = (error: unknown) => {
       const failure = messageOf(error);
       if (asking.standing.failure !== failure) onRefusal(issuer, batchId, error);
       asking.standing = { ...standing, state: "refused", failure };
     };
-    const ask = async (consented: () => void): Promise<void> => {
+    const ask = async (): Promise<void> => {
       if (client === undefined || fault !== null) return refused(fault);
       for (let attempt = 1; !stop.signal.aborted; attempt++) {
         try {
@@ -225,10 +227,7 @@ export class Consents {
         }
       }
     };
-    // It starts when `asking` exists.
-    const started = Promise.resolve();
-    const done = new Promise<void>((consented) => started.then(() => ask(consented)).then(consented));
-    const asking: Asking = { standing, given: null, reasons: new Map(), done, fault, stop };
+    void ask().then(consented);
     return asking;
   }
 

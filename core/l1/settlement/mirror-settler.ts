@@ -14,9 +14,10 @@ import { countOf } from "../../protocol/commitment.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
 import type { BatchCheck } from "./commit.ts";
-import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
+import { Follower, type FollowOptions } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
-import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
+import { Attempts, Rounds, type RoundsOptions, steadyClock } from "./rounds.ts";
+import { WithdrawalSender } from "./withdrawal-sender.ts";
 
 /** Longest delay of a commit by the examination of its batch, in ms. */
 const CHECK_MS = 5_000;
@@ -44,7 +45,8 @@ export interface MirrorRound {
 
 interface Joined {
   readonly mirror: SettledMirror;
-  readonly exits: Exits;
+  readonly follower: Follower;
+  readonly sender: WithdrawalSender;
   readonly preflight: Preflight;
 }
 
@@ -67,7 +69,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
   protected readonly passes = {
     follow: async (signal?: AbortSignal) => {
       this.#joined ??= await this.#join();
-      await this.#joined.exits.follow(signal);
+      await this.#joined.follower.follow(signal);
     },
     assets: async (signal?: AbortSignal) => {
       const preflight = this.#joined?.preflight;
@@ -76,11 +78,11 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     withdraw: async (signal?: AbortSignal) => {
       const done = { imported: 0, withdrawn: 0 };
       if (this.#joined === null) return done;
-      const { mirror, exits } = this.#joined;
+      const { mirror, follower, sender } = this.#joined;
       const attempts = new Attempts(signal);
-      done.imported = await attempts.of(() => this.#importAwaited(mirror, exits, signal));
-      if (done.imported > 0) await exits.follow(signal);
-      done.withdrawn = await attempts.of(() => exits.send(signal));
+      done.imported = await attempts.of(async () => this.#import(await sender.awaitedBatches(), mirror, signal));
+      if (done.imported > 0) await follower.follow(signal);
+      done.withdrawn = await attempts.of(() => sender.send(signal));
       attempts.end();
       return done;
     },
@@ -129,14 +131,15 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     // Only now, because a store keeps its mirror for ever.
     await engine.operator.addMirror(mirror.settlement);
     engine.operator.placeInBlobs(chainId, await mirror.opensBlobs());
-    const preflight = new Preflight(engine, mirror, steadyClock(this.#options));
-    return { mirror, exits: new Exits(engine, mirror, this.#options), preflight };
+    const steady = steadyClock(this.#options);
+    const follower = new Follower(engine, mirror, this.#options);
+    const sender = new WithdrawalSender(engine, mirror, follower, steady);
+    return { mirror, follower, sender, preflight: new Preflight(engine, mirror, steady) };
   }
 
-  /** Makes batches known that withdrawals wait for and whose commits are final. Returns how many. */
-  async #importAwaited(mirror: SettledMirror, exits: Exits, signal?: AbortSignal): Promise<number> {
+  /** Makes those batches known whose commits are final. Returns how many. */
+  async #import(awaited: readonly VaultPlace[], mirror: SettledMirror, signal?: AbortSignal): Promise<number> {
     const { source, committee } = this.#options;
-    const awaited = await exits.awaitedBatches();
     if (awaited.length === 0) return 0;
     await source.follow();
     const final = awaited.filter(({ mode, batchNumber }) => batchNumber < countOf(mode, source.newest));

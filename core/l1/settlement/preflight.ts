@@ -1,13 +1,15 @@
+import { severalAtOnce } from "../../at-once.ts";
 import { type Asset, MODES, type Mode, type Uuid } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, L1Reader, L1Registration, L1Tokens, SealedBatch, TokenMint } from "../../ports.ts";
 import type { VaultEntry } from "../../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS, tokenIdOf } from "../../protocol/blob.ts";
 import { trustedSlots } from "../../protocol/blob-batch.ts";
+import { countOf } from "../../protocol/commitment.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import { packVaultId } from "../../protocol/vault.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
-import { MAX_REFUSAL } from "../progress/refusals.ts";
+import { MAX_REFUSAL } from "../progress/batch-progress.ts";
 import { Attempts } from "./rounds.ts";
 
 /** Prefix of every fault that this class sets, so that it clears no other. */
@@ -17,8 +19,6 @@ const CHECK_AGAIN_MS = 600_000;
 const FAULTY_AGAIN_MS = 60_000;
 /** Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner. */
 const MOST_TRIALS = 256;
-/** Assets per question to L1: thousands one by one would take minutes. */
-const AT_ONCE = 16;
 /** Bound of a token's reason, which can hold all of its arguments. */
 const MOST_TEXT = 1_000;
 
@@ -43,10 +43,10 @@ interface Unpayable {
   readonly due: number;
 }
 
-/** Number of tried mints, and those that the token refused. */
+/** A mint that was tried, and why the token refuses it. */
 interface Tried {
-  readonly length: number;
-  readonly refused: readonly { readonly entry: Placed; readonly reason: string }[];
+  readonly entry: Placed;
+  readonly reason: string | null;
 }
 
 /**
@@ -84,8 +84,8 @@ export class Preflight {
     this.#engine = engine;
     this.#chain = chain;
     this.#clock = clock;
-    const { countValidium, countRollup } = engine.batches.state();
-    this.#next = { validium: countValidium, "zk-rollup": countRollup };
+    const sealed = engine.batches.state();
+    this.#next = { validium: countOf("validium", sealed), "zk-rollup": countOf("zk-rollup", sealed) };
   }
 
   /**
@@ -126,7 +126,7 @@ export class Preflight {
     for (const mode of MODES) {
       let next = this.#final.get(mode) ?? (await this.#firstNotFinal(mode));
       this.#final.set(mode, next);
-      while (next < this.#sealedCount(mode) && (await this.#isFinal(mode, next))) {
+      while (next < countOf(mode, this.#engine.batches.state()) && (await this.#isFinal(mode, next))) {
         signal?.throwIfAborted();
         await this.#checkAgain(mode, next, null);
         this.#final.set(mode, ++next);
@@ -142,14 +142,9 @@ export class Preflight {
   }
 
   async #firstNotFinal(mode: Mode): Promise<number> {
-    let first = this.#sealedCount(mode);
+    let first = countOf(mode, this.#engine.batches.state());
     while (first > 0 && !(await this.#isFinal(mode, first - 1))) first--;
     return first;
-  }
-
-  #sealedCount(mode: Mode): number {
-    const { countValidium, countRollup } = this.#engine.batches.state();
-    return mode === "validium" ? countValidium : countRollup;
   }
 
   async #isFinal(mode: Mode, batchNumber: number): Promise<boolean> {
@@ -161,17 +156,17 @@ export class Preflight {
     const { data } = await this.#engine.batches.getSealed(mode, batchNumber);
     // Its vaults pay what the mints promised.
     if (isTransferData(mode, data)) return;
-    const byType = this.#entriesByAsset(data);
-    if (byType.size === 0) return;
-    const final = await this.#chain.finalizedBlockNumber();
     const refusals = new Map<number, string | null>([...(slots ?? [])].map((slot) => [slot, null]));
-    for await (const asset of this.#engine.operator.assets()) {
-      const entries = (byType.get(asset.assetType) ?? []).filter(({ slot }) => slots === null || slots.has(slot));
-      if (entries.length === 0 || asset.standard === "erc20" || !this.#isHere(asset)) continue;
-      const { refused } = await (asset.standard === "erc1155"
+    let final: bigint | undefined;
+    for await (const [asset, placed] of this.#mintsIn(data)) {
+      const entries = placed.filter(({ slot }) => slots === null || slots.has(slot));
+      if (entries.length === 0 || asset.standard === "erc20") continue;
+      final ??= await this.#chain.finalizedBlockNumber();
+      const tried = await (asset.standard === "erc1155"
         ? this.#tryItems(asset, entries, final)
         : this.#try(asset, entries.slice(0, MAX_FOREIGN_IDS), final));
-      await severalAtOnce(refused, async ({ entry: { slot, amount }, reason }) => {
+      await severalAtOnce(tried, async ({ entry: { slot, amount }, reason }) => {
+        if (reason === null) return;
         const paid = await this.#chain.withdrawn(packVaultId({ mode, batchNumber, slot }), asset.standard);
         if (paid < amount) refusals.set(slot, reason.slice(0, MAX_REFUSAL));
       });
@@ -190,17 +185,13 @@ export class Preflight {
   async checkBatch({ mode, batchNumber, data }: SealedBatch): Promise<VoidSlots[]> {
     if (batchNumber < this.#next[mode]) return [];
     this.#next[mode] = batchNumber + 1;
-    const byType = this.#entriesByAsset(data);
-    if (byType.size === 0) return [];
-    const final = await this.#chain.finalizedBlockNumber();
     const voids: VoidSlots[] = [];
-    for await (const asset of this.#engine.operator.assets()) {
-      const entries = byType.get(asset.assetType) ?? [];
-      if (entries.length === 0 || !this.#isHere(asset)) continue;
+    let final: bigint | undefined;
+    for await (const [asset, entries] of this.#mintsIn(data)) {
+      final ??= await this.#chain.finalizedBlockNumber();
       if (await this.#isUnknownToMirror(asset, final)) {
-        voids.push(
-          ...entries.map((entry) => voidOf(entry, "the mirror that pays it has no final registration of its token")),
-        );
+        const failure = "the mirror that pays it has no final registration of its token";
+        voids.push(...entries.map((entry) => voidOf(entry, failure)));
         continue;
       }
       if (asset.standard === "erc20") await this.#checkTotal(asset, entries);
@@ -233,16 +224,17 @@ export class Preflight {
     return registration === null;
   }
 
-  /** The entries of this chain's tokens, by asset type. */
-  #entriesByAsset(data: Uint8Array): ReadonlyMap<string, readonly Placed[]> {
-    const byType = new Map<string, Placed[]>();
-    for (const [slot, entry] of trustedSlots(data).entries()) {
-      if (entry === null || !this.#isHere(entry)) continue;
-      const entries = byType.get(entry.assetType) ?? [];
-      entries.push({ ...entry, slot });
-      byType.set(entry.assetType, entries);
+  /** The mints of a batch, by asset of this chain. */
+  async *#mintsIn(data: Uint8Array): AsyncGenerator<readonly [Asset, readonly Placed[]]> {
+    const slots = trustedSlots(data).flatMap((entry, slot) =>
+      entry && this.#isHere(entry) ? [{ ...entry, slot }] : [],
+    );
+    if (slots.length === 0) return;
+    const byType = Map.groupBy(slots, ({ assetType }) => assetType);
+    for await (const asset of this.#engine.operator.assets()) {
+      const entries = byType.get(asset.assetType);
+      if (entries !== undefined && this.#isHere(asset)) yield [asset, entries];
     }
-    return byType;
   }
 
   /** A batch's whole ERC-20 amount at once: the rest of the cap must be enough for all of it. */
@@ -271,12 +263,13 @@ export class Preflight {
     const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
     const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
     const left = entries.filter(({ slot }) => !gone.has(slot));
-    const { length: tried, refused } = await (asset.standard === "erc1155"
+    const tried = await (asset.standard === "erc1155"
       ? this.#tryItems(asset, left, final)
       : this.#try(asset, left.slice(0, MOST_TRIALS), final));
+    const refused = tried.flatMap(({ entry, reason }) => (reason === null ? [] : [{ entry, reason }]));
     const [one] = refused;
     if (one === undefined) return owned;
-    if (refused.length < tried || (await this.#chain.isMinter(asset.contractAddress)) === true) {
+    if (refused.length < tried.length || (await this.#chain.isMinter(asset.contractAddress)) === true) {
       const voids = refused.map(({ entry, reason }) => voidOf(entry, `L1 would refuse it: ${reason}`));
       return [...owned, ...voids];
     }
@@ -286,33 +279,21 @@ export class Preflight {
   }
 
   /** Each id once, and all entries of a refused id: a token may refuse an amount alone. */
-  async #tryItems(asset: Asset, entries: readonly Placed[], final: bigint): Promise<Tried> {
-    const byId = new Map<bigint | null, Placed[]>();
-    for (const entry of entries) {
-      const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
-      const same = byId.get(id);
-      if (same === undefined) byId.set(id, [entry]);
-      else same.push(entry);
-    }
+  async #tryItems(asset: Asset, entries: readonly Placed[], final: bigint): Promise<readonly Tried[]> {
+    const idOf = ({ blob }: Placed) => tokenIdOf(asset.standard, asset.blobScheme, blob);
+    const byId = Map.groupBy(entries, idOf);
     const firsts = [...byId.values()].map(([first]) => first as Placed).slice(0, MAX_FOREIGN_IDS);
-    const { length, refused } = await this.#try(asset, firsts, final);
-    if (refused.length === 0) return { length, refused };
-    const others = refused.flatMap(({ entry }) => {
-      const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
-      return byId.get(id)?.slice(1) ?? [];
-    });
-    const more = await this.#try(asset, others, final);
-    return { length: length + more.length, refused: [...refused, ...more.refused] };
+    const tried = await this.#try(asset, firsts, final);
+    const others = tried.flatMap(({ entry, reason }) =>
+      reason === null ? [] : (byId.get(idOf(entry))?.slice(1) ?? []),
+    );
+    return others.length === 0 ? tried : [...tried, ...(await this.#try(asset, others, final))];
   }
 
-  async #try({ contractAddress }: Asset, entries: readonly Placed[], final: bigint): Promise<Tried> {
+  async #try({ contractAddress }: Asset, entries: readonly Placed[], final: bigint): Promise<readonly Tried[]> {
     const mints = entries.map(({ amount, blob }) => ({ quantity: amount, blob }));
     const reasons = await this.#chain.tryMints(contractAddress, mints, final);
-    const refused = entries.flatMap((entry, i) => {
-      const reason = reasons[i] ?? null;
-      return reason === null ? [] : [{ entry, reason }];
-    });
-    return { length: entries.length, refused };
+    return entries.map((entry, i) => ({ entry, reason: reasons[i] ?? null }));
   }
 
   async #owned(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
@@ -352,16 +333,6 @@ export class Preflight {
     this.#refused.delete(assetId);
     if (unavailableReason?.startsWith(FAULT)) await this.#engine.operator.recordMintingFault(assetId, null);
   }
-}
-
-/** Runs a task for each item, some at a time. Returns the results in order. */
-async function severalAtOnce<T, R>(all: readonly T[], work: (each: T, index: number) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (let first = 0; first < all.length; first += AT_ONCE) {
-    const some = all.slice(first, first + AT_ONCE).map((each, i) => work(each, first + i));
-    results.push(...(await Promise.all(some)));
-  }
-  return results;
 }
 
 function voidOf({ slot }: Placed, failure: string): VoidSlots {

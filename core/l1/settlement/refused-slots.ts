@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Standard } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
+import type { AssetId, L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
 import { readColumns } from "../../protocol/batch-columns.ts";
 import type { VaultEntry } from "../../protocol/batch-data.ts";
 import { encodeBatchData } from "../../protocol/batch-encoder.ts";
@@ -19,7 +19,7 @@ const SIGNING_MS = 600_000;
 /** Slots that L1 refuses now, and the assets that it does not know. */
 interface Refused {
   readonly slots: readonly VoidSlots[];
-  readonly unregistered: readonly Pick<VaultEntry, "chainId" | "assetType">[];
+  readonly unregistered: readonly AssetId[];
 }
 
 /**
@@ -122,7 +122,7 @@ export class RefusedSlots {
     const name = `${batch.batchRoot} ${l1TxHash}`;
     const since = this.#waiting.get(name);
     if (since === undefined) {
-      const { blockNumber } = await this.#l1.useUpNonces(signal && { signal });
+      const { blockNumber } = await this.#l1.useUpNonces({ signal });
       this.#waiting.set(name, blockNumber);
       return false;
     }
@@ -136,16 +136,13 @@ export class RefusedSlots {
    */
   async #refused(batch: SealedBatch): Promise<Refused> {
     const { mode, data } = batch;
-    const standards = new Map<string, Standard | null>();
-    const unregistered = new Map<string, Pick<VaultEntry, "chainId" | "assetType">>();
     const entries = trustedSlots(data);
+    const registrations = await this.#l1.registrations(batch.assets);
+    const standards = new Map(batch.assets.map((asset, i) => [nameOf(asset), registrations[i]?.standard ?? null]));
     const slots = mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, VoidSlots>();
     for (const [firstSlot, entry] of entries.entries()) {
       if (entry === null) continue;
-      const asset = `${entry.chainId} ${entry.assetType}`;
-      if (!standards.has(asset)) standards.set(asset, await this.#standard(entry.chainId, entry.assetType));
-      const standard = standards.get(asset) ?? null;
-      if (standard === null) unregistered.set(asset, entry);
+      const standard = standards.get(nameOf(entry)) ?? null;
       const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
       if (failure !== null) slots.set(firstSlot, { firstSlot, count: 1, failure });
     }
@@ -154,7 +151,7 @@ export class RefusedSlots {
       for (const slot of await this.#beyondGas(batch, entries)) slots.set(slot.firstSlot, slot);
     }
     const inOrder = [...slots.values()].sort((a, b) => a.firstSlot - b.firstSlot);
-    return { slots: inOrder, unregistered: [...unregistered.values()] };
+    return { slots: inOrder, unregistered: batch.assets.filter((_, i) => registrations[i] == null) };
   }
 
   /**
@@ -164,14 +161,8 @@ export class RefusedSlots {
   async #beyondCaps(entries: readonly (VaultEntry | null)[]): Promise<Map<number, VoidSlots>> {
     const slots = new Map<number, VoidSlots>();
     const types = new Set(entries.map((entry) => entry?.assetType));
-    for await (const {
-      standard,
-      chainId,
-      assetType,
-      contractAddress,
-      quantum,
-      minted,
-    } of this.#engine.operator.assets()) {
+    for await (const asset of this.#engine.operator.assets()) {
+      const { standard, chainId, assetType, contractAddress, quantum, minted } = asset;
       if (standard !== "erc20" || chainId !== this.#l1.settlement.chainId || !types.has(assetType)) continue;
       const cap = await this.#l1.supplyCap(contractAddress);
       if (cap === null) continue;
@@ -179,11 +170,8 @@ export class RefusedSlots {
       for (let slot = entries.length - 1; slot >= 0 && excess > 0n; slot--) {
         const entry = entries[slot] ?? null;
         if (entry === null || entry.assetType !== assetType || entry.chainId !== chainId) continue;
-        slots.set(slot, {
-          firstSlot: slot,
-          count: 1,
-          failure: `more was minted than the token's cap of ${cap} lets out`,
-        });
+        const failure = `more was minted than the token's cap of ${cap} lets out`;
+        slots.set(slot, { firstSlot: slot, count: 1, failure });
         excess -= entry.amount;
       }
     }
@@ -204,11 +192,9 @@ export class RefusedSlots {
     const failure = `the batch takes more gas than the ${limit} that a transaction can have`;
     return [{ firstSlot: kept, count: entries.length - kept, failure }];
   }
-
-  async #standard(chainId: bigint, assetType: Hash): Promise<Standard | null> {
-    return (await this.#l1.registration(chainId, assetType))?.standard ?? null;
-  }
 }
+
+const nameOf = ({ chainId, assetType }: AssetId) => `${chainId} ${assetType}`;
 
 /** The most slots of a batch, from the first one, whose commit is bounded by that much gas. */
 function slotsWithin(entries: readonly (VaultEntry | null)[], gas: number): number {

@@ -16,30 +16,20 @@ export type RollupData = (typeof ROLLUP_DATA)[number];
  */
 const BLOB_CHAINS: ReadonlySet<bigint> = new Set([1n, 11_155_111n, 560_048n, 100n, 10_200n, 1_337n, 31_337n, 31_338n]);
 
-/** Decides once per process where the engine's rollup batches go. Batches that are open already keep their kind. */
-export class RollupDataChoice {
-  readonly #engine: SettlementPort;
-  readonly #l1: Pick<L1Committer, "takesBlobs">;
-  readonly #wanted: RollupData;
-  #isMade = false;
-
-  constructor(engine: SettlementPort, l1: Pick<L1Committer, "takesBlobs">, wanted: RollupData) {
-    this.#engine = engine;
-    this.#l1 = l1;
-    this.#wanted = wanted;
+/**
+ * Decides where the engine's rollup batches go. Batches that are open already keep their kind. Rejects with `l1_failed`;
+ * with `kzg_unavailable` when batches must go into blobs and cannot.
+ */
+export async function placeRollupData(
+  { operator, settlement }: SettlementPort,
+  l1: Pick<L1Committer, "takesBlobs">,
+  wanted: RollupData,
+): Promise<void> {
+  const isAsked = wanted === "blobs" || (wanted === "auto" && BLOB_CHAINS.has(settlement.chainId));
+  const takesBlobs = isAsked && (await l1.takesBlobs());
+  if (wanted === "blobs" && !takesBlobs) {
+    const detail = "The settlement chain takes no blobs, or native KZG code does not run here. Choose `auto`.";
+    throw new MintmarkError("kzg_unavailable", detail);
   }
-
-  /** Rejects with `l1_failed`; with `kzg_unavailable` when batches must go into blobs and cannot. */
-  async make(): Promise<void> {
-    if (this.#isMade) return;
-    const { operator, settlement } = this.#engine;
-    const isAsked = this.#wanted === "blobs" || (this.#wanted === "auto" && BLOB_CHAINS.has(settlement.chainId));
-    const takesBlobs = isAsked && (await this.#l1.takesBlobs());
-    if (this.#wanted === "blobs" && !takesBlobs) {
-      const detail = "The settlement chain takes no blobs, or native KZG code does not run here. Choose `auto`.";
-      throw new MintmarkError("kzg_unavailable", detail);
-    }
-    operator.placeInBlobs(settlement.chainId, takesBlobs);
-    this.#isMade = true;
-  }
+  operator.placeInBlobs(settlement.chainId, takesBlobs);
 }

@@ -1,11 +1,19 @@
 import { type Backoff, repeat } from "../../backoff.ts";
 import { messageOf } from "../../message.ts";
+import type { Clock } from "../../ports.ts";
 
 export interface RoundsOptions {
   /** Milliseconds between two passes of one kind of work; default 2 000. */
   readonly intervalMs?: number;
   /** Called with a pass's error. The next pass tries again after a longer pause. */
   readonly onError?: (error: unknown) => void;
+  /** Monotonic milliseconds for retries; default the process's own. */
+  readonly clock?: Clock;
+}
+
+/** The given clock, or the process's own. */
+export function steadyClock({ clock = () => performance.now() }: Pick<RoundsOptions, "clock">): Clock {
+  return clock;
 }
 
 const BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 };

@@ -4,12 +4,13 @@ import type { SettlementPort } from "../../operator.ts";
 import type { Committee, IssuerReader, L1Committer, L1Reader, L1Tokens } from "../../ports.ts";
 import { type BatchCheck, commitSealed, isUncommitted } from "./commit.ts";
 import { Consents } from "./consents.ts";
-import { Exits, type FollowOptions, steadyClock } from "./exits.ts";
+import { Follower, type FollowOptions } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
-import { type RollupData, RollupDataChoice } from "./rollup-data.ts";
-import { Attempts, Rounds, type RoundsOptions } from "./rounds.ts";
+import { placeRollupData, type RollupData } from "./rollup-data.ts";
+import { Attempts, Rounds, type RoundsOptions, steadyClock } from "./rounds.ts";
 import { Sealing, type SealingPolicy } from "./seal.ts";
+import { WithdrawalSender } from "./withdrawal-sender.ts";
 
 /** An engine, its chain and committee, and the timing. */
 export interface SettlerOptions extends RoundsOptions, FollowOptions {
@@ -53,7 +54,8 @@ export class Settler extends Rounds<Round, SettlerWork> {
   readonly consents: Consents;
   protected readonly passes;
   readonly #engine: SettlementPort;
-  readonly #rollupData: RollupDataChoice;
+  readonly #chooseRollupData: () => Promise<void>;
+  #rollupDataIsChosen = false;
   #compared = false;
   /** Only an operator can mend a difference between engine and L1, so it is thrown once. */
   #toldOfDivergence = false;
@@ -62,30 +64,30 @@ export class Settler extends Rounds<Round, SettlerWork> {
     super(options);
     const { engine, l1, committee, mirrors = [], sealing = {}, clock = Date.now } = options;
     this.#engine = engine;
-    const exits = new Exits(engine, l1, options);
+    const steady = steadyClock(options);
+    const follower = new Follower(engine, l1, options);
+    const sender = new WithdrawalSender(engine, l1, follower, steady);
     const due = new Sealing(engine, sealing, clock);
-    this.#rollupData = new RollupDataChoice(engine, l1, options.rollupData ?? "auto");
-    const preflight = new Preflight(engine, l1, steadyClock(options));
-    const refused = new RefusedSlots(engine, l1, steadyClock(options), options.signingMs);
+    this.#chooseRollupData = () => placeRollupData(engine, l1, options.rollupData ?? "auto");
+    const preflight = new Preflight(engine, l1, steady);
+    const refused = new RefusedSlots(engine, l1, steady, options.signingMs);
     const checks = [preflight, ...mirrors];
     const { issuers = [], consentMs, onIssuerRefusal } = options;
-    const patience = { ...(consentMs !== undefined && { waitMs: consentMs }) };
-    const told = { ...(onIssuerRefusal && { onRefusal: onIssuerRefusal }) };
-    const consents = new Consents({ engine, l1, issuers, ...patience, ...told });
+    const consents = new Consents({ engine, l1, issuers, waitMs: consentMs, onRefusal: onIssuerRefusal });
     this.consents = consents;
     this.passes = {
       follow: (signal?: AbortSignal) =>
         this.#tellingOnce(async () => {
           const isOne = await engine.operator.compareState(await l1.state());
           this.#compared = true;
-          await exits.follow(signal);
+          await follower.follow(signal);
           // Now the events of all commits are recorded.
           if (!isOne) await engine.operator.compareState(await l1.state());
           return 0;
         }),
       seal: () =>
         this.#ifAgreed(async () => {
-          await this.#rollupData.make();
+          await this.chooseRollupData();
           return due.sealDue();
         }),
       assets: (signal?: AbortSignal) =>
@@ -97,14 +99,14 @@ export class Settler extends Rounds<Round, SettlerWork> {
           // The next commit's history follows from the recorded commits. So nothing is committed while L1 cannot be
           // followed.
           await l1.earlierMined(signal);
-          await exits.follow(signal);
+          await follower.follow(signal);
           const attempts = new Attempts(signal);
-          const commit = { engine, l1, committee, consents, checks, refused, ...(signal && { signal }) };
+          const commit = { engine, l1, committee, consents, checks, refused, signal };
           const committed = await commitSealed(commit, attempts);
           attempts.end();
           return committed;
         }),
-      withdraw: (signal?: AbortSignal) => this.#ifAgreed(() => exits.send(signal)),
+      withdraw: (signal?: AbortSignal) => this.#ifAgreed(() => sender.send(signal)),
     };
   }
 
@@ -127,11 +129,12 @@ export class Settler extends Rounds<Round, SettlerWork> {
   }
 
   /**
-   * Decides where the data of rollup batches go, which otherwise the first round does. Rejects with `kzg_unavailable`
-   * when `rollupData` asks for blobs that cannot be sent, and with `l1_failed`.
+   * Decides once where the data of rollup batches go, which otherwise the first round does. Rejects with
+   * `kzg_unavailable` when `rollupData` asks for blobs that cannot be sent, and with `l1_failed`.
    */
   async chooseRollupData(): Promise<void> {
-    await this.#rollupData.make();
+    if (!this.#rollupDataIsChosen) await this.#chooseRollupData();
+    this.#rollupDataIsChosen = true;
   }
 
   /** Like {@link Rounds.run}. Asks no issuer after it has resolved. */

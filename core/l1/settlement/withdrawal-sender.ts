@@ -4,8 +4,10 @@ import type { Hash, Uuid } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
 import { isTransferred, tipOwnerOf } from "../../protocol/transfer-proof.ts";
+import type { VaultPlace } from "../../protocol/vault.ts";
 import type { PendingWithdrawal } from "../withdrawals/pending.ts";
-import type { Moment, PendingQueue } from "./pending-queue.ts";
+import type { Follower } from "./follower.ts";
+import { type Moment, PendingQueue } from "./pending-queue.ts";
 
 /** Transactions of one pass, after which the chain is read again. */
 const PER_PASS = 10;
@@ -37,6 +39,7 @@ const NEVER: Refused = { times: 0, notBefore: 0 };
 export class WithdrawalSender {
   readonly #engine: SettlementPort;
   readonly #portal: Portal;
+  readonly #follower: Follower;
   readonly #queue: PendingQueue;
   readonly #clock: Clock;
   /**
@@ -50,19 +53,33 @@ export class WithdrawalSender {
    */
   readonly #refusedSent = new Map<string, Refused>();
 
-  constructor(engine: SettlementPort, portal: Portal, queue: PendingQueue, clock: Clock) {
+  constructor(engine: SettlementPort, portal: Portal, follower: Follower, clock: Clock) {
     this.#engine = engine;
     this.#portal = portal;
-    this.#queue = queue;
+    this.#follower = follower;
+    this.#queue = new PendingQueue(engine, portal.settlement.chainId);
     this.#clock = clock;
   }
 
+  /** Batches that withdrawals wait for and the contract does not know yet, each once. */
+  awaitedBatches(): Promise<readonly VaultPlace[]> {
+    return this.#queue.awaitedBatches();
+  }
+
   /**
-   * Sends pending withdrawals that would succeed now, in a few transactions, and returns how many. Simulates each one
-   * first. One that would fail is left out with its reason on record, and tried again after growing pauses, so a token
-   * that always refuses costs nobody else anything. Immature ERC-721 vaults wait.
+   * Sends pending withdrawals that would succeed now, in a few transactions, follows the results, and returns how many.
+   * Simulates each one first. One that would fail is left out with its reason on record, and tried again after growing
+   * pauses, so a token that always refuses costs nobody else anything. Immature ERC-721 vaults wait.
    */
-  async sendReady(signal?: AbortSignal): Promise<number> {
+  async send(signal?: AbortSignal): Promise<number> {
+    // It may have paid some of them.
+    if (await this.#portal.earlierMined(signal)) await this.#follower.follow(signal);
+    const sent = await this.#sendReady(signal);
+    if (sent > 0) await this.#follower.follow(signal);
+    return sent;
+  }
+
+  async #sendReady(signal?: AbortSignal): Promise<number> {
     const [moment, most] = await Promise.all([this.#now(), this.#portal.mostWithdrawals()]);
     const isHeld = (withdrawalId: Uuid) => this.#refusalsOf(withdrawalId).notBefore > this.#clock();
     const ready: PendingWithdrawal[] = [];
@@ -76,7 +93,7 @@ export class WithdrawalSender {
     const sending = Array.from({ length: UNDER_WAY }, async () => {
       for (const group of groups) {
         signal?.throwIfAborted();
-        const count = await this.#send(group, signal);
+        const count = await this.#sendGroup(group, signal);
         sent += count;
       }
     });
@@ -103,7 +120,7 @@ export class WithdrawalSender {
     return true;
   }
 
-  async #send(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {
+  async #sendGroup(group: readonly PendingWithdrawal[], signal?: AbortSignal): Promise<number> {
     const sendable: Sendable[] = [];
     for (const pending of group) {
       const call = await this.#callOf(pending);
@@ -135,7 +152,7 @@ export class WithdrawalSender {
     const { refusals, txHash } = await this.#portal.withdraw(
       ready.map(({ call }) => call),
       {
-        ...(signal && { signal }),
+        signal,
         onSent: async (txHash) => {
           for (const { withdrawal } of ready) {
             await this.#engine.operator.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);

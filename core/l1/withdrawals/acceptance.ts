@@ -11,17 +11,8 @@ import { requireNotVoid } from "../../sealing/void-runs.ts";
 import type { StoredVault } from "../../store/columns/vault-columns.ts";
 import type { Group } from "../../store/group.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../../store/records.ts";
-import {
-  applicationWithdrawalKey,
-  journalKey,
-  requestByKey,
-  transactionKey,
-  userTransactionKey,
-  withdrawalsOfAsset,
-  withdrawalsOfUser,
-  withdrawalsOfVault,
-} from "../../store/store-keys.ts";
-import { putActivity, putWithdrawal, reserve, setPending } from "../../vaults/activity.ts";
+import * as keys from "../../store/store-keys.ts";
+import { putActivity, putWithdrawal, reserve } from "../../vaults/activity.ts";
 import { batchAt, placeOf } from "../../vaults/vaults.ts";
 
 /** Least seconds until the deadline of a new request. With less it would not reach L1 in time. */
@@ -125,19 +116,18 @@ export function acceptWithdrawal(
   const times = { ...notYet, createdAt: recorded.time, updatedAt: recorded.time };
   const journalSequence = recorded.sequence;
   const record: WithdrawalRecord = { ...facts, journalSequence, status: "accepted", ...untouched, ...times };
-  const reference = journalKey(journalSequence).subarray(1);
-  group.put(transactionKey(applicationIndex, sequence), reference);
-  group.put(userTransactionKey(applicationIndex, userIndex, sequence), reference);
-  group.put(applicationWithdrawalKey(applicationIndex, sequence), reference);
+  const reference = keys.journalKey(journalSequence).subarray(1);
+  group.put(keys.transactionKey(applicationIndex, sequence), reference);
+  group.put(keys.userTransactionKey(applicationIndex, userIndex, sequence), reference);
+  group.put(keys.applicationWithdrawalKey(applicationIndex, sequence), reference);
   for (const of of [
-    withdrawalsOfUser(applicationIndex, userIndex),
-    withdrawalsOfAsset(applicationIndex, vault.assetIndex),
-    withdrawalsOfVault(applicationIndex, vaultId),
+    keys.withdrawalsOfUser(applicationIndex, userIndex),
+    keys.withdrawalsOfAsset(applicationIndex, vault.assetIndex),
+    keys.withdrawalsOfVault(applicationIndex, vaultId),
   ])
-    group.put(requestByKey(of, sequence), reference);
+    group.put(keys.requestByKey(of, sequence), reference);
   const { mode } = placeOf(vaultId);
   markRequest(ledger, group, applicationIndex, sequence, [vault.assetIndex], 1 << MODES.indexOf(mode));
-  setPending(group, record);
   putWithdrawal(ledger, group, record, null, "withdrawal.accepted");
   putActivity(ledger, group, record, reserve(activity, record, recorded.time));
   return record;

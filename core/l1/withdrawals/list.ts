@@ -13,18 +13,11 @@ import {
   withdrawalListRecord,
   withdrawalRecord,
 } from "../../store/records.ts";
-import {
-  activityKey,
-  authorizationKey,
-  endOf,
-  vaultEventsOf,
-  withdrawalKey,
-  withdrawalListKey,
-} from "../../store/store-keys.ts";
+import * as keys from "../../store/store-keys.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
 import { withdrawalView } from "../../vaults/activity.ts";
-import { batchAt, decodeActivity, placeOf, readVaults } from "../../vaults/vaults.ts";
+import { batchAt, decodeActivity, ownedBy, placeOf, readVaults } from "../../vaults/vaults.ts";
 import { portalOf } from "../progress/portals.ts";
 import {
   acceptWithdrawal,
@@ -96,7 +89,7 @@ export async function requestWithdrawals(
   const digest = isList
     ? withdrawalListDigest(portal, { vaults: listed, ...common })
     : withdrawalDigest(portal, { ...first, ...common });
-  const key = (isList ? withdrawalListKey : authorizationKey)(digest);
+  const key = (isList ? keys.withdrawalListKey : keys.authorizationKey)(digest);
   const earlier = decodeSigned(await ledger.store.get(key), listed, isList);
   if (!isList && earlier === undefined) {
     requireDeadline(ledger, deadline);
@@ -108,7 +101,7 @@ export async function requestWithdrawals(
   const outcomes = await writer.run<Outcome[]>(
     {
       weight: listed.length,
-      keys: () => [key, ...listed.map(({ vaultId }) => activityKey(vaultId))],
+      keys: () => [key, ...listed.map(({ vaultId }) => keys.activityKey(vaultId))],
       apply(group, [stored, ...activities]) {
         if (!("owner" in caller)) requireKey(ledger, caller);
         const known = decodeSigned(group.resolve(key, stored), listed, isList);
@@ -123,7 +116,7 @@ export async function requestWithdrawals(
           const [vault, earlierId] = [found[i] ?? null, list.vaults[i]?.withdrawalId ?? null];
           if (vault === null) return new MintmarkError("vault_not_found");
           if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
-          const activity = decodeActivity(group.resolve(activityKey(each.vaultId), activities[i]));
+          const activity = decodeActivity(group.resolve(keys.activityKey(each.vaultId), activities[i]));
           return (
             fault ??
             faultOf(() => {
@@ -184,15 +177,15 @@ async function signedTotal(
   asked: Asked & { readonly withdrawnBefore?: bigint },
 ) {
   const { vaultId, quantity } = asked;
-  const { withdrawn } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
+  const { withdrawn } = decodeActivity(await ledger.store.get(keys.activityKey(vaultId)));
   const totals = new Set([0n, withdrawn]);
-  const events = vaultEventsOf(vaultId);
-  const newest = { gte: events, lt: endOf(events), reverse: true, limit: MAX_TOTALS };
+  const events = keys.vaultEventsOf(vaultId);
+  const newest = { gte: events, lt: keys.endOf(events), reverse: true, limit: MAX_TOTALS };
   for await (const [, total] of ledger.store.entries(newest))
     totals.add(decodeRecord(bigRecord, total, "A vault's total"));
   const before = [...totals];
   const digests = before.map((withdrawnBefore) => withdrawalDigest(portal, { ...asked, withdrawnBefore }));
-  const ids = await ledger.store.getMany(digests.map(authorizationKey));
+  const ids = await ledger.store.getMany(digests.map(keys.authorizationKey));
   for (const [i, id] of ids.entries()) {
     if (id === undefined) continue;
     const { signature } = await readWithdrawal(ledger, decodeRecord(withdrawalIdRecord, id, "An authorization"));
@@ -204,7 +197,7 @@ async function signedTotal(
 
 /** A withdrawal as readers see it. Throws `store_corrupt` when it is missing. */
 export async function readWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<WithdrawalRecord> {
-  const stored = await ledger.store.get(withdrawalKey(withdrawalId));
+  const stored = await ledger.store.get(keys.withdrawalKey(withdrawalId));
   if (stored === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
   return decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
 }
@@ -269,15 +262,6 @@ export async function ownVaults(
     const vault = place === null ? undefined : vaults.shift()?.vault;
     return vault !== undefined && isOwn(vault) ? vault : null;
   });
-}
-
-export function ownedBy(ledger: Ledger, caller: WithdrawalCaller): (vault: StoredVault) => boolean {
-  if ("owner" in caller) {
-    const owner = requireAddress("owner", caller.owner);
-    return (vault) => vault.owner === owner;
-  }
-  const { applicationIndex } = ledger.application(caller.applicationId);
-  return (vault) => vault.applicationIndex === applicationIndex;
 }
 
 /** Whose vaults they are, and where they are paid: one signature is one owner's, for the contract of one chain. */

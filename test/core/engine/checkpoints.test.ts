@@ -18,7 +18,7 @@ it("keeps the hashes of the blocks that were read, of final ones the newest 64, 
   await operator.recordEvents(HOME, [], 201n);
   await operator.recordFinalized(HOME, 300n, { blockHash: hashOf(300) });
   expect(await numbers()).toEqual(from(200, 138));
-  await operator.recordDeepReorg(HOME, 150n);
+  await operator.recordReorg(HOME, 150n, "below final");
   expect(await numbers()).toEqual(from(149, 138));
   await operator.recordEvents(HOME, [], 160n, { blockHash: hashOf(1160) });
   await operator.recordFinalized(HOME, 155n, { blockHash: hashOf(1155) });

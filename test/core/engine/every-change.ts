@@ -142,7 +142,7 @@ export const CHANGES: Readonly<Record<string, Change>> = {
       ...wait,
       blockHash: hashOf(12),
     }),
-  "operator.recordReorg": ({ engine }, wait) => engine.operator.recordReorg(HOME, 12n, wait),
+  "operator.recordReorg": ({ engine }, wait) => engine.operator.recordReorg(HOME, 12n, undefined, wait),
   "operator.addMirror": ({ engine }, wait) => engine.operator.addMirror(MIRROR, wait),
   "operator.recordFinalized": ({ engine }, wait) =>
     engine.operator.recordFinalized(HOME, 11n, { ...wait, blockHash: hashOf(11) }),

@@ -237,7 +237,7 @@ describe("a store that adopts L1's history", () => {
     ]);
 
     // A reorganisation drops the batches, L1 takes them again, and a restored store says the same.
-    await other.operator.recordDeepReorg(HOME, 902n);
+    await other.operator.recordReorg(HOME, 902n, "below final");
     await other.operator.recordEvents(HOME, world.events.slice(-2), 950n);
     expect(await made(0n, 7)).toEqual([none, none, [friend, 100n], none, none, none, [third, 7n]]);
     await using journal = await LevelJournal.open(memory());
@@ -249,7 +249,7 @@ describe("a store that adopts L1's history", () => {
     expect((await restored.proofs.exit(foreign ?? 0n)).refutation?.outId).toBe(rollup(0n, 5n));
 
     // L1 no longer has them. Their lists fail, and the vaults are free.
-    await restored.operator.recordDeepReorg(HOME, 902n);
+    await restored.operator.recordReorg(HOME, 902n, "below final");
     for (const batch of [0, 1]) {
       expect(await restored.operator.transferFault(batch, 2_000n)).not.toBeNull();
       await restored.operator.takeBackTransfers(batch, "L1 has replaced it");

@@ -158,7 +158,7 @@ class World {
         if (from <= 10n) return;
         if (from <= this.#final) {
           this.#final = from - 1n;
-          await engine.operator.recordDeepReorg(HOME, from);
+          await engine.operator.recordReorg(HOME, from, "below final");
         } else await engine.operator.recordReorg(HOME, from);
         this.#log = this.#log.filter(({ block }) => block < from);
         return;
