@@ -5,7 +5,7 @@ const LONG = {
   "clusters on PostgreSQL": ["test/cluster/**/*.test.ts"],
   "long ways to L1": [
     "test/mirror/settling.test.ts",
-    "test/settlement/{blob*,deploy,hostile-tokens,in-flight,issuer,issuers,loops,preflight,void-slots}.test.ts",
+    "test/settlement/{blob*,deploy,hostile-tokens,in-flight,issuer,loops,preflight,void-slots}.test.ts",
   ],
   "failures of threads and disks": ["test/kzg/failure.test.ts", "test/core/engine/{damaged-folder,full-disk}.test.ts"],
   "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],

@@ -20,7 +20,6 @@ import {
   requestWithdrawal,
   rpc,
 } from "../settlement/fixture.ts";
-import { flippingWallets } from "../settlement/flipping-wallets.ts";
 import { signTransfers } from "../settlement/transfers-fixture.ts";
 import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
 
@@ -184,26 +183,6 @@ describe("withdrawals of another chain's tokens", () => {
     expect((await near.engine.operator.verify()).problems).toEqual([]);
   });
 
-  test("are paid though another one there turns expensive after the trial", async () => {
-    const { far } = world;
-    const become = (code: string) => rpc(far, "hardhat_setCode", [tokenOf("erc721"), code]);
-    const request = (async (call: Parameters<Request>[0]) => {
-      // Its owner is quicker than the operator.
-      if (call.method === "eth_sendRawTransaction") await become("0xfe");
-      return far.request(call as never);
-    }) as Request;
-    const [sword, points] = [await mintFar("erc721", "validium", "7"), await mintFar("erc20", "validium", "", 5)];
-    await commitFinally();
-    await world.near.settler.round();
-    const asked = [await requestFar(sword)];
-    await (await newMirrorSettler(world)).round();
-    asked.push(await requestFar(points, 5n));
-    await passSeconds(far, MATURITY);
-    await become("0x00");
-    await (await newMirrorSettler(world, { connect: () => connectFar(world, request) })).round();
-    expect(await Promise.all(asked.map(statusOf))).toEqual(["submitted", "settled"]);
-  });
-
   test("wait while that chain is down, and delay no withdrawal of the state's own chain", async () => {
     const { near } = world;
     let down = true;
@@ -363,27 +342,6 @@ describe("a wallet contract on another chain", () => {
     expect(await (await newMirrorSettler(world)).round()).toEqual({ imported: 1, withdrawn: 1 });
     expect(await statusOf(asked)).toBe("settled");
     expect(await mirror.holding(tokenOf("erc20"), "erc20", wallet, null)).toBe(50n);
-  });
-});
-
-describe("withdrawals beside those of wallets on another chain that change their minds", () => {
-  test("are paid in the same transaction, though each of the others burns all the gas of its item", async () => {
-    world = await createMirrorWorld({ verifySignature: async () => true });
-    const { near, far, mirror } = world;
-    const wallets = await flippingWallets(near, far, far.assets, 19);
-    const points = await mintFar("erc20", "validium", "", 5);
-    await commitFinally();
-    // The first one brings the batch there.
-    await requestFar(points, 1n);
-    await (await newMirrorSettler(world)).round();
-    const bad = await wallets.ask(mirror.settlement);
-    const good = await requestFar(points, 4n);
-    const settler = await newMirrorSettler(world, { connect: () => connectFar(world, wallets.request) });
-    const before = await farTransactions();
-    await settler.round();
-    expect(await statusOf(good)).toBe("settled");
-    for (const withdrawalId of bad) expect(await statusOf({ withdrawalId })).toBe("submitted");
-    expect((await farTransactions()) - before).toBe(1);
   });
 });
 

@@ -90,31 +90,6 @@ const refuses = (issuer: Issuer, batch: SealedBatch, reason = "not_allowed") =>
   expect(issuer.consent(batch), reason).rejects.toMatchObject(refusal(reason));
 
 describe("an issuer beside its application's record", () => {
-  test("signs a batch whose every vault the application has recorded, in both modes, and stores its data", async () => {
-    const { issuer } = await recording(
-      minted("erc721", "1"),
-      minted("erc721", "2"),
-      minted("erc20", "", 7n),
-      minted("erc20", "", 3n),
-    );
-    // Two mints of one owner share a vault; the ERC-1155 is another issuer's.
-    const entries = [entry("erc721", "1"), entry("erc20", "", 10n), entry("erc1155", "5", 3n)];
-    const first = sealed(0, entries);
-    const { signature, refused } = await issuer.consent(first);
-    expect(refused).toEqual([]);
-    const assets = [TYPES.erc721, TYPES.erc20].map((assetType) => ({ chainId: 31_337n, assetType, issuerEpoch: 0n }));
-    const { content } = first;
-    const message = { mode: "validium", batchNumber: 0, content, assetsHash: assetsHash(assets) } as const;
-    const signed = consentTypedData(l1.settlement, message);
-    expect(await recoverTypedDataAddress({ ...signed, signature })).toBe(ISSUER.address);
-    const second = sealed(0, [entry("erc721", "2")], "zk-rollup");
-    await issuer.consent(second);
-    for (const { mode, data } of [first, second]) {
-      expect(bytesToHex((await issuer.data(mode, 0)) ?? new Uint8Array())).toBe(bytesToHex(data));
-    }
-    expect((await issuer.consent(first)).signature).toBe(signature);
-  });
-
   test("signs a batch in blobs over its content, and refuses data that is not the content's", async () => {
     const { record, issuer } = await recording(minted("erc721", "1"));
     const batch = await sealedBlobs(0, [entry("erc721", "1"), null, entry("erc1155", "5", 3n)], kzg);
