@@ -50,8 +50,7 @@ export type { IssuedKey, Keys, NewKey } from "./tenants/api-keys.ts";
 export type { Applications, NewApplication } from "./tenants/applications.ts";
 export type { AssetChanges, AssetFilter, Assets, NewAsset, RegisteredFacts } from "./tenants/assets.ts";
 export type { AuditEntry } from "./tenants/audit.ts";
-export type { Attempt } from "./tenants/delivery/attempts.ts";
-export { type DispatcherOptions, WebhookDispatcher } from "./tenants/delivery/dispatcher.ts";
+export { type Attempt, type DispatcherOptions, WebhookDispatcher } from "./tenants/delivery/dispatcher.ts";
 export type { EventOptions, Events } from "./tenants/events/event-log.ts";
 export type { Deliveries, IssuedWebhook, NewWebhook, Webhook, Webhooks } from "./tenants/events/webhooks.ts";
 export {

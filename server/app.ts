@@ -1,26 +1,12 @@
-import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { type DispatcherOptions, Drops, type Engine, MintmarkError, WebhookDispatcher } from "../core/index.ts";
-import { type Pace, pause } from "../core/internal.ts";
-import packageJson from "../package.json" with { type: "json" };
-import { AccessTokens, type TrustedIssuer } from "./http/access/access-token.ts";
-import { Account, type Caller, HeldBytes, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/account.ts";
-import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
-import { addressGroup, DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
-import { OwnerSignIn, PersonSignIn } from "./http/access/sign-in.ts";
-import { type Code, type handleError, ServerError } from "./http/errors.ts";
+import { type Engine, MintmarkError } from "../core/index.ts";
+import { Account, type Caller, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/account.ts";
+import { addressGroup } from "./http/access/rate-limit.ts";
+import { ServerError } from "./http/errors.ts";
 import { fastifyApp } from "./http/fastify-app.ts";
-import { idempotencyKeyOf, KeptAnswers } from "./http/idempotency.ts";
-import type { LogOptions } from "./http/log.ts";
-import { Turns } from "./http/turns.ts";
-import { OutgoingBatches } from "./http/wire/batch-data.ts";
+import { idempotencyKeyOf } from "./http/idempotency.ts";
 import { acceptForm, acceptJson, acceptStreams, FORM } from "./http/wire/body.ts";
-import { BufferPool } from "./http/wire/buffer-pool.ts";
-import { StreamSlots } from "./http/wire/event-stream.ts";
-import { CommitGas } from "./jobs/operations/commit-gas.ts";
-import { NewTokens } from "./jobs/operations/new-tokens.ts";
-import { forgetOldKeys } from "./jobs/operations/old-keys.ts";
-import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/operations/readiness.ts";
+import { forgetOldKeys } from "./jobs/old-keys.ts";
 import { exitPage } from "./pages/exit.ts";
 import { mountPage } from "./pages/files.ts";
 import { guidePage } from "./pages/guide.ts";
@@ -39,7 +25,7 @@ import {
 import { openApiDocument } from "./routes/api/openapi.ts";
 import { ENDPOINTS } from "./routes/index.ts";
 import { limitsOf } from "./routes/limits.ts";
-import type { Service } from "./service.ts";
+import { type Meters, type ServerOptions, type Service, serviceOf } from "./service.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -52,91 +38,8 @@ declare module "fastify" {
   }
 }
 
-/** One response, for metrics. */
-export interface Answer {
-  readonly method: string;
-  /** The route's pattern; `none` without one, so no caller can invent names. */
-  readonly route: string;
-  readonly status: number;
-  /** From the request's head to the response's end. */
-  readonly seconds: number;
-  /** The code of a problem document; null for a success. */
-  readonly code: Code | null;
-}
-
-/** Options of {@link buildServer}. */
-export interface ServerOptions {
-  /** The server does not close it. */
-  readonly engine: Engine;
-  /** Default: no log. */
-  readonly log?: LogOptions;
-  readonly rateLimits?: Partial<RateLimits>;
-  /** Counts the bytes of bodies and unread responses. Default: at most 512 MiB in all. */
-  readonly memory?: HeldBytes;
-  /**
-   * At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process.
-   */
-  readonly tokenSecret?: Uint8Array;
-  /** Another issuer whose bearer tokens are accepted, besides this server's own. */
-  readonly trustedIssuer?: TrustedIssuer;
-  /**
-   * The server's address for browsers, such as `https://mint.example`. Without it owners sign in over loopback only.
-   */
-  readonly origin?: URL;
-  /**
-   * Host names without ports, besides the origin's, `localhost`, addresses and names without a dot. `*` accepts all.
-   */
-  readonly hosts?: readonly string[];
-  /** Address of an Ethereum node that the explorer offers to visitors. */
-  readonly explorerRpc?: string;
-  /** Vaults a day that each signed-in owner may withdraw at the operator's cost; 0 turns it off. Default 256. */
-  readonly ownerRelayVaults?: number;
-  /** A working mint request for the documents: the sandbox gives its own users and assets. */
-  readonly mintExample?: unknown;
-  /**
-   * Connections to the settlement chain and the mirrors' chains, by chain id. They verify exit kits, and the settlement
-   * chain verifies sign-ins of wallet contracts (ERC-1271). Without a chain neither works.
-   */
-  readonly chains?: Service["chains"];
-  /** Whether admins of applications may create tokens from the console; they pay for it. Default false. */
-  readonly newTokens?: boolean;
-  /** Called with each response, for metrics. */
-  readonly onAnswer?: (answer: Answer) => void;
-  /** Further checks of `/readyz` besides the engine's, by name, such as the lag behind L1. */
-  readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
-  /** Timeout for receiving a whole request, in seconds. Default 30. */
-  readonly requestTimeoutSeconds?: number;
-  /** Milliseconds after which a connection is closed whose peer neither reads its response nor sends. Default 10,000. */
-  readonly stalledMs?: number;
-  /** Most open event streams of one key. Default 10. */
-  readonly streamsPerKey?: number;
-  /** Options of the deliveries to webhooks, which run from listening to closing. */
-  readonly webhooks?: DispatcherOptions;
-  /** Folder for uploaded drops; it outlives the process. Default: none, and drops are refused. */
-  readonly drops?: string;
-  /** Hours for which an idempotency key returns its mint. Default 24, the promised minimum. */
-  readonly keepIdempotencyHours?: number;
-  /** Milliseconds between two heartbeats on a stream of events. Default 15,000. */
-  readonly heartbeatMs?: number;
-  /** Addresses of the proxies whose X-Forwarded-For is trusted. Default: none. */
-  readonly trustedProxies?: readonly string[];
-  /** Whether the engine refuses every change, so another server does webhooks and clean-up. Default false. */
-  readonly onlyReads?: boolean;
-  /** Default: {@link handleError}. */
-  readonly errorHandler?: typeof handleError;
-  /** Adds hooks before the first route. */
-  readonly extend?: (app: FastifyInstance) => Promise<void>;
-  /** Milliseconds for rate limits and readiness; default a monotonic clock. */
-  readonly now?: () => number;
-}
-
 /** Most bytes of all bodies except mints. */
 const SMALL_BODY_BYTES = 64 * 1024;
-/** A mint entry with the longest blob and generous white space, with its share of a user. */
-const ENTRY_BYTES = 1024;
-const USER_BYTES = 256;
-/** Shorter than the idle timeout here and of common proxies. */
-const HEARTBEAT_MS = 15_000;
 /** As promised in docs/api.md. */
 const KEEP_IDEMPOTENCY_HOURS = 24;
 /** Paths of private answers: to applications, owners and people of the console. No cache keeps them. */
@@ -150,51 +53,10 @@ const PRIVATE = /^\/(?:api|oauth|owner|console\/v1)\//;
  * await app.listen({ port: 3000 });
  */
 export async function buildServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { engine, log, requestTimeoutSeconds = 30, trustedProxies = [], now = () => performance.now() } = options;
+  const { log, trustedProxies = [] } = options;
   const stopping = new AbortController();
-  const tokenSecret = options.tokenSecret ?? randomBytes(32);
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
-  const webhooks = new WebhookDispatcher(engine, { onError: failed("webhooks failed"), ...options.webhooks });
-  const { chains = new Map() as Service["chains"], checks = () => ({}) } = options;
-  const home = chains.get(engine.settlement.chainId);
-  const turns = new Turns();
-  const { memory = new HeldBytes() } = options;
-  const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
-  const drops =
-    options.drops === undefined
-      ? null
-      : new Drops({ folder: options.drops, engine, pace: paceOf(turns, meters.key), onError: failed("a drop failed") });
-  const verifySignature: ConstructorParameters<typeof PersonSignIn>[1] =
-    home && (async (...signed) => (await home()).verifySignature(...signed));
-  const parts = {
-    engine,
-    version: packageJson.version,
-    tokens: new AccessTokens(engine, tokenSecret, options.trustedIssuer),
-    owners: new OwnerSignIn(engine, tokenSecret, verifySignature),
-    people: new PersonSignIn(engine, verifySignature),
-    ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
-    origin: options.origin,
-    chains,
-    newTokens: new NewTokens(options.newTokens ?? false, home),
-    explorerRpc: options.explorerRpc,
-    rateLimit: meters.key.quota,
-    bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
-    requestTimeoutSeconds,
-    readiness: new Readiness(() => ({ ...engineChecks(engine, memory), ...checks() }), now),
-    commitGas: new CommitGas(home),
-    streams: new StreamSlots(options.streamsPerKey ?? 10),
-    outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
-    buffers: new BufferPool(),
-    turns,
-    keptAnswers: new KeptAnswers(),
-    drops,
-    memory,
-    webhookReach: options.webhooks?.reach ?? "public",
-    webhooks,
-    heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
-    stopping: stopping.signal,
-    draining: () => stopping.signal.aborted,
-  };
+  const { meters, ...parts } = serviceOf(options, stopping.signal, failed);
   const { mintExample: example } = options;
   const described = ENDPOINTS.map((each) => (example !== undefined && each.coreBody ? { ...each, example } : each));
   const document = openApiDocument(described, parts.version, limitsOf(parts));
@@ -202,7 +64,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   const app = fastifyApp({
     log,
     hosts: [...(options.hosts ?? []), ...(options.origin ? [options.origin.hostname] : [])],
-    requestTimeoutSeconds,
+    requestTimeoutSeconds: parts.requestTimeoutSeconds,
     stalledMs: options.stalledMs,
     methodsOf,
     ...(options.errorHandler && { errorHandler: options.errorHandler }),
@@ -239,7 +101,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     });
   }
   app.addHook("preClose", async () => app.drain());
-  workWhileListening(app, options, webhooks, drops);
+  workWhileListening(app, options, parts);
   await mountAll(app, service, meters);
   return app;
 }
@@ -247,15 +109,13 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
 /** The server's background work, from listening to closing. A server that only responds in memory has none. */
 function workWhileListening(
   app: FastifyInstance,
-  options: ServerOptions,
-  webhooks: WebhookDispatcher,
-  drops: Drops | null,
+  { engine, onlyReads, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS }: ServerOptions,
+  { webhooks, drops }: Pick<Service, "webhooks" | "drops">,
 ): void {
-  const { engine, keepIdempotencyHours = KEEP_IDEMPOTENCY_HOURS } = options;
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
   const work = new AsyncDisposableStack();
   app.addHook("onListen", async () => {
-    if (options.onlyReads === true) return;
+    if (onlyReads === true) return;
     webhooks.start();
     drops?.start().catch(failed("drops could not be resumed"));
     work.use(
@@ -286,28 +146,6 @@ async function mountAll(app: FastifyInstance, service: Service, meters: Meters):
   await mountHome(app, service);
   for (const page of [explorerPage(service), exitPage, consolePage(service), claimPage, referencePage, guidePage])
     mountPage(app, page);
-}
-
-type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;
-
-function metersOf(limits: RateLimits, now: () => number): Meters {
-  return {
-    key: new TokenBuckets("key", limits.key, now, true),
-    failedAuthentication: new TokenBuckets("failed-authentication", limits.failedAuthentication, now),
-    publicReads: new TokenBuckets("public", limits.publicReads, now),
-  };
-}
-
-/** Rows cost their key what a mint request costs. A drop waits where a request would be refused. */
-export function paceOf(turns: Turns, key: TokenBuckets): Pace {
-  return async ({ keyId, applicationId }, tokens, signal) => {
-    for (let isPaid = tokens === 0; !isPaid; ) {
-      const { granted, retrySeconds } = key.take(keyId, tokens, applicationId);
-      isPaid = granted;
-      if (!granted) await pause(1_000 * retrySeconds, signal);
-    }
-    await turns.turn(applicationId);
-  };
 }
 
 /** Serves one endpoint: checks credentials, scope and one unit of rate before the body, the whole cost after it. */

@@ -1,4 +1,5 @@
 /** The HTTP service as a library: build it on an engine, listen, shut it down. */
-export { buildServer, type ServerOptions } from "./app.ts";
+export { buildServer } from "./app.ts";
 export { HeldBytes } from "./http/access/account.ts";
 export { type ShutdownOptions, shutDown } from "./process/shutdown.ts";
+export type { ServerOptions } from "./service.ts";

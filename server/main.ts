@@ -1,6 +1,8 @@
 import { hkdfSync } from "node:crypto";
 import type { FastifyInstance } from "fastify";
 import type { LocalAccount } from "viem";
+import { RemoteMember } from "../core/guards/committee/index.ts";
+import { RemoteIssuer } from "../core/guards/issuer/index.ts";
 import {
   type Engine,
   type Kzg,
@@ -16,11 +18,10 @@ import { buildServer } from "./app.ts";
 import { readJwks } from "./http/access/access-token.ts";
 import { HeldBytes } from "./http/access/account.ts";
 import { swept } from "./http/log.ts";
-import { Chain } from "./jobs/operations/chain.ts";
-import { type GasOf, ProgressLog } from "./jobs/operations/progress-log.ts";
-import { NotReady, type ReadinessCheck } from "./jobs/operations/readiness.ts";
-import { unsettledChecks } from "./jobs/operations/settlement-checks.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "./jobs/operations/settler-claim.ts";
+import { Chain } from "./jobs/chain.ts";
+import { type GasOf, ProgressLog } from "./jobs/progress-log.ts";
+import { NotReady, type ReadinessCheck } from "./jobs/readiness.ts";
+import { claimSettling, SETTLES_BY_ITSELF, unsettledChecks } from "./jobs/settlement.ts";
 import { accountOf } from "./process/account.ts";
 import { joinCluster } from "./process/cluster.ts";
 import { Metrics, serveMetrics } from "./process/metrics.ts";
@@ -29,7 +30,7 @@ import { serveOperator } from "./process/operator/socket.ts";
 import { reach, soon, UNREACHED } from "./process/reach.ts";
 import { ConfigError } from "./process/settings/config.ts";
 import type { Config } from "./process/settings/settings.ts";
-import { remoteIssuers, remoteMembers, type Settling, startSettling } from "./process/settling.ts";
+import { type Settling, startSettling } from "./process/settling.ts";
 import { shutDown } from "./process/shutdown.ts";
 import { handleClusterError, serveInCluster } from "./process/standby.ts";
 import { startupError } from "./process/startup-error.ts";
@@ -91,20 +92,19 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   await using progress = new ProgressLog(engine, gasOf, metrics?.spent);
   await using settlings = new AsyncDisposableStack();
   const settle = async (operator: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>, signal: AbortSignal) => {
+    const asking = { operator, settlement: engine.settlement };
+    const { MINTMARK_SEAL_SECONDS: validium, MINTMARK_SEAL_SECONDS_ROLLUP: rollup = validium } = config;
     const begun = await startSettling({
       engine,
       l1,
       operator: operator.address,
-      members: remoteMembers(config.MINTMARK_MEMBERS, operator, engine),
+      members: config.MINTMARK_MEMBERS.map((member) => new RemoteMember({ ...member, ...asking })),
       threshold: config.MINTMARK_THRESHOLD,
-      issuers: remoteIssuers(config.MINTMARK_ISSUERS, operator, engine),
+      issuers: config.MINTMARK_ISSUERS.map((issuer) => new RemoteIssuer({ ...issuer, ...asking })),
       consentMs: config.MINTMARK_CONSENT_SECONDS * 1000,
       rollupData: config.MINTMARK_ROLLUP_DATA,
       fromBlock: config.MINTMARK_FROM_BLOCK,
-      sealAfterMs: {
-        validium: config.MINTMARK_SEAL_SECONDS * 1000,
-        "zk-rollup": (config.MINTMARK_SEAL_SECONDS_ROLLUP ?? config.MINTMARK_SEAL_SECONDS) * 1000,
-      },
+      sealing: { maxAgeMs: { validium: validium * 1000, "zk-rollup": rollup * 1000 } },
       intervalMs: config.MINTMARK_SETTLE_SECONDS * 1000,
       mostLag: BigInt(config.MINTMARK_MOST_LAG),
       leastBalance: config.MINTMARK_LEAST_BALANCE,

@@ -1,68 +1,182 @@
+import { randomBytes } from "node:crypto";
+import type { FastifyInstance } from "fastify";
 import type { KitChain } from "../core/guards/exit/index.ts";
-import type { Drops, Engine, L1Reader, WebhookDispatcher } from "../core/index.ts";
-import type { Reach } from "../core/internal.ts";
-import type { AccessTokens } from "./http/access/access-token.ts";
-import type { HeldBytes } from "./http/access/account.ts";
-import type { OwnerRelay } from "./http/access/owner-relay.ts";
-import type { Quota } from "./http/access/rate-limit.ts";
-import type { OwnerSignIn, PersonSignIn } from "./http/access/sign-in.ts";
-import type { KeptAnswers } from "./http/idempotency.ts";
-import type { Turns } from "./http/turns.ts";
-import type { OutgoingBatches } from "./http/wire/batch-data.ts";
-import type { BufferPool } from "./http/wire/buffer-pool.ts";
-import type { StreamSlots } from "./http/wire/event-stream.ts";
-import type { CommitGas, GasChain } from "./jobs/operations/commit-gas.ts";
-import type { NewTokens, TokenChain } from "./jobs/operations/new-tokens.ts";
-import type { Readiness } from "./jobs/operations/readiness.ts";
+import { type DispatcherOptions, Drops, type Engine, type L1Reader, WebhookDispatcher } from "../core/index.ts";
+import { type Pace, pause } from "../core/internal.ts";
+import packageJson from "../package.json" with { type: "json" };
+import { AccessTokens, type TrustedIssuer } from "./http/access/access-token.ts";
+import { HeldBytes } from "./http/access/account.ts";
+import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
+import { DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
+import { OwnerSignIn, PersonSignIn } from "./http/access/sign-in.ts";
+import type { Code, handleError } from "./http/errors.ts";
+import { KeptAnswers } from "./http/idempotency.ts";
+import type { LogOptions } from "./http/log.ts";
+import { Turns } from "./http/turns.ts";
+import { OutgoingBatches } from "./http/wire/batch-data.ts";
+import { BufferPool } from "./http/wire/buffer-pool.ts";
+import { StreamSlots } from "./http/wire/event-stream.ts";
+import { CommitGas, type GasChain } from "./jobs/chain.ts";
+import { NewTokens, type TokenChain } from "./jobs/new-tokens.ts";
+import { engineChecks, Readiness, type ReadinessCheck } from "./jobs/readiness.ts";
 
 /** The parts of a chain that the routes use. */
 export type ServerChain = KitChain & GasChain & Partial<TokenChain> & Pick<L1Reader, "verifySignature">;
 
-/** The context of every route. */
-export interface Service {
+/** One response, for metrics. */
+export interface Answer {
+  readonly method: string;
+  /** The route's pattern; `none` without one, so no caller can invent names. */
+  readonly route: string;
+  readonly status: number;
+  /** From the request's head to the response's end. */
+  readonly seconds: number;
+  /** The code of a problem document; null for a success. */
+  readonly code: Code | null;
+}
+
+/** Options of `buildServer`. */
+export interface ServerOptions {
+  /** The server does not close it. */
   readonly engine: Engine;
-  readonly version: string;
-  readonly tokens: AccessTokens;
-  readonly owners: OwnerSignIn;
-  readonly people: PersonSignIn;
-  /** What the operator pays for signed-in owners. */
-  readonly ownerRelay: OwnerRelay;
+  /** Default: no log. */
+  readonly log?: LogOptions;
+  readonly rateLimits?: Partial<RateLimits>;
+  /** Counts the bytes of bodies and unread responses. Default: at most 512 MiB in all. */
+  readonly memory?: HeldBytes;
+  /**
+   * At least 32 bytes, shared by servers behind one address. Default: random, so bearer tokens end with the process.
+   */
+  readonly tokenSecret?: Uint8Array;
+  /** Another issuer whose bearer tokens are accepted, besides this server's own. */
+  readonly trustedIssuer?: TrustedIssuer;
   /**
    * The server's address for browsers, such as `https://mint.example`. Without it owners sign in over loopback only.
    */
-  readonly origin?: URL | undefined;
-  /** Connections to the settlement chain and the mirrors' chains, by chain id. They verify the kits of their vaults. */
-  readonly chains: ReadonlyMap<bigint, () => Promise<ServerChain>>;
-  /** Tokens that admins of applications create. */
-  readonly newTokens: NewTokens;
-  /** The Ethereum node that the explorer offers to visitors. */
-  readonly explorerRpc?: string | undefined;
-  readonly rateLimit: Quota;
-  readonly bodyBytes: number;
-  readonly requestTimeoutSeconds: number;
-  readonly readiness: Readiness;
-  readonly commitGas: CommitGas;
-  /** The OpenAPI document of this server. */
-  document(): unknown;
-  /** The addresses that webhooks may reach. */
-  readonly webhookReach: Reach;
-  readonly webhooks: Pick<WebhookDispatcher, "attempts" | "test" | "redeliver">;
-  readonly streams: StreamSlots;
-  readonly outgoingBatches: OutgoingBatches;
-  /** For large responses. */
-  readonly buffers: BufferPool;
-  /** Responses to POSTs with an Idempotency-Key. */
-  readonly keptAnswers: KeptAnswers;
-  /** null for a server that takes no drops. */
-  readonly drops: Drops | null;
-  /** For long work. */
-  readonly turns: Turns;
-  /** Memory of bodies and unread responses. */
-  readonly memory: HeldBytes;
-  /** Milliseconds between two heartbeats on a stream of events. */
-  readonly heartbeatMs: number;
-  /** Aborted when the server begins to shut down. */
-  readonly stopping: AbortSignal;
-  /** Whether the server has begun to shut down. */
-  draining(): boolean;
+  readonly origin?: URL;
+  /**
+   * Host names without ports, besides the origin's, `localhost`, addresses and names without a dot. `*` accepts all.
+   */
+  readonly hosts?: readonly string[];
+  /** Address of an Ethereum node that the explorer offers to visitors. */
+  readonly explorerRpc?: string;
+  /** Vaults a day that each signed-in owner may withdraw at the operator's cost; 0 turns it off. Default 256. */
+  readonly ownerRelayVaults?: number;
+  /** A working mint request for the documents: the sandbox gives its own users and assets. */
+  readonly mintExample?: unknown;
+  /**
+   * Connections to the settlement chain and the mirrors' chains, by chain id. They verify exit kits, and the settlement
+   * chain verifies sign-ins of wallet contracts (ERC-1271). Without a chain neither works.
+   */
+  readonly chains?: ReadonlyMap<bigint, () => Promise<ServerChain>>;
+  /** Whether admins of applications may create tokens from the console; they pay for it. Default false. */
+  readonly newTokens?: boolean;
+  /** Called with each response, for metrics. */
+  readonly onAnswer?: (answer: Answer) => void;
+  /** Further checks of `/readyz` besides the engine's, by name, such as the lag behind L1. */
+  readonly checks?: () => Readonly<Record<string, ReadinessCheck>>;
+  /** Timeout for receiving a whole request, in seconds. Default 30. */
+  readonly requestTimeoutSeconds?: number;
+  /** Milliseconds after which a connection is closed whose peer neither reads its response nor sends. Default 10,000. */
+  readonly stalledMs?: number;
+  /** Most open event streams of one key. Default 10. */
+  readonly streamsPerKey?: number;
+  /** Options of the deliveries to webhooks, which run from listening to closing. */
+  readonly webhooks?: DispatcherOptions;
+  /** Folder for uploaded drops; it outlives the process. Default: none, and drops are refused. */
+  readonly drops?: string;
+  /** Hours for which an idempotency key returns its mint. Default 24, the promised minimum. */
+  readonly keepIdempotencyHours?: number;
+  /** Milliseconds between two heartbeats on a stream of events. Default 15,000. */
+  readonly heartbeatMs?: number;
+  /** Addresses of the proxies whose X-Forwarded-For is trusted. Default: none. */
+  readonly trustedProxies?: readonly string[];
+  /** Whether the engine refuses every change, so another server does webhooks and clean-up. Default false. */
+  readonly onlyReads?: boolean;
+  /** Default: {@link handleError}. */
+  readonly errorHandler?: typeof handleError;
+  /** Adds hooks before the first route. */
+  readonly extend?: (app: FastifyInstance) => Promise<void>;
+  /** Milliseconds for rate limits and readiness; default a monotonic clock. */
+  readonly now?: () => number;
+}
+
+/** A mint entry with the longest blob and generous white space, with its share of a user. */
+const ENTRY_BYTES = 1024;
+const USER_BYTES = 256;
+/** Shorter than the idle timeout here and of common proxies. */
+const HEARTBEAT_MS = 15_000;
+/** The context of every route: the parts of a server, and the OpenAPI document that they make. */
+export type Service = Omit<ReturnType<typeof serviceOf>, "meters"> & { document(): unknown };
+
+/** The parts of a server. `failed` makes the listener of an error in the background. */
+export function serviceOf(
+  options: ServerOptions,
+  stopping: AbortSignal,
+  failed: (what: string) => (error: unknown) => void,
+) {
+  const { engine, now = () => performance.now(), memory = new HeldBytes(), checks = () => ({}) } = options;
+  const { chains = new Map() as NonNullable<ServerOptions["chains"]> } = options;
+  const home = chains.get(engine.settlement.chainId);
+  const tokenSecret = options.tokenSecret ?? randomBytes(32);
+  const turns = new Turns();
+  const meters = metersOf({ ...DEFAULT_RATE_LIMITS, ...options.rateLimits }, now);
+  const drops = { engine, pace: paceOf(turns, meters.key), onError: failed("a drop failed") };
+  const verifySignature: ConstructorParameters<typeof PersonSignIn>[1] =
+    home && (async (...signed) => (await home()).verifySignature(...signed));
+  return {
+    engine,
+    version: packageJson.version,
+    meters,
+    tokens: new AccessTokens(engine, tokenSecret, options.trustedIssuer),
+    owners: new OwnerSignIn(engine, tokenSecret, verifySignature),
+    people: new PersonSignIn(engine, verifySignature),
+    ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),
+    origin: options.origin,
+    chains,
+    newTokens: new NewTokens(options.newTokens ?? false, home),
+    explorerRpc: options.explorerRpc,
+    rateLimit: meters.key.quota,
+    bodyBytes: engine.limits.mintsPerRequest * ENTRY_BYTES + engine.limits.usersPerRequest * USER_BYTES,
+    requestTimeoutSeconds: options.requestTimeoutSeconds ?? 30,
+    readiness: new Readiness(() => ({ ...engineChecks(engine, memory), ...checks() }), now),
+    commitGas: new CommitGas(home),
+    streams: new StreamSlots(options.streamsPerKey ?? 10),
+    outgoingBatches: new OutgoingBatches(async (...batch) => (await engine.batches.getSealed(...batch)).data),
+    buffers: new BufferPool(),
+    /** For long work. */
+    turns,
+    keptAnswers: new KeptAnswers(),
+    /** null for a server that takes no drops. */
+    drops: options.drops === undefined ? null : new Drops({ folder: options.drops, ...drops }),
+    memory,
+    webhookReach: options.webhooks?.reach ?? "public",
+    webhooks: new WebhookDispatcher(engine, { onError: failed("webhooks failed"), ...options.webhooks }),
+    heartbeatMs: options.heartbeatMs ?? HEARTBEAT_MS,
+    /** Aborted when the server begins to shut down. */
+    stopping,
+    draining: () => stopping.aborted,
+  };
+}
+
+export type Meters = Readonly<Record<keyof RateLimits, TokenBuckets>>;
+
+function metersOf(limits: RateLimits, now: () => number): Meters {
+  return {
+    key: new TokenBuckets("key", limits.key, now, true),
+    failedAuthentication: new TokenBuckets("failed-authentication", limits.failedAuthentication, now),
+    publicReads: new TokenBuckets("public", limits.publicReads, now),
+  };
+}
+
+/** Rows cost their key what a mint request costs. A drop waits where a request would be refused. */
+export function paceOf(turns: Turns, key: TokenBuckets): Pace {
+  return async ({ keyId, applicationId }, tokens, signal) => {
+    for (let isPaid = tokens === 0; !isPaid; ) {
+      const { granted, retrySeconds } = key.take(keyId, tokens, applicationId);
+      isPaid = granted;
+      if (!granted) await pause(1_000 * retrySeconds, signal);
+    }
+    await turns.turn(applicationId);
+  };
 }

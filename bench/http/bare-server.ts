@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type AcceptedColumns, type Engine, type MintResult, openEngine, type Principal } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
-import { stopSignal } from "../../server/process/stop-signal.ts";
+import { stopSignal } from "../../server/process/shutdown.ts";
 import { SETTLEMENT } from "../engine-workload.ts";
 import { UNLIMITED } from "./server.ts";
 

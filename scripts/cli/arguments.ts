@@ -4,7 +4,7 @@ import { MAX_AMOUNT, MintmarkError } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { quantizedAmount, type Units } from "../../core/protocol/quantized.ts";
 import { accountOf, keyIn } from "../../server/process/account.ts";
-import { member } from "../../server/process/settings/member-setting.ts";
+import { member } from "../../server/process/settings/fields.ts";
 import { instant } from "../../server/schemas/common.ts";
 import { UsageError } from "./errors.ts";
 

@@ -4,13 +4,13 @@ import { repeat } from "../../core/backoff.ts";
 import { type Archive, type VoidedDuplicate, Watcher } from "../../core/guards/archive/index.ts";
 import { type SourceHistory, voidOnMirror } from "../../core/guards/mirror/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
-import { SignerMetrics } from "../../server/process/member/metrics.ts";
-import type { Signer, SignerServerOptions } from "../../server/process/member/signer.ts";
 import { serveMetrics } from "../../server/process/metrics.ts";
 import { MirrorChain } from "../../server/process/mirror-chain.ts";
-import type { MirrorSetting } from "../../server/process/settings/mirror-settings.ts";
 import type { SignerSettings } from "../../server/process/settings/process-settings.ts";
-import { stopSignal } from "../../server/process/stop-signal.ts";
+import type { MirrorSetting } from "../../server/process/settings/settings.ts";
+import { stopSignal } from "../../server/process/shutdown.ts";
+import { SignerMetrics } from "../../server/process/signers/metrics.ts";
+import type { Signer, SignerServerOptions } from "../../server/process/signers/signer.ts";
 import { messageOf } from "./errors.ts";
 import { sourcesOf } from "./l1.ts";
 

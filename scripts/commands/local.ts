@@ -1,13 +1,8 @@
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import {
-  chainSettings,
-  clusterSettings,
-  demoSettings,
-  sandboxSettings,
-} from "../../server/process/settings/process-settings.ts";
+import { chainSettings, demoSettings, sandboxSettings } from "../../server/process/settings/process-settings.ts";
 import { SETTINGS, settings as serverSettings } from "../../server/process/settings/settings.ts";
-import { stopSignal } from "../../server/process/stop-signal.ts";
+import { stopSignal } from "../../server/process/shutdown.ts";
 import { configured } from "../cli/command.ts";
 import { EXIT, messageOf } from "../cli/errors.ts";
 
@@ -76,7 +71,7 @@ function addCluster(program: Command): void {
     "cluster",
     "three servers over PostgreSQL on this machine: mint, kill the leader, and see that nothing was lost",
     ["cluster", "cluster --json"],
-    clusterSettings,
+    demoSettings,
     async ({ MINTMARK_SANDBOX: folder }, { options }) => {
       const { runCluster, clusterScreen, isWhole } = await import("../cluster/cluster.ts");
       const report = await runCluster(`${folder}-cluster`, { seconds: 5, onProgress: told.onProgress });

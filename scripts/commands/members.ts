@@ -17,7 +17,7 @@ import {
   relaySettings,
   watchSettings,
 } from "../../server/process/settings/process-settings.ts";
-import { stopSignal } from "../../server/process/stop-signal.ts";
+import { stopSignal } from "../../server/process/shutdown.ts";
 import { processAccount } from "../cli/arguments.ts";
 import { configured } from "../cli/command.ts";
 import { messageOf } from "../cli/errors.ts";
@@ -41,7 +41,7 @@ export function addMembers(program: Command): void {
       const member = await CommitteeMember.open({ account, store, l1 });
       const source = new SourceHistory(l1, settings.MINTMARK_FROM_BLOCK);
       const attester = new MirrorAttester(account, source);
-      const { buildMemberServer } = await import("../../server/process/member/app.ts");
+      const { buildMemberServer } = await import("../../server/process/signers/member.ts");
       await runSigner({
         what: "member",
         signer: member,
@@ -84,7 +84,7 @@ export function addMembers(program: Command): void {
       const record = policy === undefined ? local : new MintPolicy(store, policy);
       const issuer = await Issuer.open({ account, store, l1, record, ...(address && { address }) });
       const records = secret === undefined ? {} : { records: { record: local, secret } };
-      const { buildIssuerServer } = await import("../../server/process/issuer/app.ts");
+      const { buildIssuerServer } = await import("../../server/process/signers/issuer.ts");
       await runSigner({
         what: "issuer",
         signer: issuer,

@@ -10,8 +10,8 @@ import { type Asset, type Engine, type Kzg, KzgThread, openEngine, type Uuid } f
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import type { RollupData } from "../../core/l1/settlement/index.ts";
 import { buildServer } from "../../server/app.ts";
-import { ProgressLog } from "../../server/jobs/operations/progress-log.ts";
-import { claimSettling, SETTLES_BY_ITSELF } from "../../server/jobs/operations/settler-claim.ts";
+import { ProgressLog } from "../../server/jobs/progress-log.ts";
+import { claimSettling, SETTLES_BY_ITSELF } from "../../server/jobs/settlement.ts";
 import { serveOperator } from "../../server/process/operator/socket.ts";
 import { startSettling } from "../../server/process/settling.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
@@ -125,7 +125,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const settling = await startSettling({
     ...{ engine, l1, operator: lower(OPERATOR.address), members, threshold: THRESHOLD },
     ...{ fromBlock: deployment.settlement.deployedAtBlock, mostLag: 100n, leastBalance: 0n },
-    sealAfterMs: { validium: 1_500, "zk-rollup": 1_500 },
+    sealing: { maxAgeMs: { validium: 1_500, "zk-rollup": 1_500 } },
     intervalMs: 500,
     rollupData: options.rollupData ?? "auto",
     onError: options.onError ?? (() => {}),

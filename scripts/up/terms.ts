@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import { z } from "zod";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
-import { address, member } from "../../server/process/settings/member-setting.ts";
+import { address, member } from "../../server/process/settings/fields.ts";
 import { tokenSetting } from "../../server/process/settings/process-settings.ts";
 import { UsageError } from "../cli/errors.ts";
 

@@ -2,12 +2,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import { type Attempt, type Engine, MODES, type Mode, type PortalIdentity } from "../../core/index.ts";
-import type { Answer } from "../app.ts";
 import { HeldBytes } from "../http/access/account.ts";
 import { meaningOf } from "../http/errors.ts";
 import { HostNames } from "../http/fastify-app.ts";
-import { within } from "../jobs/operations/deadline.ts";
-import { engineChecks, Readiness, type ReadinessCheck } from "../jobs/operations/readiness.ts";
+import { engineChecks, Readiness, type ReadinessCheck, within } from "../jobs/readiness.ts";
+import type { Answer } from "../service.ts";
 
 /** A chain with a contract that pays withdrawals, for its metrics. */
 interface MetricsChain {

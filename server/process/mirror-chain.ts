@@ -1,8 +1,8 @@
 import type { LocalAccount } from "viem";
 import { type AttesterCommittee, RemoteAttester } from "../../core/guards/mirror/index.ts";
 import { connectMirror, type FeeOptions, type ViemMirror } from "../../core/l1/index.ts";
-import { Chain } from "../jobs/operations/chain.ts";
-import type { MirrorSetting } from "./settings/mirror-settings.ts";
+import { Chain } from "../jobs/chain.ts";
+import type { MirrorSetting } from "./settings/settings.ts";
 
 /** A mirror's chain. */
 export class MirrorChain extends Chain<ViemMirror> {

@@ -1,83 +1,48 @@
-import type { LocalAccount } from "viem";
-import { collectAttestations, type MemberClient, RemoteMember } from "../../core/guards/committee/index.ts";
-import { type IssuerClient, RemoteIssuer } from "../../core/guards/issuer/index.ts";
+import { collectAttestations, type MemberClient } from "../../core/guards/committee/index.ts";
 import { SourceHistory } from "../../core/guards/mirror/index.ts";
-import { type Address, type Engine, MintmarkError, type Mode } from "../../core/index.ts";
+import { type Address, type Engine, MintmarkError } from "../../core/index.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
 import {
   type ConsentStanding,
   MirrorSettler,
-  type RollupData,
   Settler,
   type SettlerOptions,
   type SettlerWork,
 } from "../../core/l1/settlement/index.ts";
-import { within } from "../jobs/operations/deadline.ts";
-import { NotReady, type ReadinessCheck, shown } from "../jobs/operations/readiness.ts";
-import { missingRole, settlementChecks } from "../jobs/operations/settlement-checks.ts";
+import { NotReady, type ReadinessCheck, shown, within } from "../jobs/readiness.ts";
+import { missingRole, settlementChecks } from "../jobs/settlement.ts";
 import type { MirrorChain } from "./mirror-chain.ts";
 import { ConfigError } from "./settings/config.ts";
 
-interface SettlingOptions {
+/** Of a settler whose validium batches need the signatures of any `threshold` members. */
+interface SettledBy extends Omit<SettlerOptions, "committee"> {
   readonly engine: Engine;
+  readonly members: readonly MemberClient[];
+  readonly threshold: number;
+  /** Called when a member of the committee has not signed, with the reason. */
+  readonly onMemberFailure?: (member: Address, error: unknown) => void;
+}
+
+interface SettlingOptions extends Omit<SettledBy, "mirrors"> {
   readonly l1: Awaited<ReturnType<typeof connectL1>>;
   /** Holds the contract's operator role. */
   readonly operator: Address;
-  readonly members: readonly MemberClient[];
-  readonly threshold: number;
-  readonly issuers?: readonly IssuerClient[];
-  /** Milliseconds that a batch waits for its issuers. */
-  readonly consentMs?: number;
-  /** Where the data of rollup batches go; default `auto`. */
-  readonly rollupData?: RollupData;
   /** Deployment block of the settlement contract. */
   readonly fromBlock: bigint;
-  /** Milliseconds from the first mint of an open batch to its seal. */
-  readonly sealAfterMs: Readonly<Record<Mode, number>>;
   readonly intervalMs: number;
   /** Blocks behind L1 above which the server is not ready. */
   readonly mostLag: bigint;
   /** The operator's wei below which the server is not ready. */
   readonly leastBalance: bigint;
-  readonly onError: (error: unknown) => void;
   /** The contracts that pay withdrawals of other chains' tokens. */
   readonly mirrors?: readonly MirrorChain[];
   /** Called with an error at a mirror. */
   readonly onMirrorError?: (chainId: bigint, error: unknown) => void;
-  /** Called when a member of the committee has not signed, with the reason. */
-  readonly onMemberFailure?: (member: Address, error: unknown) => void;
-  /** Told why an issuer has not consented to a batch. */
-  readonly onIssuerRefusal?: (issuer: Address, batchId: string, error: unknown) => void;
 }
 
-/** Members of a committee that run as separate services. */
-export function remoteMembers(
-  members: readonly { readonly address: Address; readonly url: string }[],
-  operator: LocalAccount,
-  { settlement }: Engine,
-): RemoteMember[] {
-  return members.map((member) => new RemoteMember({ ...member, operator, settlement }));
-}
-
-/** Issuers that run as services of their own. */
-export function remoteIssuers(
-  issuers: readonly { readonly address: Address; readonly url: string }[],
-  operator: LocalAccount,
-  { settlement }: Engine,
-): RemoteIssuer[] {
-  return issuers.map((issuer) => new RemoteIssuer({ ...issuer, operator, settlement }));
-}
-
-/** A settler whose validium batches need the signatures of any `threshold` members. */
-export function settlerOver(
-  {
-    members,
-    threshold,
-    onMemberFailure: onFailure,
-  }: Pick<SettlingOptions, "members" | "threshold" | "onMemberFailure">,
-  options: Omit<SettlerOptions, "committee">,
-) {
-  const { engine, l1 } = options;
+/** A settler and its committee. */
+export function settlerOver(options: SettledBy) {
+  const { engine, l1, members, threshold, onMemberFailure: onFailure } = options;
   const earlierBatch = (batchNumber: number) => engine.batches.getSealed("validium", batchNumber);
   const committee = collectAttestations({ members, threshold, l1, earlierBatch, ...(onFailure && { onFailure }) });
   return { committee, settler: new Settler({ ...options, committee }) };
@@ -94,7 +59,7 @@ export interface Settling extends AsyncDisposable {
  * force, and with a `ConfigError` when the key does not have the operator role.
  */
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
-  const { engine, l1, operator, fromBlock, sealAfterMs, intervalMs, onError, mirrors = [] } = options;
+  const { engine, l1, operator, fromBlock, intervalMs, mirrors = [] } = options;
   await using stack = new AsyncDisposableStack();
   const missing = await missingRole(l1, operator);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
@@ -107,15 +72,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
     const told = { intervalMs, onError: (error: unknown) => options.onMirrorError?.(chainId, error) };
     far.push(new MirrorSettler({ ...parts, ...told, connect: mirror.connect, fromBlock: mirror.fromBlock }));
   }
-  const { issuers = [], consentMs, onIssuerRefusal, rollupData = "auto" } = options;
-  const consents = {
-    issuers,
-    rollupData,
-    ...(consentMs && { consentMs }),
-    ...(onIssuerRefusal && { onIssuerRefusal }),
-  };
-  const paced = { sealing: { maxAgeMs: sealAfterMs }, intervalMs, onError, ...consents };
-  const { committee, settler } = settlerOver(options, { engine, l1, fromBlock, mirrors: far, ...paced });
+  const { committee, settler } = settlerOver({ ...options, mirrors: far });
   await committee.requireInForce();
   await settler.chooseRollupData();
   const stopping = new AbortController();

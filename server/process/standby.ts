@@ -150,20 +150,11 @@ async function catchUp(request: FastifyRequest, node: ClusterNode): Promise<void
   if (typeof asked !== "string" || !/^\d{1,15}$/.test(asked)) {
     throw new MintmarkError("validation_failed", "Mintmark-Position: give the value from an earlier response.");
   }
-  const { signal, ...late } = deadline(CATCH_UP_MS);
   try {
-    await node.reached(Number(asked), signal);
+    await node.reached(Number(asked), AbortSignal.timeout(CATCH_UP_MS));
   } catch {
     throw new MintmarkError("not_leader", "This server does not have that change yet. Repeat the request later.");
-  } finally {
-    late.clear();
   }
-}
-
-function deadline(ms: number) {
-  const controller = new AbortController();
-  const timer = setTimeout(() => controller.abort(), ms);
-  return { signal: controller.signal, clear: () => clearTimeout(timer) };
 }
 
 /** Forwards to the leader, body included and unread. A redirect would make the client send its key to another host. */

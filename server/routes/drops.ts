@@ -72,7 +72,7 @@ export const dropEndpoints: readonly Endpoint[] = [
       schemas: [dropList],
     },
     handle: async ({ service: { drops }, principal }) => {
-      return { data: ((await drops?.all(principal.applicationId)) ?? []).map(dropToWire) };
+      return { data: ((await drops?.list(principal.applicationId)) ?? []).map(dropToWire) };
     },
   }),
   endpoint({

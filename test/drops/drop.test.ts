@@ -7,9 +7,9 @@ import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from ".
 import { engineMinting } from "../../core/mint/drops/engine-minting.ts";
 import { AnotherDrop } from "../../core/mint/drops/progress.ts";
 import { surveyOf } from "../../core/mint/drops/survey.ts";
-import { paceOf } from "../../server/app.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
 import { Turns } from "../../server/http/turns.ts";
+import { paceOf } from "../../server/service.ts";
 import { createWorld, type World } from "../server/fixture.ts";
 
 let world: World;

@@ -309,7 +309,7 @@ describe("a server that ends in the middle", () => {
     );
     // Waits for every run.
     await own[Symbol.asyncDispose]();
-    expect(own.list(world.applicationId)).toEqual([expect.objectContaining({ status: "done", minted: 150 })]);
+    expect(await own.list(world.applicationId)).toEqual([expect.objectContaining({ status: "done", minted: 150 })]);
     expect(await balanceOf(owner(95_001))).toBe(8n);
   });
 
@@ -319,12 +319,12 @@ describe("a server that ends in the middle", () => {
     const first = await own.upload(principal(), ask(), bytes(rowsOf(80_000, 150, 2)));
     const second = await own.upload(principal(), ask(), bytes(rowsOf(81_000, 150, 2)));
     await reached;
-    const statuses = () => own.list(world.applicationId).map(({ status }) => status);
-    expect(statuses()).toEqual(["queued", "running"]);
+    const statuses = async () => (await own.list(world.applicationId)).map(({ status }) => status);
+    expect(await statuses()).toEqual(["queued", "running"]);
     const { applicationId } = world;
     const stops = await Promise.all([1, 2].map(() => own.stop(applicationId, second.job.dropId)));
     expect(stops.map(({ status }) => status)).toEqual(["stopped", "stopped"]);
-    expect(statuses()).toEqual(["stopped", "running"]);
+    expect(await statuses()).toEqual(["stopped", "running"]);
     const again = await own.upload(principal(), ask(), bytes(rowsOf(81_000, 150, 2)));
     expect([again.job.dropId, again.job.status]).toEqual([second.job.dropId, "queued"]);
     release();

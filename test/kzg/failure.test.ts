@@ -6,7 +6,7 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 import { BLOB_BYTES } from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { HeldBytes } from "../../server/http/access/account.ts";
-import { engineChecks, shown } from "../../server/jobs/operations/readiness.ts";
+import { engineChecks, shown } from "../../server/jobs/readiness.ts";
 import { fixture, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
 
 const MODE = "zk-rollup";

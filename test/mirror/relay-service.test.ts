@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { advanceMirror, importBatches, RemoteAttester } from "../../core/guards/mirror/index.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import { buildMemberServer } from "../../server/process/member/app.ts";
+import { buildMemberServer } from "../../server/process/signers/member.ts";
 import { at, mine, mint } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MintmarkError } from "../../core/index.ts";
-import { NotReady, Readiness } from "../../server/jobs/operations/readiness.ts";
+import { NotReady, Readiness } from "../../server/jobs/readiness.ts";
 import { createWorld, entries, refusal, type World } from "./fixture.ts";
 
 const UUIDV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;

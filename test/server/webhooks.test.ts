@@ -405,7 +405,7 @@ describe("what an application sees of its deliveries", () => {
     const repeated = (await receiver.has(3))[2];
     if (repeated === undefined) throw new Error("nothing was received");
     expect([repeated.id, Receiver.verify(secret, repeated)]).toEqual([first?.id, first?.event]);
-    expect((await look(webhookId)).delivered).toBe(5);
+    await eventually(async () => expect((await look(webhookId)).delivered).toBe(5));
     for (const unknown of [99, 0, "x"]) {
       const errors = ["/path/sequence validation_failed"];
       expect(refusal(await again(unknown))).toEqual({ status: 400, code: "validation_failed", errors });

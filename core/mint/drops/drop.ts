@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Counts, DropFiles, type Intent, type LeftOut } from "./progress.ts";
 import { columnOf, type DropFormat, rowsOf, sentenceOf } from "./rows.ts";
-import { type DropDefaults, type RowsRequest, type Window, windowsOf } from "./windows.ts";
+import { type DropDefaults, type RowsRequest, requestWithout, type Window, windowsOf } from "./windows.ts";
 
 /**
  * Servers keep an idempotency key for at least 24 hours. One hour is left for clock differences and waiting requests.
@@ -39,7 +39,7 @@ export class UnsureOutcome extends Error {
   override readonly name = "UnsureOutcome";
 
   constructor(window: Window, { at }: Intent) {
-    const [first, last] = [window.rows[0]?.row, window.rows.at(-1)?.row];
+    const [first, last] = [window[0]?.row, window.at(-1)?.row];
     super(
       `Rows ${first} to ${last} were sent at ${new Date(at).toISOString()}, and no answer came. The server may have ` +
         "forgotten their idempotency key since. Find out whether they were minted.",
@@ -90,7 +90,7 @@ export async function runDrop(task: DropTask): Promise<Counts> {
   const { windows: before } = files;
   task.onProgress(files.counts);
   let index = 0;
-  for await (const window of windowsOf(rowsOf(task.source, task.format), task.defaults)) {
+  for await (const window of windowsOf(rowsOf(task.source, task.format))) {
     if (index++ < before) continue;
     task.signal.throwIfAborted();
     const { lines, counts } = await mintWindow(task, files, window, index - 1);
@@ -113,7 +113,7 @@ async function mintWindow(task: DropTask, files: DropFiles, window: Window, inde
   if (isUnsure && task.unsure === undefined) throw new UnsureOutcome(window, intent);
   const key = createHash("sha256").update(`${task.id} ${index}`).digest("hex");
   for (;;) {
-    const request = window.requestWithout(left);
+    const request = requestWithout(left, window, task.defaults);
     if (request === null) return outcomeOf(window, left, new Map());
     if (isUnsure && task.unsure === "minted") return outcomeOf(window, left, statusOf(request, { status: "minted" }));
     await files.intend({ left, at: Date.now() });
@@ -160,7 +160,7 @@ function leaveOut(
 
 function outcomeOf(window: Window, left: LeftOut, lines: ReadonlyMap<number, RowLine>): Outcome {
   const counts = { minted: 0, mintable: 0, refused: 0, unknown: 0 };
-  const each = window.rows.map(({ row }) => {
+  const each = window.map(({ row }) => {
     const refused = left.get(row);
     if (refused !== undefined) {
       counts.refused++;

@@ -153,7 +153,7 @@ export class Drops implements AsyncDisposable {
     if (earlier !== undefined && earlier.id !== id) throw new MintmarkError("idempotency_key_reused");
     if (earlier !== undefined && (isUnfinished(earlier) || earlier.status === "done"))
       return { job: earlier, replayed: true };
-    if (this.list(applicationId).filter(isUnfinished).length >= MAX_UNFINISHED)
+    if (this.#of(applicationId).filter(isUnfinished).length >= MAX_UNFINISHED)
       throw new MintmarkError("too_many_drops");
     const fresh = { ...NO_ROWS, dropId: upload.dropId ?? hashUuid(id), createdAt: Date.now() };
     const job: Job = {
@@ -173,15 +173,9 @@ export class Drops implements AsyncDisposable {
   }
 
   /** Newest first. */
-  list(applicationId: string): readonly DropJob[] {
-    const own = [...this.#jobs.values()].filter((job) => job.applicationId === applicationId);
-    return own.sort((a, b) => b.createdAt - a.createdAt);
-  }
-
-  /** Like `list`, also right after the start. */
-  async all(applicationId: string): Promise<readonly DropJob[]> {
+  async list(applicationId: string): Promise<readonly DropJob[]> {
     await this.#load();
-    return this.list(applicationId);
+    return this.#of(applicationId);
   }
 
   /** Throws `drop_not_found`. */
@@ -212,6 +206,11 @@ export class Drops implements AsyncDisposable {
     });
   }
 
+  #of(applicationId: string): readonly Job[] {
+    const own = [...this.#jobs.values()].filter((job) => job.applicationId === applicationId);
+    return own.sort((a, b) => b.createdAt - a.createdAt);
+  }
+
   /** Changes of an application's drops by requests, one after another. */
   #alone<T>(applicationId: string, change: () => Promise<T>): Promise<T> {
     const done = (this.#changes.get(applicationId) ?? Promise.resolve()).then(change);
@@ -233,12 +232,11 @@ export class Drops implements AsyncDisposable {
   }
 
   #load(): Promise<void> {
-    this.#loaded ??= this.#read();
+    this.#loaded ??= this.#read(this.#options.folder);
     return this.#loaded;
   }
 
-  async #read(): Promise<void> {
-    const { folder } = this.#options;
+  async #read(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
     for (const name of await readdir(folder)) {
       const place = join(folder, name);
@@ -333,7 +331,7 @@ export class Drops implements AsyncDisposable {
 
   /** Removes the oldest finished drops. */
   async #forget(applicationId: string): Promise<void> {
-    const over = this.list(applicationId).filter((job) => !isUnfinished(job));
+    const over = this.#of(applicationId).filter((job) => !isUnfinished(job));
     for (const job of over.slice(MAX_KEPT)) {
       this.#jobs.delete(job.dropId);
       await rm(this.#place(job), { recursive: true, force: true });

@@ -41,13 +41,14 @@ export class DropFiles implements AsyncDisposable {
   readonly #result: FileHandle;
   readonly #progress: FileHandle;
   #done: Done;
-  #intent: Intent | null;
+  /** The last request of the first unfinished window; null when none was about to be sent. */
+  intent: Intent | null;
 
   private constructor(result: FileHandle, progress: FileHandle, { done, intent }: Read) {
     this.#result = result;
     this.#progress = progress;
     this.#done = done;
-    this.#intent = intent;
+    this.intent = intent;
   }
 
   /** Opens or creates both. Removes the incomplete end of a killed run. Rejects with `AnotherDrop`. */
@@ -76,17 +77,12 @@ export class DropFiles implements AsyncDisposable {
     return this.#done;
   }
 
-  /** The last request of the first unfinished window; null when none was about to be sent. */
-  get intent(): Intent | null {
-    return this.#intent;
-  }
-
   /** The request for the next window is about to be sent; of those that are left out, only the new ones are written. */
   async intend(intent: Intent): Promise<void> {
-    const left = [...intent.left].filter(([row]) => !this.#intent?.left.has(row));
+    const left = [...intent.left].filter(([row]) => !this.intent?.left.has(row));
     await this.#progress.appendFile(`${JSON.stringify({ at: intent.at, left })}\n`);
     await this.#progress.datasync();
-    this.#intent = { at: intent.at, left: new Map(intent.left) };
+    this.intent = { at: intent.at, left: new Map(intent.left) };
   }
 
   /** Ends the next window. */
@@ -106,7 +102,7 @@ export class DropFiles implements AsyncDisposable {
       refused: before.refused + refused,
       unknown: before.unknown + unknown,
     };
-    this.#intent = null;
+    this.intent = null;
     await this.#progress.appendFile(`${JSON.stringify(this.#done)}\n`);
   }
 

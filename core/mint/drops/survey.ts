@@ -53,9 +53,9 @@ export async function surveyOf(
     }
   }
   try {
-    for await (const window of windowsOf(counted(), defaults)) {
+    for await (const window of windowsOf(counted())) {
       if (errors.length > MAX_ISSUES) continue;
-      const found = formErrors(window, limits, format);
+      const found = formErrors(window, defaults, limits, format);
       errors.push(...found.errors);
       more ||= found.more;
     }

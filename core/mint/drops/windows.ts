@@ -31,91 +31,80 @@ interface RequestUser {
 }
 
 /** Consecutive rows of a drop in one request. */
-export class Window {
-  readonly rows: Row[] = [];
-  readonly #defaults: DropDefaults;
-  readonly #recipients = new Set<string>();
-  #tokens = 0;
-  #bytes = 0;
-
-  constructor(defaults: DropDefaults) {
-    this.#defaults = defaults;
-  }
-
-  /** Adds a row; returns false when the window is full. */
-  take(row: Row): boolean {
-    const recipient = recipientOf(row);
-    const isNew = !this.#recipients.has(recipient);
-    const tokens = this.#tokens + tokensOf(row);
-    const bytes = this.#bytes + row.bytes;
-    const users = this.#recipients.size + (isNew ? 1 : 0);
-    const isFull = tokens > WINDOW.tokens || bytes > WINDOW.bytes || users > WINDOW.users;
-    if (isFull && this.rows.length > 0) return false;
-    this.rows.push(row);
-    this.#recipients.add(recipient);
-    this.#tokens = tokens;
-    this.#bytes = bytes;
-    return true;
-  }
-
-  /** The request for all rows except `left`; null when none remains. */
-  requestWithout(left: ReadonlyMap<number, unknown>): RowsRequest | null {
-    const users = new Map<string, { user: RequestUser; mints: Record<string, unknown>[]; rows: Row[] }>();
-    for (const row of this.rows) {
-      if (left.has(row.row)) continue;
-      const { ownerAddress, userId, ...entry } = row.fields;
-      const recipient = recipientOf(row);
-      let found = users.get(recipient);
-      if (found === undefined) {
-        const mints: Record<string, unknown>[] = [];
-        const named = { ...(userId !== undefined && { userId }), ...(ownerAddress !== undefined && { ownerAddress }) };
-        found = { user: { ...named, mints }, mints, rows: [] };
-        users.set(recipient, found);
-      }
-      found.mints.push({ ...defined(this.#defaults), ...entry });
-      found.rows.push(row);
-    }
-    if (users.size === 0) return null;
-    const groups = [...users.values()];
-    return {
-      body: { users: groups.map(({ user }) => user) },
-      order: groups.flatMap(({ rows }) => rows.map((row) => [row.row, tokensOf(row)] as const)),
-      place(pointer) {
-        const [, user, mint, field = ""] = /^\/users\/(\d+)(?:\/mints\/(\d+))?(?:\/(.*))?$/.exec(pointer) ?? [];
-        const rows = user === undefined ? [] : (groups[Number(user)]?.rows ?? []);
-        const named = mint === undefined ? rows : rows.slice(Number(mint), Number(mint) + 1);
-        return { rows: named.map(({ row }) => row), field };
-      },
-    };
-  }
-}
+export type Window = readonly Row[];
 
 /** The windows of rows, in order. */
-export async function* windowsOf(rows: AsyncIterable<Row>, defaults: DropDefaults): AsyncGenerator<Window> {
-  let window = new Window(defaults);
+export async function* windowsOf(rows: AsyncIterable<Row>): AsyncGenerator<Window> {
+  let window: Row[] = [];
+  let bytes = 0;
+  let tokens = 0;
+  const recipients = new Set<string>();
   for await (const row of rows) {
-    if (window.take(row)) continue;
-    yield window;
-    window = new Window(defaults);
-    window.take(row);
+    const users = recipients.size + (recipients.has(recipientOf(row)) ? 0 : 1);
+    const fits = tokens + tokensOf(row) <= WINDOW.tokens && bytes + row.bytes <= WINDOW.bytes && users <= WINDOW.users;
+    if (!fits && window.length > 0) {
+      yield window;
+      [window, bytes, tokens] = [[], 0, 0];
+      recipients.clear();
+    }
+    window.push(row);
+    bytes += row.bytes;
+    tokens += tokensOf(row);
+    recipients.add(recipientOf(row));
   }
-  if (window.rows.length > 0) yield window;
+  if (window.length > 0) yield window;
+}
+
+/** The request for all rows of a window except `left`; null when none remains. */
+export function requestWithout(
+  left: ReadonlyMap<number, unknown>,
+  window: Window,
+  { assetId, dataAvailabilityMode }: DropDefaults,
+): RowsRequest | null {
+  const defaults = {
+    ...(assetId !== undefined && { assetId }),
+    ...(dataAvailabilityMode !== undefined && { dataAvailabilityMode }),
+  };
+  const remaining = window.filter(({ row }) => !left.has(row));
+  const groups = [...Map.groupBy(remaining, recipientOf).values()];
+  if (groups.length === 0) return null;
+  return {
+    body: { users: groups.map((rows) => requestUser(rows, defaults)) },
+    order: groups.flatMap((rows) => rows.map((row) => [row.row, tokensOf(row)] as const)),
+    place(pointer) {
+      const [, user, mint, field = ""] = /^\/users\/(\d+)(?:\/mints\/(\d+))?(?:\/(.*))?$/.exec(pointer) ?? [];
+      const rows = user === undefined ? [] : (groups[Number(user)] ?? []);
+      const named = mint === undefined ? rows : rows.slice(Number(mint), Number(mint) + 1);
+      return { rows: named.map(({ row }) => row), field };
+    },
+  };
+}
+
+/** The user of rows with one recipient. */
+function requestUser(rows: Window, defaults: DropDefaults): RequestUser {
+  const { userId, ownerAddress } = rows[0]?.fields ?? {};
+  return {
+    ...(userId !== undefined && { userId }),
+    ...(ownerAddress !== undefined && { ownerAddress }),
+    mints: rows.map(({ fields: { ownerAddress: _owner, userId: _user, ...entry } }) => ({ ...defaults, ...entry })),
+  };
 }
 
 /** The faults in the form of a window's rows, independent of the engine's state. */
 export function formErrors(
   window: Window,
+  defaults: DropDefaults,
   limits: RequestLimits,
   format: DropFormat,
 ): { errors: readonly RowError[]; more: boolean } {
-  const request = window.requestWithout(new Map());
+  const request = requestWithout(new Map(), window, defaults);
   if (request === null) return { errors: [], more: false };
   try {
     requireForm(limits, request.body);
     return { errors: [], more: false };
   } catch (error) {
     if (!(error instanceof MintmarkError)) throw error;
-    const [first] = window.rows;
+    const [first] = window;
     const errors = error.issues.flatMap(({ pointer, code, detail }) => {
       const { rows, field: asked } = request.place(pointer);
       const field = columnOf(format, asked);
@@ -134,11 +123,4 @@ function recipientOf({ fields: { ownerAddress, userId } }: Row): string {
 
 function tokensOf({ fields: { quantity } }: Row): number {
   return typeof quantity === "number" && quantity > 1 ? quantity : 1;
-}
-
-function defined({ assetId, dataAvailabilityMode }: DropDefaults): Record<string, unknown> {
-  return {
-    ...(assetId !== undefined && { assetId }),
-    ...(dataAvailabilityMode !== undefined && { dataAvailabilityMode }),
-  };
 }

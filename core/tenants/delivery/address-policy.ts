@@ -11,30 +11,20 @@ export type Reach = "public" | "public-and-loopback";
  */
 const NOT_PUBLIC = {
   ipv4: blockList(
-    ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
-    ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
-    ...["224.0.0.0/4", "240.0.0.0/4"],
+    "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24",
+    "192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4",
   ),
   // A list of its own, because a list with the mapped addresses would contain every IPv4 address.
   ipv6: blockList(
-    ...[
-      "::/96",
-      "::ffff:0:0/96",
-      "::ffff:0:0:0/96",
-      "64:ff9b::/96",
-      "64:ff9b:1::/48",
-      "100::/64",
-      "2001::/23",
-      "2001:db8::/32",
-    ],
-    ...["2002::/16", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
+    "::/96 ::ffff:0:0/96 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32",
+    "2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8",
   ),
 } as const;
-const LOOPBACK = blockList("127.0.0.0/8", "::1/128");
+const LOOPBACK = blockList("127.0.0.0/8 ::1/128");
 
 function blockList(...subnets: string[]): BlockList {
   const list = new BlockList();
-  for (const subnet of subnets) {
+  for (const subnet of subnets.join(" ").split(" ")) {
     const [address = "", bits] = subnet.split("/");
     list.addSubnet(address, Number(bits), family(address));
   }

@@ -6,8 +6,21 @@ import { eventJson } from "../events/event-json.ts";
 import type { Events } from "../events/event-log.ts";
 import type { Deliveries, Webhook } from "../events/webhooks.ts";
 import type { Reach } from "./address-policy.ts";
-import { type Attempt, Attempts } from "./attempts.ts";
 import { Deliverer, type Outcome } from "./delivery.ts";
+
+/** One attempt at a delivery, as its application sees it. */
+export interface Attempt {
+  readonly kind: "delivery" | "test" | "redelivery";
+  /** The event's sequence; null for a test. */
+  readonly sequence: number | null;
+  /** Start, in milliseconds since 1970. */
+  readonly time: number;
+  readonly durationMs: number;
+  /** The status of the receiver's answer; null without one. */
+  readonly status: number | null;
+  /** null for a success. */
+  readonly failure: string | null;
+}
 
 /** Options of {@link WebhookDispatcher}. */
 export interface DispatcherOptions {
@@ -36,6 +49,11 @@ const DEFAULTS: Required<DispatcherOptions> = {
   onError: () => {},
   onAttempt: () => {},
 };
+
+/** Most kept attempts of one webhook. */
+const KEPT = 50;
+/** Most webhooks with kept attempts; the one tried longest ago is dropped first. */
+const WEBHOOKS = 10_000;
 
 /** The type of test deliveries. No event of an application has it. */
 const TEST_TYPE = "webhook.test";
@@ -86,7 +104,8 @@ export class WebhookDispatcher {
   readonly #options: Required<DispatcherOptions>;
   readonly #deliverer: Deliverer;
   readonly #running = new Map<string, Running>();
-  readonly #attempts = new Attempts();
+  /** The newest of each webhook, oldest first. In memory only: the disk would cost a write for each delivery. */
+  readonly #attempts = new Map<string, readonly Attempt[]>();
   /** Webhooks with a test or a redelivery in progress. */
   readonly #asked = new Set<string>();
   readonly #stopping = new AbortController();
@@ -119,7 +138,7 @@ export class WebhookDispatcher {
 
   /** The attempts at a webhook since the process started, newest first. */
   attempts(webhookId: string): readonly Attempt[] {
-    return this.#attempts.of(webhookId);
+    return (this.#attempts.get(webhookId) ?? []).toReversed();
   }
 
   /**
@@ -172,7 +191,8 @@ export class WebhookDispatcher {
 
   async #deliverAll(webhook: Webhook, signal: AbortSignal): Promise<void> {
     const { webhookId, applicationId, types, delivered: after } = webhook;
-    const progress = new Progress(this.#engine, webhookId, this.#options.recordEveryMs, this.#options.onError);
+    const { webhooks } = this.#engine.operator;
+    const progress = new Progress((sequence) => webhooks.recordDelivered(webhookId, sequence), this.#options);
     let { failingSince } = webhook;
     try {
       for await (const event of this.#engine.events.stream(applicationId, { after, follow: true, signal })) {
@@ -226,24 +246,24 @@ export class WebhookDispatcher {
 
   async #post({ webhookId, url }: Webhook, { id, body, about }: Message, signal: AbortSignal) {
     const time = Date.now();
-    const signed = signatureHeaders(
-      id,
-      Math.floor(time / 1000),
-      body,
-      this.#engine.operator.webhooks.secrets(webhookId),
-    );
+    const secrets = this.#engine.operator.webhooks.secrets(webhookId);
     const headers = {
       "content-type": "application/json",
       "content-length": String(Buffer.byteLength(body)),
       "user-agent": "mintmark",
-      ...signed,
+      ...signatureHeaders(id, Math.floor(time / 1000), body, secrets),
     };
     const started = performance.now();
     const outcome: Outcome = await this.#deliverer.post(url, headers, body, signal);
     const durationMs = Math.round(performance.now() - started);
     const failure = outcome.kind === "delivered" ? null : outcome.failure;
     const attempt: Attempt = { ...about, time, durationMs, status: outcome.status, failure };
-    this.#attempts.add(webhookId, attempt);
+    const known = this.#attempts.get(webhookId) ?? [];
+    // Last in the map, whose first has been tried longest ago.
+    this.#attempts.delete(webhookId);
+    this.#attempts.set(webhookId, [...known.slice(1 - KEPT), attempt]);
+    const [oldest] = this.#attempts.keys();
+    if (this.#attempts.size > WEBHOOKS && oldest !== undefined) this.#attempts.delete(oldest);
     this.#options.onAttempt(attempt);
     return { outcome, attempt };
   }
@@ -264,35 +284,34 @@ export function messageOf(
 
 /** Records a webhook's progress from time to time, because each record is an entry in the journal. */
 class Progress {
-  readonly #engine: DeliveringEngine;
-  readonly #webhookId: string;
-  readonly #everyMs: number;
-  readonly #onError: (error: unknown) => void;
+  readonly #record: (sequence: number) => Promise<void>;
+  readonly #options: Pick<Required<DispatcherOptions>, "recordEveryMs" | "onError">;
   #reached = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(engine: DeliveringEngine, webhookId: string, everyMs: number, onError: (error: unknown) => void) {
-    this.#engine = engine;
-    this.#webhookId = webhookId;
-    this.#everyMs = everyMs;
-    this.#onError = onError;
+  constructor(
+    record: (sequence: number) => Promise<void>,
+    options: Pick<Required<DispatcherOptions>, "recordEveryMs" | "onError">,
+  ) {
+    this.#record = record;
+    this.#options = options;
   }
 
   reached(sequence: number): void {
     this.#reached = sequence;
-    this.#timer ??= setTimeout(() => void this.end(), this.#everyMs);
+    this.#timer ??= setTimeout(() => void this.end(), this.#options.recordEveryMs);
   }
 
   async flush(): Promise<void> {
     if (this.#timer === null) return;
     clearTimeout(this.#timer);
     this.#timer = null;
-    await this.#engine.operator.webhooks.recordDelivered(this.#webhookId, this.#reached);
+    await this.#record(this.#reached);
   }
 
   /** The last record. If it fails, the deliveries since the previous one are repeated under the same ids. */
   async end(): Promise<void> {
-    await this.flush().catch(this.#onError);
+    await this.flush().catch(this.#options.onError);
   }
 }
 

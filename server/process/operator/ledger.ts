@@ -3,6 +3,7 @@ import { z } from "zod";
 import { BLOB_SCHEMES, LevelJournal, MAX_AMOUNT, MODES, type Mode } from "../../../core/index.ts";
 import { address, batchId, mode, page, standard, uuid } from "../../schemas/common.ts";
 import { assetToOperator, assetToWire, batchToWire, decimal, pageToWire } from "../../schemas/wire.ts";
+import { whole } from "../settings/fields.ts";
 import { operation } from "./operation.ts";
 import { ofApplication } from "./tenants.ts";
 
@@ -15,23 +16,14 @@ const enablement = {
   args: ["assetId"],
   examples: [`${ID} ${APPLICATION}`],
 } as const;
-const positive = z
-  .string()
-  .regex(/^[1-9]\d{0,77}$/, "Give a whole number from 1.")
-  .transform(BigInt);
+const positive = whole(/^[1-9]\d{0,77}$/, "Give a whole number from 1.");
+const name = (what: string, most: number) =>
+  z.string().min(1, `Give ${what}.`).max(most, `Give at most ${most} characters.`).describe(what);
 const token = z.strictObject({
   standard,
   contractAddress: address.describe("the token's contract"),
-  name: z
-    .string()
-    .min(1, "Give the token's name.")
-    .max(200, "Give at most 200 characters.")
-    .describe("the token's name"),
-  symbol: z
-    .string()
-    .min(1, "Give the token's symbol.")
-    .max(50, "Give at most 50 characters.")
-    .describe("the token's symbol"),
+  name: name("the token's name", 200),
+  symbol: name("the token's symbol", 50),
 });
 /** Further facts of a {@link token}. A change keeps missing fields; `null` resets one. */
 const facts = z
@@ -48,10 +40,7 @@ const facts = z
       .boolean("Give true or false.")
       .describe("true to accept minting blobs of any bytes; default false, text only"),
     dataAvailabilityMode: mode.nullable().describe("for mints that name none; default none, the application's"),
-    firstTokenId: z
-      .string()
-      .regex(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
-      .transform(BigInt)
+    firstTokenId: whole(/^(?:0|[1-9]\d{0,19})$/, "Give a whole number below 2^64.")
       .nullable()
       .describe("ERC-721: the engine numbers the tokens from this id on; default none, mints name ids"),
     supplyCap: positive

@@ -2,30 +2,23 @@ import { isAbsolute } from "node:path";
 import { privateKeyToAccount } from "viem/accounts";
 import { z } from "zod";
 import { BeaconNode, BlobFolder, HttpBatchSource } from "../../../core/guards/archive/index.ts";
-import { type Asset, type Engine, type Hex, KzgThread, MintmarkError } from "../../../core/index.ts";
+import { RemoteMember } from "../../../core/guards/committee/index.ts";
+import { type Asset, type Engine, KzgThread, MintmarkError } from "../../../core/index.ts";
 import { connectL1, readL1 } from "../../../core/l1/index.ts";
 import { adoptFromL1 } from "../../../core/l1/settlement/index.ts";
-import { claimSettling } from "../../jobs/operations/settler-claim.ts";
+import { claimSettling } from "../../jobs/settlement.ts";
 import { assetToOperator } from "../../schemas/wire.ts";
 import { accountOf } from "../account.ts";
-import { member } from "../settings/member-setting.ts";
+import { member, privateKey, url, whole } from "../settings/fields.ts";
 import { SETTINGS } from "../settings/settings.ts";
-import { remoteMembers, settlerOver } from "../settling.ts";
+import { settlerOver } from "../settling.ts";
 import { ofAsset } from "./ledger.ts";
 import { operation } from "./operation.ts";
 
 const ID = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
-const privateKey = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{64}$/, "Give a private key: 0x and 64 hex digits.")
-  .transform((text) => text as Hex);
-const rpc = z
-  .url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." })
-  .meta({ description: "the chain's RPC", env: "MINTMARK_RPC_URL" });
-const blocks = z
-  .string()
-  .regex(/^\d{1,18}$/, "Give a whole number of blocks.")
-  .transform(BigInt);
+const key = privateKey("Give a private key");
+const rpc = url("the address of the chain's RPC").meta({ description: "the chain's RPC", env: "MINTMARK_RPC_URL" });
+const blocks = whole(/^\d{1,18}$/, "Give a whole number of blocks.");
 const addresses = z
   .array(z.url({ protocol: /^https?$/ }))
   .max(255)
@@ -46,9 +39,7 @@ const commit = followed.extend({
     description: "signatures that a validium batch needs",
     env: "MINTMARK_THRESHOLD",
   }),
-  operatorKey: privateKey
-    .optional()
-    .meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
+  operatorKey: key.optional().meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
   operatorSigner: member.optional().meta({
     description: "in place of the key: <address>=<url> of a service that signs",
     env: "MINTMARK_OPERATOR_SIGNER",
@@ -62,7 +53,7 @@ export const SETTLEMENT_OPERATIONS = {
     examples: [`${ID} --rpc https://rpc.example`, `${ID} --key-stdin < registrar.key`],
     input: ofAsset.extend({
       rpc,
-      registrarKey: privateKey.optional().meta({
+      registrarKey: key.optional().meta({
         description: "the paying account's private key",
         secret: "MINTMARK_REGISTRAR_KEY",
       }),
@@ -153,9 +144,10 @@ async function settle(engine: Engine, input: z.output<typeof commit>, signal: Ab
   const kzg = new KzgThread();
   try {
     const l1 = await connectL1({ rpc: input.rpc, contract, chainId, account: operator, finality, kzg });
-    const members = remoteMembers(input.members, operator, engine);
-    const { settler } = settlerOver({ ...input, members }, { engine, l1, fromBlock: input.fromBlock });
-    return await settler.round(signal);
+    const { settlement } = engine;
+    const members = input.members.map((member) => new RemoteMember({ ...member, operator, settlement }));
+    const { fromBlock, threshold } = input;
+    return await settlerOver({ engine, l1, fromBlock, members, threshold }).settler.round(signal);
   } finally {
     await kzg.close();
   }

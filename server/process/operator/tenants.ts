@@ -22,9 +22,11 @@ const keyId = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "Give a key's id, the p
 const id = uuid.optional().describe("its id; default a fresh one");
 const defaultMode = mode.describe("for mints that name no mode; default none, they must name one");
 export const ofApplication = z.strictObject({ applicationId: uuid.describe("the application's id") });
+const oneApplication = { input: ofApplication, args: ["applicationId"], examples: [ID] } as const;
 
 const PERSON = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const ofPerson = z.strictObject({ personId: uuid });
+const onePerson = { input: ofPerson, args: ["personId"], examples: [PERSON] } as const;
 
 /** Applications, their keys, their people and their users. */
 export const TENANT_OPERATIONS = {
@@ -55,16 +57,12 @@ export const TENANT_OPERATIONS = {
   }),
   "applications.suspend": operation({
     summary: "refuse every request of an application, at once",
-    examples: [ID],
-    input: ofApplication,
-    args: ["applicationId"],
+    ...oneApplication,
     run: async (engine, { applicationId }) => applicationToWire(await engine.applications.suspend(applicationId)),
   }),
   "applications.resume": operation({
     summary: "accept an application's requests again",
-    examples: [ID],
-    input: ofApplication,
-    args: ["applicationId"],
+    ...oneApplication,
     run: async (engine, { applicationId }) => applicationToWire(await engine.applications.resume(applicationId)),
   }),
   "keys.issue": operation({
@@ -135,16 +133,12 @@ export const TENANT_OPERATIONS = {
   }),
   "people.link": operation({
     summary: "make a new link that signs a person in once, within a week",
-    examples: [PERSON],
-    input: ofPerson,
-    args: ["personId"],
+    ...onePerson,
     run: async (engine, { personId }) => invitationToWire(await engine.people.link(personId)),
   }),
   "people.remove": operation({
     summary: "end a person's sessions and rights for ever",
-    examples: [PERSON],
-    input: ofPerson,
-    args: ["personId"],
+    ...onePerson,
     run: async (engine, { personId }) => personToWire(await engine.people.remove(personId)),
   }),
   "users.create": operation({

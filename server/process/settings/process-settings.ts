@@ -1,11 +1,10 @@
+import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { address } from "./member-setting.ts";
-import { policyFile } from "./policy-setting.ts";
+import { address, json, text, url, whole } from "./fields.ts";
 import { SETTINGS } from "./settings.ts";
 
 /** Settings of the other processes and commands. Settings shared with the server are the server's own. */
 
-const url = (what: string) => z.url({ protocol: /^https?$/, error: `Give ${what}.` });
 const port = SETTINGS.MINTMARK_PORT.unwrap();
 
 const CHAIN = {
@@ -30,9 +29,7 @@ const PEERS = {
   MINTMARK_BEACONS: addresses.describe(
     "Beacon nodes of the settlement chain, separated by commas, asked in this order for the blobs of rollup batches. Nodes drop blobs after about 18 days; only supernodes and semi-supernodes have them whole.",
   ),
-  MINTMARK_BLOBS: z
-    .string()
-    .min(1)
+  MINTMARK_BLOBS: text
     .optional()
     .describe("Folder of blobs, asked first: a file of 131072 bytes each, named `0x<versioned hash>.blob`."),
 };
@@ -68,6 +65,44 @@ export const memberSettings = z.object({
   MINTMARK_MIRRORS,
   MINTMARK_PORT: port.default(3100).describe("Port to listen on; 0 for any."),
 });
+
+const amount = whole(/^\d{1,78}$/, "Give a whole number of base units as text.");
+
+/** `7`, or `1-10000` with both ends. */
+const ids = z
+  .string()
+  .regex(/^\d{1,78}(?:-\d{1,78})?$/, "Give an id, or two with a hyphen between.")
+  .transform((text) => {
+    const [first = "", last = first] = text.split("-");
+    return { first: BigInt(first), last: BigInt(last) };
+  });
+
+const policy = z.strictObject({
+  assets: z
+    .array(
+      z
+        .strictObject({
+          contractAddress: address("the token's contract"),
+          ids: z.array(ids).optional(),
+          cap: amount.optional(),
+          capPerId: amount.optional(),
+          perDay: amount.optional(),
+        })
+        .transform(({ contractAddress: token, ids, cap, capPerId, perDay }) => ({
+          token,
+          ...(ids && { ids }),
+          ...(cap !== undefined && { cap }),
+          ...(capPerId !== undefined && { capPerId }),
+          ...(perDay !== undefined && { perDay }),
+        })),
+    )
+    .min(1),
+});
+
+/** An issuer's policy, from the JSON file of this name. */
+const policyFile = json((path) => readFileSync(path, "utf8"), "Give a JSON file that can be read.")
+  .pipe(policy)
+  .transform(({ assets }) => assets);
 
 export const issuerSettings = z
   .object({
@@ -110,19 +145,11 @@ export const relaySettings = z.object({
 
 export const rebuildSettings = z.object({ MINTMARK_STORE, ...CHAIN, ...PEERS });
 
-export const exitKitSettings = z.object({
-  MINTMARK_RPC_URL: CHAIN.MINTMARK_RPC_URL,
-  MINTMARK_CONTRACT: CHAIN.MINTMARK_CONTRACT,
-  MINTMARK_FROM_BLOCK: CHAIN.MINTMARK_FROM_BLOCK,
-  ...PEERS,
-  MINTMARK_MIRROR_RPC_URL: MIRROR.MINTMARK_MIRROR_RPC_URL.optional(),
-  MINTMARK_MIRROR: MIRROR.MINTMARK_MIRROR.optional(),
-});
+export const exitKitSettings = z
+  .object({ ...CHAIN, ...PEERS, ...z.object(MIRROR).partial().shape })
+  .omit({ MINTMARK_CONFIRMATIONS: true });
 
-export const sessionSettings = z.object({
-  MINTMARK_RPC_URL: CHAIN.MINTMARK_RPC_URL,
-  MINTMARK_CONTRACT: CHAIN.MINTMARK_CONTRACT,
-});
+export const sessionSettings = z.object(CHAIN).pick({ MINTMARK_RPC_URL: true, MINTMARK_CONTRACT: true });
 
 export const exitSettings = z.object({
   MINTMARK_RPC_URL: url("an RPC of the kit's chain").describe("An RPC of the kit's chain."),
@@ -132,7 +159,7 @@ export const chainSettings = z.object({
   MINTMARK_CHAIN_PORT: port.default(8545).describe("Port of the local chain; 0 for any."),
 });
 
-const MINTMARK_SANDBOX = z.string().min(1).default(".mintmark/sandbox").describe("Folder of the sandbox.");
+const MINTMARK_SANDBOX = text.default(".mintmark/sandbox").describe("Folder of the sandbox.");
 export const sandboxSettings = z.object({
   MINTMARK_PORT,
   ...chainSettings.shape,
@@ -142,12 +169,8 @@ export const sandboxSettings = z.object({
   ),
 });
 export const demoSettings = z.object({ MINTMARK_SANDBOX });
-export const clusterSettings = demoSettings;
 
-const seconds = z
-  .string()
-  .regex(/^\d{1,15}$/, "Give a number of seconds.")
-  .transform(BigInt);
+const seconds = whole(/^\d{1,15}$/, "Give a number of seconds.");
 const committee = z
   .string("Give the committee's addresses, separated by commas.")
   .transform((text) => text.split(",").map((part) => part.trim()))
@@ -156,15 +179,12 @@ const threshold = z
   .string("Give how many members must sign.")
   .regex(/^[1-9]\d{0,2}$/, "Give how many members must sign.")
   .transform(Number);
-const integer = z
-  .string()
-  .regex(/^\d{1,78}$/, "Give a whole number as text.")
-  .transform(BigInt);
+const integer = whole(/^\d{1,78}$/, "Give a whole number as text.");
 /** A token to deploy. */
 export const tokenSetting = z.strictObject({
   standard: z.enum(["erc20", "erc721", "erc1155"]),
-  name: z.string().min(1),
-  symbol: z.string().min(1),
+  name: text,
+  symbol: text,
   cap: integer.optional(),
   quantum: integer.optional(),
   uri: z.string().optional(),
@@ -175,17 +195,7 @@ export const tokenSetting = z.strictObject({
   lockMinter: z.boolean().optional(),
   transferable: z.boolean().optional(),
 });
-const token = z
-  .string()
-  .transform((text, context) => {
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      context.addIssue({ code: "custom", message: "Give JSON." });
-      return z.NEVER;
-    }
-  })
-  .pipe(tokenSetting);
+const token = json((text) => text, "Give JSON.").pipe(tokenSetting);
 
 export type TokenSetting = z.output<typeof tokenSetting>;
 
@@ -222,11 +232,7 @@ export const deploySettings = z
       .enum(["yes", "no"])
       .default("no")
       .describe("yes: allow a change delay or a maturity of 0 on a public chain too."),
-    MINTMARK_DEPLOYMENTS: z
-      .string()
-      .min(1)
-      .default(".mintmark/deployments")
-      .describe("Folder of the deployment records."),
+    MINTMARK_DEPLOYMENTS: text.default(".mintmark/deployments").describe("Folder of the deployment records."),
     MINTMARK_TOKEN: token
       .optional()
       .describe(
@@ -252,7 +258,7 @@ export const deploySettings = z
 
 export type DeploySettings = z.output<typeof deploySettings>;
 
-const folder = z.string().min(1).optional().describe("Folder of the deployment; default `mintmark-<network>`.");
+const folder = text.optional().describe("Folder of the deployment; default `mintmark-<network>`.");
 export const upSettings = z.object({
   MINTMARK_NETWORK: z
     .string("Give the network: a name such as sepolia, or the URL of a node.")
@@ -262,9 +268,7 @@ export const upSettings = z.object({
     .optional()
     .describe("A node of the network; default a public one, which limits requests."),
   MINTMARK_FOLDER: folder,
-  MINTMARK_ANSWERS: z
-    .string()
-    .min(1)
+  MINTMARK_ANSWERS: text
     .optional()
     .describe("JSON file of the terms; docs/guides/network.md has its form. Read by the first run only."),
   MINTMARK_SOURCIFY: url("the address of a Sourcify server")
@@ -277,15 +281,13 @@ export const doctorSettings = z.object({
   MINTMARK_FOLDER: folder.describe(
     "Folder of a deployment that `mintmark up` made, in place of the server's settings.",
   ),
-  MINTMARK_BACKUP: z.string().min(1).optional().describe("Folder that `mintmark backup` writes."),
+  MINTMARK_BACKUP: text.optional().describe("Folder that `mintmark backup` writes."),
 });
 
 export const inspectSettings = z.object({
   MINTMARK_RPC_URL: CHAIN.MINTMARK_RPC_URL.describe("The RPC of the token's chain."),
   MINTMARK_CONTRACT: SETTINGS.MINTMARK_CONTRACT.optional().describe("The settlement contract, to try a withdrawal."),
-  MINTMARK_ADAPTER: z
-    .string()
-    .min(1)
+  MINTMARK_ADAPTER: text
     .optional()
     .describe("Folder for an adapter contract with its test, for a token without `mintFor`."),
 });

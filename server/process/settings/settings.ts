@@ -1,24 +1,43 @@
 import { z } from "zod";
-import { DEFAULT_LIMITS, type Hex } from "../../../core/index.ts";
+import { DEFAULT_LIMITS } from "../../../core/index.ts";
 import { ROLLUP_DATA } from "../../../core/l1/settlement/index.ts";
 import { MAX_MEMBERS } from "../../../core/protocol/index.ts";
 import { ISSUER } from "../../http/access/access-token.ts";
 import { DEFAULT_MEMORY_BYTES } from "../../http/access/account.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS } from "../../http/access/owner-relay.ts";
 import { DEFAULT_RATE_LIMITS } from "../../http/access/rate-limit.ts";
-import { address, member } from "./member-setting.ts";
-import { mirrorSettings } from "./mirror-settings.ts";
-
-const count = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, "Give a whole number.")
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, `Give a number from ${least} to ${most}.`);
+import { address, count, json, listOf, member, privateKey, text, url, whole } from "./fields.ts";
 
 /** Units for the largest mint. */
 const LARGEST_REQUEST = DEFAULT_LIMITS.mintsPerRequest;
 const MIB = 1024 * 1024;
+
+const integer = (meaning: string, digits: number) =>
+  z.union([z.string().regex(new RegExp(`^\\d{1,${digits}}$`)), z.int().min(0)], `Give ${meaning}.`).transform(BigInt);
+
+/** A mirror of the state on another chain, and the settings for that chain. */
+const mirror = z.strictObject({
+  chainId: integer("the chain's id", 19),
+  contract: address("the address of the StateMirror contract"),
+  rpcUrl: url("the address of the chain's RPC"),
+  fromBlock: integer("the block of the mirror's deployment", 18).default(0n),
+  confirmations: integer("a number of blocks", 6).optional(),
+  maxFeePerGas: integer("an amount of wei", 30).optional(),
+  /** Its committee, unless it is the state's own. */
+  members: z.array(member).max(MAX_MEMBERS).optional(),
+  threshold: z.int().min(1).max(MAX_MEMBERS).optional(),
+});
+
+export type MirrorSetting = z.output<typeof mirror>;
+
+/** JSON, because each has several settings. */
+const mirrorSettings = json((text) => text, "Give a JSON array of mirrors.")
+  .pipe(z.array(mirror, "Give a JSON array of mirrors.").max(64))
+  .refine((given) => new Set(given.map(({ chainId }) => chainId)).size === given.length, "Give one mirror per chain.")
+  .refine(
+    (given) => given.every(({ members, threshold }) => (members === undefined) === (threshold === undefined)),
+    "Give members and threshold of a mirror together, or neither: then it has the state's committee.",
+  );
 
 const variables = z.object({
   MINTMARK_STORE: z
@@ -33,13 +52,12 @@ const variables = z.object({
     .describe(
       "The journal that a cluster's servers share: PostgreSQL with a synchronous standby. Without it, one server works alone.",
     ),
-  MINTMARK_JOURNAL_KEYS: z
-    .string()
-    .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(z.string().regex(/^[0-9a-fA-F]{64}$/, "Give keys of 32 random bytes in hex, separated by commas.")))
-    .transform((keys) => keys.map((key) => new Uint8Array(Buffer.from(key, "hex"))))
-    .default([])
-    .describe("Keys of 32 random bytes in hex that encrypt the journal: the first encrypts, all decrypt."),
+  MINTMARK_JOURNAL_KEYS: listOf(
+    z
+      .string()
+      .regex(/^[0-9a-fA-F]{64}$/, "Give keys of 32 random bytes in hex, separated by commas.")
+      .transform((key) => new Uint8Array(Buffer.from(key, "hex"))),
+  ).describe("Keys of 32 random bytes in hex that encrypt the journal: the first encrypts, all decrypt."),
   MINTMARK_JOURNAL_COPIES: count(1, 2)
     .default(2)
     .describe("1 accepts a journal without a synchronous standby: its disk is then the only copy."),
@@ -53,8 +71,7 @@ const variables = z.object({
     .regex(/^[\w.-]{1,100}$/, "Give a name of letters, digits, dots and hyphens.")
     .optional()
     .describe("This server's name in its cluster; default the machine's name and the process's id."),
-  MINTMARK_SERVER_URL: z
-    .url({ protocol: /^https?$/, error: "Give an origin such as http://10.0.0.7:3000." })
+  MINTMARK_SERVER_URL: url("an origin such as http://10.0.0.7:3000")
     .optional()
     .describe("This server's address for the other servers of the cluster; default its own host and port."),
   MINTMARK_LEASE_SECONDS: count(1, 60)
@@ -65,49 +82,34 @@ const variables = z.object({
     .describe(
       "`sandbox` or `live`. Each refuses keys, tokens and stores of the other; live needs a chain that is not a test chain.",
     ),
-  MINTMARK_CHAIN_ID: z
-    .string("Give the settlement chain's id.")
-    .regex(/^[1-9]\d{0,18}$/, "Give the settlement chain's id.")
-    .transform(BigInt)
-    .describe("Id of the settlement chain."),
+  MINTMARK_CHAIN_ID: whole(/^[1-9]\d{0,18}$/, "Give the settlement chain's id.").describe(
+    "Id of the settlement chain.",
+  ),
   MINTMARK_CONTRACT: address("the address of the StateCommitment contract").describe(
     "Address of the settlement contract, `StateCommitment`.",
   ),
-  MINTMARK_RPC_URL: z
-    .url({ protocol: /^https?$/, error: "Give the address of the chain's RPC." })
+  MINTMARK_RPC_URL: url("the address of the chain's RPC")
     .optional()
     .describe("The settlement chain; the server checks its id and contract at start. Live needs it."),
-  MINTMARK_OPERATOR_KEY: z
-    .string()
-    .regex(/^0x[0-9a-fA-F]{64}$/, "Give the operator's private key: 0x and 64 hex digits.")
-    .transform((text) => text as Hex)
+  MINTMARK_OPERATOR_KEY: privateKey("Give the operator's private key")
     .optional()
     .describe("The operator's private key, with which the server seals, commits and withdraws by itself."),
-  MINTMARK_OPERATOR_KEYSTORE: z
-    .string()
-    .min(1)
+  MINTMARK_OPERATOR_KEYSTORE: text
     .optional()
     .describe("In place of the key: an encrypted file of it (Web3 Secret Storage, version 3)."),
-  MINTMARK_OPERATOR_PASSWORD_FILE: z
-    .string()
-    .min(1)
+  MINTMARK_OPERATOR_PASSWORD_FILE: text
     .optional()
     .describe("File of the keystore's password; `-`, the default, is standard input."),
   MINTMARK_OPERATOR_SIGNER: member
     .optional()
     .describe("In place of the key: `<address>=<url>` of a service that signs, such as a KMS; docs/guides/keys.md."),
-  MINTMARK_RECEIPT_KEY: z
-    .string()
-    .regex(/^0x[0-9a-fA-F]{64}$/, "Give the private key that signs receipts: 0x and 64 hex digits.")
-    .transform((text) => text as Hex)
+  MINTMARK_RECEIPT_KEY: privateKey("Give the private key that signs receipts")
     .optional()
     .describe(
       "The private key that signs receipts of mints; publish its address. Without it, responses have no receipt.",
     ),
-  MINTMARK_RECEIPT_KEYSTORE: z.string().min(1).optional().describe("In place of that key: an encrypted file of it."),
-  MINTMARK_RECEIPT_PASSWORD_FILE: z
-    .string()
-    .min(1)
+  MINTMARK_RECEIPT_KEYSTORE: text.optional().describe("In place of that key: an encrypted file of it."),
+  MINTMARK_RECEIPT_PASSWORD_FILE: text
     .optional()
     .describe("File of that keystore's password; `-`, the default, is standard input."),
   MINTMARK_RECEIPT_SIGNER: member
@@ -115,28 +117,17 @@ const variables = z.object({
     .describe(
       "In place of that key: `<address>=<url>` of a service that signs. Each mint with a receipt waits for it.",
     ),
-  MINTMARK_FROM_BLOCK: z
-    .string()
-    .regex(/^\d{1,18}$/, "Give the deployment block of the contract.")
-    .transform(BigInt)
+  MINTMARK_FROM_BLOCK: whole(/^\d{1,18}$/, "Give the deployment block of the contract.")
     .default(0n)
     .describe("Deployment block of the contract."),
   MINTMARK_CONFIRMATIONS: count(0, 100_000)
     .optional()
     .describe("Blocks after which a block counts as final; default the chain's own finality."),
-  MINTMARK_MEMBERS: z
-    .string()
-    .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(member).max(MAX_MEMBERS))
-    .default([])
-    .describe("The committee in force, each member as `<address>=<url>`."),
+  MINTMARK_MEMBERS: listOf(member, MAX_MEMBERS).describe("The committee in force, each member as `<address>=<url>`."),
   MINTMARK_THRESHOLD: count(0, MAX_MEMBERS).default(0).describe("How many members must sign."),
-  MINTMARK_ISSUERS: z
-    .string()
-    .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(member).max(MAX_MEMBERS))
-    .default([])
-    .describe("The issuers of tokens, each as `<address>=<url>` of its service."),
+  MINTMARK_ISSUERS: listOf(member, MAX_MEMBERS).describe(
+    "The issuers of tokens, each as `<address>=<url>` of its service.",
+  ),
   MINTMARK_CONSENT_SECONDS: count(1, 86_400)
     .default(30)
     .describe(
@@ -164,18 +155,12 @@ const variables = z.object({
     .describe(
       "Bytes of data at which a `zk-rollup` batch in calldata is sealed; nodes accept no transaction above 131072. It does not bound batches in blobs.",
     ),
-  MINTMARK_MAX_FEE_PER_GAS: z
-    .string()
-    .regex(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
-    .transform(BigInt)
+  MINTMARK_MAX_FEE_PER_GAS: whole(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
     .optional()
     .describe(
       "Most wei ever offered for a unit of gas; by default 64 times the estimate at a transaction's first offer. At this cap a transaction waits.",
     ),
-  MINTMARK_MAX_FEE_PER_BLOB_GAS: z
-    .string()
-    .regex(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
-    .transform(BigInt)
+  MINTMARK_MAX_FEE_PER_BLOB_GAS: whole(/^[1-9]\d{0,29}$/, "Give an amount of wei.")
     .optional()
     .describe(
       "The same for a unit of blob gas. While the blob fee is above this cap, a waiting commit by blobs holds up validium commits and relays too, because nodes accept pending transactions of only one kind from an account.",
@@ -195,10 +180,7 @@ const variables = z.object({
     .describe(
       "Uncommitted vaults above which mints are 503 `backpressure`. Without an operator key there is no limit.",
     ),
-  MINTMARK_LEAST_BALANCE: z
-    .string()
-    .regex(/^\d{1,30}$/, "Give an amount of wei.")
-    .transform(BigInt)
+  MINTMARK_LEAST_BALANCE: whole(/^\d{1,30}$/, "Give an amount of wei.")
     .default(10n ** 16n)
     .describe(
       "The operator's wei on the settlement chain below which `/readyz` is 503. A relay of 20 withdrawals needs up to 12.5 M gas at the highest fee.",
@@ -209,26 +191,21 @@ const variables = z.object({
   MINTMARK_ENGINE_VERSION: count(1, 1000)
     .default(5)
     .describe("Of the settlement contract, if no RPC is given to read it, or none answers at start."),
-  MINTMARK_HOST: z.string().min(1).default("127.0.0.1").describe("Address to listen on."),
+  MINTMARK_HOST: text.default("127.0.0.1").describe("Address to listen on."),
   MINTMARK_PORT: count(0, 65_535).default(3000).describe("Port to listen on; 0 for any."),
-  MINTMARK_ORIGIN: z
-    .url({ protocol: /^https?$/, error: "Give an origin such as https://mint.example." })
+  MINTMARK_ORIGIN: url("an origin such as https://mint.example")
     .transform((text) => new URL(text))
     .refine(({ href, origin }) => href === `${origin}/`, "Give scheme, host and port only.")
     .optional()
     .describe(
       "The server's address for browsers, such as `https://mint.example`. Without it owners sign in over localhost only.",
     ),
-  MINTMARK_HOSTS: z
-    .string()
-    .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(z.string().regex(/^(?:\*|[A-Za-z0-9.-]+)$/, "Give names without ports, separated by commas, or *.")))
-    .default([])
-    .describe(
-      "Further names for requests to the server, or `*` for any. Always accepted: the origin's, `localhost`, addresses, names without a dot.",
-    ),
-  MINTMARK_EXPLORER_RPC: z
-    .url({ protocol: /^https?$/, error: "Give the address of an RPC." })
+  MINTMARK_HOSTS: listOf(
+    z.string().regex(/^(?:\*|[A-Za-z0-9.-]+)$/, "Give names without ports, separated by commas, or *."),
+  ).describe(
+    "Further names for requests to the server, or `*` for any. Always accepted: the origin's, `localhost`, addresses, names without a dot.",
+  ),
+  MINTMARK_EXPLORER_RPC: url("the address of an RPC")
     .optional()
     .describe("An RPC that the explorer offers to visitors; it must accept requests from any origin."),
   MINTMARK_NEW_TOKENS: z
@@ -247,7 +224,7 @@ const variables = z.object({
     .default("public")
     .describe("Addresses that webhooks may reach; this machine's own only in a sandbox, for trials."),
   MINTMARK_METRICS_PORT: count(0, 65_535).optional().describe("Port of `GET /metrics`; default none."),
-  MINTMARK_METRICS_HOST: z.string().min(1).default("127.0.0.1").describe("Address of that port."),
+  MINTMARK_METRICS_HOST: text.default("127.0.0.1").describe("Address of that port."),
   MINTMARK_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "fatal", "silent"])
     .default("info")
@@ -270,13 +247,10 @@ const variables = z.object({
     .refine((name) => name !== ISSUER, `Give the other issuer's name: ${ISSUER} is this server's own.`)
     .optional()
     .describe("That issuer's name, as in `iss`."),
-  MINTMARK_JWT_AUDIENCE: z.string().min(1).optional().describe("The required `aud` of its tokens."),
-  MINTMARK_TRUSTED_PROXIES: z
-    .string()
-    .transform((text) => text.split(",").map((part) => part.trim()))
-    .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], "Give addresses, separated by commas.")))
-    .default([])
-    .describe("Addresses whose X-Forwarded-For is trusted."),
+  MINTMARK_JWT_AUDIENCE: text.optional().describe("The required `aud` of its tokens."),
+  MINTMARK_TRUSTED_PROXIES: listOf(
+    z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], "Give addresses, separated by commas."),
+  ).describe("Addresses whose X-Forwarded-For is trusted."),
   MINTMARK_RATE_UNITS: count(LARGEST_REQUEST, 999_999_999)
     .default(DEFAULT_RATE_LIMITS.key.units)
     .describe("Units of a key in each window; at least those of the largest request. docs/api.md lists the costs."),

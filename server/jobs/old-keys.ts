@@ -1,5 +1,5 @@
-import type { Engine } from "../../../core/index.ts";
-import { repeat } from "../../../core/internal.ts";
+import type { Engine } from "../../core/index.ts";
+import { repeat } from "../../core/internal.ts";
 
 const HOUR_MS = 3_600_000;
 /** Time between runs, by which a key may be kept longer. */

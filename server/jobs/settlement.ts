@@ -1,7 +1,6 @@
-import type { Collector, MemberClient, MemberStanding } from "../../../core/guards/committee/index.ts";
-import { type Address, type Engine, MintmarkError, type Settlement } from "../../../core/index.ts";
-import { within } from "./deadline.ts";
-import { NotReady, type ReadinessCheck } from "./readiness.ts";
+import type { Collector, MemberClient, MemberStanding } from "../../core/guards/committee/index.ts";
+import { type Address, type Engine, MintmarkError, type Settlement } from "../../core/index.ts";
+import { NotReady, type ReadinessCheck, within } from "./readiness.ts";
 
 /** The parts of the settlement chain that the checks use. */
 interface CheckedL1 {
@@ -129,3 +128,26 @@ function stateOf(standing: MemberStanding | undefined, committed: number): strin
     ? `answers, but did not sign validium-${batchNumber}`
     : `refuses validium-${batchNumber}`;
 }
+
+const claimed = new WeakMap<AbortSignal, Refusal>();
+
+/** The error for others while an engine has a settler. */
+export interface Refusal {
+  readonly code: MintmarkError["code"];
+  readonly detail: string;
+}
+
+/** Makes the caller an engine's only settler until disposed, because two would use the same nonces. */
+export function claimSettling(engine: Engine, refusal: Refusal): Disposable {
+  const taken = claimed.get(engine.ended);
+  if (taken !== undefined) throw new MintmarkError(taken.code, taken.detail);
+  claimed.set(engine.ended, refusal);
+  return { [Symbol.dispose]: () => void claimed.delete(engine.ended) };
+}
+
+/** For an engine that a process settles as long as it runs. */
+export const SETTLES_BY_ITSELF: Refusal = {
+  code: "validation_failed",
+  detail:
+    "The server settles by itself and will soon commit all sealed batches; `mintmark batches status` shows their progress.",
+};

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { Batch, Engine, EngineEvents, Hash } from "../../../core/index.ts";
-import { within } from "./deadline.ts";
+import type { Batch, Engine, EngineEvents, Hash } from "../../core/index.ts";
+import { within } from "./readiness.ts";
 
 /** Gas of a mined transaction. */
 export type GasOf = (chainId: bigint, txHash: Hash) => Promise<bigint>;

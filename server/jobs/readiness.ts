@@ -1,7 +1,6 @@
 import { BaseError, ContractFunctionRevertedError } from "viem";
-import { type Engine, ERROR_CODES, MintmarkError, MODES, type Mode } from "../../../core/index.ts";
-import type { HeldBytes } from "../../http/access/account.ts";
-import { within } from "./deadline.ts";
+import { type Engine, ERROR_CODES, MintmarkError, MODES, type Mode } from "../../core/index.ts";
+import type { HeldBytes } from "../http/access/account.ts";
 
 /** One check that the server needs to be ready: resolves with a finding, rejects with the fault. */
 export type ReadinessCheck = () => Promise<string>;
@@ -126,4 +125,17 @@ function describeOpenBatch(engine: Engine, mode: Mode): string {
   const { vaultCount, timestamps } = engine.batches.getOpen(mode);
   if (vaultCount === 0 || timestamps.open === undefined) return `${mode}: empty`;
   return `${mode}: ${vaultCount} ${vaultCount === 1 ? "vault" : "vaults"} since ${new Date(timestamps.open).toISOString()}`;
+}
+
+/** Resolves like `work` if it ends in time; else rejects with `tooLate`. The work itself continues. */
+export async function within<T>(ms: number, work: Promise<T>, tooLate: () => Error): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(tooLate()), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -11,7 +11,7 @@ import {
   failureBuckets,
   type SignerServerOptions,
   statusOf,
-} from "../member/signer.ts";
+} from "./signer.ts";
 
 interface IssuerServerOptions extends SignerServerOptions {
   /** The server does not close it. */

@@ -2,7 +2,8 @@ import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { attestationRequestTypedData, type CommitteeMember } from "../../../core/guards/committee/index.ts";
 import type { AttesterClient } from "../../../core/guards/mirror/index.ts";
-import { addMirrorRoute } from "./mirrors.ts";
+import { type Hex, MintmarkError } from "../../../core/index.ts";
+import { addressGroup, type Quota, TokenBuckets } from "../../http/access/rate-limit.ts";
 import { buildSignerServer, claimFields, type SignerServerOptions, statusOf } from "./signer.ts";
 
 export interface MemberServerOptions extends SignerServerOptions {
@@ -44,4 +45,31 @@ export function buildMemberServer({ member, attester, ...options }: MemberServer
   }));
   if (attester !== undefined) addMirrorRoute(app, attester);
   return app;
+}
+
+/** Each request makes the member read its chain; a relay asks once a step. */
+const QUOTA: Quota = { units: 120, windowSeconds: 60 };
+
+const decimal = z.string().regex(/^(?:0|[1-9]\d{0,18})$/);
+const question = z.strictObject({
+  chainId: decimal.transform(BigInt),
+  contract: z
+    .string()
+    .regex(/^0x[0-9a-f]{40}$/)
+    .transform((text) => text as Hex),
+  countValidium: decimal.transform(Number),
+  countRollup: decimal.transform(Number),
+  epoch: decimal.transform(BigInt),
+});
+
+/** A member's signatures for mirrors. Anyone may ask: the member signs only states of the source's final blocks. */
+function addMirrorRoute(app: FastifyInstance, attester: AttesterClient): void {
+  const quota = new TokenBuckets("mirror-attestations", QUOTA, () => performance.now());
+  app.get("/v1/mirrors/:chainId/:contract/attestation", async (request, reply) => {
+    quota.spend(addressGroup(request.ip), 1, reply);
+    const asked = question.safeParse({ ...(request.params as object), ...(request.query as object) });
+    if (!asked.success) throw new MintmarkError("validation_failed", z.prettifyError(asked.error));
+    const { chainId, contract, epoch, ...counts } = asked.data;
+    return { signature: await attester.attest({ chainId, contract }, counts, epoch) };
+  });
 }

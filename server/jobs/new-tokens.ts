@@ -7,7 +7,7 @@ import {
   type Hex,
   type L1Reader,
   MintmarkError,
-} from "../../../core/index.ts";
+} from "../../core/index.ts";
 import {
   assetIdOf,
   assetType,
@@ -18,8 +18,8 @@ import {
   readTokenCreation,
   registrationCalldata,
   tokenCreationInput,
-} from "../../../core/internal.ts";
-import { ServerError } from "../../http/errors.ts";
+} from "../../core/internal.ts";
+import { ServerError } from "../http/errors.ts";
 
 /** What new tokens need of the settlement chain. */
 export interface TokenChain

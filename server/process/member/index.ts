@@ -1,2 +1,0 @@
-/** A committee member's service. */
-export { buildMemberServer, type MemberServerOptions } from "./app.ts";
