@@ -22,7 +22,6 @@ const FIGURES = [
   { key: "steady", label: "memory after the run, MB", best: Math.min },
 ] as const;
 
-/** The figures of minting. */
 export type MintFigures = Readonly<Record<(typeof FIGURES)[number]["key"], number>>;
 
 /** One turn of both revisions, one right after the other. */

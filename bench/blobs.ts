@@ -20,7 +20,6 @@ const COLUMNS = [
   { key: "cpu", label: "all threads' CPU", unit: "µs a mint", better: "lower" },
 ] as const;
 
-/** ERC-721 vaults, each of another owner. */
 function vaults(round: number): VaultEntry[] {
   return Array.from({ length: MAX_BLOB_VAULTS }, (_, i) => ({
     chainId: 1n,
@@ -31,7 +30,6 @@ function vaults(round: number): VaultEntry[] {
   }));
 }
 
-/** The speed of sealing vaults into blobs with all that a network wants of a transaction. */
 export const blobsSection: Section = {
   name: "blobs",
   title: "Sealing into blobs",

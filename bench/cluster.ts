@@ -107,7 +107,6 @@ async function measure(folder: string, progress: Progress): Promise<readonly Row
   return SUBJECTS.map(({ label }, j) => ({ label, ours: true, values: medians(subjects[j]?.rounds.slice(1) ?? []) }));
 }
 
-/** The cost of a cluster's journal on PostgreSQL. */
 export const clusterSection: Section = {
   name: "cluster",
   title: "The journal of a cluster",
@@ -186,7 +185,6 @@ async function row(folder: string, mints: number, progress: Progress): Promise<R
   return { label: `${mints.toLocaleString("en-US")} mints before`, ours: true, values };
 }
 
-/** A leader's death, and what brings a store back. */
 export const takeoverSection: Section = {
   name: "takeover",
   title: "Takeover, backup and restore",

@@ -54,7 +54,6 @@ async function round({ engine, world, workload }: Minting, kind: Kind, count: nu
   return { [kind]: mints / ms, [`${kind}Loop`]: loopUs / mints, [`${kind}Cpu`]: allUs / mints };
 }
 
-/** The median of all rounds of a kind. */
 async function rounds(minting: Minting, kind: Kind) {
   const figures: Awaited<ReturnType<typeof round>>[] = [];
   for (let i = 1; i <= KINDS[kind].rounds; i++) {

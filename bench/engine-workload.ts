@@ -1,6 +1,5 @@
 import { type Engine, type Mode, openEngine, type Principal, type Uuid } from "../core/index.ts";
 
-/** Mints in a large request. */
 export const REQUEST = 1_000;
 export const USERS_PER_REQUEST = 10;
 const USERS = 1_000;

@@ -34,7 +34,6 @@ export function filled<F extends Readonly<Record<string, number>>>(
 
 const before = (mints: number) => `${mints.toLocaleString("en-US")} mints before`;
 
-/** The engine on LevelDB through its public API, with growing stores. */
 export const engineSection: Section = {
   name: "engine",
   title: "Durable mints",
@@ -73,7 +72,6 @@ export const engineSection: Section = {
   },
 };
 
-/** The lists of an application on LevelDB, by filter. */
 export const findingSection: Section = {
   name: "finding",
   title: "Finding vaults, transactions and users",

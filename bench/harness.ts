@@ -20,7 +20,6 @@ const ROUND_MS = 60;
 const SUBJECT_BUDGET_MS = 2_500;
 const MIN_ROUNDS = 3;
 
-/** One figure's work. */
 export interface Work {
   /** Runs before each run, unmeasured. */
   prepare?(): void;
@@ -132,7 +131,6 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
 }
 
-/** The median of each figure. */
 export function medians<K extends string>(samples: readonly Readonly<Record<K, number>>[]): Record<K, number> {
   const keys = Object.keys(samples[0] ?? {}) as K[];
   return Object.fromEntries(keys.map((key) => [key, median(samples.map((sample) => sample[key]))])) as Record<

@@ -91,7 +91,6 @@ async function competitors(): Promise<readonly Subject[]> {
   ];
 }
 
-/** Time a hash: keccak-256 in the shapes that the core uses. */
 export const keccakSection: Section = {
   name: "keccak",
   title: "keccak-256",

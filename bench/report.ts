@@ -1,10 +1,8 @@
 import { cpus, loadavg } from "node:os";
 
-/** A column of a section's table. */
 export interface Column {
   readonly key: string;
   readonly label: string;
-  /** Unit of the column's values. */
   readonly unit: string;
   readonly better: "lower" | "higher";
 }
@@ -21,7 +19,6 @@ export interface Row {
   readonly values: Readonly<Record<string, number | null>>;
 }
 
-/** A table of subjects by figures. */
 export interface SectionResult {
   readonly name: string;
   readonly title: string;
@@ -43,7 +40,6 @@ export function ratio(result: SectionResult, row: Row, column: Column): number |
   return column.better === "lower" ? value / reference : reference / value;
 }
 
-/** The machine of a measurement. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
@@ -59,7 +55,6 @@ export interface Report {
   readonly sections: readonly SectionResult[];
 }
 
-/** This machine. */
 export function machine(): Machine {
   const cores = cpus();
   return {
@@ -77,7 +72,6 @@ export function sectionText(result: SectionResult): string {
   return [wrapped(result.method), "", markdownTable(result), ...(remarks === "" ? [] : ["", remarks])].join("\n");
 }
 
-/** The page `docs/bench.md`. */
 export function page({ machine: { cpu, cores, node, platform, load }, sections }: Report): string {
   return [
     "# Benchmarks",
@@ -94,7 +88,6 @@ export function page({ machine: { cpu, cores, node, platform, load }, sections }
   ].join("\n");
 }
 
-/** Longest line of a page. */
 export const LINE = 120;
 
 type Grid = readonly (readonly string[])[];

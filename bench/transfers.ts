@@ -10,7 +10,6 @@ import type { Section } from "./section.ts";
 
 /** Owners, each with a key of its own. */
 const OWNERS = 64;
-/** Transfers of one signature. */
 const LENGTHS = [1, 64] as const;
 const ROUNDS = 3;
 const PER_ROUND = 4_096;
@@ -98,7 +97,6 @@ function lists({ owners }: World, vaults: Map<Owner, VaultId[]>, length: number)
   });
 }
 
-/** The figures of some transfers. */
 function figures({ ms, loopUs, allUs }: Cost, transfers: number) {
   return { rate: (transfers / ms) * 1_000, loop: loopUs / transfers, cpu: allUs / transfers };
 }
@@ -137,7 +135,6 @@ async function viemRow(progress: Progress): Promise<Row> {
   return { label: "viem, signatures alone", ours: false, values: medians(rounds) };
 }
 
-/** Signed transfers through the engine. */
 export const transfersSection: Section = {
   name: "transfers",
   title: "Signed transfers",

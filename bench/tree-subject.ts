@@ -16,14 +16,12 @@ export interface TreeSubject {
 export const LEAVES = 100_000;
 export const BATCH = 1_000;
 
-/** A unique leaf of 32 bytes. */
 export function leafBytes(index: number): Uint8Array<ArrayBuffer> {
   const leaf = new Uint8Array(32).fill(0xa5);
   new DataView(leaf.buffer).setUint32(28, index);
   return leaf;
 }
 
-/** Many leaves of 32 bytes, from the first on. */
 export function leafList(count: number): readonly Uint8Array<ArrayBuffer>[] {
   return Array.from({ length: count }, (_, i) => leafBytes(i));
 }

@@ -104,7 +104,6 @@ const COLUMNS = [
   { key: "verifiedProofs", label: "proofs, verified", unit: "thousand/s", better: "higher" },
 ] as const;
 
-/** Append-only Merkle trees of 100,000 leaves, compared with other libraries. */
 export const treesSection: Section = {
   name: "trees",
   title: "Merkle trees",

@@ -74,7 +74,6 @@ const ROLLUP: readonly RollupSeries[] = [
   },
 ];
 
-/** The complete cost of a mint in a rollup batch. */
 export async function rollupSection(): Promise<Section> {
   const measurements: Measurement[] = [];
   for (const each of ROLLUP) {
@@ -105,7 +104,6 @@ costs, since it weighs most there.`,
   };
 }
 
-/** The execution gas of a mint whose data is in a blob. */
 export async function blobSection(): Promise<Section> {
   const sizes: readonly Series[] = [
     { count: BLOB_ELEMENTS, label: "4,096 mints in one blob", aim: 21, beginnings: ["first batch ever"] },
@@ -135,7 +133,6 @@ export async function blobSection(): Promise<Section> {
   };
 }
 
-/** The cost of a validium batch, which does not depend on its size. */
 export async function validiumSection(): Promise<Section> {
   const commits = async (wanted: Series, issued: boolean) => {
     const chain = await openGasChain();

@@ -5,10 +5,8 @@ import { measurement, type Section } from "./report.ts";
 
 /** EIP-170. */
 const CODE_LIMIT = 24_576;
-/** Members of the mirror's committee. */
 const COMMITTEE = 5;
 
-/** The one-time costs of setting up, and the sizes of the contracts. */
 export async function deploymentSection(): Promise<Section> {
   const { client, state, transfersCode, tokens, viem } = await openGasChain();
   const admin = account("administrator").address;

@@ -19,7 +19,6 @@ const VAULTS = 1_024;
 /** Rollup batches of the source after each step. */
 const STEPS = [1, 2, 1_000] as const;
 
-/** The cost of an exit on another chain: relaying the state, importing a batch, withdrawing a vault. */
 export async function mirrorSection(): Promise<Section> {
   const chain = await openGasChain();
   const { operator: owner, committee } = chain;
@@ -75,7 +74,6 @@ contract's own code.`,
   };
 }
 
-/** The source's first batch. */
 function batchOf(owner: Address, assetType: Hash) {
   const card = { chainId: CHAIN_ID, owner, assetType, amount: 1n };
   const slots = Array.from({ length: VAULTS }, (_, i) => ({ ...card, blob: toHex(String(100_000 + i)) }));

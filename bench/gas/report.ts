@@ -5,18 +5,15 @@ export interface Measurement {
   readonly transactionGas: number;
   /** The divisor of the transaction's gas. */
   readonly count: number;
-  /** `transactionGas / count`. */
   readonly each: number;
   /** The target for `each`; null for figures that only serve comparison. */
   readonly aim: number | null;
 }
 
-/** Figures of one table. */
 export interface Section {
   readonly title: string;
   /** The method, in full sentences: batches, their numbers, new storage slots. */
   readonly method: string;
-  /** The unit of the figures. */
   readonly unit: "mint" | "withdrawal" | "batch" | "transaction" | "deployment";
   readonly measurements: readonly Measurement[];
 }
@@ -25,7 +22,6 @@ export function measurement(label: string, transactionGas: number, count = 1, ai
   return { label, transactionGas: Math.round(transactionGas), count, each: transactionGas / count, aim };
 }
 
-/** docs/gas.md. */
 export function asMarkdown(sections: readonly Section[]): string {
   const parts = sections.map((section) => `## ${section.title}\n\n${section.method}\n\n${table(section)}`);
   return `# Gas
@@ -39,7 +35,6 @@ ${parts.join("\n\n")}
 ${NOTES}`;
 }
 
-/** Explanations after the tables. */
 const NOTES = `## How 20 owners share a withdrawal's gas
 
 Withdrawals of one batch and one token form a group. They share the header and the asset, so a transaction carries and

@@ -34,7 +34,6 @@ const OTHERS = 1 << 19;
 /** Years ahead, with the bytes of a usual one. */
 const DEADLINE = 4_200_000_123n;
 
-/** The cost of transfers: their commits, and the exits of vaults that were transferred. */
 export async function transferSection(): Promise<Section> {
   return {
     title: "Transfers",

@@ -36,7 +36,6 @@ const NAMES = { erc721: "ERC-721", erc1155: "ERC-1155", erc20: "ERC-20" } as con
 /** Gas of a mint to an owner without a balance, by standard. */
 type PlainGas = Readonly<Record<Standard, number>>;
 
-/** The cost of withdrawing a token, compared with minting it on L1. */
 export async function withdrawalSection(plain: PlainGas): Promise<Section> {
   const measurements: Measurement[] = [];
   for (const standard of ["erc721", "erc1155", "erc20"] as const) {

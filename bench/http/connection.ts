@@ -10,7 +10,6 @@ export interface Target {
 const READ = Buffer.allocUnsafe(1 << 20);
 const HEAD_END = "\r\n\r\n";
 
-/** A connection that posts mints, one at a time. */
 export class Connection implements Disposable {
   readonly #apiKey: string;
   readonly #socket: Socket;

@@ -36,7 +36,6 @@ export const QUICK: readonly Kind[] = KINDS.map((kind) => ({
   halfSeconds: 2,
 }));
 
-/** The figures of one kind. */
 export interface LoadFigures {
   /** Requests a second at saturation. */
   readonly rate: number;
@@ -64,7 +63,6 @@ export interface LoadPlan {
   readonly soakWindows: number;
 }
 
-/** Its result. */
 export interface LoadResult {
   readonly kinds: Readonly<Partial<Record<Kind["name"], LoadFigures>>>;
   readonly soak: readonly SoakWindow[];

@@ -1,16 +1,15 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import packageJson from "../../package.json" with { type: "json" };
 import { freePort } from "../../scripts/sandbox/port.ts";
+import { endProcess, MAIN, untilAnswer } from "../../scripts/sandbox/process.ts";
 import { SETTLEMENT, type World } from "../engine-workload.ts";
 
 /** Units of rate a second that no run reaches; the most that the server takes. The limiter still counts. */
 export const UNLIMITED = 999_999_999;
 
 const SCRIPTS = {
-  engine: [fileURLToPath(new URL("../../scripts/mintmark.ts", import.meta.url)), "server"],
+  engine: [MAIN, "server"],
   bare: [fileURLToPath(new URL("./bare-server.ts", import.meta.url))],
 } as const;
 
@@ -24,7 +23,6 @@ const ROOMY = {
   MINTMARK_MEMORY_MIB: "16384",
 };
 
-/** A server process that responds. */
 export interface Server extends AsyncDisposable {
   readonly pid: number;
   readonly port: number;
@@ -52,25 +50,8 @@ export async function startServer(
     env: { PATH: process.env.PATH, ...settings, ...(which === "bare" && { BENCH_KEY: apiKey }) },
     stdio: ["ignore", "ignore", "inherit"],
   });
-  const exited = once(child, "exit");
-  while (!(await answers(port))) {
-    if (child.exitCode !== null) throw new Error("the server ended before its first response");
-    await sleep(50);
-  }
-  return {
-    pid: child.pid ?? 0,
-    port,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await exited;
-    },
-  };
-}
-
-async function answers(port: number): Promise<boolean> {
-  try {
-    return (await fetch(`http://127.0.0.1:${port}/healthz`)).ok;
-  } catch {
-    return false;
-  }
+  const ended = new AbortController();
+  child.once("exit", () => ended.abort(new Error("the server ended before its first response")));
+  await untilAnswer(`http://127.0.0.1:${port}/healthz`, ({ ok }) => ok, ended.signal);
+  return { pid: child.pid ?? 0, port, [Symbol.asyncDispose]: () => endProcess(child, "SIGTERM") };
 }

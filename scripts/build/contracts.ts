@@ -33,7 +33,6 @@ export const JOBS: readonly { readonly sources: Partial<Record<ContractName, str
 ];
 type Job = (typeof JOBS)[number];
 
-/** The compiler's settings for what is deployed. */
 export function settingsFor(runs: number) {
   return { viaIR: true, optimizer: { enabled: true, runs }, evmVersion: "osaka" };
 }
@@ -97,13 +96,7 @@ export function compile(job: Job): Artifact[] {
     const sourceName = job.sources[contractName] ?? "";
     const { abi, evm } = contractIn(output, sourceName, contractName);
     const { immutableReferences = {}, object } = evm.deployedBytecode;
-    const lent =
-      contractName === "StateCommitment"
-        ? [
-            contractIn(output, "contracts/state/Administration.sol", "Administration").abi,
-            contractIn(output, "contracts/interfaces/ITransfers.sol", "ITransfers").abi,
-          ]
-        : [];
+    const lent = contractName === "StateCommitment" ? LENT : [];
     return {
       contractName,
       sourceName,
@@ -111,7 +104,10 @@ export function compile(job: Job): Artifact[] {
       settings: input.settings,
       sources: Object.keys(sources),
       hash,
-      abi: wholeInterface(abi, lent),
+      abi: wholeInterface(
+        abi,
+        lent.map(([source, name]) => contractIn(output, source, name).abi),
+      ),
       bytecode: `0x${evm.bytecode.object}`,
       deployedBytecode: `0x${object}`,
       immutableReferences: named(immutableReferences, output),
@@ -121,6 +117,12 @@ export function compile(job: Job): Artifact[] {
 
 const namesOf = ({ sources }: Job) => Object.keys(sources) as ContractName[];
 const fileOf = (name: string) => new URL(`${name}.json`, COMPILED);
+
+/** The contracts whose code the settlement contract's fallback runs, or their interface. */
+const LENT = [
+  ["contracts/state/Administration.sol", "Administration"],
+  ["contracts/interfaces/ITransfers.sol", "ITransfers"],
+] as const;
 
 /** The compiler's input for some sources: what explorers of chains take to verify a contract. */
 function standardInput(sources: Sources, runs: number) {
@@ -211,12 +213,6 @@ function codeOf({ bytecode, deployedBytecode, immutableReferences }: Artifact) {
   };
 }
 
-function write(artifacts: readonly Artifact[]): void {
-  for (const artifact of artifacts) {
-    writeFileSync(fileOf(artifact.contractName), `${JSON.stringify(artifact, null, 1)}\n`);
-  }
-}
-
 if (import.meta.main) {
   answerHelp(
     "Usage: npm run build:contracts [-- --input NAME]\n\nCompiles the changed contracts of those that are deployed; with --input prints a contract's standard input.\n",
@@ -231,7 +227,9 @@ if (import.meta.main) {
   const changed = JOBS.filter((one) => !isCurrent(one));
   for (const [index, one] of changed.entries()) {
     process.stderr.write(`compiling ${namesOf(one).join(" and ")} (${index + 1} of ${changed.length})\n`);
-    write(compile(one));
+    for (const artifact of compile(one)) {
+      writeFileSync(fileOf(artifact.contractName), `${JSON.stringify(artifact, null, 1)}\n`);
+    }
   }
   writeFileSync(
     new URL("sources.json", COMPILED),

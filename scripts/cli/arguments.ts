@@ -1,11 +1,14 @@
+import type { Command } from "commander";
 import type { LocalAccount } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { MAX_AMOUNT, MintmarkError } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { quantizedAmount, type Units } from "../../core/protocol/quantized.ts";
+import { createClient } from "../../server/client/index.ts";
 import { accountOf, keyIn } from "../../server/process/account.ts";
 import { member } from "../../server/process/settings/fields.ts";
 import { instant } from "../../server/schemas/common.ts";
+import type { Options } from "./command.ts";
 import { UsageError } from "./errors.ts";
 
 /** Seconds of a duration's unit. */
@@ -61,7 +64,6 @@ export async function secret(variable: string, fromStdin: boolean): Promise<stri
   return text.trim();
 }
 
-/** Like `secret`, for a secret that is required. */
 export async function requiredSecret(variable: string, fromStdin: boolean): Promise<string> {
   const value = await secret(variable, fromStdin);
   if (value === undefined || value === "") throw new UsageError(`give the key: ${variable}, or --key-stdin`);
@@ -109,4 +111,24 @@ export function setting(option: unknown, variable: string, what: string): string
   const value = typeof option === "string" ? option : process.env[variable];
   if (value === undefined || value === "") throw new UsageError(`give ${what}, or ${variable}`);
   return value;
+}
+
+/** The options of a command that asks a server with an application's key. */
+export function overHttp(command: Command): Command {
+  return command
+    .option("--url <url>", "the server's address (MINTMARK_URL)")
+    .option("--key-stdin", "read the API key from standard input (else MINTMARK_API_KEY)");
+}
+
+export const addressOfServer = (url: unknown) => setting(url, "MINTMARK_URL", "the server's address: --url");
+
+/** A client with the application's key, for {@link overHttp}. */
+export async function clientOf({ url, keyStdin }: Options) {
+  const baseUrl = addressOfServer(url);
+  const apiKey = await requiredSecret("MINTMARK_API_KEY", keyStdin === true);
+  return { baseUrl, client: createClient({ baseUrl, apiKey }) };
+}
+
+export function textOf(option: Options[string]): string | undefined {
+  return typeof option === "string" ? option : undefined;
 }

@@ -34,7 +34,6 @@ export async function operateOn(store: string, name: string, input: unknown, run
   return await operate(engine, name, input, running);
 }
 
-/** Opens the store in this process. */
 export async function openStore(
   store: string,
   { createIfMissing }: Pick<EngineOptions, "createIfMissing">,

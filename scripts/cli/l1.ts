@@ -25,11 +25,14 @@ export async function openLevel(folder: string): Promise<Level<Uint8Array, Uint8
   try {
     await store.open();
   } catch (error) {
-    const locked = error instanceof Error && (error.cause as { code?: string } | undefined)?.code === "LEVEL_LOCKED";
-    if (locked) throw new UsageError(`another process has ${folder} open; stop it first`);
-    throw error;
+    throw isLocked(error) ? new UsageError(`another process has ${folder} open; stop it first`) : error;
   }
   return store;
+}
+
+/** Whether LevelDB could not open a folder because another process, or this one, has it open. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof Error && (error.cause as { code?: string } | undefined)?.code === "LEVEL_LOCKED";
 }
 
 /** The sources of batch data that the settings name: of blobs, and of whole batches. */

@@ -88,7 +88,6 @@ function addOperation(parent: Command, path: readonly string[], operation: Opera
   );
 }
 
-/** A field of an operation's input, from its schema. */
 interface Field {
   readonly name: string;
   readonly flag: string;

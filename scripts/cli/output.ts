@@ -2,6 +2,7 @@ import { MintmarkError } from "../../core/index.ts";
 import { visible } from "../../core/internal.ts";
 import { decimalAmount } from "../../core/protocol/quantized.ts";
 import { ApiError } from "../../server/client/index.ts";
+import { jsonText } from "../files.ts";
 import { messageOf } from "./errors.ts";
 
 /** In place of hidden characters: names come from others, and could move the terminal's cursor. */
@@ -17,12 +18,6 @@ type Row = Readonly<Record<string, unknown>>;
  */
 export function print(value: unknown, asJson: boolean, columns?: readonly string[]): void {
   process.stdout.write(asJson ? jsonText(value) : `${text(value, columns)}\n`);
-}
-
-/** JSON for machines, with integers beyond a double as decimal strings: one document, with a newline at its end. */
-export function jsonText(value: unknown): string {
-  const plain = (_: string, part: unknown) => (typeof part === "bigint" ? part.toString() : part);
-  return `${JSON.stringify(value, plain, 2)}\n`;
 }
 
 /** One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output stays empty. */
@@ -61,12 +56,8 @@ function nameOf(error: unknown): string {
 
 /** The progress of long work: one line that is overwritten, on a terminal only. */
 export function progressLine(): { show(where: string): void; clear(): void } {
-  const { stderr } = process;
-  if (!stderr.isTTY) return { show: () => {}, clear: () => {} };
-  return {
-    show: (where) => stderr.write(`\r\x1b[K… ${where}`),
-    clear: () => stderr.write("\r\x1b[K"),
-  };
+  const write = (text: string) => process.stderr.isTTY && process.stderr.write(`\r\x1b[K${text}`);
+  return { show: (where) => write(`… ${where}`), clear: () => write("") };
 }
 
 function text(value: unknown, columns?: readonly string[]): string {
@@ -124,7 +115,6 @@ function isList(value: unknown): value is readonly Row[] | PageOfRows {
   return isPage(value) || (Array.isArray(value) && value.some(isRow));
 }
 
-/** A list inside an object. */
 function listed(list: unknown): string {
   if (!isPage(list)) return table((list as readonly Row[]).map(inTokens));
   return `${table(list.data.map(inTokens))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;

@@ -1,10 +1,8 @@
 import { leaderOf, Minter, settled, startWorld, stateOf, vaultsOf } from "./world.ts";
 
-/** Mints of one request. */
 const MINTS = 100;
 
 interface ClusterReport {
-  /** Servers of the cluster before the kill. */
   readonly servers: number;
   readonly killed: string;
   readonly leader: string;
@@ -58,7 +56,6 @@ export async function runCluster(
   };
 }
 
-/** The output of `npm run cluster`. */
 export function clusterScreen(report: ClusterReport): string {
   const { servers, killed, leader, gapSeconds, acknowledged, found, vaults, commitments, batchesOnL1 } = report;
   const isSame = new Set(commitments).size === 1;
@@ -76,7 +73,6 @@ export function clusterScreen(report: ClusterReport): string {
   ].join("\n");
 }
 
-/** Whether the cluster kept its promises. */
 export function isWhole({ acknowledged, found, vaults, commitments, batchesOnL1 }: ClusterReport): boolean {
   return found === acknowledged && vaults === found && new Set(commitments).size === 1 && batchesOnL1 > 0;
 }

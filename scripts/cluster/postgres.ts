@@ -111,7 +111,6 @@ export class PostgresServer implements AsyncDisposable {
     for (const one of [pid, ...childrenOf(pid)]) signal(one, isFrozen ? "SIGSTOP" : "SIGCONT");
   }
 
-  /** Promotes a standby to primary. */
   async promote(): Promise<void> {
     await this.query("select pg_promote(true, 30)");
   }

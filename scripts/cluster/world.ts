@@ -1,44 +1,33 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { toHex } from "viem";
 import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../sandbox/accounts.ts";
 import { startChain } from "../sandbox/chain.ts";
 import { freePort } from "../sandbox/port.ts";
+import { endProcess, startMintmark, untilAnswer } from "../sandbox/process.ts";
 import { deployTo, seed } from "../sandbox/sandbox.ts";
 import { PostgresServer } from "./postgres.ts";
 
-const MAIN = fileURLToPath(new URL("../mintmark.ts", import.meta.url));
-
-/** The fields of a server's state that the script uses. */
 interface StateReply {
   readonly sealed: { readonly commitment: string };
   readonly committed: { readonly countRollup: number; readonly commitment: string };
 }
 
-/** One server of the cluster, as a process. */
 export class Member {
   readonly name: string;
   readonly url: string;
-  readonly #start: () => ChildProcess;
+  readonly #settings: Readonly<Record<string, string>>;
   #process: ChildProcess;
   #said = "";
 
-  constructor(name: string, url: string, start: () => ChildProcess) {
+  constructor(name: string, url: string, settings: Readonly<Record<string, string>>) {
     this.name = name;
     this.url = url;
-    this.#start = () => {
-      const child = start();
-      this.#said = "";
-      child.stderr?.on("data", (text) => {
-        this.#said = (this.#said + text).slice(-2_000);
-      });
-      return child;
-    };
+    this.#settings = settings;
     this.#process = this.#start();
   }
 
@@ -51,11 +40,16 @@ export class Member {
 
   /** Resolves with its first response. */
   async answers(): Promise<void> {
-    await answers(`${this.url}/readyz`, this.#process);
+    const ended = new AbortController();
+    this.#process.once("exit", () => ended.abort());
+    const late = AbortSignal.timeout(120_000);
+    await untilAnswer(`${this.url}/readyz`, () => true, AbortSignal.any([ended.signal, late])).catch(() => {
+      throw new Error(`${this.url} does not answer`);
+    });
   }
 
   async kill(): Promise<void> {
-    await stop(this.#process);
+    await endProcess(this.#process, "SIGKILL");
   }
 
   async restart(): Promise<void> {
@@ -67,6 +61,17 @@ export class Member {
   /** Suspends the process, or resumes it. */
   freeze(isFrozen: boolean): void {
     this.#process.kill(isFrozen ? "SIGSTOP" : "SIGCONT");
+  }
+
+  #start(): ChildProcess {
+    const child = startMintmark(["server"], this.#settings);
+    this.#said = "";
+    child.stdout?.resume();
+    child.stderr?.on("data", (text) => (this.#said = (this.#said + text).slice(-2_000)));
+    child.once("exit", (code) => {
+      if (code) process.stderr.write(`${this.#settings.MINTMARK_STORE} ended with ${code}: ${this.#said}\n`);
+    });
+    return child;
   }
 }
 
@@ -84,7 +89,7 @@ export class Minter {
   position = "0";
   readonly #world: Clients;
   readonly #perRequest: number;
-  readonly #from: number;
+  readonly #name: string;
   #tokenId: number;
   #request = 0;
   #server = 0;
@@ -93,7 +98,7 @@ export class Minter {
   constructor(world: Clients, perRequest: number, from = 0) {
     this.#world = world;
     this.#perRequest = perRequest;
-    this.#from = from;
+    this.#name = `request ${from}`;
     this.#tokenId = from;
   }
 
@@ -104,7 +109,7 @@ export class Minter {
       return { assetId, tokenId: String(++this.#tokenId), amount: 1, dataAvailabilityMode: "zk-rollup" };
     });
     const body = JSON.stringify({ users: [{ userId: facts.users[0]?.userId, mints }] });
-    const key = `request ${this.#from}-${this.#request++}`;
+    const key = `${this.#name}-${this.#request++}`;
     const headers = { "x-api-key": facts.apiKey, "content-type": "application/json", "idempotency-key": key };
     for (;;) {
       const signal = AbortSignal.timeout(15_000);
@@ -138,7 +143,6 @@ export interface Servers extends AsyncDisposable {
   readonly facts: Awaited<ReturnType<typeof seed>>;
   /** The journal's name in its database, and the key of its entries. */
   readonly journal: { readonly shard: string; readonly key: string };
-  /** Starts one more server, on its own folder. */
   readonly join: (name: string) => Promise<Member>;
 }
 
@@ -211,8 +215,7 @@ export async function startServers(
       MINTMARK_SERVER_NAME: name,
       MINTMARK_PORT: String(port),
     };
-    const url = `http://127.0.0.1:${port}`;
-    const member = new Member(name, url, () => run(["server"], folder, name, settings));
+    const member = new Member(name, `http://127.0.0.1:${port}`, settings);
     started.push(member);
     await member.answers();
     return member;
@@ -253,39 +256,6 @@ async function seedJournal(
   return await seed((await node.next()).engine, deployment);
 }
 
-function run(args: readonly string[], folder: string, name: string, settings: Record<string, string>): ChildProcess {
-  const others = Object.entries(process.env).filter(([key]) => !key.startsWith("MINTMARK_"));
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...args], {
-    env: { ...Object.fromEntries(others), ...settings },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let said = "";
-  child.stdout?.resume();
-  child.stderr?.on("data", (text) => (said = (said + text).slice(-2_000)));
-  child.once("exit", (code) => {
-    if (code !== 0 && code !== null) process.stderr.write(`${name} of ${folder} ended with ${code}: ${said}\n`);
-  });
-  return child;
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((done) => child.once("exit", done));
-  child.kill("SIGKILL");
-  await ended;
-}
-
-async function answers(url: string, child: ChildProcess): Promise<void> {
-  for (let left = 2_400; left > 0 && child.exitCode === null; left--) {
-    const reply = await fetch(url).catch(() => null);
-    await reply?.body?.cancel();
-    if (reply !== null) return;
-    await pause(50);
-  }
-  throw new Error(`${url} does not answer`);
-}
-
-/** Every vault of a user, from one server. */
 export async function vaultsOf(url: string, apiKey: string, userId: string): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let cursor = ""; ; ) {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import { type Address, MAX_NEW_CLAIMS, MintmarkError } from "../../core/index.ts";
-import { ApiError, answer, createClient, type MintEntry } from "../../server/client/index.ts";
-import { requiredSecret, setting } from "../cli/arguments.ts";
+import { ApiError, answer, type MintEntry } from "../../server/client/index.ts";
+import { clientOf, overHttp, textOf } from "../cli/arguments.ts";
 import { acting, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
@@ -14,11 +14,16 @@ const HEADER = "number,link,linkAddress";
 const MOST_LINKS = 100_000;
 
 export function addClaimLinks(program: Command): void {
-  leaf(program, "claim-links", "make claim links and their QR codes over HTTP; run it again to go on after a stop", [
-    `claim-links --asset ${EXAMPLE_ASSET} --count 200 --out links.csv --qr codes`,
-    `claim-links --asset ${EXAMPLE_ASSET} --count 200 --first-token 1001 --expires 2026-12-01T00:00:00Z --out seats.csv`,
-    `claim-links --asset ${EXAMPLE_ASSET} --count 50 --amount 12.5 --out points.csv --url https://mint.example`,
-  ])
+  const command = leaf(
+    program,
+    "claim-links",
+    "make claim links and their QR codes over HTTP; run it again to go on after a stop",
+    [
+      `claim-links --asset ${EXAMPLE_ASSET} --count 200 --out links.csv --qr codes`,
+      `claim-links --asset ${EXAMPLE_ASSET} --count 200 --first-token 1001 --expires 2026-12-01T00:00:00Z --out seats.csv`,
+      `claim-links --asset ${EXAMPLE_ASSET} --count 50 --amount 12.5 --out points.csv --url https://mint.example`,
+    ],
+  )
     .requiredOption("--asset <uuid>", "what each link mints")
     .requiredOption("--count <number>", "number of links")
     .requiredOption("--out <file>", "CSV of the links, which are secret: whoever has one can claim")
@@ -28,10 +33,8 @@ export function addClaimLinks(program: Command): void {
     .option("--amount <decimal>", "ERC-20: what each link mints; ERC-1155: how many, default 1")
     .option("--mode <mode>", "validium or zk-rollup; default the asset's or the application's")
     .option("--expires <time>", "when the links end, such as 2026-12-01T00:00:00Z; default never")
-    .option("--page <url>", "the address of the server for holders, if it is another than --url")
-    .option("--url <url>", "the server's address (MINTMARK_URL)")
-    .option("--key-stdin", "read the API key from standard input (else MINTMARK_API_KEY)")
-    .action(acting(claimLinks));
+    .option("--page <url>", "the address of the server for holders, if it is another than --url");
+  overHttp(command).action(acting(claimLinks));
 }
 
 interface Link {
@@ -43,17 +46,15 @@ async function claimLinks(options: Options, _args: readonly string[], running: R
   const count = Number(options.count);
   if (!Number.isInteger(count) || count < 1 || count > MOST_LINKS)
     throw new UsageError(`--count must be a whole number from 1 to ${MOST_LINKS}`);
-  const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
-  const page = new URL("/claim", typeof options.page === "string" ? options.page : baseUrl);
-  const apiKey = await requiredSecret("MINTMARK_API_KEY", options.keyStdin === true);
-  const client = createClient({ baseUrl, apiKey });
+  const { baseUrl, client } = await clientOf(options);
+  const page = new URL("/claim", textOf(options.page) ?? baseUrl);
   const { signal } = running;
   const mintOf = entryOf(options);
   const out = String(options.out);
   // Links are on disk before the server hears of them: a link that nobody has could never be claimed.
   const isNew = !existsSync(out);
   const links = isNew ? await writeLinks(out, newLinks(page, count)) : await readLinks(out, count);
-  const expiresAt = typeof options.expires === "string" ? options.expires : null;
+  const expiresAt = textOf(options.expires) ?? null;
   for (let first = 0; first < count; first += MAX_NEW_CLAIMS) {
     const part = links.slice(first, first + MAX_NEW_CLAIMS);
     const claims = part.map(({ linkAddress }, i) => ({ linkAddress, mint: mintOf(first + i), expiresAt }));
@@ -70,7 +71,6 @@ async function claimLinks(options: Options, _args: readonly string[], running: R
   return { links: count, out, qr };
 }
 
-/** The mint of a link, by its position. */
 function entryOf({ asset, firstToken, token, amount, mode }: Options): (index: number) => MintEntry {
   if (firstToken !== undefined && token !== undefined) throw new UsageError("give --first-token or --token, not both");
   if (firstToken !== undefined && !/^\d{1,77}$/.test(String(firstToken)))

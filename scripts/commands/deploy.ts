@@ -7,7 +7,7 @@ import {
 import { processAccount } from "../cli/arguments.ts";
 import { configured } from "../cli/command.ts";
 import { checkPlan } from "../deploy/check.ts";
-import { deployPlan } from "../deploy/deploy.ts";
+import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, deployerOn, lower } from "../deploy/deployer.ts";
 import { deployMirrorOf } from "../deploy/mirror.ts";
 import { pendingOf, pendingOfMirror } from "../deploy/pending.ts";
@@ -47,21 +47,19 @@ async function run(env: DeploySettings, isJson: boolean): Promise<unknown> {
   };
   const { MINTMARK_MULTISIG: multisig } = env;
   const tokens = tokensOf(env.MINTMARK_TOKEN);
-  const mirror = env.MINTMARK_MIRROR_RPC_URL === undefined ? undefined : await mirrorOn(env.MINTMARK_MIRROR_RPC_URL);
-  async function mirrorOn(rpcUrl: string) {
-    const { MINTMARK_MIRROR_COMMITTEE: members, MINTMARK_MIRROR_THRESHOLD: least } = env;
-    const terms = { ...(members && { committee: members }), ...(least && { threshold: least }) };
-    const at = await deployerOn(rpcUrl, account);
-    return {
-      by: { ...at, pending: pendingOfMirror(record, at.chainId) },
-      config: { admin: env.MINTMARK_MIRROR_ADMIN ?? deployer, ...terms },
-      tokens: tokensOf(env.MINTMARK_MIRROR_TOKEN),
-    };
-  }
+  const { MINTMARK_MIRROR_RPC_URL: mirrorRpc, MINTMARK_MIRROR_COMMITTEE: members } = env;
+  const { MINTMARK_MIRROR_THRESHOLD: least } = env;
+  const at = mirrorRpc === undefined ? undefined : await deployerOn(mirrorRpc, account);
+  const terms = { ...(members && { committee: members }), ...(least && { threshold: least }) };
+  const mirror = at && {
+    by: { ...at, pending: pendingOfMirror(record, at.chainId) },
+    config: { admin: env.MINTMARK_MIRROR_ADMIN ?? deployer, ...terms },
+    tokens: tokensOf(env.MINTMARK_MIRROR_TOKEN),
+  };
   const allowNoDelay = env.MINTMARK_ALLOW_NO_DELAY === "yes";
   const plan = { settlement, multisig, tokens, ...(mirror && { mirror }), allowNoDelay };
   for (const warning of await checkPlan(by, plan, earlier)) log(`warning: ${warning}`);
-  let deployment = await deployPlan(by, plan, { record, earlier, onProgress: log });
+  let deployment = await deploy(by, { ...plan, record, onProgress: log });
   if (mirror !== undefined) deployment = await deployMirrorOf(mirror.by, by, { record, ...mirror, onProgress: log });
   log(`written and verified: ${record}`);
   if (isJson) return deployment;

@@ -17,15 +17,8 @@ import {
   sentenceOf,
   surveyOf,
 } from "../../core/internal.ts";
-import {
-  ApiError,
-  answer,
-  createClient,
-  type MintmarkClient,
-  type MintRequest,
-  mint,
-} from "../../server/client/index.ts";
-import { requiredSecret, setting } from "../cli/arguments.ts";
+import { ApiError, answer, type MintmarkClient, type MintRequest, mint } from "../../server/client/index.ts";
+import { clientOf, overHttp, textOf } from "../cli/arguments.ts";
 import { acting, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 
@@ -34,21 +27,24 @@ const EXAMPLE_ASSET = "01a1fd1b-bf94-750b-a029-0cbe844c1620";
 const SHOWN = 20;
 
 export function addDrop(program: Command): void {
-  leaf(program, "drop <file>", "mint the rows of a CSV or NDJSON file over HTTP; run it again to go on after a stop", [
-    `drop pieces.csv --asset ${EXAMPLE_ASSET} --dry-run`,
-    `drop pieces.csv --asset ${EXAMPLE_ASSET} --mode zk-rollup`,
-    "drop points.ndjson --name november --url https://mint.example --key-stdin < api.key",
-  ])
+  const command = leaf(
+    program,
+    "drop <file>",
+    "mint the rows of a CSV or NDJSON file over HTTP; run it again to go on after a stop",
+    [
+      `drop pieces.csv --asset ${EXAMPLE_ASSET} --dry-run`,
+      `drop pieces.csv --asset ${EXAMPLE_ASSET} --mode zk-rollup`,
+      "drop points.ndjson --name november --url https://mint.example --key-stdin < api.key",
+    ],
+  )
     .option("--asset <uuid>", "of rows that name no assetId")
     .option("--mode <mode>", "validium or zk-rollup, of rows that name no dataAvailabilityMode")
     .option("--dry-run", "check every row and mint nothing")
     .option("--name <text>", "another name makes the same file another drop, such as each month's; default none")
     .option("--format <format>", `${DROP_FORMATS.join(" or ")}; default by the file's name`)
     .option("--result <file>", "a line of JSON for each row; default <file>.result.ndjson")
-    .option("--unsure <minted|lost>", "what became of rows that were sent more than 23 hours ago and not answered")
-    .option("--url <url>", "the server's address (MINTMARK_URL)")
-    .option("--key-stdin", "read the API key from standard input (else MINTMARK_API_KEY)")
-    .action(acting(drop, { failed: adviceOf }));
+    .option("--unsure <minted|lost>", "what became of rows that were sent more than 23 hours ago and not answered");
+  overHttp(command).action(acting(drop, { failed: adviceOf }));
 }
 
 interface Answer extends Omit<Counts, "bytes"> {
@@ -60,9 +56,7 @@ interface Answer extends Omit<Counts, "bytes"> {
 async function drop(options: Options, [file = ""]: readonly string[], running: Running): Promise<Answer> {
   const format = formatOf(options.format, file);
   const unsure = options.unsure === undefined ? undefined : oneOf("--unsure", ["minted", "lost"], options.unsure);
-  const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
-  const apiKey = await requiredSecret("MINTMARK_API_KEY", options.keyStdin === true);
-  const client = createClient({ baseUrl, apiKey });
+  const { client } = await clientOf(options);
   const limits = await answer(client.GET("/api/v1/limits", { signal: running.signal }));
   const defaults = { assetId: textOf(options.asset), dataAvailabilityMode: textOf(options.mode) };
   const survey = await surveyOf(createReadStream(file), format, defaults, limits);
@@ -78,7 +72,7 @@ async function drop(options: Options, [file = ""]: readonly string[], running: R
     source: createReadStream(file),
     format,
     defaults,
-    minting: new ClientMinting(client, dryRun, running),
+    minting: mintingOver(client, dryRun, running),
     result,
     progress,
     unsure,
@@ -121,10 +115,6 @@ function oneOf<const V extends string>(option: string, values: readonly V[], giv
   return value;
 }
 
-function textOf(option: Options[string]): string | undefined {
-  return typeof option === "string" ? option : undefined;
-}
-
 async function refusedIn(result: string): Promise<unknown[]> {
   const found: unknown[] = [];
   for await (const line of createInterface({ input: createReadStream(result) })) {
@@ -152,36 +142,27 @@ const PASSING = new Set([
 const BACKOFF = { firstMs: 500, maxMs: 30_000 };
 
 /** Mints over HTTP. Retries while the server is away or busy, until the command is stopped. */
-class ClientMinting implements Minting {
-  readonly #client: MintmarkClient;
-  readonly #dryRun: boolean;
-  readonly #running: Running;
-
-  constructor(client: MintmarkClient, dryRun: boolean, running: Running) {
-    this.#client = client;
-    this.#dryRun = dryRun;
-    this.#running = running;
-  }
-
-  async mint(body: object, idempotencyKey: string) {
-    const { signal } = this.#running;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        if (!this.#dryRun) return await mint(this.#client, body as MintRequest, { idempotencyKey, signal });
-        const params = { query: { dryRun: true } };
-        await answer(this.#client.POST("/api/v1/mint", { body: body as MintRequest, params, signal }));
-        return null;
-      } catch (error) {
-        signal.throwIfAborted();
-        if (error instanceof ApiError && !PASSING.has(error.code)) {
-          const { code, detail, errors } = error.problem;
-          throw new RequestRefused({ code, detail, issues: errors });
+function mintingOver(client: MintmarkClient, dryRun: boolean, { signal, progress }: Running): Minting {
+  const sent = async (body: MintRequest, idempotencyKey: string) => {
+    if (!dryRun) return mint(client, body, { idempotencyKey, signal });
+    await answer(client.POST("/api/v1/mint", { body, params: { query: { dryRun: true } }, signal }));
+    return null;
+  };
+  return {
+    async mint(body: object, idempotencyKey) {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await sent(body as MintRequest, idempotencyKey);
+        } catch (error) {
+          signal.throwIfAborted();
+          if (error instanceof ApiError && !PASSING.has(error.code)) {
+            const { code, detail, errors } = error.problem;
+            throw new RequestRefused({ code, detail, issues: errors });
+          }
+          progress(`${error instanceof ApiError ? error.code : "the server does not answer"}; trying again`);
         }
-        this.#running.progress(
-          `${error instanceof ApiError ? error.code : "the server does not answer"}; trying again`,
-        );
+        await pause(backoffDelay(BACKOFF, attempt), signal);
       }
-      await pause(backoffDelay(BACKOFF, attempt), signal);
-    }
-  }
+    },
+  };
 }

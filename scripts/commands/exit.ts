@@ -2,10 +2,11 @@ import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, processAccount, unitsOf } from "../cli/arguments.ts";
+import { addressOf, nowInSeconds, processAccount, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, leaf } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
 import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExits } from "../exit/exit.ts";
+import { jsonText } from "../files.ts";
 
 /** Seconds until a signed list's deadline. */
 const SIGNED_SECONDS = 86_400n;
@@ -49,8 +50,8 @@ export function addExit(program: Command): void {
         }
         const all = { kits, rpcUrl, account, signal, ...recipient, ...search };
         if (given.sign === true) {
-          const deadline = BigInt(Math.floor(Date.now() / 1000)) + SIGNED_SECONDS;
-          process.stdout.write(`${JSON.stringify(await signExits({ ...all, deadline }), decimals)}\n`);
+          const deadline = nowInSeconds() + SIGNED_SECONDS;
+          process.stdout.write(jsonText(await signExits({ ...all, deadline }), 0));
           return undefined;
         }
         const exits = await exitFromFiles({ ...all, onSent: (txHash) => say(`sent transaction ${txHash}`) });
@@ -92,10 +93,6 @@ function sentenceOf({ vaultId, quantity, token, recipient, contract, chainId, ba
     `the kit is valid: withdrawing ${quantity} unit(s) of vault ${vaultId} from ${contract} on chain ${chainId}\n` +
     `  mints ${baseUnits} of ${token.address} (${what}) to ${recipient}`
   );
-}
-
-function decimals(_: string, value: unknown): unknown {
-  return typeof value === "bigint" ? value.toString() : value;
 }
 
 function blockOf(text: unknown): bigint {

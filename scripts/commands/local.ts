@@ -87,7 +87,6 @@ const told = {
   onError: (error: unknown) => note(`settlement: ${messageOf(error)}; trying again`),
 };
 
-/** The process that serves HTTP to applications. */
 export function addServer(program: Command): void {
   configured(
     program,

@@ -10,7 +10,7 @@ import { exitKitSettings, rebuildSettings } from "../../server/process/settings/
 import { configured } from "../cli/command.ts";
 import { messageOf, UsageError } from "../cli/errors.ts";
 import { chainOf, openLevel, sourcesOf } from "../cli/l1.ts";
-import { exitKitText, writeExitKit } from "../exit/kit-file.ts";
+import { exitKitText, writeExitKit } from "../exit/exit.ts";
 
 /** What anybody makes of L1's state, without the server. */
 export function addPublicState(program: Command): void {

@@ -9,9 +9,19 @@ import { connectL1 } from "../../core/l1/index.ts";
 import { assetType, sessionEndTypedData, sessionTypedData } from "../../core/protocol/index.ts";
 import { answer, createClient, type MintmarkClient, type SessionKey } from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, nowInSeconds, processAccount, secondsOf, setting, tokensOf, unitsOf } from "../cli/arguments.ts";
+import {
+  addressOf,
+  addressOfServer,
+  nowInSeconds,
+  processAccount,
+  secondsOf,
+  setting,
+  tokensOf,
+  unitsOf,
+} from "../cli/arguments.ts";
 import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
+import { chainOf } from "../cli/l1.ts";
 
 const KEY = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const OWNER = "0x23618e81E3f5cdF7f54C3d65f7FBc0aBf5B21E8f";
@@ -128,7 +138,7 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
   const terms = { ...parties, until, limit, ...scope };
   const signature = isPaid ? await account.signTypedData(sessionTypedData(l1.settlement, terms)) : "0x";
   const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
-  const { txHash } = await funded(l1, PAYER_ADVICE, () => l1.authorizeSession(terms, signature, { signal, onSent }));
+  const { txHash } = await funded(l1, () => l1.authorizeSession(terms, signature, { signal, onSent }));
   const isAwaited = server !== null && options.wait === true;
   if (isAwaited) await reached("active", () => statusOf(server, l1, parties, signal), { signal, progress });
   const assetType = scope.assetType === EVERY_ASSET ? null : scope.assetType;
@@ -147,7 +157,7 @@ async function revoke(settings: Settings, { options, args: [given], signal, prog
   const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
   const send = async () => {
     const signature = isPaid ? await account.signTypedData(sessionEndTypedData(l1.settlement, parties)) : "0x";
-    return funded(l1, PAYER_ADVICE, () => l1.revokeSession(parties, signature, { signal, onSent }));
+    return funded(l1, () => l1.revokeSession(parties, signature, { signal, onSent }));
   };
   const sent = known.revokedAt === 0n ? await send() : null;
   if (known.authorizedAt === 0n)
@@ -168,30 +178,31 @@ interface Parties {
 }
 
 /** The owner's account, the chain with the account that sends, and the key's session there so far. */
-async function meet({ MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract }: Settings, key: Address) {
+async function meet(settings: Settings, key: Address) {
   const isPaid = ["KEY", "KEYSTORE", "SIGNER"].some((name) => process.env[`MINTMARK_PAYER_${name}`]);
   const { account } = await processAccount("OWNER");
   const owner = account.address.toLowerCase() as Address;
   if (owner === key) throw new UsageError(`<key>: this is the owner: ${ANOTHER}`);
   const sender = isPaid ? (await processAccount("PAYER")).account : account;
-  const l1 = await connectL1({ rpc, contract, account: sender });
+  const l1 = await connectL1({ ...chainOf(settings), account: sender });
   const known = await l1.session(owner, key);
-  if (known === null) throw new Error(`the contract ${contract} has no transfers, so there are no sessions`);
+  if (known === null)
+    throw new Error(`the contract ${l1.settlement.contract} has no transfers, so there are no sessions`);
   return { account, owner, l1, known, isPaid };
 }
 
 /** Sends a transaction; for an account without ether the error says so, where nodes have many words for it. */
-async function funded<T>(l1: Chain, advice: string, send: () => Promise<T>): Promise<T> {
+async function funded<T>(l1: Chain, send: () => Promise<T>): Promise<T> {
   try {
     return await send();
   } catch (error) {
     if ((await l1.operatorBalance()) > 0n) throw error;
-    throw new Error(`the sending account has no ether to pay for gas: ${advice}`);
+    throw new Error(`the sending account has no ether to pay for gas: ${PAYER_ADVICE}`);
   }
 }
 
 function serverOf(options: Options): MintmarkClient {
-  const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
+  const baseUrl = addressOfServer(options.url);
   const apiKey = setting(undefined, "MINTMARK_API_KEY", "an API key with the scope read, to ask the server");
   return createClient({ baseUrl, apiKey });
 }

@@ -12,9 +12,10 @@ import {
   type VaultTransfer,
 } from "../../server/client/index.ts";
 import { sessionSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, processAccount, secondsOf, setting, tokensOf, unitsOf } from "../cli/arguments.ts";
+import { addressOf, addressOfServer, processAccount, secondsOf, tokensOf, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, type Given, leaf, type Options, type Running } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
+import { chainOf } from "../cli/l1.ts";
 
 const VAULT = "9223372036854775808";
 const FRIEND = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
@@ -64,8 +65,7 @@ async function cancel(
   if (!/^0x[0-9a-fA-F]{64}$/.test(digest)) throw new UsageError("<digest>: give 0x and 64 hex digits");
   const { account } = await processAccount(options.session === true ? "SESSION" : "OWNER");
   await requireOpen(digest, signal);
-  const { MINTMARK_RPC_URL: rpc, MINTMARK_CONTRACT: contract } = settings;
-  const l1 = await connectL1({ rpc, contract, account });
+  const l1 = await connectL1({ ...chainOf(settings), account });
   const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
   const { txHash } = await l1.cancelTransfers(digest.toLowerCase() as Hash, { signal, onSent });
   return { digest: digest.toLowerCase(), signer: account.address.toLowerCase(), txHash };
@@ -116,7 +116,7 @@ async function give(options: Options, vaultIds: readonly string[], receiver: Rec
   // The bounds of a session must cover the deadline, and sessions are short.
   const deadline = options.deadline ?? (bySession ? "2h" : undefined);
   const until = deadline === undefined ? {} : { deadline: `${secondsOf(deadline, "--deadline")}` };
-  const baseUrl = setting(options.url, "MINTMARK_URL", "the server's address: --url");
+  const baseUrl = addressOfServer(options.url);
   const apiKey = process.env.MINTMARK_API_KEY || undefined;
   if (bySession && apiKey === undefined)
     throw new UsageError("--session needs MINTMARK_API_KEY: only owners sign in, and the session's key owns nothing");

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { jsonText } from "../cli/output.ts";
+import { jsonText } from "../files.ts";
 import { type SandboxDescription, type SandboxOptions, startSandbox } from "../sandbox/sandbox.ts";
 import { type DemoResult, runDemo } from "./run.ts";
 

@@ -1,4 +1,6 @@
-import { formatUnits } from "viem";
+import { createPublicClient, erc20Abi, erc721Abi, formatUnits, getContract, type Hex, http, parseAbi } from "viem";
+import type { Address } from "../../core/index.ts";
+import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import {
   answer,
@@ -13,7 +15,6 @@ import {
 } from "../../server/client/index.ts";
 import { USERS } from "../sandbox/accounts.ts";
 import type { SandboxDescription } from "../sandbox/sandbox.ts";
-import { type ChainReader, chainReader } from "./chain.ts";
 import { until } from "./until.ts";
 
 const MODES = ["validium", "zk-rollup"] as const;
@@ -75,7 +76,11 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   check("transactions acknowledged", minted.transactions.length, mints);
 
   say("2. Batches are sealed, signed by the committee (validium), and committed to L1");
-  const settled = await until("every mint settled", () => mintTransactions(client, minted.mintId), allSettled);
+  const settled = await until(
+    "every mint settled",
+    () => mintTransactions(client, minted.mintId),
+    allAre("settled", "finalized"),
+  );
   const kinds = await kindsOf(client, settled);
   const costs = await costsByKind(settled, kinds, chain);
   for (const kind of KINDS) {
@@ -87,9 +92,9 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
 
   say("3. State roots: the engine's, and L1's own");
   const { committed } = await answer(client.GET("/public/v1/state"));
-  check("validium root on L1", await chain.stateRoot("validium"), committed.rootValidium);
-  check("zk-rollup root on L1", await chain.stateRoot("zk-rollup"), committed.rootRollup);
-  check("state commitment on L1", await chain.stateCommitment(), committed.commitment);
+  check("validium root on L1", await chain.state.stateRoot([0]), committed.rootValidium);
+  check("zk-rollup root on L1", await chain.state.stateRoot([1]), committed.rootRollup);
+  check("state commitment on L1", await chain.state.stateCommitment(), committed.commitment);
 
   say("4. Owners withdraw one token of each standard; each signs, and the token appears on L1 by itself");
   const chosen = (["erc20", "erc721", "erc1155"] as const).map((standard) => choose(sandbox, minted.vaults, standard));
@@ -97,7 +102,11 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   const before = await Promise.all(chosen.map((choice) => held(chain, choice)));
   const requested: Withdrawal[] = [];
   for (const choice of chosen) requested.push(await requestWithdrawal(client, sandbox, chain, choice));
-  const done = await until("every withdrawal settled", () => withdrawals(client, requested), everySettled);
+  const done = await until(
+    "every withdrawal settled",
+    () => withdrawals(client, requested),
+    allAre("settled", "finalized", "failed"),
+  );
   for (const { withdrawalId, status, failure } of done) {
     if (status === "failed") throw new Error(`withdrawal ${withdrawalId} failed: ${failure}`);
   }
@@ -113,22 +122,15 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
 }
 
 function mintRequest({ users, assets }: SandboxDescription): MintRequest {
-  const base = Date.now() * 100;
-  const entry = (
-    standard: Standard,
-    token: { tokenId?: string; mintingBlob?: string },
-    amount: number,
-    mode: Mode,
-  ) => ({
-    assetId: assets.find((asset) => asset.standard === standard)?.assetId ?? "",
-    ...token,
-    amount,
-    dataAvailabilityMode: mode,
-  });
+  type Token = { tokenId?: string; mintingBlob?: string };
+  const entry = (standard: Standard, token: Token, amount: number, dataAvailabilityMode: Mode) => {
+    const assetId = assets.find((asset) => asset.standard === standard)?.assetId ?? "";
+    return { assetId, ...token, amount, dataAvailabilityMode };
+  };
   const numbered = (id: number) => ({ tokenId: String(id) });
   /** A text too long for a field element of a blob, so a rollup vault of it goes into calldata. */
   const described = (id: number) => ({ mintingBlob: Buffer.from(`{${id}}:{${DESCRIPTION}}`).toString("hex") });
-  let next = base;
+  let next = Date.now() * 100;
   return {
     users: users.map(({ userId }) => ({
       userId,
@@ -151,13 +153,10 @@ async function mintTransactions(client: MintmarkClient, mintId: string): Promise
   return all;
 }
 
-function allSettled(transactions: readonly Transaction[]): boolean {
-  return transactions.every(({ status }) => status === "settled" || status === "finalized");
-}
-
-function everySettled(all: readonly Withdrawal[]): boolean {
-  return all.every(({ status }) => status === "settled" || status === "finalized" || status === "failed");
-}
+const allAre =
+  (...wanted: readonly string[]) =>
+  (all: readonly { readonly status: string }[]) =>
+    all.every(({ status }) => wanted.includes(status));
 
 function byKind<T>(of: (kind: Kind) => T): Record<Kind, T> {
   return { validium: of("validium"), blobs: of("blobs"), calldata: of("calldata") };
@@ -214,10 +213,13 @@ type Choice = ReturnType<typeof choose>;
 /** The owner's balance of the token on L1, in base units; for an ERC-721, 1 for its owner. */
 async function held(chain: ChainReader, { standard, asset, user, vault }: Choice): Promise<bigint> {
   const { contractAddress } = asset;
-  if (standard === "erc20") return chain.balance20(contractAddress, user.ownerAddress);
+  if (standard === "erc20") return chain.erc20(contractAddress).balanceOf([user.ownerAddress]);
   const id = BigInt(vault.tokenId ?? 0);
-  if (standard === "erc1155") return chain.balance1155(contractAddress, user.ownerAddress, id);
-  const owner = await chain.owner721(contractAddress, id).catch(() => null);
+  if (standard === "erc1155") return chain.erc1155(contractAddress).balanceOf([user.ownerAddress, id]);
+  const owner = await chain
+    .erc721(contractAddress)
+    .ownerOf([id])
+    .catch(() => null);
   return owner?.toLowerCase() === user.ownerAddress ? 1n : 0n;
 }
 
@@ -256,3 +258,28 @@ async function averageGas(done: readonly Withdrawal[], chain: ChainReader): Prom
   for (const hash of hashes) gas += (await chain.gasOf(hash)).gas;
   return Math.round(Number(gas) / done.length);
 }
+
+/** EIP-4844. */
+const GAS_PER_BLOB = 131_072n;
+const ERC1155 = parseAbi(["function balanceOf(address owner, uint256 id) view returns (uint256)"]);
+
+/** The demo's own reads of L1, without the engine. */
+export function chainReader(rpcUrl: string, address: Address) {
+  const client = createPublicClient({ transport: http(rpcUrl) });
+  return {
+    state: getContract({ abi: stateCommitmentAbi, address, client }).read,
+    /** From the receipt. The local chain's receipts leave the blob gas out: there it follows from the blobs. */
+    async gasOf(hash: Hex): Promise<{ readonly gas: bigint; readonly blobGas: bigint }> {
+      const { gasUsed: gas, blobGasUsed, type } = await client.getTransactionReceipt({ hash });
+      if (blobGasUsed !== undefined || type !== "eip4844") return { gas, blobGas: blobGasUsed ?? 0n };
+      const { blobVersionedHashes = [] } = await client.getTransaction({ hash });
+      return { gas, blobGas: BigInt(blobVersionedHashes.length) * GAS_PER_BLOB };
+    },
+    chainId: async () => BigInt(await client.getChainId()),
+    erc20: (token: Address) => getContract({ abi: erc20Abi, address: token, client }).read,
+    erc721: (token: Address) => getContract({ abi: erc721Abi, address: token, client }).read,
+    erc1155: (token: Address) => getContract({ abi: ERC1155, address: token, client }).read,
+  };
+}
+
+type ChainReader = ReturnType<typeof chainReader>;

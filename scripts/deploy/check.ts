@@ -1,15 +1,14 @@
-import { type Address, encodeDeployData, formatEther, formatGwei, getContractError } from "viem";
+import { type Address, encodeDeployData, formatEther, formatGwei, getContractError, zeroAddress } from "viem";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { askL1 } from "../../core/l1/failure.ts";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { type Deployer, lower } from "./deployer.ts";
-import { type MirrorConfig, mirrorArgs, verifyMirror } from "./mirror.ts";
+import { type MirrorTerms, mirrorArgs, verifyMirror } from "./mirror.ts";
 import { type Deployment, isRecorded } from "./record.ts";
 import { type SettlementConfig, settlementArgs, verifySettlement } from "./settlement.ts";
 import { type TokenConfig, tokenCreation } from "./token.ts";
 
-/** The desired result of a deployment. */
 export interface DeploymentPlan {
   /** On a new deployment with a multisig, `admin` is the deployer at first; the time lock replaces it. */
   readonly settlement: SettlementConfig;
@@ -17,7 +16,7 @@ export interface DeploymentPlan {
   readonly tokens: readonly TokenConfig[];
   readonly mirror?: {
     readonly by: Deployer;
-    readonly config: Pick<MirrorConfig, "admin"> & Partial<Pick<MirrorConfig, "committee" | "threshold">>;
+    readonly config: MirrorTerms;
     readonly tokens: readonly TokenConfig[];
   };
   /** Allows a change delay or a maturity of 0 on a public chain. */
@@ -29,7 +28,6 @@ const MAX_DELAY_SECONDS = 30n * 86_400n;
 const MAX_QUANTUM = (1n << 128n) - 1n;
 /** Gas after a token's creation: registering it, locking its minter, transferring its administration. */
 const GAS_AFTER_TOKEN = 400_000n;
-const ZERO: Address = "0x0000000000000000000000000000000000000000";
 
 /**
  * Checks everything known before the first transaction: the terms, the tokens, the record's contracts, that every
@@ -46,7 +44,7 @@ export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: De
     await requireMultisig(by, plan.multisig);
   } else await verifySettlement(by, earlier.settlement);
   const { mirror } = plan;
-  const known = mirror && earlier?.mirrors.find(({ chainId }) => chainId === mirror.by.chainId);
+  const known = mirrorOf(plan, earlier);
   if (mirror && known && earlier) {
     const { address: sourceContract } = earlier.settlement;
     await verifyMirror(mirror.by, { ...known, sourceChainId: BigInt(by.chainId), sourceContract });
@@ -56,7 +54,6 @@ export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: De
   return warnings;
 }
 
-/** The faults of the terms, and warnings. */
 function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
   const { settlement, mirror } = plan;
   const problems: string[] = [];
@@ -73,9 +70,9 @@ function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
       else problems.push(`${sentence}. Set MINTMARK_ALLOW_NO_DELAY=yes to deploy it so`);
     }
     for (const role of ["admin", "guardian", "operator"] as const) {
-      if (settlement[role] === ZERO) problems.push(`the ${role} is the zero address`);
+      if (settlement[role] === zeroAddress) problems.push(`the ${role} is the zero address`);
     }
-    if (plan.multisig === ZERO) problems.push("the multisig is the zero address");
+    if (plan.multisig === zeroAddress) problems.push("the multisig is the zero address");
     problems.push(...committeeProblems("the committee", settlement));
   }
   problems.push(...plan.tokens.flatMap(tokenProblems));
@@ -84,7 +81,7 @@ function judge(by: Deployer, plan: DeploymentPlan, earlier?: Deployment) {
   if (mirror) {
     if (mirror.by.chainId === by.chainId)
       problems.push(`the mirror's RPC serves chain ${by.chainId} too, which is the settlement contract's own`);
-    if (mirror.config.admin === ZERO) problems.push("the mirror's admin is the zero address");
+    if (mirror.config.admin === zeroAddress) problems.push("the mirror's admin is the zero address");
     const { committee, threshold } = { ...(earlier?.settlement ?? settlement), ...mirror.config };
     problems.push(...committeeProblems("the mirror's committee", { committee, threshold }));
     problems.push(...mirror.tokens.flatMap(tokenProblems));
@@ -106,13 +103,12 @@ function committeeProblems(
   const members = committee.map(lower);
   const problems: string[] = [];
   if (new Set(members).size !== members.length) problems.push(`${what} names a member twice`);
-  if (members.includes(ZERO)) problems.push(`${what} contains the zero address`);
+  if (members.includes(zeroAddress)) problems.push(`${what} contains the zero address`);
   if (members.length > MAX_MEMBERS)
     problems.push(`${what} has ${members.length} members; the contract takes at most ${MAX_MEMBERS}`);
-  if (threshold < 1 || threshold > members.length)
-    problems.push(
-      `${what} has ${members.length} members, so the threshold is 1 to ${members.length}, not ${threshold}`,
-    );
+  const { length } = members;
+  if (threshold < 1 || threshold > length)
+    problems.push(`${what} has ${length} members, so the threshold is 1 to ${length}, not ${threshold}`);
   return problems;
 }
 
@@ -130,9 +126,9 @@ function tokenProblems(token: TokenConfig): string[] {
   if (royalty !== undefined) {
     if (standard === "erc20") refuse('an erc20 cannot have a "royalty"');
     if (royalty.fraction > 10_000n) refuse(`the royalty is ${royalty.fraction} ten-thousandths, more than the price`);
-    if (royalty.receiver === ZERO) refuse("the royalty's receiver is the zero address");
+    if (royalty.receiver === zeroAddress) refuse("the royalty's receiver is the zero address");
   }
-  if (token.admin === ZERO) refuse("the admin is the zero address");
+  if (token.admin === zeroAddress) refuse("the admin is the zero address");
   return problems;
 }
 
@@ -170,9 +166,10 @@ export async function gasHere(by: Deployer, plan: DeploymentPlan, earlier?: Depl
   return gas + BigInt(foreign.length) * GAS_AFTER_TOKEN;
 }
 
-async function gasOnMirror(source: Deployer, { mirror, settlement, ...rest }: DeploymentPlan, earlier?: Deployment) {
+async function gasOnMirror(source: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<bigint> {
+  const { mirror, settlement } = plan;
   if (mirror === undefined) return 0n;
-  const known = mirrorOf({ mirror, settlement, ...rest }, earlier);
+  const known = mirrorOf(plan, earlier);
   let gas = await gasOfTokens(mirror.by, mirror.tokens, known?.tokens);
   if (known === undefined) {
     const { committee, threshold, changeDelay, maturity } = earlier?.settlement ?? settlement;
@@ -206,11 +203,8 @@ async function gasOf(by: Deployer, name: ContractName, args: readonly unknown[])
     try {
       return await by.client.estimateGas({ account: by.account.address, data });
     } catch (error) {
-      throw getContractError(error as Parameters<typeof getContractError>[0], {
-        abi,
-        args: [],
-        functionName: "constructor",
-      });
+      const call = { abi, args: [], functionName: "constructor" };
+      throw getContractError(error as Parameters<typeof getContractError>[0], call);
     }
   });
 }

@@ -1,4 +1,4 @@
-import type { DeploymentPlan } from "./check.ts";
+import type { Address } from "viem";
 import { type Deployer, deployContract } from "./deployer.ts";
 import { pendingOf } from "./pending.ts";
 import { type Deployment, readRecord, writeRecord } from "./record.ts";
@@ -7,6 +7,8 @@ import { deployMissing, deployToken, type TokenConfig } from "./token.ts";
 
 interface DeployOptions {
   readonly settlement: SettlementConfig;
+  /** Administers a new settlement contract through a time lock, which is deployed first; default `admin` itself. */
+  readonly multisig?: Address | undefined;
   /** Deployed and registered unless a recorded token has the same standard and symbol. */
   readonly tokens?: readonly TokenConfig[];
   /** The deployment record's file; see {@link Deployment}. */
@@ -14,39 +16,26 @@ interface DeployOptions {
   readonly onProgress?: (step: string) => void;
 }
 
-/** Deploys a checked plan: first the multisig's time lock, if it has one. */
-export async function deployPlan(
-  by: Deployer,
-  { settlement, multisig, tokens }: Pick<DeploymentPlan, "settlement" | "multisig" | "tokens">,
-  {
-    record,
-    earlier,
-    onProgress,
-  }: Pick<Required<DeployOptions>, "record" | "onProgress"> & {
-    readonly earlier: Deployment | undefined;
-  },
-): Promise<Deployment> {
-  if (earlier !== undefined || multisig === undefined) return deploy(by, { record, tokens, settlement, onProgress });
-  onProgress("deploying the administrator's time lock");
-  const args = [settlement.changeDelay, [multisig], [multisig]];
-  const { address: admin } = await deployContract(by, "AdminTimeLock", args);
-  return deploy(by, { record, tokens, settlement: { ...settlement, admin }, onProgress });
-}
-
 /**
  * Brings one chain to the requested deployment, and writes the record after every step. Verifies recorded contracts
  * instead of deploying them again, so a repeated or interrupted run ends in the same state.
  */
 export async function deploy(account: Deployer, options: DeployOptions): Promise<Deployment> {
-  const { record: path, tokens = [], onProgress = () => {} } = options;
+  const { record: path, multisig, tokens = [], onProgress = () => {} } = options;
   const pending = pendingOf(path);
   const by = { ...account, pending };
   const earlier = await readRecord(path);
   if (earlier !== undefined && earlier.chainId !== by.chainId) {
     throw new Error(`${path} is of chain ${earlier.chainId}; the RPC serves chain ${by.chainId}`);
   }
+  let { admin } = options.settlement;
+  if (earlier === undefined && multisig !== undefined) {
+    onProgress("deploying the administrator's time lock");
+    const args = [options.settlement.changeDelay, [multisig], [multisig]];
+    admin = (await deployContract(by, "AdminTimeLock", args)).address;
+  }
   onProgress(earlier ? `verifying StateCommitment at ${earlier.settlement.address}` : "deploying StateCommitment");
-  const settlement = await deploySettlement(by, options.settlement, earlier?.settlement);
+  const settlement = await deploySettlement(by, { ...options.settlement, admin }, earlier?.settlement);
   const { tokens: recorded = [], mirrors = [] } = earlier ?? {};
   let deployment: Deployment = { version: 1, chainId: by.chainId, settlement, tokens: recorded, mirrors };
   await writeRecord(path, deployment);

@@ -34,7 +34,6 @@ export interface Deployed {
   readonly gasUsed: bigint;
 }
 
-/** An account on the chain behind an RPC. */
 export async function deployerOn(rpcUrl: string, account: LocalAccount): Promise<Deployer> {
   const transport = http(rpcUrl, { retryCount: 5 });
   const client = createPublicClient({ transport, pollingInterval: POLL_MS });

@@ -1,27 +1,19 @@
-import type { Address, Hex } from "viem";
-import { readArtifact } from "../../core/l1/artifact.ts";
-import { requireOwnCreation } from "../../core/l1/creation.ts";
-import { committeeHash } from "../../core/protocol/attestation.ts";
+import type { Address } from "viem";
 import { type Deployed, type Deployer, deployContract, lower } from "./deployer.ts";
 import { pendingOfMirror } from "./pending.ts";
-import { type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
-import { ascending, requireRecorded } from "./settlement.ts";
+import { type Creation, type Deployment, type MirrorRecord, readRecord, writeRecord } from "./record.ts";
+import { ascending, requireRecorded, termsOf } from "./settlement.ts";
 import { deployMissing, deployToken, registerToken, type TokenConfig } from "./token.ts";
 
-/** Arguments of the constructor of `StateMirror`; the contract documents the roles. */
-export interface MirrorConfig {
-  readonly admin: Address;
+/** Arguments of the constructor of `StateMirror`, which documents the roles. Members are in any order. */
+export type MirrorConfig = Omit<MirrorRecord, keyof Creation | "chainId" | "tokens"> & {
   readonly sourceChainId: bigint;
   /** The settlement contract on that chain. */
   readonly sourceContract: Address;
-  /** In any order; sorted ascending. */
-  readonly committee: readonly Address[];
-  readonly threshold: number;
-  /** Seconds. */
-  readonly changeDelay: bigint;
-  /** Seconds. */
-  readonly maturity: bigint;
-}
+};
+
+/** The settings of a mirror that differ from the settlement contract's own deployment. */
+export type MirrorTerms = Pick<MirrorConfig, "admin"> & Partial<Pick<MirrorConfig, "committee" | "threshold">>;
 
 /** Deploys a mirror on this chain and verifies its configuration. */
 export async function deployMirror(by: Deployer, config: MirrorConfig): Promise<Deployed> {
@@ -30,7 +22,6 @@ export async function deployMirror(by: Deployer, config: MirrorConfig): Promise<
   return deployed;
 }
 
-/** The constructor's arguments. */
 export function mirrorArgs(config: MirrorConfig): readonly unknown[] {
   return [{ ...config, committee: ascending(config.committee) }];
 }
@@ -38,30 +29,20 @@ export function mirrorArgs(config: MirrorConfig): readonly unknown[] {
 /** Rejects and names the first difference of a mirror from its configuration. */
 export async function verifyMirror(
   by: Deployer,
-  { address, deployedAtBlock, ...config }: MirrorConfig & Pick<MirrorRecord, "address" | "deployedAtBlock">,
+  { sourceChainId, sourceContract, ...config }: MirrorConfig & Pick<MirrorRecord, "address" | "deployedAtBlock">,
 ): Promise<void> {
-  const artifact = readArtifact("StateMirror");
-  const contract = { chainId: BigInt(by.chainId), contract: address };
-  await requireOwnCreation(by.client, contract, deployedAtBlock, "StateMirror");
-  const read = (functionName: string, args: readonly unknown[] = []) =>
-    by.client.readContract({ abi: artifact.abi, address, functionName, args });
-  const [committee, epoch] = (await read("committee")) as [Hex, bigint];
-  const members = ascending(config.committee);
-  requireRecorded(`mirror ${address}`, [
-    ["sourceChainId", await read("sourceChainId"), config.sourceChainId],
-    ["sourceContract", lower((await read("sourceContract")) as Address), lower(config.sourceContract)],
-    ["changeDelay", await read("changeDelay"), config.changeDelay],
-    ["maturity", await read("maturity"), config.maturity],
-    ["admin role", await read("hasRole", [await read("DEFAULT_ADMIN_ROLE"), config.admin]), true],
-    ["committee", committee, committeeHash(epoch, { threshold: config.threshold, members })],
+  const { read, checks } = await termsOf(by, "StateMirror", config);
+  requireRecorded(`mirror ${config.address}`, [
+    ["sourceChainId", await read("sourceChainId"), sourceChainId],
+    ["sourceContract", lower((await read("sourceContract")) as Address), lower(sourceContract)],
+    ...checks,
   ]);
 }
 
 interface MirrorOptions {
   /** File of the settlement contract's deployment, which will name the mirror. */
   readonly record: string;
-  /** Settings that differ from the settlement contract's own deployment. */
-  readonly config: Pick<MirrorConfig, "admin"> & Partial<Pick<MirrorConfig, "committee" | "threshold">>;
+  readonly config: MirrorTerms;
   /** On the mirror's chain. Registered with the mirror, and with the settlement contract for the engine. */
   readonly tokens?: readonly TokenConfig[];
   readonly onProgress?: (step: string) => void;

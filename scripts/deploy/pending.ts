@@ -1,6 +1,6 @@
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { rm } from "node:fs/promises";
 import { z } from "zod";
+import { textIn, writeWhole } from "../files.ts";
 
 const hex = z
   .string()
@@ -25,10 +25,7 @@ export class PendingCreations {
   }
 
   async set(hash: string, signed: `0x${string}`): Promise<void> {
-    const all = { ...(await this.#read()), [hash]: signed };
-    await mkdir(dirname(this.#path), { recursive: true });
-    await writeFile(`${this.#path}.new`, JSON.stringify(all));
-    await rename(`${this.#path}.new`, this.#path);
+    await writeWhole(this.#path, JSON.stringify({ ...(await this.#read()), [hash]: signed }));
   }
 
   async isEmpty(): Promise<boolean> {
@@ -41,11 +38,7 @@ export class PendingCreations {
   }
 
   async #read(): Promise<Readonly<Record<string, `0x${string}`>>> {
-    const text = await readFile(this.#path, "utf8").catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return "{}";
-      throw error;
-    });
-    return pending.parse(JSON.parse(text));
+    return pending.parse(JSON.parse((await textIn(this.#path)) ?? "{}"));
   }
 }
 

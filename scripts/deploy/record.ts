@@ -1,6 +1,6 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { z } from "zod";
+import { jsonText, textIn, writeWhole } from "../files.ts";
 
 const address = z
   .string()
@@ -8,17 +8,22 @@ const address = z
   .transform((text) => text as `0x${string}`);
 const integer = z.string().regex(/^\d+$/).transform(BigInt);
 
-const settlementRecord = z.strictObject({
-  address,
-  deployedAtBlock: integer,
-  gasUsed: integer,
-  admin: address,
-  guardian: address,
-  operator: address,
-  committee: z.array(address),
+/** What each contract's creation has left. */
+const created = { address, deployedAtBlock: integer, gasUsed: integer };
+/** Delays are seconds. */
+const terms = {
+  committee: z.array(address).readonly(),
   threshold: z.int(),
   changeDelay: integer,
   maturity: integer,
+};
+
+const settlementRecord = z.strictObject({
+  ...created,
+  admin: address,
+  guardian: address,
+  operator: address,
+  ...terms,
   /** The contract whose code runs transfers; absent in a deployment without them. */
   transfersCode: address.optional(),
 });
@@ -38,14 +43,9 @@ const tokenRecord = z.strictObject({
 /** A mirror of the settlement contract on another chain, with its tokens. */
 const mirrorRecord = z.strictObject({
   chainId: z.int(),
-  address,
-  deployedAtBlock: integer,
-  gasUsed: integer,
+  ...created,
   admin: address,
-  committee: z.array(address),
-  threshold: z.int(),
-  changeDelay: integer,
-  maturity: integer,
+  ...terms,
   tokens: z.array(tokenRecord),
 });
 
@@ -57,6 +57,8 @@ const deployment = z.strictObject({
   mirrors: z.array(mirrorRecord).default([]),
 });
 
+export type Creation = typeof created;
+export type Terms = typeof terms;
 export type SettlementRecord = z.output<typeof settlementRecord>;
 export type TokenRecord = z.output<typeof tokenRecord>;
 export type MirrorRecord = z.output<typeof mirrorRecord>;
@@ -71,20 +73,14 @@ export function isRecorded(
   return recorded?.some(({ standard, symbol }) => standard === token.standard && symbol === token.symbol) ?? false;
 }
 
-/** The path of a chain's record in a folder. */
 export function recordPath(folder: string, chainId: number): string {
   return resolve(folder, `${chainId}.json`);
 }
 
 /** The record in a file; undefined without a file. Rejects for an invalid record. */
 export async function readRecord(path: string): Promise<Deployment | undefined> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  const text = await textIn(path);
+  if (text === undefined) return undefined;
   const parsed = deployment.safeParse(JSON.parse(text));
   if (!parsed.success) throw new Error(`${path} is not a deployment record: ${z.prettifyError(parsed.error)}`);
   return parsed.data;
@@ -92,8 +88,5 @@ export async function readRecord(path: string): Promise<Deployment | undefined> 
 
 /** Replaces the whole record atomically. */
 export async function writeRecord(path: string, record: Deployment): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const text = JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value), 2);
-  await writeFile(`${path}.new`, `${text}\n`);
-  await rename(`${path}.new`, path);
+  await writeWhole(path, jsonText(record));
 }

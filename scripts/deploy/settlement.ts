@@ -3,24 +3,16 @@ import { readArtifact } from "../../core/l1/artifact.ts";
 import { requireOwnCreation } from "../../core/l1/creation.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { type Deployer, deployContract, lower } from "./deployer.ts";
-import type { SettlementRecord } from "./record.ts";
+import type { Creation, SettlementRecord, Terms } from "./record.ts";
 
-/** Arguments of the constructor of `StateCommitment`; the contract documents the roles. */
-export interface SettlementConfig {
-  readonly admin: Address;
-  readonly guardian: Address;
-  /** A plain account. */
-  readonly operator: Address;
-  /** In any order; sorted ascending. */
-  readonly committee: readonly Address[];
-  readonly threshold: number;
-  /** Seconds. */
-  readonly changeDelay: bigint;
-  /** Seconds. */
-  readonly maturity: bigint;
+/**
+ * Arguments of the constructor of `StateCommitment`, which documents the roles. The operator is a plain account; members
+ * are in any order.
+ */
+export type SettlementConfig = Omit<SettlementRecord, keyof Creation | "transfersCode"> & {
   /** Deploys the code of transfers too, for ever a part of the contract; default without. */
   readonly transfers?: boolean;
-}
+};
 
 /** Deploys the settlement contract. With an earlier record, verifies the recorded contract instead. */
 export async function deploySettlement(
@@ -51,7 +43,6 @@ export async function deploySettlement(
   return record;
 }
 
-/** The constructor's arguments. */
 export function settlementArgs(config: SettlementConfig, transfersCode: Address = zeroAddress): readonly unknown[] {
   return [{ ...config, committee: ascending(config.committee), transfersCode }];
 }
@@ -66,33 +57,48 @@ export function ascending(members: readonly Address[]): Address[] {
  * Rejects and names the first difference.
  */
 export async function verifySettlement(by: Deployer, record: SettlementRecord): Promise<void> {
-  const artifact = readArtifact("StateCommitment");
-  const { address } = record;
-  const { transfersCode } = record;
-  const contract = { chainId: BigInt(by.chainId), contract: address };
-  const created = await requireOwnCreation(by.client, contract, record.deployedAtBlock);
-  const read = (functionName: string, args: readonly unknown[] = []) =>
-    by.client.readContract({ abi: artifact.abi, address, functionName, args });
-  const role = async (name: string, account: Address) => read("hasRole", [await read(name), account]);
+  const { address, transfersCode = zeroAddress } = record;
+  const { created, read, role, checks } = await termsOf(by, "StateCommitment", record);
   const stillHas = async (name: string, first: Address | undefined, recorded: Address) =>
     first !== undefined && lower(first) !== recorded && (await role(name, first));
-  const [committee, epoch] = (await read("committee")) as [Hex, bigint];
   requireRecorded(address, [
-    ["changeDelay", await read("changeDelay"), record.changeDelay],
-    ["maturity", await read("maturity"), record.maturity],
-    ["admin role", await role("DEFAULT_ADMIN_ROLE", record.admin), true],
+    ...checks,
     ["guardian role", await role("GUARDIAN_ROLE", record.guardian), true],
     ["operator role", await role("OPERATOR_ROLE", record.operator), true],
     ["first admin's role", await stillHas("DEFAULT_ADMIN_ROLE", created.admin, record.admin), false],
     ["first guardian's role", await stillHas("GUARDIAN_ROLE", created.guardian, record.guardian), false],
     ["first operator's role", await stillHas("OPERATOR_ROLE", created.operator, record.operator), false],
-    ["transfersCode", lower((await read("transfersCode")) as Address), transfersCode ?? zeroAddress],
-    ["committee", committee, committeeHash(epoch, { threshold: record.threshold, members: record.committee })],
+    ["transfersCode", lower((await read("transfersCode")) as Address), transfersCode],
   ]);
 }
 
+type Check = readonly [name: string, found: unknown, expected: unknown];
+
+/** Checks a contract's code and creation. Resolves with its reader, and what it and a mirror both have. */
+export async function termsOf(
+  { client, chainId }: Deployer,
+  name: "StateCommitment" | "StateMirror",
+  terms: Pick<SettlementRecord, "address" | "deployedAtBlock" | "admin" | keyof Terms>,
+) {
+  const { address, admin, threshold } = terms;
+  const { abi } = readArtifact(name);
+  const contract = { chainId: BigInt(chainId), contract: address };
+  const created = await requireOwnCreation(client, contract, terms.deployedAtBlock, name);
+  const read = (functionName: string, args: readonly unknown[] = []) =>
+    client.readContract({ abi, address, functionName, args });
+  const role = async (which: string, account: Address) => read("hasRole", [await read(which), account]);
+  const [committee, epoch] = (await read("committee")) as [Hex, bigint];
+  const checks: Check[] = [
+    ["changeDelay", await read("changeDelay"), terms.changeDelay],
+    ["maturity", await read("maturity"), terms.maturity],
+    ["admin role", await role("DEFAULT_ADMIN_ROLE", admin), true],
+    ["committee", committee, committeeHash(epoch, { threshold, members: ascending(terms.committee) })],
+  ];
+  return { created, read, role, checks };
+}
+
 /** Rejects the first value that a contract and its record do not share. */
-export function requireRecorded(what: string, checks: readonly (readonly [string, unknown, unknown])[]): void {
+export function requireRecorded(what: string, checks: readonly Check[]): void {
   const differs = checks.find(([, found, expected]) => found !== expected);
   if (differs === undefined) return;
   const [name, found, expected] = differs;

@@ -1,8 +1,7 @@
 import type { Address } from "viem";
-import type { Standard } from "../../core/index.ts";
 import { SCHEME_VALUE, STANDARD_VALUE } from "../../core/l1/arguments.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
-import { type OwnScheme, type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
+import { type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { type Deployer, deployContract, lower, send } from "./deployer.ts";
 import { isRecorded, type TokenRecord } from "./record.ts";
@@ -26,17 +25,8 @@ export async function deployToken(by: Deployer, settlement: Address, config: Tok
   await registerToken(by, settlement, { standard, chainId: BigInt(by.chainId), address, quantum, blobScheme });
   const minterLocked = locks(config);
   if (minterLocked) await lockMinter(by, contract, address, lower(config.admin));
-  return {
-    standard,
-    address,
-    name,
-    symbol,
-    quantum,
-    blobScheme,
-    minterLocked,
-    deployedAtBlock: blockNumber,
-    gasUsed,
-  };
+  const token = { standard, address, name, symbol, quantum, blobScheme, minterLocked };
+  return { ...token, deployedAtBlock: blockNumber, gasUsed };
 }
 
 /** The contract of a token, and its constructor's arguments. */
@@ -63,15 +53,10 @@ async function lockMinter(by: Deployer, contract: ContractName, address: Address
   await send(by, contract, address, "renounceRole", [ADMIN_ROLE, deployer]);
 }
 
-export interface Registration {
-  readonly standard: Standard;
-  /** The chain of the token. */
+/** A token on its chain, with the scheme that it states. */
+export type Registration = Pick<TokenRecord, "standard" | "address" | "quantum" | "blobScheme"> & {
   readonly chainId: bigint;
-  readonly address: Address;
-  readonly quantum: bigint;
-  /** The scheme that the token states. */
-  readonly blobScheme: OwnScheme;
-}
+};
 
 /** Registers a token with a settlement contract or a mirror on this chain, unless it is registered. */
 export async function registerToken(by: Deployer, contract: Address, token: Registration): Promise<void> {

@@ -1,7 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { createPublicClient, formatEther, http, type PublicClient } from "viem";
+import {
+  createPublicClient,
+  formatEther,
+  type GetContractReturnType,
+  getContract,
+  http,
+  type PublicClient,
+} from "viem";
 import { z } from "zod";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { codeOn } from "../../core/l1/connection.ts";
@@ -13,7 +20,6 @@ import { accountOf } from "../../server/process/account.ts";
 import { type Config, isLocalChain } from "../../server/process/settings/settings.ts";
 import { messageOf } from "../cli/errors.ts";
 
-/** One thing that was looked at. */
 export interface Finding {
   readonly check: string;
   readonly status: "ok" | "warning" | "fault" | "unknown";
@@ -42,28 +48,27 @@ const GIB = 1024 ** 3;
 /** Looks at a running or a stopped deployment. Never rejects: what cannot be asked is a finding. */
 export async function examine(config: Config, places: Places): Promise<Finding[]> {
   const rpc = config.MINTMARK_RPC_URL;
-  const client =
-    rpc === undefined ? null : createPublicClient({ transport: http(rpc, { timeout: TIMEOUT_MS, retryCount: 1 }) });
-  const checks: Readonly<Record<string, () => Promise<Result | Result[]>>> = {
-    versions: () => versions(config),
-    key: () => key(config),
-    disk: () => disk(config),
-    backup: () => backup(places),
-    server: () => server(config),
-    metrics: () => metrics(config),
-    ...(client && chainChecks(config, client, places)),
-  };
+  const transport = rpc === undefined ? null : http(rpc, { timeout: TIMEOUT_MS, retryCount: 1 });
+  const looks = { ...LOOKS, ...(transport && chainLooks(createPublicClient({ transport }), config)) };
   const findings = await Promise.all(
-    Object.entries(checks).map(async ([check, look]) => {
-      const results = [await look().catch((error: unknown) => notAsked(check, error))].flat();
-      return results.map((result) => ({ check, ...result }));
+    Object.entries<Look>(looks).map(async ([check, look]) => {
+      const asked = (async () => look(config, places))().catch((error: unknown) =>
+        unknown(messageOf(error).split("\n")[0] ?? "", `Look at what ${check} asks, and run this again.`),
+      );
+      return [await asked].flat().map((result) => ({ check, ...result }));
     }),
   );
   return findings.flat();
 }
 
-function notAsked(check: string, error: unknown): Result {
-  return unknown(messageOf(error).split("\n")[0] ?? "", `Look at what ${check} asks, and run this again.`);
+type Look = (config: Config, places: Places) => Result | Result[] | Promise<Result | Result[]>;
+
+/** What is looked at without a node, in the order of the findings. */
+const LOOKS = { versions, key, disk, backup, server, metrics };
+
+/** The answer to a request; null without one. */
+async function replyOf(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response | null> {
+  return fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), headers }).catch(() => null);
 }
 
 /** A store that no server could open is found before the server is started. */
@@ -82,9 +87,7 @@ async function key(config: Config): Promise<Result> {
   if (account === null)
     return warning("no operator's key", "Set MINTMARK_OPERATOR_KEYSTORE: without it nothing is committed.");
   if (config.MINTMARK_OPERATOR_SIGNER === undefined) return ok(`the operator's key opens: ${account}`);
-  const reply = await fetch(config.MINTMARK_OPERATOR_SIGNER.url, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
-    () => null,
-  );
+  const reply = await replyOf(config.MINTMARK_OPERATOR_SIGNER.url);
   await reply?.body?.cancel();
   return reply === null
     ? fault("the signing service does not answer", "Start it, or look at MINTMARK_OPERATOR_SIGNER.")
@@ -110,7 +113,7 @@ async function disk({ MINTMARK_STORE: store }: Config): Promise<Result> {
   return bavail / blocks < 0.1 ? warning(found, "Make room before the disk is full.") : ok(found);
 }
 
-async function backup({ backup: folder }: Places): Promise<Result> {
+async function backup(_: Config, { backup: folder }: Places): Promise<Result> {
   if (folder === undefined)
     return unknown("no backup folder was given", "Give --backup, the folder that `mintmark backup` writes.");
   if (!existsSync(folder)) return fault(`there is no backup in ${folder}`, `Make one: mintmark backup ${folder}`);
@@ -128,7 +131,7 @@ const readiness = z.object({
 
 async function server(config: Config): Promise<Result | Result[]> {
   const url = `http://${config.MINTMARK_HOST === "0.0.0.0" ? "127.0.0.1" : config.MINTMARK_HOST}:${config.MINTMARK_PORT}`;
-  const reply = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  const reply = await replyOf(`${url}/readyz`);
   if (reply === null) return warning(`no server listens on ${url}`, "Start it: mintmark server");
   const body: unknown = await reply.json().catch(() => null);
   if (reply.ok) return ok(`${url} is ready`);
@@ -143,8 +146,7 @@ async function server(config: Config): Promise<Result | Result[]> {
 async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: host }: Config): Promise<Result> {
   if (port === undefined)
     return warning("no metrics port", "Set MINTMARK_METRICS_PORT, and scrape it: docs/guides/production.md");
-  const asked = { signal: AbortSignal.timeout(TIMEOUT_MS), headers: { "user-agent": DOCTOR } };
-  const reply = await fetch(`http://${host}:${port}/metrics`, asked).catch(() => null);
+  const reply = await replyOf(`http://${host}:${port}/metrics`, { "user-agent": DOCTOR });
   await reply?.body?.cancel();
   if (reply === null) return warning("the metrics port does not answer", "It answers while the server runs.");
   const seconds = reply.headers.get("mintmark-scraped-seconds-ago");
@@ -157,25 +159,25 @@ async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: hos
 /** The doctor's own look at the metrics counts as no scrape. */
 export const DOCTOR = "mintmark-doctor";
 
-function chainChecks(config: Config, client: PublicClient, places: Places) {
-  const { MINTMARK_CONTRACT: address } = config;
-  const contract = { abi: stateCommitmentAbi, address } as const;
+type Contract = GetContractReturnType<typeof stateCommitmentAbi, PublicClient>;
+
+/** What a node of L1 tells. */
+function chainLooks(client: PublicClient, { MINTMARK_CHAIN_ID: chainId, MINTMARK_CONTRACT: address }: Config) {
+  const contract: Contract = getContract({ abi: stateCommitmentAbi, address, client });
   return {
-    chain: () => chain(config, client),
+    chain: (config: Config) => chain(config, client),
     finality: () => finality(client),
-    code: async () => {
-      await requireOwnCode(codeOn(client), { chainId: config.MINTMARK_CHAIN_ID, contract: address });
+    async code() {
+      await requireOwnCode(codeOn(client), { chainId, contract: address });
       return ok("the contract and its parts have this package's code");
     },
-    role: () => role(config, client, contract),
-    balance: () => balance(config, client),
-    locks: () => locks(config, client, contract),
-    committee: () => committee(config, client, contract),
-    blobs: async () => blobs(config, places),
+    role: (config: Config) => role(config, contract),
+    balance: (config: Config) => balance(config, client),
+    locks: (config: Config) => locks(config, client, contract),
+    committee: (config: Config) => committee(config, contract),
+    blobs,
   };
 }
-
-type Contract = { readonly abi: typeof stateCommitmentAbi; readonly address: `0x${string}` };
 
 async function chain({ MINTMARK_CHAIN_ID: wanted }: Config, client: PublicClient): Promise<Result> {
   const [chainId, { timestamp }] = await Promise.all([client.getChainId(), client.getBlock()]);
@@ -195,12 +197,10 @@ async function finality(client: PublicClient): Promise<Result> {
   return seconds > 3_600 ? fault(found, "The chain or its node finalizes nothing; withdrawals wait.") : ok(found);
 }
 
-async function role(config: Config, client: PublicClient, contract: Contract): Promise<Result> {
+async function role(config: Config, { read }: Contract): Promise<Result> {
   const operator = await operatorOf(config);
   if (operator === null) return unknown("no operator's key", "Set it, and run this again.");
-  const name = await client.readContract({ ...contract, functionName: "OPERATOR_ROLE" });
-  const has = await client.readContract({ ...contract, functionName: "hasRole", args: [name, operator] });
-  if (has) return ok(`${operator} holds the operator role`);
+  if (await read.hasRole([await read.OPERATOR_ROLE(), operator])) return ok(`${operator} holds the operator role`);
   return fault(`${operator} does not hold the operator role`, "Let the administrator schedule it: scheduleOperator.");
 }
 
@@ -234,10 +234,7 @@ async function daysLeft(client: PublicClient, address: `0x${string}`, now: bigin
 }
 
 async function locks(config: Config, client: PublicClient, contract: Contract): Promise<Result | Result[]> {
-  const [delay, maturity] = await Promise.all([
-    client.readContract({ ...contract, functionName: "changeDelay" }),
-    client.readContract({ ...contract, functionName: "maturity" }),
-  ]);
+  const [delay, maturity] = await Promise.all([contract.read.changeDelay(), contract.read.maturity()]);
   const found = `changes wait ${delay} s, ERC-721 vaults ${maturity} s`;
   const short =
     !isLocalChain(config.MINTMARK_CHAIN_ID) &&
@@ -248,27 +245,23 @@ async function locks(config: Config, client: PublicClient, contract: Contract): 
 }
 
 /** The changes of operator and committee that wait for their time. */
-async function scheduled(client: PublicClient, { address, abi }: Contract, delay: bigint): Promise<Result[]> {
+async function scheduled(client: PublicClient, { getEvents }: Contract, delay: bigint): Promise<Result[]> {
   const newest = await client.getBlock();
   const older = await client.getBlock({ blockNumber: newest.number > 100n ? newest.number - 100n : 0n });
   const pace = Number(newest.timestamp - older.timestamp) / Number(newest.number - older.number || 1n) || 1;
   const span = BigInt(Math.ceil(Number(delay) / pace));
   const fromBlock = newest.number > span ? newest.number - span : 0n;
-  const ask = { address, abi, fromBlock, toBlock: newest.number } as const;
+  const blocks = { fromBlock, toBlock: newest.number };
   const events = await Promise.all([
-    client.getContractEvents({ ...ask, eventName: "OperatorScheduled" }),
-    client.getContractEvents({ ...ask, eventName: "CommitteeScheduled" }),
+    getEvents.OperatorScheduled({}, blocks),
+    getEvents.CommitteeScheduled(blocks),
   ]).catch(() => null);
-  if (events === null)
-    return [
-      unknown("the node gives no events of the last change delay", "Ask a node that does: changes could wait unseen."),
-    ];
+  const todo = "Ask a node that does: changes could wait unseen.";
+  if (events === null) return [unknown("the node gives no events of the last change delay", todo)];
   return events.flat().flatMap(({ eventName, args: { activeFrom = 0n } }) => {
     if (activeFrom <= newest.timestamp) return [];
-    const when = new Date(Number(activeFrom) * 1000).toISOString();
-    return [
-      warning(`${eventName}, active from ${when}`, "Check that you asked for it; else the guardian pauses commits."),
-    ];
+    const found = `${eventName}, active from ${new Date(Number(activeFrom) * 1000).toISOString()}`;
+    return [warning(found, "Check that you asked for it; else the guardian pauses commits.")];
   });
 }
 
@@ -279,35 +272,29 @@ const status = z.object({
   missingBatches: z.coerce.number(),
 });
 
-async function committee(config: Config, client: PublicClient, contract: Contract): Promise<Result | Result[]> {
+async function committee(config: Config, { read }: Contract): Promise<Result | Result[]> {
   const { MINTMARK_MEMBERS: members, MINTMARK_THRESHOLD: threshold } = config;
   if (members.length === 0)
     return warning("no members", "Set MINTMARK_MEMBERS: validium batches need their signatures.");
-  const [hash, epoch] = await client.readContract({ ...contract, functionName: "committee" });
+  const [hash, epoch] = await read.committee();
   const own = committeeHash(epoch, { threshold, members: members.map(({ address }) => address).toSorted() });
-  const results: Result[] = [];
-  if (hash !== own)
-    results.push(
-      fault(
-        "the members of the settings are not the contract's committee",
-        "Set MINTMARK_MEMBERS and MINTMARK_THRESHOLD as the contract has them.",
-      ),
-    );
-  const seen = await Promise.all(members.map((member) => statusOf(member)));
+  const others = "the members of the settings are not the contract's committee";
+  const settings = "Set MINTMARK_MEMBERS and MINTMARK_THRESHOLD as the contract has them.";
+  const seen = await Promise.all(members.map(statusOf));
   const good = seen.filter((one) => one?.inStepWithL1).length;
   const next = new Set(seen.flatMap((one) => (one?.inStepWithL1 ? [one.nextBatch] : [])));
   const found = `${good} of ${members.length} members are reachable and in step; ${threshold} must sign`;
   const todo = "Start the others, and look at their logs.";
-  results.push(good < threshold ? fault(found, todo) : good < members.length ? warning(found, todo) : ok(found));
-  if (next.size > 1)
-    results.push(
-      warning(`members name different next batches: ${[...next].join(", ")}`, "If it lasts, compare their nodes."),
-    );
-  return results;
+  const differ = `members name different next batches: ${[...next].join(", ")}`;
+  return [
+    ...(hash === own ? [] : [fault(others, settings)]),
+    good < threshold ? fault(found, todo) : good < members.length ? warning(found, todo) : ok(found),
+    ...(next.size > 1 ? [warning(differ, "If it lasts, compare their nodes.")] : []),
+  ];
 }
 
 async function statusOf({ address, url }: Config["MINTMARK_MEMBERS"][number]) {
-  const reply = await fetch(`${url}/v1/status`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  const reply = await replyOf(`${url}/v1/status`);
   const parsed = status.safeParse(await reply?.json().catch(() => null));
   return parsed.success && parsed.data.address.toLowerCase() === address ? parsed.data : null;
 }
@@ -315,17 +302,12 @@ async function statusOf({ address, url }: Config["MINTMARK_MEMBERS"][number]) {
 /** Without a source of their own, members depend on the operator for blobs. */
 function blobs({ MINTMARK_ROLLUP_DATA: data }: Config, { members }: Places): Result {
   if (data === "calldata") return ok("rollup batches go into calldata");
-  if (members === null)
-    return unknown(
-      "the members' settings are elsewhere",
-      "Ask each member for its MINTMARK_BEACONS or MINTMARK_BLOBS.",
-    );
+  const todo = "Ask each member for its MINTMARK_BEACONS or MINTMARK_BLOBS.";
+  if (members === null) return unknown("the members' settings are elsewhere", todo);
   const without = members.filter(({ MINTMARK_BEACONS: beacons, MINTMARK_BLOBS: folder }) => !beacons && !folder).length;
   if (without === 0) return ok("each member has a source of blobs");
-  return warning(
-    `${without} members get blobs from your server only`,
-    "Set MINTMARK_BEACONS for each: docs/guides/production.md",
-  );
+  const found = `${without} members get blobs from your server only`;
+  return warning(found, "Set MINTMARK_BEACONS for each: docs/guides/production.md");
 }
 
 /** The settings in a file that `mintmark up` wrote. */

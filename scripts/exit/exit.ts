@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import type { LocalAccount } from "viem";
 import { MintmarkError } from "../../core/errors.ts";
 import {
@@ -6,25 +7,24 @@ import {
   type ExitOptions,
   type ExitPlan,
   type ExitResult,
+  exitKitToJson,
   exitWithKit,
   exitWithKits,
+  parseExitKit,
   planExit,
   type VaultExit,
 } from "../../core/guards/exit/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
 import { isTransferred } from "../../core/protocol/transfer-proof.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
-import { readExitKit } from "./kit-file.ts";
 
 interface ExitFromFileOptions
   extends Pick<
     ExitOptions,
     "quantity" | "recipient" | "immature" | "onWait" | "onSent" | "pollingMs" | "fromBlock" | "signal"
   > {
-  /** The kit's file. */
   readonly kit: string;
   readonly rpcUrl: string;
-  /** The vault's owner. */
   readonly account: LocalAccount;
   readonly onPlan?: (plan: DescribedPlan) => void;
 }
@@ -55,7 +55,6 @@ interface ExitFromFilesOptions extends Pick<ExitAllOptions, "recipient" | "onSen
   /** The kits' files, all of one contract. */
   readonly kits: readonly string[];
   readonly rpcUrl: string;
-  /** The vaults' owner. */
   readonly account: LocalAccount;
   readonly pollingMs?: number;
 }
@@ -95,4 +94,17 @@ async function connect({ kit: path, rpcUrl, account, ...rest }: Omit<ExitFromFil
 function describe({ tip, token, settlement }: ExitKit, { kit: _, ...plan }: ExitPlan): DescribedPlan {
   const { address, standard, tokenId } = token;
   return { vaultId: tip.vaultId, token: { address, standard, tokenId }, ...settlement, ...plan };
+}
+
+export async function readExitKit(path: string): Promise<ExitKit> {
+  return parseExitKit(await readFile(path, "utf8"));
+}
+
+export function exitKitText(kit: ExitKit): string {
+  return `${JSON.stringify(exitKitToJson(kit), null, 2)}\n`;
+}
+
+/** Never replaces a file, which may be the only copy of another kit. */
+export function writeExitKit(path: string, kit: ExitKit): Promise<void> {
+  return writeFile(path, exitKitText(kit), { flag: "wx" });
 }

@@ -5,7 +5,6 @@ const TEST_MNEMONIC = "test test test test test test test test test test test ju
 
 const account = (addressIndex: number): HDAccount => mnemonicToAccount(TEST_MNEMONIC, { addressIndex });
 
-/** The accounts of the sandbox. */
 export const OPERATOR = account(0);
 export const ADMIN = account(1);
 export const GUARDIAN = account(2);

@@ -15,13 +15,13 @@ import { claimSettling, SETTLES_BY_ITSELF } from "../../server/jobs/settlement.t
 import { serveOperator } from "../../server/process/operator/socket.ts";
 import { startSettling } from "../../server/process/settling.ts";
 import { shutDown } from "../../server/process/shutdown.ts";
+import { isLocked, openLevel } from "../cli/l1.ts";
 import { deploy } from "../deploy/deploy.ts";
 import { type Deployer, lower } from "../deploy/deployer.ts";
 import { type Deployment, recordPath } from "../deploy/record.ts";
 import type { TokenConfig } from "../deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "./accounts.ts";
 import { startChain } from "./chain.ts";
-import { lockFolder } from "./lock.ts";
 import { freePort } from "./port.ts";
 
 export interface SandboxOptions {
@@ -172,6 +172,22 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   return { description, engine, stopServer: () => stack.disposeAsync(), stop: () => running.disposeAsync() };
 }
 
+/**
+ * Locks a folder for this process and returns the function that unlocks it. The lock belongs to the operating system,
+ * on an empty database, so a dead process holds none. Rejects when another process or sandbox has the folder.
+ */
+async function lockFolder(folder: string): Promise<() => Promise<void>> {
+  await mkdir(folder, { recursive: true });
+  const lock = new Level(resolve(folder, "lock"));
+  try {
+    await lock.open();
+  } catch (error) {
+    if (!isLocked(error)) throw error;
+    throw new Error(`a sandbox already runs in ${folder}; stop it first, or set MINTMARK_SANDBOX to another folder`);
+  }
+  return () => lock.close();
+}
+
 function tellPort(what: string, wanted: number, taken: number, onProgress: (step: string) => void): void {
   if (wanted !== 0 && wanted !== taken) onProgress(`port ${wanted} is taken: the ${what} listens on ${taken}`);
 }
@@ -277,10 +293,7 @@ function followingL1(
 async function openMembers(folder: string, l1: MemberOptions["l1"], kzg: Kzg): Promise<CommitteeMember[]> {
   const members: CommitteeMember[] = [];
   for (const [index, account] of COMMITTEE.entries()) {
-    const path = resolve(folder, "committee", `${index + 1}`);
-    await mkdir(path, { recursive: true });
-    const store = new Level<Uint8Array, Uint8Array>(path, { keyEncoding: "view", valueEncoding: "view" });
-    await store.open();
+    const store = await openLevel(resolve(folder, "committee", `${index + 1}`));
     members.push(await CommitteeMember.open({ account, store, l1, kzg }));
   }
   return members;

@@ -80,5 +80,3 @@ export function screen({
   ];
   return `${lines.join("\n")}\n`;
 }
-
-/** Hex of an identifier text, for the API. */

@@ -25,7 +25,6 @@ export interface Inspection {
   readonly schemes: readonly BlobScheme[];
   /** The result of a mint by the settlement contract; null where none was named. */
   readonly withdrawal: { readonly works: boolean; readonly reason: string | null } | null;
-  /** The next step. */
   readonly next: string;
 }
 
@@ -72,24 +71,27 @@ export async function inspectToken(
   const read = reader(client, token);
   const standard = await standardOf(read);
   const mintFor = code.includes(MINT_FOR) ? true : code.length < PROXY_CHARS ? null : false;
-  const named = await mintersOf(read, settlement);
+  const tried = standard === null ? null : { client, token, standard };
   const minters = [];
-  for (const { role, address } of named) {
-    minters.push({
-      role,
-      address,
-      mints: standard !== null && (await schemesFor(client, token, standard, address)).length > 0,
-    });
+  let schemes: readonly BlobScheme[] = [];
+  for (const named of await mintersOf(read, settlement)) {
+    const own = tried === null ? [] : await schemesFor(tried, named.address);
+    if (schemes.length === 0) schemes = own;
+    minters.push({ ...named, mints: own.length > 0 });
   }
-  const able = minters.find(({ mints }) => mints)?.address;
-  const schemes = standard === null || able === undefined ? [] : await schemesFor(client, token, standard, able);
   const withdrawal =
-    settlement === undefined || standard === null ? null : await trial(client, token, standard, settlement, schemes);
+    settlement === undefined || tried === null ? null : await mintOf(tried, settlement, schemes[0] ?? "mintmark");
   const facts = { standard, mintFor, minters, schemes, withdrawal };
   return {
     ...{ standard, name: await read("name"), symbol: await read("symbol"), decimals: await read("decimals") },
     ...{ mintFor, minters, schemes, withdrawal, next: nextStep(token, settlement, facts) },
   } as Inspection;
+}
+
+interface Tried {
+  readonly client: PublicClient;
+  readonly token: Address;
+  readonly standard: Standard;
 }
 
 /** The code of minimal and upgradable proxies is shorter than any token's, in hex digits. */
@@ -129,31 +131,16 @@ async function mintersOf(read: Read, settlement: Address | undefined) {
 }
 
 /** The schemes in which a mint by an account makes the very id that its blob names; for an ERC-20, the empty blob. */
-async function schemesFor(
-  client: PublicClient,
-  token: Address,
-  standard: Standard,
-  minter: Address,
-): Promise<BlobScheme[]> {
+async function schemesFor(tried: Tried, minter: Address): Promise<BlobScheme[]> {
   const found: BlobScheme[] = [];
-  for (const scheme of standard === "erc20" ? (["mintmark"] as const) : (Object.keys(BLOBS) as BlobScheme[])) {
-    if ((await mintOf(client, token, standard, minter, scheme)).works) found.push(scheme);
+  for (const scheme of tried.standard === "erc20" ? (["mintmark"] as const) : (Object.keys(BLOBS) as BlobScheme[])) {
+    if ((await mintOf(tried, minter, scheme)).works) found.push(scheme);
   }
   return found;
 }
 
-async function trial(
-  client: PublicClient,
-  token: Address,
-  standard: Standard,
-  settlement: Address,
-  schemes: readonly BlobScheme[],
-) {
-  return mintOf(client, token, standard, settlement, schemes[0] ?? "mintmark");
-}
-
 /** Simulates a mint and asks, behind it, who owns it (`eth_simulateV1`). */
-async function mintOf(client: PublicClient, token: Address, standard: Standard, minter: Address, scheme: BlobScheme) {
+async function mintOf({ client, token, standard }: Tried, minter: Address, scheme: BlobScheme) {
   // Nobody has this account, and hardly a token this id.
   const to = privateKeyToAddress(generatePrivateKey());
   const id = BigInt(to) >> 100n;

@@ -1,40 +1,25 @@
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { createWalletClient, formatEther } from "viem";
+import { formatEther } from "viem";
 import type { Address } from "../../core/index.ts";
-import { askL1 } from "../../core/l1/failure.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { UsageError } from "../cli/errors.ts";
 import { checkPlan, type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
-import { deployPlan } from "../deploy/deploy.ts";
+import { deploy } from "../deploy/deploy.ts";
 import type { Deployer } from "../deploy/deployer.ts";
-import { type Deployment, readRecord, recordPath, writeRecord } from "../deploy/record.ts";
+import { type Deployment, readRecord, writeRecord } from "../deploy/record.ts";
 import type { Accounts } from "./accounts.ts";
-import { fundingLines, gasOfRole, type Need, unmet, waitForMoney, weiFor } from "./funds.ts";
-import type { UpOptions } from "./options.ts";
+import { type Deploying, weiFor } from "./funds.ts";
+import { deploymentIn } from "./record.ts";
 import type { Answers } from "./terms.ts";
 
 /** Blocks on top of a deployment before it counts as kept by the chain. */
 const CONFIRMATIONS = 3n;
 
-/** The record of the deployment in a folder. */
-export function recordOf(folder: string, chainId: number): string {
-  return recordPath(join(folder, "deployments"), chainId);
-}
-
-interface Deploying {
-  readonly options: Pick<UpOptions, "folder" | "allow" | "say" | "progress" | "signal" | "pollMs">;
-  readonly plan: DeploymentPlan;
-  readonly payers: Accounts["payers"];
-  /** Of the currency that pays for gas. */
-  readonly symbol: string;
-}
-
 /** Deploys what the record lacks, and waits until the chain has kept it. Deploys again what a reorganisation removed. */
 export async function deployKept(by: Deployer, deploying: Deploying): Promise<Deployment> {
   const { options, plan, symbol } = deploying;
-  const record = recordOf(options.folder, by.chainId);
+  const record = deploymentIn(options.folder, by.chainId);
   for (;;) {
     await forgetLost(by, record);
     const earlier = await readRecord(record);
@@ -47,7 +32,7 @@ export async function deployKept(by: Deployer, deploying: Deploying): Promise<De
         throw new UsageError("nothing was deployed; run this again when you want to");
     }
     for (const warning of await checkPlan(by, plan, earlier)) options.say(`warning: ${warning}`);
-    await deployPlan(by, plan, { record, earlier, onProgress: options.progress });
+    await deploy(by, { ...plan, record, onProgress: options.progress });
     // A local chain makes blocks for transactions only, and takes none back.
     const isNew = earlier === undefined || missing > 0;
     if (isNew && !isLocalChain(BigInt(by.chainId))) await blocksOnTop(by, options);
@@ -76,34 +61,6 @@ export function planOf(by: Deployer, terms: Answers, accounts: Accounts, isTest:
     tokens: terms.tokens.map((token) => ({ ...token, admin: token.admin ?? admin })),
     allowNoDelay: false,
   };
-}
-
-/** Shows what to send where, and waits for it. */
-export async function fund(by: Deployer, { options, plan, payers, symbol }: Deploying): Promise<void> {
-  // An interrupted run has paid for a part already.
-  const isBegun = (await by.pending?.isEmpty()) === false;
-  const gas = isBegun ? 0n : await gasHere(by, plan, await readRecord(recordOf(options.folder, by.chainId)));
-  const price = await priceOf(by);
-  const needs: Need[] = payers.map((payer) => ({ ...payer, wei: weiFor(gasOfRole(payer.role, gas), price) }));
-  const missing = await unmet(by, needs);
-  if (missing.length === 0) return;
-  if (isLocalChain(BigInt(by.chainId))) return give(by, missing);
-  options.say(`Send ${symbol} to these accounts:\n${fundingLines(missing, symbol).join("\n")}`);
-  const { signal, pollMs: intervalMs } = options;
-  const onMissing = (left: readonly Need[]) =>
-    options.progress(`waiting for money: ${left.map(({ role }) => role).join(", ")} (Ctrl-C; run again to go on)`);
-  await waitForMoney(by, needs, { signal, intervalMs, onMissing });
-}
-
-/** A local chain's node has accounts of its own, with money that is worth nothing. */
-async function give({ client, transport }: Deployer, needs: readonly Need[]): Promise<void> {
-  const wallet = createWalletClient({ transport });
-  const [account] = await askL1("asking for the node's accounts", () => wallet.getAddresses());
-  if (account === undefined) throw new Error("the local chain's node has no accounts to take money from");
-  for (const { address: to, wei: value } of needs) {
-    const hash = await wallet.sendTransaction({ account, chain: null, to, value });
-    await client.waitForTransactionReceipt({ hash });
-  }
 }
 
 /** Removes what the chain does not have from the record. Resolves with whether anything was removed. */

@@ -1,9 +1,8 @@
-import { mkdir, rename, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { writeWhole } from "../files.ts";
+import { MAIN } from "../sandbox/process.ts";
 
-/** Settings of one process, by their names. */
 export type Settings = Readonly<Record<string, string>>;
 
 /** A process of a deployment. */
@@ -18,12 +17,6 @@ export interface Process {
   readonly every?: string;
 }
 
-export const MAIN = fileURLToPath(new URL("../mintmark.ts", import.meta.url)).replace(
-  /\.ts$/,
-  import.meta.url.endsWith(".ts") ? ".ts" : ".js",
-);
-
-/** Where the settings of a process are. */
 export function settingsFile(folder: string, name: string): string {
   return join(folder, name, "settings.env");
 }
@@ -44,9 +37,7 @@ export async function writeFiles(folder: string, processes: readonly Process[]):
   }
   files.set(join(folder, "compose.yaml"), compose(folder, processes));
   for (const [path, text] of files) {
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(`${path}.new`, text, { mode: 0o600 });
-    await rename(`${path}.new`, path);
+    await writeWhole(path, text, 0o600);
   }
   return [...files.keys()];
 }

@@ -1,14 +1,30 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { formatEther } from "viem";
+import { createWalletClient, formatEther } from "viem";
 import type { Address } from "../../core/index.ts";
 import { askL1 } from "../../core/l1/failure.ts";
+import { isLocalChain } from "../../server/process/settings/settings.ts";
+import { type DeploymentPlan, gasHere, priceOf } from "../deploy/check.ts";
 import type { Deployer } from "../deploy/deployer.ts";
+import { readRecord } from "../deploy/record.ts";
+import type { Accounts } from "./accounts.ts";
+import { deploymentIn, type UpOptions } from "./record.ts";
 
 /** An account, and the wei that it needs. */
-export interface Need {
+interface Need {
   readonly role: string;
   readonly address: Address;
   readonly wei: bigint;
+}
+
+type Missing = Need & { readonly has: bigint };
+
+/** What a deployment works with. */
+export interface Deploying {
+  readonly options: Pick<UpOptions, "folder" | "allow" | "say" | "progress" | "signal" | "pollMs">;
+  readonly plan: DeploymentPlan;
+  readonly payers: Accounts["payers"];
+  /** Of the currency that pays for gas. */
+  readonly symbol: string;
 }
 
 /** Gas of a relay of 20 withdrawals at most, and of a hundred commits of validium batches. */
@@ -18,7 +34,7 @@ const COMMITS_GAS = 100n * 100_000n;
 const VOIDING_GAS = 1_000_000n;
 
 /** Gas that each role needs to begin with; `deployment` is what the deployer still has to do. */
-export function gasOfRole(role: string, deployment: bigint): bigint {
+function gasOfRole(role: string, deployment: bigint): bigint {
   if (role === "deployer") return deployment;
   if (role === "operator") return RELAY_GAS + COMMITS_GAS;
   return role === "receipt" ? 0n : VOIDING_GAS;
@@ -33,7 +49,7 @@ export function weiFor(gas: bigint, price: bigint): bigint {
 }
 
 /** The needs that the accounts' balances do not cover. */
-export async function unmet({ client }: Deployer, needs: readonly Need[]): Promise<(Need & { has: bigint })[]> {
+async function unmet({ client }: Deployer, needs: readonly Need[]): Promise<Missing[]> {
   const balances = await askL1("asking for balances", () =>
     Promise.all(needs.map(({ address }) => client.getBalance({ address }))),
   );
@@ -41,31 +57,39 @@ export async function unmet({ client }: Deployer, needs: readonly Need[]): Promi
 }
 
 /** The lines that say what to send where. */
-export function fundingLines(needs: readonly (Need & { has: bigint })[], symbol: string): string[] {
+function fundingLines(needs: readonly Missing[], symbol: string): string[] {
   return needs.map(({ role, address, wei, has }) => {
     const missing = formatEther(wei - has);
     return `  ${role.padEnd(10)} ${address}  ${missing} ${symbol}${has > 0n ? ` more (it has ${formatEther(has)})` : ""}`;
   });
 }
 
-/** Waits until every account has what it needs. Survives a node that does not answer. */
-export async function waitForMoney(
-  by: Deployer,
-  needs: readonly Need[],
-  {
-    signal,
-    intervalMs,
-    onMissing,
-  }: {
-    readonly signal: AbortSignal;
-    readonly intervalMs: number;
-    readonly onMissing: (missing: readonly (Need & { has: bigint })[]) => void;
-  },
-): Promise<void> {
-  for (;;) {
-    const missing = await unmet(by, needs).catch(() => null);
-    if (missing?.length === 0) return;
-    if (missing !== null) onMissing(missing);
-    await pause(intervalMs, undefined, { signal });
+/** Shows what to send where, and waits for it. */
+export async function fund(by: Deployer, { options, plan, payers, symbol }: Deploying): Promise<void> {
+  // An interrupted run has paid for a part already.
+  const isBegun = (await by.pending?.isEmpty()) === false;
+  const gas = isBegun ? 0n : await gasHere(by, plan, await readRecord(deploymentIn(options.folder, by.chainId)));
+  const price = await priceOf(by);
+  const needs = payers.map((payer) => ({ ...payer, wei: weiFor(gasOfRole(payer.role, gas), price) }));
+  let missing: readonly Missing[] | null = await unmet(by, needs);
+  if (missing.length > 0 && isLocalChain(BigInt(by.chainId))) return give(by, missing);
+  if (missing.length > 0) options.say(`Send ${symbol} to these accounts:\n${fundingLines(missing, symbol).join("\n")}`);
+  while (missing?.length !== 0) {
+    const roles = missing?.map(({ role }) => role).join(", ");
+    if (roles) options.progress(`waiting for money: ${roles} (Ctrl-C; run again to go on)`);
+    await pause(options.pollMs, undefined, { signal: options.signal });
+    // A node that does not answer is asked again.
+    missing = await unmet(by, needs).catch(() => null);
+  }
+}
+
+/** A local chain's node has accounts of its own, with money that is worth nothing. */
+async function give({ client, transport }: Deployer, needs: readonly Need[]): Promise<void> {
+  const wallet = createWalletClient({ transport });
+  const [account] = await askL1("asking for the node's accounts", () => wallet.getAddresses());
+  if (account === undefined) throw new Error("the local chain's node has no accounts to take money from");
+  for (const { address: to, wei: value } of needs) {
+    const hash = await wallet.sendTransaction({ account, chain: null, to, value });
+    await client.waitForTransactionReceipt({ hash });
   }
 }

@@ -45,18 +45,9 @@ export async function networks(): Promise<Network[]> {
   return Object.entries(KNOWN).flatMap(([name, [key, facts]]) => {
     const chain = chains[key];
     if (chain === undefined) return [];
-    const { id, rpcUrls, blockExplorers, nativeCurrency, testnet = false } = chain;
+    const { name: title, id: chainId, testnet: isTest = false, nativeCurrency, rpcUrls, blockExplorers } = chain;
     const [rpc = ""] = rpcUrls.default.http;
-    const { symbol } = nativeCurrency;
-    return {
-      name,
-      title: chain.name,
-      chainId: id,
-      rpc,
-      explorer: blockExplorers?.default.url,
-      symbol,
-      isTest: testnet,
-      ...facts,
-    };
+    const explorer = blockExplorers?.default.url;
+    return { name, title, chainId, rpc, explorer, symbol: nativeCurrency.symbol, isTest, ...facts };
   });
 }

@@ -1,17 +1,9 @@
 import { join } from "node:path";
-import type { Address } from "../../core/index.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import type { Deployment } from "../deploy/record.ts";
+import { passwordFile, type Signing } from "./accounts.ts";
 import type { Process, Settings } from "./files.ts";
-import { passwordFile } from "./keys.ts";
 import type { Answers } from "./terms.ts";
-
-/** Where a process's signatures come from: a keystore, or a signing service. */
-export interface Signing {
-  readonly address: Address;
-  readonly keystore?: string;
-  readonly url?: string;
-}
 
 interface Facts {
   readonly folder: string;

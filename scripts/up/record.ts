@@ -1,7 +1,9 @@
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
+import { join } from "node:path";
 import { z } from "zod";
 import type { Uuid } from "../../core/index.ts";
+import { recordPath } from "../deploy/record.ts";
+import { jsonText, textIn, writeWhole } from "../files.ts";
+import type { Network } from "./networks.ts";
 import type { GivenAnswers } from "./terms.ts";
 
 const uuid = z.guid().transform((text) => text as Uuid);
@@ -29,12 +31,10 @@ const upRecord = z.strictObject({
 /** What `mintmark up` has done so far. It holds no key and no address of a node. */
 export type UpRecord = z.output<typeof upRecord>;
 
-/** The record in a file; undefined without a file. Rejects for an invalid one. */
-export async function readUp(path: string): Promise<UpRecord | undefined> {
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
+/** The record in a folder; undefined without one. Rejects for an invalid one. */
+export async function readUp(folder: string): Promise<UpRecord | undefined> {
+  const path = pathIn(folder);
+  const text = await textIn(path);
   if (text === undefined) return undefined;
   const parsed = upRecord.safeParse(JSON.parse(text));
   if (!parsed.success) throw new Error(`${path} is no record of mintmark up: ${z.prettifyError(parsed.error)}`);
@@ -42,9 +42,32 @@ export async function readUp(path: string): Promise<UpRecord | undefined> {
 }
 
 /** Replaces the whole record atomically. */
-export async function writeUp(path: string, record: UpRecord): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  const text = JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value), 2);
-  await writeFile(`${path}.new`, `${text}\n`, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+export async function writeUp(folder: string, record: UpRecord): Promise<void> {
+  await writeWhole(pathIn(folder), jsonText(record), 0o600);
+}
+
+const pathIn = (folder: string) => join(folder, "up.json");
+
+/** The path of the contracts' own record. */
+export function deploymentIn(folder: string, chainId: number): string {
+  return recordPath(join(folder, "deployments"), chainId);
+}
+
+/** What `mintmark up` works with. */
+export interface UpOptions {
+  readonly folder: string;
+  readonly rpc: string;
+  /** The network that was named; undefined for a URL. */
+  readonly expected: Network | undefined;
+  /** All that are known by name. */
+  readonly known: readonly Network[];
+  /** The base of Sourcify's HTTP interface. */
+  readonly sourcify: string;
+  /** The terms of a new deployment; asked only for the first run. */
+  readonly terms: () => Promise<GivenAnswers>;
+  readonly allow: (question: string) => Promise<boolean>;
+  readonly say: (line: string) => void;
+  readonly progress: (line: string) => void;
+  readonly signal: AbortSignal;
+  readonly pollMs: number;
 }

@@ -4,13 +4,11 @@ import { dirname, join } from "node:path";
 import { type Asset, type Engine, openEngine, type Uuid } from "../../core/index.ts";
 import { operate } from "../../server/process/operator/operations.ts";
 import type { Deployment } from "../deploy/record.ts";
-import type { UpOptions } from "./options.ts";
-import { type UpRecord, writeUp } from "./record.ts";
+import { type UpOptions, type UpRecord, writeUp } from "./record.ts";
 
 /** Makes the store with the application, its key and its assets, as far as an earlier run did not. */
 export async function seedStore(
   { folder, rpc }: Pick<UpOptions, "folder" | "rpc">,
-  path: string,
   record: UpRecord,
   deployment: Deployment,
   application: string,
@@ -34,7 +32,7 @@ export async function seedStore(
     assets.push({ symbol: token.symbol, assetId: await assetIn(engine, applicationId, token, rpc) });
   }
   record.seeded = { applicationId, assets };
-  await writeUp(path, record);
+  await writeUp(folder, record);
   return { ...record.seeded, apiKeyFile };
 }
 

@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
-import { MAIN, type Process } from "./files.ts";
+import { endProcess, startMintmark, untilAnswer } from "../sandbox/process.ts";
+import type { Process } from "./files.ts";
 
 /** Processes that run until they are stopped. */
 export interface Running {
@@ -12,7 +12,6 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-const PROBE_MS = 250;
 const HOUR_MS = 3_600_000;
 
 /** Starts the processes that do not end, with their settings alone, and resolves when each is ready. */
@@ -25,9 +24,7 @@ export async function startProcesses(
   await mkdir(logs, { recursive: true });
   const children: ChildProcess[] = [];
   const failures: Promise<never>[] = [];
-  const stop = async () => {
-    await Promise.all(children.map(terminate));
-  };
+  const stop = async () => void (await Promise.all(children.map((child) => endProcess(child, "SIGTERM"))));
   const lasting = processes.filter(({ every }) => every === undefined);
   for (const { name, command, settings } of lasting) {
     const log = join(logs, `${name}.log`);
@@ -47,7 +44,8 @@ export async function startProcesses(
     for (const { name, readyUrl } of lasting) {
       if (readyUrl === null) continue;
       onProgress(`waiting until the ${name} is ready`);
-      await Promise.race([isReady(readyUrl, AbortSignal.any([signal, waiting.signal])), ended]);
+      const stopped = AbortSignal.any([signal, waiting.signal]);
+      await Promise.race([untilAnswer(readyUrl, ({ ok }) => ok, stopped), ended]);
     }
   } catch (error) {
     waiting.abort();
@@ -71,30 +69,10 @@ export async function startProcesses(
 }
 
 function start(command: readonly string[], settings: Readonly<Record<string, string>>, log: string): ChildProcess {
-  const own = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...command], {
-    env: { ...Object.fromEntries(own), ...settings },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  const child = startMintmark(command, settings);
   const file = createWriteStream(log, { flags: "a", mode: 0o600 });
   child.stdout?.pipe(file, { end: false });
   child.stderr?.pipe(file, { end: false });
   child.once("close", () => file.end());
   return child;
-}
-
-async function isReady(url: string, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    const reply = await fetch(url, { signal }).catch(() => null);
-    await reply?.body?.cancel();
-    if (reply?.ok === true) return;
-    await pause(PROBE_MS, undefined, { signal });
-  }
-}
-
-async function terminate(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((done) => child.once("exit", done));
-  child.kill("SIGTERM");
-  await ended;
 }

@@ -1,14 +1,12 @@
-import { createInterface } from "node:readline/promises";
+import { createInterface, type Interface } from "node:readline/promises";
 import { z } from "zod";
 import { MAX_MEMBERS } from "../../core/protocol/attestation.ts";
 import { address, member } from "../../server/process/settings/fields.ts";
 import { tokenSetting } from "../../server/process/settings/process-settings.ts";
 import { UsageError } from "../cli/errors.ts";
 
-const seconds = z
-  .int()
-  .min(0)
-  .max(30 * 86_400);
+const MONTH_S = 30 * 86_400;
+const seconds = z.int().min(0).max(MONTH_S);
 
 /** What an operator decides once: the file of `--answers`. `mintmark up` keeps it in its record. */
 export const answers = z.strictObject({
@@ -41,34 +39,33 @@ export type Answers = z.output<typeof answers>;
 export type GivenAnswers = z.input<typeof answers>;
 
 /** Asks on the terminal what is not obvious. An empty line takes the default. */
-export async function askTerms(): Promise<GivenAnswers> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const ask = async (question: string, fallback: string) =>
-    (await terminal.question(`${question} [${fallback}] `)).trim() || fallback;
-  try {
+export function askTerms(): Promise<GivenAnswers> {
+  return onTerminal(async (terminal) => {
+    const ask = async (question: string, fallback: string) =>
+      (await terminal.question(`${question} [${fallback}] `)).trim() || fallback;
     const members = Number(await ask("How many committee members run from this folder?", "3"));
     const multisig = await ask("Which multisig administers the contracts? (an address, or none)", "none");
     const standard = await ask("Which token to deploy? (erc20, erc721, erc1155 or none)", "erc721");
-    const token =
-      standard === "none"
-        ? undefined
-        : { standard, name: await ask("Its name?", "Swords"), symbol: await ask("Its symbol?", "SWRD") };
-    return {
-      members,
-      ...(multisig !== "none" && { multisig }),
-      ...(token && { tokens: [token] }),
-    } as GivenAnswers;
-  } finally {
-    terminal.close();
-  }
+    const token = async () => ({
+      standard,
+      name: await ask("Its name?", "Swords"),
+      symbol: await ask("Its symbol?", "SWRD"),
+    });
+    const tokens = standard === "none" ? {} : { tokens: [await token()] };
+    return { members, ...(multisig !== "none" && { multisig }), ...tokens } as GivenAnswers;
+  });
 }
 
 /** Asks before money is spent. */
 export async function confirm(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) throw new UsageError("nobody can answer here: give --yes to spend without a question");
+  return onTerminal(async (terminal) => /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim()));
+}
+
+async function onTerminal<T>(ask: (terminal: Interface) => Promise<T>): Promise<T> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+    return await ask(terminal);
   } finally {
     terminal.close();
   }

@@ -1,6 +1,6 @@
-import { join } from "node:path";
 import { formatEther, type LocalAccount } from "viem";
 import type { Address } from "../../core/index.ts";
+import { TOKEN_CONTRACT } from "../../core/l1/own-token.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { UsageError } from "../cli/errors.ts";
 import { priceOf } from "../deploy/check.ts";
@@ -9,15 +9,17 @@ import { pendingOf } from "../deploy/pending.ts";
 import type { Deployment } from "../deploy/record.ts";
 import { verifySettlement } from "../deploy/settlement.ts";
 import { accountsOf } from "./accounts.ts";
-import { deployKept, fund, planOf, recordOf } from "./deploying.ts";
+import { deployKept, planOf } from "./deploying.ts";
 import { type Process, writeFiles } from "./files.ts";
-import { RELAY_GAS } from "./funds.ts";
-import type { UpOptions } from "./options.ts";
+import { fund, RELAY_GAS } from "./funds.ts";
 import { processesOf } from "./processes.ts";
-import { readUp, type UpRecord, writeUp } from "./record.ts";
+import { deploymentIn, readUp, type UpOptions, type UpRecord, writeUp } from "./record.ts";
 import { seedStore } from "./seed.ts";
 import { type Published, publishSources } from "./sourcify.ts";
 import { answers as answersSchema } from "./terms.ts";
+
+/** The step that costs money, in the record. */
+const STEP = "deployed";
 
 export interface UpResult {
   readonly chainId: number;
@@ -38,13 +40,12 @@ export interface UpResult {
  */
 export async function up(options: UpOptions): Promise<UpResult> {
   const { folder, rpc, say, progress } = options;
-  const path = join(folder, "up.json");
-  const earlier = await readUp(path);
+  const earlier = await readUp(folder);
   progress(`asking ${new URL(rpc).host} for its chain`);
   const nobody = { address: `0x${"00".repeat(20)}` } as unknown as LocalAccount;
   const there = await deployerOn(rpc, nobody);
   const network = requireChain(options, there.chainId, earlier);
-  const record = earlier ?? (await begin(options, path, there.chainId));
+  const record = earlier ?? (await begin(options, there.chainId));
   const terms = answersSchema.parse(record.answers);
   const symbol = network?.symbol ?? "ETH";
   say(
@@ -53,22 +54,19 @@ export async function up(options: UpOptions): Promise<UpResult> {
 
   progress("making keys");
   const accounts = await accountsOf(folder, terms, progress);
-  const by = {
-    ...there,
-    account: accounts.deployer,
-    pending: pendingOf(recordOf(folder, there.chainId)),
-  };
-  const step = stepper(by, path, record, (name, cost) => say(`${name.padEnd(11)} cost ${formatEther(cost)} ${symbol}`));
+  const by = { ...there, account: accounts.deployer, pending: pendingOf(deploymentIn(folder, there.chainId)) };
 
   const isTest = network?.isTest ?? isLocalChain(BigInt(there.chainId));
   const deploying = { options, symbol, payers: accounts.payers, plan: planOf(by, terms, accounts, isTest) };
-  if (!("deployed" in record.done)) await fund(by, deploying);
-  const deployment = await step("deployed", () => deployKept(by, deploying));
+  const isNew = !(STEP in record.done);
+  if (isNew) await fund(by, deploying);
+  const deployment = await paid(by, folder, record, () => deployKept(by, deploying));
+  if (isNew) say(`${STEP.padEnd(11)} cost ${formatEther(record.done[STEP] ?? 0n)} ${symbol}`);
   await verifySettlement(by, deployment.settlement);
   say(`contract    ${deployment.settlement.address}: its code and that of its parts is this package's`);
-  await publish(options, path, record, deployment);
+  await publish(options, record, deployment);
   progress("making the store");
-  const seeded = await seedStore(options, path, record, deployment, terms.application, isTest);
+  const seeded = await seedStore(options, record, deployment, terms.application, isTest);
   const gasPrice = await priceOf(by);
   const processes = processesOf({
     ...{ folder, rpc, deployment, terms, isTest },
@@ -76,15 +74,8 @@ export async function up(options: UpOptions): Promise<UpResult> {
   });
   const files = await writeFiles(folder, processes);
   const spent = Object.fromEntries(Object.entries(record.done).map(([name, cost]) => [name, formatEther(cost)]));
-  return {
-    chainId: there.chainId,
-    contract: deployment.settlement.address,
-    folder,
-    ...seeded,
-    processes,
-    files,
-    spent,
-  };
+  const { address: contract } = deployment.settlement;
+  return { chainId: there.chainId, contract, folder, ...seeded, processes, files, spent };
 }
 
 /** The network behind the RPC. Refuses another chain than the one that was named, or that the folder is of. */
@@ -101,7 +92,7 @@ function requireChain({ expected, known, rpc, folder }: UpOptions, chainId: numb
   return known.find((network) => network.chainId === chainId);
 }
 
-async function begin({ terms }: UpOptions, path: string, chainId: number): Promise<UpRecord> {
+async function begin({ terms, folder }: UpOptions, chainId: number): Promise<UpRecord> {
   const given = await terms();
   const parsed = answersSchema.safeParse(given);
   if (!parsed.success) {
@@ -109,44 +100,35 @@ async function begin({ terms }: UpOptions, path: string, chainId: number): Promi
     throw new UsageError(`the answers are wrong:\n${faults.join("\n")}`);
   }
   const record: UpRecord = { version: 1, chainId, answers: given, done: {}, begun: null, published: [], seeded: null };
-  await writeUp(path, record);
+  await writeUp(folder, record);
   return record;
 }
 
-/** Runs steps that cost money once each, and writes what each cost into the record. */
-function stepper(by: Deployer, path: string, record: UpRecord, onCost: (step: string, wei: bigint) => void) {
-  return async <T>(step: string, work: () => Promise<T>): Promise<T> => {
-    const balanceOf = () => by.client.getBalance({ address: by.account.address });
-    const isDone = step in record.done;
-    if (!isDone && record.begun?.step !== step) {
-      record.begun = { step, balance: await balanceOf() };
-      await writeUp(path, record);
-    }
-    const result = await work();
-    if (isDone) return result;
-    const cost = (record.begun?.balance ?? 0n) - (await balanceOf());
-    record.done[step] = cost > 0n ? cost : 0n;
-    record.begun = null;
-    await writeUp(path, record);
-    onCost(step, record.done[step]);
-    return result;
-  };
+/** Deploys by `work`, and writes into the record what that cost, once for all runs. */
+async function paid(by: Deployer, folder: string, record: UpRecord, work: () => Promise<Deployment>) {
+  const balanceOf = () => by.client.getBalance({ address: by.account.address });
+  if (STEP in record.done) return work();
+  if (record.begun?.step !== STEP) {
+    record.begun = { step: STEP, balance: await balanceOf() };
+    await writeUp(folder, record);
+  }
+  const deployment = await work();
+  const cost = record.begun.balance - (await balanceOf());
+  record.done[STEP] = cost > 0n ? cost : 0n;
+  record.begun = null;
+  await writeUp(folder, record);
+  return deployment;
 }
 
 /** Publishes the sources. A service that is away stops nothing: the next run tries again. */
-async function publish(
-  { sourcify, say, progress, signal }: UpOptions,
-  path: string,
-  record: UpRecord,
-  deployment: Deployment,
-) {
+async function publish(options: UpOptions, record: UpRecord, deployment: Deployment): Promise<void> {
+  const { folder, sourcify, say, progress, signal } = options;
   if (isLocalChain(BigInt(deployment.chainId))) return;
   const { settlement, tokens } = deployment;
-  const names = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
   const all: Published[] = [
     { name: "StateCommitment", address: settlement.address },
     ...(settlement.transfersCode ? [{ name: "Transfers", address: settlement.transfersCode } as const] : []),
-    ...tokens.map(({ standard, address }) => ({ name: names[standard], address })),
+    ...tokens.map(({ standard, address }) => ({ name: TOKEN_CONTRACT[standard], address })),
   ];
   for (const contract of all) {
     if (record.published.includes(contract.address)) continue;
@@ -154,13 +136,11 @@ async function publish(
     try {
       await publishSources(sourcify, deployment.chainId, contract, signal);
       record.published.push(contract.address);
-      await writeUp(path, record);
+      await writeUp(folder, record);
     } catch (error) {
       signal.throwIfAborted();
-      say(
-        `sources     not published: ${error instanceof Error ? error.message : String(error)}. Run this again to publish them.`,
-      );
-      return;
+      const reason = error instanceof Error ? error.message : String(error);
+      return say(`sources     not published: ${reason}. Run this again to publish them.`);
     }
   }
   say(`sources     published at ${new URL(sourcify).host}; block explorers read them from there`);

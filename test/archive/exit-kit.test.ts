@@ -11,7 +11,7 @@ import {
 } from "../../core/guards/exit/index.ts";
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
-import { exitKitText } from "../../scripts/exit/kit-file.ts";
+import { exitKitText } from "../../scripts/exit/exit.ts";
 import { at, createWorld, MATURITY, mint, passSeconds, type World } from "../settlement/fixture.ts";
 import { chainOf, openArchive, sourceOf } from "./fixture.ts";
 

@@ -10,7 +10,7 @@ import type { VaultId } from "../../core/index.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { withdrawalListDigest } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
-import { exitKitText, readExitKit } from "../../scripts/exit/kit-file.ts";
+import { exitKitText, readExitKit } from "../../scripts/exit/exit.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
 import { at, mint } from "../settlement/fixture.ts";
 import { type MembersWorld, startMembersWorld } from "./member-world.ts";

@@ -7,7 +7,7 @@ import { readMirror } from "../../core/l1/index.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { type Deployment, readRecord, recordPath } from "../../scripts/deploy/record.ts";
-import { readExitKit } from "../../scripts/exit/kit-file.ts";
+import { readExitKit } from "../../scripts/exit/exit.ts";
 import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { Npm } from "../npm.ts";

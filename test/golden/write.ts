@@ -14,7 +14,7 @@ import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { messageOf, signatureHeaders } from "../../core/tenants/delivery/dispatcher.ts";
 import { answerHelp } from "../../scripts/command.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
-import { exitKitText } from "../../scripts/exit/kit-file.ts";
+import { exitKitText } from "../../scripts/exit/exit.ts";
 import { OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { CHANGES, changeable } from "../core/engine/every-change.ts";
 import { seen } from "../core/engine/seen.ts";

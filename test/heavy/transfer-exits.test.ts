@@ -14,7 +14,7 @@ import { connectL1 } from "../../core/l1/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
-import { exitKitText } from "../../scripts/exit/kit-file.ts";
+import { exitKitText } from "../../scripts/exit/exit.ts";
 import { chainOf, openArchive } from "../archive/fixture.ts";
 import { at, commitUnseen, MATURITY, mint, passSeconds } from "../settlement/fixture.ts";
 import {

@@ -17,7 +17,6 @@ const USAGE = `Usage: npm run lint:contracts
 Holds the contracts against solhint, the OpenAPI document against Redocly's linter and Spectral.
 `;
 
-/** Runs one linter; returns whether it found nothing. */
 function passes(name: string, args: readonly string[]): boolean {
   const { status, stdout, stderr } = spawnSync(join(HERE, "node_modules/.bin", name), args, {
     cwd: ROOT,

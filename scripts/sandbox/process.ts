@@ -1,0 +1,41 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+/** The command line of this package. */
+export const MAIN = fileURLToPath(new URL("../mintmark.ts", import.meta.url)).replace(
+  /\.ts$/,
+  import.meta.url.endsWith(".ts") ? ".ts" : ".js",
+);
+
+/** Starts a command as a process of its own, with these settings alone. */
+export function startMintmark(command: readonly string[], settings: Readonly<Record<string, string>>): ChildProcess {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
+  return spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...command], {
+    env: { ...Object.fromEntries(others), ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+}
+
+/** Sends a signal to a process that has not ended, and resolves when it has. */
+export async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((done) => child.once("exit", done));
+  child.kill(signal);
+  await ended;
+}
+
+/** Asks a URL until its answer is as wanted. Rejects with the signal's reason once it aborts. */
+export async function untilAnswer(
+  url: string,
+  isWanted: (reply: Response) => boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted();
+    const reply = await fetch(url, { signal }).catch(() => null);
+    await reply?.body?.cancel();
+    if (reply !== null && isWanted(reply)) return;
+    await pause(100, undefined, { signal }).catch(() => {});
+  }
+}
