@@ -5,7 +5,7 @@ import { progressLine } from "../scripts/cli/output.ts";
 import { runCommand } from "../scripts/command.ts";
 import { KINDS, QUICK } from "./http/load.ts";
 import { measureHttp, measureStages, soakHttp } from "./http/measure.ts";
-import { type Machine, machine, type SectionResult, sectionText, wrapped } from "./report.ts";
+import { type Machine, machine, type SectionResult, sectionText, writtenBy } from "./report.ts";
 
 /** `npm run bench:http`: the server's mint rate, response times, and time by stage. */
 
@@ -55,15 +55,12 @@ function sectionsText(sections: readonly SectionResult[]): string {
   return sections.map((section) => `## ${section.title}\n\n${sectionText(section)}\n`).join("\n");
 }
 
-function page({ cpu, cores, node, platform, load }: Machine, sections: readonly SectionResult[]): string {
+function page(where: Machine, sections: readonly SectionResult[]): string {
   return [
     "# Benchmark of the HTTP service",
     "",
-    wrapped(
-      `\`npm run bench:http -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}, ` +
-        `${new Date().toISOString().slice(0, 10)}.`,
-    ),
-    `The load average when the run began was ${load.toFixed(1)}. Above 0.5, other programs had a part of the cores, and`,
+    writtenBy("npm run bench:http", where, `, ${new Date().toISOString().slice(0, 10)}`),
+    `The load average when the run began was ${where.load.toFixed(1)}. Above 0.5, other programs had a part of the cores, and`,
     "every figure is worse than the machine's best.",
     "",
     sectionsText(sections),

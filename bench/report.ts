@@ -66,21 +66,28 @@ export function machine(): Machine {
   };
 }
 
+/** Where and how a page was written. */
+export function writtenBy(command: string, { cpu, cores, node, platform }: Machine, end = ""): string {
+  return wrapped(
+    `\`${command} -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}${end}.`,
+  );
+}
+
 /** A section as Markdown, without a heading. */
 export function sectionText(result: SectionResult): string {
   const remarks = notes(result);
   return [wrapped(result.method), "", markdownTable(result), ...(remarks === "" ? [] : ["", remarks])].join("\n");
 }
 
-export function page({ machine: { cpu, cores, node, platform, load }, sections }: Report): string {
+export function page({ machine, sections }: Report): string {
   return [
     "# Benchmarks",
     "",
-    wrapped(`\`npm run bench -- --write\` wrote this page on ${cpu}, ${cores} cores, ${platform}, Node ${node}.`),
+    writtenBy("npm run bench", machine),
     "Figures are medians. In brackets: how many times as good the reference row is, in the same run; below 1 the row is",
     "better. Compare within a table only: all rows of a table were measured in turns.",
     "",
-    `The load average when the run began was ${load.toFixed(1)}.`,
+    `The load average when the run began was ${machine.load.toFixed(1)}.`,
     "CPU times bear other programs on the same cores, wall-clock figures do not.",
     "",
     ...sections.flatMap((result) => ["", `## ${result.title}`, "", sectionText(result)]),

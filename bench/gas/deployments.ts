@@ -1,7 +1,55 @@
-import { type Address, size } from "viem";
+import { type Address, type Hex, size } from "viem";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 import { account, openGasChain, owners } from "./chain.ts";
 import { measurement, type Section } from "./report.ts";
+
+const MANY = 100;
+
+/**
+ * The cost of mints without an L2: OpenZeppelin's tokens and ERC721A, without access control or metadata. Withdrawals
+ * are compared with a mint to an owner without a balance, in a transaction of its own.
+ */
+export async function plainSection() {
+  const { viem, gasOf } = await openGasChain();
+  const [erc721, erc721a] = [await viem.deployContract("PlainERC721"), await viem.deployContract("PlainERC721A")];
+  const [erc1155, erc20] = [await viem.deployContract("PlainERC1155"), await viem.deployContract("PlainERC20")];
+  const [first, second] = owners(2, "plain") as [Address, Address];
+  const many = owners(MANY, "plain many");
+  const ids = Array.from({ length: MANY }, (_, i) => BigInt(100_000 + i));
+  const ones = ids.map(() => 1n);
+  // The first mint of a contract also sets counters that were zero.
+  await gasOf(erc721.write.mint([first, 1n]));
+  await gasOf(erc721a.write.mint([first, 1n]));
+  await gasOf(erc1155.write.mint([first, 1n, 1n]));
+  await gasOf(erc20.write.mint([first, 1n]));
+  const newOwner = {
+    erc721: await gasOf(erc721.write.mint([second, 2n])),
+    erc1155: await gasOf(erc1155.write.mint([second, 2n, 1n])),
+    erc20: await gasOf(erc20.write.mint([second, 1n])),
+  };
+  const one = async (label: string, hash: Promise<Hex>) => measurement(label, await gasOf(hash));
+  const batch = async (label: string, hash: Promise<Hex>) => measurement(label, await gasOf(hash), MANY);
+  const oneOwner = Array.from({ length: MANY }, () => second);
+  const section: Section = {
+    title: "Plain mints on L1, to compare",
+    method: `These are OpenZeppelin's ERC-20, ERC-721 and ERC-1155, and ERC721A, with a bare \`mint\` and no access control. None is the
+contract's first mint.`,
+    unit: "mint",
+    measurements: [
+      measurement("ERC-721, new owner", newOwner.erc721),
+      await one("ERC-721, owner who holds some", erc721.write.mint([second, 3n])),
+      await batch(`ERC-721, ${MANY} at once, one owner`, erc721.write.mintMany([oneOwner, 1_000n])),
+      await batch(`ERC-721, ${MANY} at once, each to a new owner`, erc721.write.mintMany([many, 2_000n])),
+      await batch(`ERC721A, ${MANY} at once, one owner`, erc721a.write.mint([second, BigInt(MANY)])),
+      await batch(`ERC721A, ${MANY} at once, each to a new owner`, erc721a.write.mintMany([many])),
+      measurement("ERC-1155, new owner", newOwner.erc1155),
+      await batch(`ERC-1155, ${MANY} ids at once, one owner`, erc1155.write.mintBatch([second, ids, ones])),
+      measurement("ERC-20, new holder", newOwner.erc20),
+      await one("ERC-20, holder", erc20.write.mint([second, 1n])),
+    ],
+  };
+  return { newOwner, section };
+}
 
 /** EIP-170. */
 const CODE_LIMIT = 24_576;

@@ -4,7 +4,8 @@ import { runCommand } from "../../scripts/command.ts";
 import { median } from "../harness.ts";
 import { saturate, type Target } from "./connection.ts";
 import {
-  Bodies,
+  type Bodies,
+  bodiesOf,
   KINDS,
   type Kind,
   type LoadFigures,
@@ -39,19 +40,19 @@ async function memoryOf(pid: number): Promise<number> {
 
 async function measure(kind: Kind, target: Target, serverPid: number, bodies: Bodies): Promise<LoadFigures> {
   process.stderr.write(`${kind.name}: warming up\n`);
-  await saturate(target, bodies.many(kind, kind.warmUp), kind.connections);
+  await saturate(target, bodies(kind, kind.warmUp), kind.connections);
   const rates: number[] = [];
   const cpus: number[] = [];
   for (let i = 0; i < kind.rounds; i++) {
     process.stderr.write(`${kind.name}: round ${i + 1} of ${kind.rounds}\n`);
-    const round = bodies.many(kind, kind.round);
+    const round = bodies(kind, kind.round);
     const before = await cpuOf(serverPid);
     rates.push(await saturate(target, round, kind.connections));
     cpus.push(((await cpuOf(serverPid)) - before) / kind.round);
   }
   const rate = median(rates);
   process.stderr.write(`${kind.name}: at half of ${rate.toFixed(0)} requests/s\n`);
-  const halfBodies = bodies.many(kind, Math.ceil((rate / 2) * kind.halfSeconds));
+  const halfBodies = bodies(kind, Math.ceil((rate / 2) * kind.halfSeconds));
   const times = await sendPaced(target, rate / 2, halfBodies);
   return { rate, serverCpu: median(cpus), p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
@@ -61,12 +62,12 @@ async function soak(windows: number, target: Target, serverPid: number, bodies: 
   const [kind] = KINDS;
   if (kind === undefined || windows === 0) return [];
   process.stderr.write("soak: warming up\n");
-  await saturate(target, bodies.many(kind, kind.warmUp), kind.connections);
-  const rate = (await saturate(target, bodies.many(kind, kind.round), kind.connections)) / 2;
+  await saturate(target, bodies(kind, kind.warmUp), kind.connections);
+  const rate = (await saturate(target, bodies(kind, kind.round), kind.connections)) / 2;
   const found: SoakWindow[] = [{ mints: 0, memory: await memoryOf(serverPid), p50: null, p99: null }];
   while (found.length <= windows) {
     process.stderr.write(`soak: window ${found.length} of ${windows}\n`);
-    const requests = bodies.many(kind, Math.ceil(rate * SOAK_WINDOW_SECONDS));
+    const requests = bodies(kind, Math.ceil(rate * SOAK_WINDOW_SECONDS));
     const times = await sendPaced(target, rate, requests);
     const mints = requests.length * kind.mintsPerRequest;
     found.push({ mints, memory: await memoryOf(serverPid), p50: quantile(times, 0.5), p99: quantile(times, 0.99) });
@@ -77,7 +78,7 @@ async function soak(windows: number, target: Target, serverPid: number, bodies: 
 await runCommand(async () => {
   const { port, serverPid, world, kinds, soakWindows } = (await json(process.stdin)) as LoadPlan;
   const target = { port, apiKey: world.apiKey };
-  const bodies = new Bodies(world);
+  const bodies = bodiesOf(world);
   const figures: Partial<Record<Kind["name"], LoadFigures>> = {};
   for (const kind of kinds) figures[kind.name] = await measure(kind, target, serverPid, bodies);
   const result: LoadResult = { kinds: figures, soak: await soak(soakWindows, target, serverPid, bodies) };

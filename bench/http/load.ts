@@ -70,17 +70,13 @@ export interface LoadResult {
 
 export const SOAK_WINDOW_SECONDS = 30;
 
-/** Bodies of mint requests without repeated tokens. */
-export class Bodies {
-  readonly #workload: Workload;
+/** Makes bodies of mint requests without repeated tokens, before the clock starts. */
+export type Bodies = (kind: Kind, count: number) => readonly Buffer[];
 
-  constructor(world: World) {
-    this.#workload = new Workload(world);
-  }
-
-  /** Call it before the clock starts. */
-  many({ name }: Kind, count: number): readonly Buffer[] {
-    const request = () => (name === "bulk" ? this.#workload.bulk() : this.#workload.single());
+export function bodiesOf(world: World): Bodies {
+  const workload = new Workload(world);
+  return ({ name }, count) => {
+    const request = () => (name === "bulk" ? workload.bulk() : workload.single());
     return Array.from({ length: count }, () => Buffer.from(JSON.stringify(request())));
-  }
+  };
 }

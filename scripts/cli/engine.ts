@@ -45,7 +45,6 @@ export async function openStore(
     return journal === undefined ? await openEngine(options) : await openInCluster(options, journal);
   } catch (error) {
     if (!(error instanceof MintmarkError) || error.code !== "store_locked") throw error;
-
     const detail =
       "Another process has this store open, but does not listen for its operator. Stop it, then try again.";
     throw new MintmarkError("store_locked", detail, { cause: error });

@@ -8,6 +8,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -86,7 +87,7 @@ export class PostgresServer implements AsyncDisposable {
     child.stdout.resume();
     for (let left = 200; ; left--) {
       if (child.exitCode !== null || left === 0) throw new Error(`PostgreSQL did not start:\n${log}`);
-      if (await this.#answers()) return;
+      if ((await this.query("select 1").catch(() => null)) !== null) return;
       await pause(50);
     }
   }
@@ -141,13 +142,6 @@ export class PostgresServer implements AsyncDisposable {
     await ended;
   }
 
-  async #answers(): Promise<boolean> {
-    return this.query("select 1").then(
-      () => true,
-      () => false,
-    );
-  }
-
   /** Resolves once the primary counts the standby as synchronous. */
   async #synchronous(name: string): Promise<void> {
     for (let left = 200; left > 0; left--) {
@@ -178,7 +172,7 @@ function own(folder: string): void {
 function childrenOf(pid: number): number[] {
   const path = `/proc/${pid}/task/${pid}/children`;
   if (!existsSync(path)) return [];
-  return execFileSync("cat", [path], { encoding: "utf8" }).split(" ").filter(Boolean).map(Number);
+  return readFileSync(path, "utf8").split(" ").filter(Boolean).map(Number);
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

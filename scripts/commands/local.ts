@@ -44,7 +44,7 @@ export function addLocal(program: Command): void {
     ["demo", "demo --json"],
     demoSettings,
     async ({ MINTMARK_SANDBOX: folder }, { options }) => {
-      const { demo } = await import("../demo/demo.ts");
+      const { demo } = await import("../demo/run.ts");
       process.exit((await demo(folder, options.json === true, told)) ? EXIT.ok : EXIT.refused);
     },
   );

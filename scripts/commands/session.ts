@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
+import type { Hex, TypedDataDefinition } from "viem";
 import { generatePrivateKey, privateKeyToAddress } from "viem/accounts";
 import type { z } from "zod";
 import { pause } from "../../core/backoff.ts";
@@ -119,7 +120,7 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
       "--limit: needs --asset with an assetId, which says how a whole token is counted; or give --limit-units",
     );
   const server = options.wait === true || isNamed ? serverOf(options) : null;
-  const { account, owner, l1, known, isPaid } = await meet(settings, key);
+  const { owner, l1, known, send } = await meet(settings, key, { signal, progress });
   if (known.authorizedAt !== 0n || known.revokedAt !== 0n)
     throw new Error(`the owner has used this key before: ${ANOTHER}; \`mintmark session show\` tells of this one`);
   const { token, units, ...scope } =
@@ -136,9 +137,8 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
   const parties = { owner, key };
   if (server !== null) await statusOf(server, l1, parties, signal);
   const terms = { ...parties, until, limit, ...scope };
-  const signature = isPaid ? await account.signTypedData(sessionTypedData(l1.settlement, terms)) : "0x";
-  const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
-  const { txHash } = await funded(l1, () => l1.authorizeSession(terms, signature, { signal, onSent }));
+  const typedData = sessionTypedData(l1.settlement, terms);
+  const { txHash } = await send(typedData, (signature, options) => l1.authorizeSession(terms, signature, options));
   const isAwaited = server !== null && options.wait === true;
   if (isAwaited) await reached("active", () => statusOf(server, l1, parties, signal), { signal, progress });
   const assetType = scope.assetType === EVERY_ASSET ? null : scope.assetType;
@@ -150,16 +150,13 @@ async function authorize(settings: Settings, { options, args: [given], signal, p
 async function revoke(settings: Settings, { options, args: [given], signal, progress }: Given) {
   const key = keyOf(given);
   const server = options.wait === true ? serverOf(options) : null;
-  const { account, owner, l1, known, isPaid } = await meet(settings, key);
+  const { owner, l1, known, send } = await meet(settings, key, { signal, progress });
   const parties = { owner, key };
   const status = server && (() => statusOf(server, l1, parties, signal));
   await status?.();
-  const onSent = (txHash: Hash) => progress(`sent transaction ${txHash}`);
-  const send = async () => {
-    const signature = isPaid ? await account.signTypedData(sessionEndTypedData(l1.settlement, parties)) : "0x";
-    return funded(l1, () => l1.revokeSession(parties, signature, { signal, onSent }));
-  };
-  const sent = known.revokedAt === 0n ? await send() : null;
+  const typedData = sessionEndTypedData(l1.settlement, parties);
+  const end = () => send(typedData, (signature, options) => l1.revokeSession(parties, signature, options));
+  const sent = known.revokedAt === 0n ? await end() : null;
   if (known.authorizedAt === 0n)
     process.stderr.write("the key had no session with this owner, and can never have one\n");
   if (status) await reached("revoked", status, { signal, progress });
@@ -177,8 +174,8 @@ interface Parties {
   readonly key: Address;
 }
 
-/** The owner's account, the chain with the account that sends, and the key's session there so far. */
-async function meet(settings: Settings, key: Address) {
+/** The owner, the chain, the key's session there so far, and how to send a transaction about it. */
+async function meet(settings: Settings, key: Address, { signal, progress }: Running) {
   const isPaid = ["KEY", "KEYSTORE", "SIGNER"].some((name) => process.env[`MINTMARK_PAYER_${name}`]);
   const { account } = await processAccount("OWNER");
   const owner = account.address.toLowerCase() as Address;
@@ -188,17 +185,18 @@ async function meet(settings: Settings, key: Address) {
   const known = await l1.session(owner, key);
   if (known === null)
     throw new Error(`the contract ${l1.settlement.contract} has no transfers, so there are no sessions`);
-  return { account, owner, l1, known, isPaid };
-}
-
-/** Sends a transaction; for an account without ether the error says so, where nodes have many words for it. */
-async function funded<T>(l1: Chain, send: () => Promise<T>): Promise<T> {
-  try {
-    return await send();
-  } catch (error) {
-    if ((await l1.operatorBalance()) > 0n) throw error;
-    throw new Error(`the sending account has no ether to pay for gas: ${PAYER_ADVICE}`);
+  const sending = { signal, onSent: (txHash: Hash) => progress(`sent transaction ${txHash}`) };
+  /** With the owner's signature where another account pays. Nodes have many words for an account without ether. */
+  async function send<T>(typedData: TypedDataDefinition, call: (signature: Hex, how: typeof sending) => Promise<T>) {
+    const signature = isPaid ? await account.signTypedData(typedData) : "0x";
+    try {
+      return await call(signature, sending);
+    } catch (error) {
+      if ((await l1.operatorBalance()) > 0n) throw error;
+      throw new Error(`the sending account has no ether to pay for gas: ${PAYER_ADVICE}`);
+    }
   }
+  return { owner, l1, known, send };
 }
 
 function serverOf(options: Options): MintmarkClient {

@@ -8,43 +8,25 @@ const hex = z
   .transform((text) => text as `0x${string}`);
 const pending = z.record(z.string(), hex);
 
+export type PendingCreations = ReturnType<typeof pendingOf>;
+
 /**
- * Signed creations without a record yet, by the hash of their content. Each is written before it is sent, so a killed
- * run continues with the same transaction, which the chain accepts only once. A signed transaction holds no secret.
+ * The signed creations of a run that its record does not name yet, in a file beside the record, by the hash of their
+ * content. Each is written before it is sent, so a killed run continues with the same transaction, which the chain
+ * accepts only once. A signed transaction holds no secret.
  */
-export class PendingCreations {
-  readonly #path: string;
-
-  constructor(path: string) {
-    this.#path = path;
-  }
-
-  /** The signed creation of a hash; undefined when none is pending. */
-  async get(hash: string): Promise<`0x${string}` | undefined> {
-    return (await this.#read())[hash];
-  }
-
-  async set(hash: string, signed: `0x${string}`): Promise<void> {
-    await writeWhole(this.#path, JSON.stringify({ ...(await this.#read()), [hash]: signed }));
-  }
-
-  async isEmpty(): Promise<boolean> {
-    return Object.keys(await this.#read()).length === 0;
-  }
-
-  /** Deletes all, once the record names their contracts. */
-  async clear(): Promise<void> {
-    await rm(this.#path, { force: true });
-  }
-
-  async #read(): Promise<Readonly<Record<string, `0x${string}`>>> {
-    return pending.parse(JSON.parse((await textIn(this.#path)) ?? "{}"));
-  }
-}
-
-/** The signed and unrecorded creations of a run, stored beside the record. */
-export function pendingOf(record: string): PendingCreations {
-  return new PendingCreations(`${record}.pending`);
+export function pendingOf(record: string) {
+  const path = `${record}.pending`;
+  const all = async () => pending.parse(JSON.parse((await textIn(path)) ?? "{}"));
+  return {
+    /** Undefined when none is pending. */
+    get: async (hash: string): Promise<`0x${string}` | undefined> => (await all())[hash],
+    set: async (hash: string, signed: `0x${string}`) =>
+      writeWhole(path, JSON.stringify({ ...(await all()), [hash]: signed })),
+    isEmpty: async () => Object.keys(await all()).length === 0,
+    /** Deletes all, once the record names their contracts. */
+    clear: () => rm(path, { force: true }),
+  };
 }
 
 /** The same for the chain of a mirror. */

@@ -18,16 +18,19 @@ import { connectPortal } from "../../core/l1/index.ts";
 import { isTransferred } from "../../core/protocol/transfer-proof.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 
-interface ExitFromFileOptions
-  extends Pick<
-    ExitOptions,
-    "quantity" | "recipient" | "immature" | "onWait" | "onSent" | "pollingMs" | "fromBlock" | "signal"
-  > {
-  readonly kit: string;
+/** In place of a connection: an RPC of the kits' chain, and the account of the vaults' owner. */
+interface Owner {
   readonly rpcUrl: string;
   readonly account: LocalAccount;
-  readonly onPlan?: (plan: DescribedPlan) => void;
+  readonly pollingMs?: number;
 }
+
+type ExitFromFileOptions = Omit<ExitOptions, "kit" | "l1" | "account" | "onPlan"> &
+  Owner & { readonly kit: string; readonly onPlan?: (plan: DescribedPlan) => void };
+
+/** All kits are of one contract. */
+type ExitFromFilesOptions = Omit<ExitAllOptions, "kits" | "l1" | "account"> &
+  Owner & { readonly kits: readonly string[] };
 
 /** A plan with its context, for people. */
 export interface DescribedPlan extends Omit<ExitPlan, "kit"> {
@@ -49,14 +52,6 @@ export async function exitFromFile(options: ExitFromFileOptions): Promise<Descri
   const exit = await connect(rest);
   const { kit, ...result } = await exitWithKit({ ...exit, onPlan: (plan) => onPlan?.(describe(plan.kit, plan)) });
   return { ...describe(kit, { kit, ...result }), ...result };
-}
-
-interface ExitFromFilesOptions extends Pick<ExitAllOptions, "recipient" | "onSent" | "fromBlock" | "signal"> {
-  /** The kits' files, all of one contract. */
-  readonly kits: readonly string[];
-  readonly rpcUrl: string;
-  readonly account: LocalAccount;
-  readonly pollingMs?: number;
 }
 
 /** The exit of many vaults with their kits' files. Throws as `exitWithKits` does. */

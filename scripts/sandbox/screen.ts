@@ -2,37 +2,18 @@ import { relative } from "node:path";
 import type { SandboxDescription } from "./sandbox.ts";
 
 /** The output of `npm start`: everything a newcomer needs, ready to paste. */
-export function screen({
-  api,
-  rpcUrl,
-  contract,
-  fromBlock,
-  store,
-  rollupData,
-  apiKey,
-  consoleLinks,
-  applicationId,
-  users,
-  assets,
-}: SandboxDescription): string {
+export function screen({ users, assets, applicationId, consoleLinks, ...sandbox }: SandboxDescription): string {
+  const { api, rpcUrl, contract, fromBlock, store, rollupData, apiKey } = sandbox;
   const folder = relative("", store);
   const [alice, bob] = users;
   const assetId = (standard: string) => assets.find((asset) => asset.standard === standard)?.assetId;
-  const body = {
-    users: [
-      {
-        userId: alice?.userId,
-        mints: [
-          { assetId: assetId("erc721"), tokenId: "1000001", amount: 1, dataAvailabilityMode: "zk-rollup" },
-          { assetId: assetId("erc20"), amountDecimal: "12.5", dataAvailabilityMode: "validium" },
-        ],
-      },
-      {
-        userId: bob?.userId,
-        mints: [{ assetId: assetId("erc1155"), tokenId: "7", amount: 5, dataAvailabilityMode: "validium" }],
-      },
-    ],
-  };
+  const sword = { assetId: assetId("erc721"), tokenId: "1000001", amount: 1, dataAvailabilityMode: "zk-rollup" };
+  const points = { assetId: assetId("erc20"), amountDecimal: "12.5", dataAvailabilityMode: "validium" };
+  const potions = { assetId: assetId("erc1155"), tokenId: "7", amount: 5, dataAvailabilityMode: "validium" };
+  const mints = [
+    { userId: alice?.userId, mints: [sword, points] },
+    { userId: bob?.userId, mints: [potions] },
+  ];
   const lines = [
     "",
     "Mintmark sandbox",
@@ -55,7 +36,7 @@ export function screen({
     "Mint three tokens for two users:",
     "",
     `  curl -s ${api}/api/v1/mint -H 'X-Api-Key: ${apiKey}' -H 'Content-Type: application/json' \\`,
-    `    -d '${JSON.stringify(body)}'`,
+    `    -d '${JSON.stringify({ users: mints })}'`,
     "",
     "Watch them go to L1 (accepted, batched, submitted, settled, finalized):",
     "",

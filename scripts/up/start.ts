@@ -3,7 +3,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { endProcess, startMintmark, untilAnswer } from "../sandbox/process.ts";
-import type { Process } from "./files.ts";
+import type { Process } from "./processes.ts";
 
 /** Processes that run until they are stopped. */
 export interface Running {
