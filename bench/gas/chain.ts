@@ -1,9 +1,8 @@
 import { network } from "hardhat";
 import { type Address, concatHex, type Hex, keccak256, parseEventLogs, type TypedDataDefinition, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { packedConsents, SCHEME_VALUE } from "../../core/l1/arguments.ts";
+import { packedConsents, SCHEME_VALUE, STANDARD_VALUE } from "../../core/l1/arguments.ts";
 import { type OwnToken, TOKEN_CONTRACT, tokenArguments } from "../../core/l1/own-token.ts";
-import { STANDARD_VALUE } from "../../core/l1/reader.ts";
 import type { Hash, Mode, Standard } from "../../core/model.ts";
 import type { BatchHeader } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
