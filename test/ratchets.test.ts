@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
  * rounded up to fifty, so that not every change meets them. The functions and files of a mint have their own test.
  */
 const LINES: Readonly<Record<string, number>> = {
-  bench: 4_700,
+  bench: 4_000,
   contracts: 5_200,
   "contracts/test": 870,
   // Raised for what two threads shared by copies; contracts were lowered.
@@ -36,14 +36,16 @@ const LINES: Readonly<Record<string, number>> = {
   "core/vaults": 2_200,
   // Raised for drops and webhooks without the server.
   examples: 400,
-  scripts: 50,
+  // Raised for files that several rooms write; `scripts/up` was lowered.
+  scripts: 100,
   // Raised for the libraries that the package brings along, in place of 100 packages to install.
   "scripts/build": 750,
-  "scripts/cli": 950,
+  "scripts/cli": 900,
   "scripts/cluster": 650,
   // Raised for `up`, `doctor` and `assets inspect`.
   // Raised again: a cancellation that comes too late is not sent.
-  "scripts/commands": 1_700,
+  // Raised again for what only the commands of members need, in place of a part of `scripts/cli`.
+  "scripts/commands": 1_750,
   "scripts/demo": 400,
   // Raised for plans, signers and creations that are sent again.
   "scripts/deploy": 950,
@@ -51,7 +53,7 @@ const LINES: Readonly<Record<string, number>> = {
   "scripts/exit": 150,
   "scripts/sandbox": 500,
   "scripts/tokens": 400,
-  "scripts/up": 1_200,
+  "scripts/up": 1_100,
   server: 900,
   "server/client": 500,
   // Raised for the spellings of StarkExpress.
