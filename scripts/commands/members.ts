@@ -14,11 +14,8 @@ import {
   voidOnMirror,
 } from "../../core/guards/mirror/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
-import { SignerMetrics } from "../../server/process/member/metrics.ts";
-import type { Signer, SignerServerOptions } from "../../server/process/member/signer.ts";
 import { serveMetrics } from "../../server/process/metrics.ts";
 import { MirrorChain } from "../../server/process/mirror-chain.ts";
-import type { MirrorSetting } from "../../server/process/settings/mirror-settings.ts";
 import {
   issuerSettings,
   memberSettings,
@@ -26,7 +23,10 @@ import {
   type SignerSettings,
   watchSettings,
 } from "../../server/process/settings/process-settings.ts";
+import type { MirrorSetting } from "../../server/process/settings/settings.ts";
 import { stopSignal } from "../../server/process/shutdown.ts";
+import { SignerMetrics } from "../../server/process/signers/metrics.ts";
+import type { Signer, SignerServerOptions } from "../../server/process/signers/signer.ts";
 import { processAccount } from "../cli/arguments.ts";
 import { configured } from "../cli/command.ts";
 import { messageOf } from "../cli/errors.ts";
