@@ -3,7 +3,7 @@ import { type Engine, MintmarkError } from "../core/index.ts";
 import { Account, type Caller, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/account.ts";
 import { addressGroup } from "./http/access/rate-limit.ts";
 import { ServerError } from "./http/errors.ts";
-import { fastifyApp } from "./http/fastify-app.ts";
+import { fastifyApp, RECOGNIZED } from "./http/fastify-app.ts";
 import { idempotencyKeyOf } from "./http/idempotency.ts";
 import { acceptForm, acceptJson, acceptStreams, FORM } from "./http/wire/body.ts";
 import { forgetOldKeys } from "./jobs/old-keys.ts";
@@ -176,6 +176,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
       const isPublic = caller.tenant === PUBLIC;
       const [meter, prices] = isPublic ? [meters.publicReads, PUBLIC_PRICES] : [meters.key, KEY_PRICES];
       request.account = new Account(caller, meter, prices, service.memory, reply);
+      if (!isPublic) request.raw.socket.emit(RECOGNIZED, caller.tenant);
       // The engine checks a person's right, before a change and in its writer.
       if (signedIn !== null) await actingIn(endpoint, service, signedIn);
       else if (principal !== null && scope !== null && !principal.scopes.includes(scope)) {

@@ -37,7 +37,33 @@ for (let i = 0; i < 4; i++) {
 for (let i = 0; i < 8_960; i++) {
   hold(`127.0.2.${(i % 16) + 1}`, (socket) => socket.write(`${head("/oauth/token", 100)}{`));
 }
-// The same with a tenant's keys: a few large ones each, and many small ones.
+// Bodies in pieces of one byte.
+for (let i = 0; i < 400; i++) {
+  const type = i % 2 === 0 ? "application/json" : "application/x-www-form-urlencoded";
+  const path = i % 4 === 0 ? "/owner/v1/challenge" : "/oauth/token";
+  hold(`127.0.4.${(i % 4) + 1}`, (socket) => {
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\n`);
+    socket.write(`Transfer-Encoding: chunked\r\n\r\n${"1\r\n \r\n".repeat(65_000)}`);
+  });
+}
+// Headers that come byte by byte.
+for (let i = 0; i < 400; i++) {
+  hold(`127.0.5.${(i % 16) + 1}`, (socket) => {
+    socket.write("GET /healthz HTTP/1.1\r\nX: ");
+    const slowly = setInterval(() => socket.write("x"), 500);
+    socket.once("close", () => clearInterval(slowly));
+  });
+}
+// One silent connection for each of many addresses.
+for (let i = 0; i < 4_000; i++) hold(`127.1.${i >> 8}.${i & 255}`, () => {});
+// Streams of events, more than a key may have.
+for (const key of keys) {
+  for (let i = 0; i < 20; i++) {
+    const head = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n";
+    hold("127.0.6.1", (socket) => socket.write(`${head}X-Api-Key: ${key}\r\n\r\n`));
+  }
+}
+// Bodies without an end with a tenant's keys: a few large ones each, and many small ones.
 const large = Buffer.alloc(1.9 * MIB, " ");
 for (const key of keys) {
   const field = `X-Api-Key: ${key}\r\n`;

@@ -76,8 +76,8 @@ export async function bringUp(store: Store, format: number, raiseFile: () => Pro
 }
 
 /**
- * The format of a folder's store. Throws `store_mismatch` for one that this version cannot read. The format is in a file next to LevelDB's,
- * because LevelDB writes to a folder as soon as it opens it.
+ * The format of a folder's store. Throws `store_mismatch` for one that this version cannot read. The format is in a
+ * file next to LevelDB's, because LevelDB writes to a folder as soon as it opens it.
  */
 export async function requireFolderFormat(folder: string): Promise<number> {
   const [format, version] = parts(await formatIn(folder), `${folder} holds`);

@@ -115,28 +115,57 @@ export function watchConnection(request: IncomingMessage, response: ServerRespon
 /** Most connections of one server. The store and L1 need file descriptors too. */
 const MOST_CONNECTIONS = 12_288;
 
+/** Emitted on a socket with the tenant of a request whose credentials were right. */
+export const RECOGNIZED = "mintmark:recognized";
+
 /**
- * Keeps at most `most` connections. One too many ends the oldest of an address with more than its share, so that callers
- * with few connections keep theirs, whatever strangers open.
+ * Keeps at most `most` connections, half of them for callers that were {@link RECOGNIZED}. One too many ends the oldest
+ * of the address, the IPv6 /48 or the tenant with the most, so that no others take the connections of a tenant.
  */
 export function boundConnections(server: Server, most = MOST_CONNECTIONS): void {
-  const groups = new Map<string, Set<Socket>>();
-  let count = 0;
+  const strangers = new Crowds();
+  const tenants = new Crowds();
   server.on("connection", (socket) => {
-    const name = addressGroup(socket.remoteAddress ?? "");
-    const own = groups.get(name) ?? new Set();
-    groups.set(name, own.add(socket));
-    count += 1;
-    socket.once("close", () => {
-      count -= 1;
-      if (own.delete(socket) && own.size === 0) groups.delete(name);
+    const address = addressGroup(socket.remoteAddress ?? "", 48);
+    strangers.add(address, socket);
+    socket.once("close", () => strangers.delete(address, socket));
+    socket.once(RECOGNIZED, (tenant: string) => {
+      if (!strangers.delete(address, socket)) return;
+      tenants.add(tenant, socket);
+      socket.once("close", () => tenants.delete(tenant, socket));
     });
-    if (count <= most) return;
-    const share = most / groups.size;
-    const crowd = own.size > share ? own : groups.values().find((group) => group.size > share);
-    const [oldest] = crowd ?? own;
-    oldest?.destroy();
+    if (strangers.count + tenants.count > most) (strangers.count > most / 2 ? strangers : tenants).endOne();
   });
+}
+
+/** Sockets by the name of whom they belong to. */
+class Crowds {
+  count = 0;
+  readonly #crowds = new Map<string, Set<Socket>>();
+
+  add(name: string, socket: Socket): void {
+    this.#crowds.set(name, (this.#crowds.get(name) ?? new Set()).add(socket));
+    this.count += 1;
+  }
+
+  /** Returns whether the socket was here. */
+  delete(name: string, socket: Socket): boolean {
+    const crowd = this.#crowds.get(name);
+    if (crowd?.delete(socket) !== true) return false;
+    if (crowd.size === 0) this.#crowds.delete(name);
+    this.count -= 1;
+    return true;
+  }
+
+  /** Ends the oldest socket of the largest crowd. */
+  endOne(): void {
+    let [name, most] = ["", new Set<Socket>()];
+    for (const [each, crowd] of this.#crowds) if (crowd.size > most.size) [name, most] = [each, crowd];
+    const [oldest] = most;
+    if (oldest === undefined) return;
+    this.delete(name, oldest);
+    oldest.destroy();
+  }
 }
 
 /** Header fields that may occur once. Of several, Node keeps the first, but a proxy may have used the last. */

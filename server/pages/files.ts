@@ -132,13 +132,16 @@ async function representationsOf({ type, body }: PageFile): Promise<Representati
   return [{ coding: "br", body: br, tag: tagOf(br) }, { coding: "gzip", body: gz, tag: tagOf(gz) }, identity];
 }
 
+/** RFC 9110, 12.4.2. A coding with any other weight is not accepted. */
+const QVALUE = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
+
 /** The representation with the highest quality in Accept-Encoding (RFC 9110, 12.5.3); of equal ones the smallest. */
 function accepted({ representations }: Served, header = ""): Representation {
   const qualities = new Map(
     header.split(",").map((part) => {
       const [coding = "", ...parameters] = part.toLowerCase().split(";");
-      const quality = parameters.map((each) => /^\s*q=(\d(?:\.\d+)?)\s*$/.exec(each)?.[1]).find(Boolean);
-      return [coding.trim(), Number(quality ?? 1)] as const;
+      const weight = parameters.map((each) => each.trim()).find((each) => each.startsWith("q="));
+      return [coding.trim(), weight === undefined ? 1 : Number(QVALUE.exec(weight)?.[1] ?? 0)] as const;
     }),
   );
   const qualityOf = ({ coding }: Representation) =>

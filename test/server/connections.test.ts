@@ -1,7 +1,12 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { HeldBytes } from "../../server/http/access/account.ts";
+import { addressGroup } from "../../server/http/access/rate-limit.ts";
 import { boundConnections } from "../../server/http/fastify-app.ts";
+import { FORM } from "../../server/http/wire/body.ts";
 import { Connection, listen } from "./connection.ts";
 import { createWorld, entries, type World } from "./fixture.ts";
 
@@ -37,16 +42,17 @@ test("an address with many connections loses its own, and no other address loses
   }
 });
 
+const memory = new HeldBytes();
 let world: World;
 let port: number;
 beforeAll(async () => {
-  world = await createWorld();
+  world = await createWorld({ memory });
   port = await listen(world.app);
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-const head = (path: string, field: string) =>
-  `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: application/json\r\n${field}\r\n\r\n`;
+const head = (path: string, field: string, type = "application/json") =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${world.key}\r\nContent-Type: ${type}\r\n${field}\r\n\r\n`;
 const chunk = (bytes: Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
 /** A mint under a name of its own, so long that it needs a room; `é` so that a piece can end within a character. */
@@ -106,4 +112,75 @@ test("a connection that breaks off within a body harms no other", async () => {
   const other = new Connection(port).write(head("/api/v1/mint", `Content-Length: ${body.length}`)).write(body);
   expect(JSON.parse((await other.answer()).body).code).toBe("validation_failed");
   expect(await world.snapshot()).toEqual(before);
+});
+
+test.each([
+  ["/oauth/token", FORM],
+  ["/oauth/token", "application/json"],
+  ["/owner/v1/challenge", "application/json"],
+])("a body for %s as %s in pieces of one byte takes no more memory than its caller pays for", async (path, type) => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const used = () => {
+    collect();
+    return process.memoryUsage().heapUsed + process.memoryUsage().external;
+  };
+  const [before, paid] = [used(), memory.total];
+  const start = head(path, "Transfer-Encoding: chunked", type);
+  const callers = Array.from({ length: 100 }, (_, i) =>
+    new Connection(port, `127.0.1.${i + 1}`).write(start + "1\r\n \r\n".repeat(1_000)),
+  );
+  // The account and the buffer of each.
+  await expect.poll(() => memory.total - paid).toBeGreaterThanOrEqual(100 * (8 * 1024 + 1_000));
+  // With what both ends of the connections take in this process.
+  expect(used() - before).toBeLessThan(100 * 64 * 1024);
+  for (const { socket } of callers) socket.destroy();
+  await expect.poll(() => memory.total).toBe(paid);
+});
+
+test("a caller pays for the pieces of a body", async () => {
+  const publicReads = { units: 100, windowSeconds: 1_000 };
+  await using own = await createWorld({ rateLimits: { publicReads }, now: () => 0 });
+  const start = head("/owner/v1/challenge", "Transfer-Encoding: chunked");
+  const pieces = `1\r\n{\r\n${"1\r\n \r\n".repeat(1_998)}1\r\n}\r\n0\r\n\r\n`;
+  const { head: answer } = await new Connection(await listen(own.app)).write(start + pieces).answer();
+  expect(answer).toMatch(/^ratelimit: "public";r=66;/im);
+});
+
+test("connections of tenants outlast those of strangers, one for each of many addresses", async () => {
+  await using world = await createWorld();
+  const port = await listen(world.app);
+  boundConnections(world.app.server, 8);
+  const opened: Connection[] = [];
+  const open = (from: string) => {
+    const connection = new Connection(port, from);
+    opened.push(connection);
+    return connection;
+  };
+  const sends = async (connection: Connection, key = world.key) => {
+    const request = `GET /api/v1/limits HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${key}\r\n\r\n`;
+    return (await connection.write(request).answer()).status;
+  };
+  try {
+    // Both of one address, which so has more of them than any stranger.
+    const honest = [open("127.0.0.1"), open("127.0.0.1")];
+    for (const each of honest) expect(await sends(each)).toBe(200);
+    for (let i = 2; i < 60; i++)
+      await open(`127.0.0.${i}`).write("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").answer();
+    for (const each of honest) expect(await sends(each)).toBe(200);
+    // A key that is wrong is none. Another tenant takes connections only of strangers and of its own.
+    for (let i = 0; i < 20; i++) expect(await sends(open(`127.0.1.${i}`), "mm_test_wrong")).toBe(401);
+    for (let i = 0; i < 20; i++) expect(await sends(open(`127.0.2.${i}`), world.otherKey)).toBe(200);
+    expect(await sends(open("127.0.3.1"))).toBe(200);
+    for (const each of honest) expect(await sends(each)).toBe(200);
+    await expect.poll(() => opened.filter(({ socket }) => !socket.closed).length).toBe(8);
+  } finally {
+    for (const { socket } of opened) socket.destroy();
+  }
+});
+
+test("the connections of one IPv6 /48 are those of one caller", () => {
+  expect(addressGroup("2001:db8:1:2::5", 48)).toBe(addressGroup("2001:db8:1:ffff:5:6:7:8", 48));
+  expect(addressGroup("2001:db8:1::", 48)).not.toBe(addressGroup("2001:db8:2::", 48));
+  expect(addressGroup("127.0.0.1", 48)).toBe("127.0.0.1");
 });

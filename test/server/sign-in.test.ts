@@ -206,6 +206,8 @@ describe("pages", () => {
       ["identity, gzip;q=0.9", undefined],
       ["*;q=0.5, gzip;q=0", "br"],
       ["gzip;q=0", undefined],
+      ["gzip, br;q=0.", "gzip"],
+      ["gzip;q=0.5, br;q=1.001", "gzip"],
     ] as const) {
       const { headers } = await world.app.inject({
         url: "/explorer/style.css",

@@ -30,6 +30,8 @@ export const PUBLIC_PRICES: Prices = { unitBytes: 64 * 1024, kzgProof: 5, hop: 1
 const FREE_BODY = 16 * 1024;
 /** Bytes of a body per unit. A mint entry with white space has fewer, so it costs only its own unit. */
 const BODY_UNIT = 1024;
+/** Each piece of a body costs as much as so many bytes: it takes a core for microseconds, even if it is one byte. */
+const PIECE_BYTES = 16;
 /** Bytes of a binary response per unit; these are cheap to make. */
 const BINARY_UNIT = 1024 * 1024;
 /** Bytes of a request's own objects, while its body arrives and its response waits. */
@@ -88,10 +90,10 @@ export class Account {
     this.pay(1 + hops * this.#prices.hop);
   }
 
-  /** Called with the size of each piece of the body. */
-  receive(bytes: number): void {
-    this.#reserve(bytes);
-    this.#body += bytes;
+  /** Called with the size of each piece of the body, and with the memory that it takes. */
+  receive(bytes: number, held: number): void {
+    this.#reserve(held);
+    this.#body += bytes + PIECE_BYTES;
     if (this.#body > FREE_BODY) this.pay(Math.ceil(this.#body / BODY_UNIT));
   }
 

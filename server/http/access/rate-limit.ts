@@ -132,8 +132,8 @@ export class TokenBuckets {
   }
 }
 
-/** The name of an address for limits. IPv6 by its /64, which usually belongs to one customer. */
-export function addressGroup(address: string): string {
+/** The name of an address for limits. IPv6 by its /64, which usually belongs to one customer, or another prefix. */
+export function addressGroup(address: string, prefix = 64): string {
   if (!address.includes(":") || address.startsWith("::ffff:")) return address;
   const [head = "", tail] = address.split("%")[0]?.split("::") ?? [];
   const groups = head === "" ? [] : head.split(":");
@@ -142,5 +142,5 @@ export function addressGroup(address: string): string {
     while (groups.length + last.length < 8) groups.push("0");
     groups.push(...last);
   }
-  return groups.slice(0, 4).join(":");
+  return groups.slice(0, prefix / 16).join(":");
 }

@@ -3,6 +3,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { consentRequestTypedData, type Issuer, type LocalMintRecord } from "../../../core/guards/issuer/index.ts";
 import { type Hex, MintmarkError } from "../../../core/index.ts";
+import { parseJson } from "../../../core/internal.ts";
+import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
 import {
   buildSignerServer,
@@ -95,11 +97,7 @@ function addRecordRoutes(app: FastifyInstance, { record, secret }: NonNullable<I
   };
   app.register(async (routes) => {
     routes.addHook("onRequest", (request, reply) => countFailures(requireSecret(request), failures, request, reply));
-    routes.addContentTypeParser(
-      "application/json",
-      { parseAs: "string" },
-      routes.getDefaultJsonParser("error", "error"),
-    );
+    accept(routes, "application/json", parseJson);
     routes.post("/v1/mints", { bodyLimit: MAX_MINTS_BYTES }, async ({ body }) => {
       const parsed = recorded.safeParse(body);
       if (!parsed.success) throw new MintmarkError("validation_failed", z.prettifyError(parsed.error));

@@ -9,6 +9,7 @@ import { handleError, ServerError } from "../../http/errors.ts";
 import { fastifyApp } from "../../http/fastify-app.ts";
 import type { LogOptions } from "../../http/log.ts";
 import { OutgoingBatches } from "../../http/wire/batch-data.ts";
+import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
 import type { SignerMetrics } from "./metrics.ts";
 
@@ -100,7 +101,7 @@ export function buildSignerServer<Claim extends object>(
   const app = fastifyApp({ log, hosts, requestTimeoutSeconds, bodyLimit: MAX_DATA_BYTES, errorHandler });
   app.decorateRequest("claim", null);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/octet-stream", { parseAs: "buffer" }, async (_: unknown, body: Buffer) => body);
+  accept(app, "application/octet-stream", (body) => body);
 
   const isInStep = () => archive.position !== null && watcher.lastError === null;
 
