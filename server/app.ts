@@ -78,14 +78,6 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
   app.decorateRequest("owner", null);
   app.decorateRequest("signedIn", null);
   app.decorateRequest("account", null);
-  app.addHook("onRequest", (request, reply, done) => {
-    // By the route found, because one path has several spellings.
-    const path = request.routeOptions.url;
-    if (PRIVATE.test(path ?? "")) reply.header("cache-control", "no-store");
-    // Liveness stays until the end; readiness reports the shutdown itself.
-    const isRefused = stopping.signal.aborted && path !== "/healthz" && path !== "/readyz";
-    done(isRefused ? new ServerError("shutting_down") : undefined);
-  });
   // Otherwise a connection whose request outlives the start of the shutdown would stay open and hold the process.
   app.addHook("onSend", (request, reply, payload, done) => {
     settle(request, reply, payload);
@@ -156,12 +148,16 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
   // A drop has its key's id.
   const isDurable = endpoint.keysInStore === true || endpoint.bodyStream !== undefined;
   const isKept = !isDurable && takesIdempotencyKey(endpoint);
+  const isPrivate = PRIVATE.test(endpoint.path);
   app.route({
     method: endpoint.method,
     url: endpoint.path.replaceAll(/\{(\w+)\}/g, ":$1"),
     config: { bodyTypes: bodyTypesOf(endpoint) },
     ...(cost && { bodyLimit: service.bodyBytes }),
     async onRequest(request, reply) {
+      if (isPrivate) reply.header("cache-control", "no-store");
+      // Liveness stays until the end; readiness reports the shutdown itself.
+      if (service.stopping.aborted && !unmetered) throw new ServerError("shutting_down");
       try {
         if (access === "owner") request.owner = await authenticateOwner(request, service);
         else if (access === "person") request.signedIn = await authenticatePerson(request, service);

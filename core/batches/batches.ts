@@ -58,7 +58,7 @@ function openBatch(ledger: Ledger, mode: Mode): Batch {
   }
   const number = batches.count;
   const openedAt = number === 0 ? ledger.durableHead.time : (ledger.batches[mode].get(number - 1)?.sealedAt ?? 0);
-  const nothing = { vaultCount: 0, mintCount: 0, inBlobs: false, transfers: null };
+  const nothing = { vaults: { count: 0 }, mintCount: 0, inBlobs: false, transfers: null };
   const empty = { mode, batchNumber: number, since: openedAt, ...nothing };
   return batchView(openBatchRecord(empty));
 }

@@ -25,8 +25,8 @@ export function closeOpenBatches(ledger: Ledger, mode: Mode): readonly OpenBatch
   let vaultsBefore = refs.vaultsBefore(mode, batchNumber);
   for (const batch of closed) {
     refs.set(mode, batch.batchNumber, batch.firstOrdinal, vaultsBefore);
-    vaultsBefore += batch.vaultCount;
-    firstOrdinal = batch.firstOrdinal + batch.vaultCount;
+    vaultsBefore += batch.vaults.count;
+    firstOrdinal = batch.firstOrdinal + batch.vaults.count;
     batchNumber = batch.batchNumber + 1;
   }
   ledger.setOpen(new OpenBatch(mode, batchNumber, ledger.now(), firstOrdinal, limits, isForeign), vaultsBefore);
@@ -48,7 +48,7 @@ export function openAhead(ledger: Ledger, mode: Mode, vaultCount: number): OpenB
 /** The open batch for a new vault of this kind. The first vault of a batch decides the batch's kind. */
 export function openBatchFor(ledger: Ledger, mode: Mode, inBlobs: boolean): OpenBatch {
   const open = ledger.unsealed.open(mode);
-  if (open.vaultCount === 0) open.inBlobs = inBlobs;
+  if (open.vaults.count === 0) open.inBlobs = inBlobs;
   if (open.inBlobs === inBlobs) return open;
   return ledger.unsealed.beside(mode) ?? openBeside(ledger, open, inBlobs);
 }
@@ -61,7 +61,7 @@ export function requireUncommittedLimit(ledger: Ledger, vaults: number): void {
     const opened = ledger.unsealed.opened(mode);
     const before = ledger.refs.vaultsBefore(mode, ledger.unsealed.open(mode).batchNumber);
     return opened.reduce(
-      (all, { vaultCount }) => all + vaultCount,
+      (all, { vaults }) => all + vaults.count,
       sum + before - committedVaults(ledger, mode, "latest"),
     );
   }, 0);
@@ -92,7 +92,7 @@ export async function sealOpenBatch(
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await writer.alone(async (group) => {
     ledger.requireOneHistory();
-    const isEmpty = ledger.unsealed.open(mode).vaultCount === 0;
+    const isEmpty = ledger.unsealed.open(mode).vaults.count === 0;
     const closed = isEmpty ? [] : closeOpenBatches(ledger, mode);
     return { sealed: Promise.all(closed.map((batch) => sealClosed(ledger, group, batch))) };
   }, signal);
@@ -111,7 +111,7 @@ const OFF_LOOP_VAULTS = 1_024;
 export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {
   if (
     !closed.inBlobs &&
-    closed.vaultCount < OFF_LOOP_VAULTS &&
+    closed.vaults.count < OFF_LOOP_VAULTS &&
     !ledger.sealings[closed.mode].has(closed.batchNumber - 1)
   ) {
     return sealBatch(ledger, group, closed, derivedHere(ledger, closed));
@@ -165,7 +165,8 @@ async function lazily<T>(make: () => T): Promise<T> {
 
 /** Journals a closed batch, and writes its derived records and its place in the state tree. */
 function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: DerivedBatch): BatchRecord {
-  const { mode, batchNumber, vaultCount, mintCount } = closed;
+  const { mode, batchNumber, mintCount } = closed;
+  const vaultCount = closed.vaults.count;
   const { assets, content, batchRoot, dataHash } = derived;
   const history = ledger.histories.latest(mode);
   if (history.count !== batchNumber) throw new Error(`batch ${batchNumber} is sealed at place ${history.count}`);

@@ -79,10 +79,6 @@ export class OpenBatch {
     this.isBeside = isBeside;
   }
 
-  get vaultCount(): number {
-    return this.vaults.count;
-  }
-
   /** Time of the first vault, or of the opening while there is none. */
   get since(): number {
     return this.vaults.count === 0 ? this.openedAt : (this.vaults.createdAt[0] as number);
@@ -303,13 +299,15 @@ export function elementsOf({ amountHigh, amountLow, blobs, start, end }: NewVaul
 
 /** The record of an open batch. */
 export function openBatchRecord(
-  open: Pick<OpenBatch, "mode" | "batchNumber" | "vaultCount" | "mintCount" | "since" | "inBlobs" | "transfers">,
+  open: Pick<OpenBatch, "mode" | "batchNumber" | "mintCount" | "since" | "inBlobs" | "transfers"> & {
+    readonly vaults: Pick<VaultColumns, "count">;
+  },
 ): BatchRecord {
   return {
     mode: open.mode,
     batchNumber: open.batchNumber,
     status: "open",
-    vaultCount: open.vaultCount,
+    vaultCount: open.vaults.count,
     mintCount: open.mintCount,
     assets: null,
     content: null,

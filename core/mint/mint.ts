@@ -325,8 +325,8 @@ export class MintTransition implements Transition<MintOutcome | null> {
     const validium = ledger.unsealed.open("validium");
     const rollup = ledger.unsealed.open("zk-rollup");
     const openPlaces = {
-      validium: { batchNumber: validium.batchNumber, slot: validium.vaultCount },
-      "zk-rollup": { batchNumber: rollup.batchNumber, slot: rollup.vaultCount },
+      validium: { batchNumber: validium.batchNumber, slot: validium.vaults.count },
+      "zk-rollup": { batchNumber: rollup.batchNumber, slot: rollup.vaults.count },
     };
     const { placed, closed } = placeEntries(ledger, columns, this.#tokens, users, time);
     const header: MintHeader = {

@@ -75,7 +75,7 @@ export const EVENT_TYPES: ReadonlySet<string> = new Set(Object.keys(TYPES));
 
 /** One event of an application: `version(1) = 0x01 ‖ time(6) ‖ type(1) ‖ content ‖ crc32(4)`. */
 export function encodeEvent(time: number, event: StoredEvent): Buffer {
-  const { number, field } = LAYOUTS.named(event.type);
+  const { number, field } = LAYOUTS.byName[event.type];
   to.begin().u48(time);
   to.u8(number);
   field.write(to, event);

@@ -9,7 +9,7 @@ import type { StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
 /** Its entries begin with the list's id. */
-const TRANSFERS_KIND = ENTRY_KINDS.named("transfersRequested").number;
+const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number;
 
 /** An entry of the journal. */
 export interface Journaled<E = Entry | MintEntry> {
@@ -33,7 +33,7 @@ const KIND_AT = 7;
  * The kind determines the content's layout: core/store/entries.ts and core/store/mint-entry.ts.
  */
 export function encodeEntry(time: number, entry: Entry): Buffer {
-  const { number, field } = ENTRY_KINDS.named(entry.kind);
+  const { number, field } = ENTRY_KINDS.byName[entry.kind];
   to.begin().u48(time);
   to.u8(number);
   field.write(to, entry);
@@ -89,7 +89,7 @@ export async function* readJournalKinds<K extends EntryKind>(
   kinds: readonly K[],
 ): AsyncGenerator<Extract<Entry, EntryOf<K>>> {
   const prefix = Buffer.from([PREFIX.journal]);
-  const numbers = new Set(kinds.map((kind) => ENTRY_KINDS.named(kind).number));
+  const numbers = new Set(kinds.map((kind) => ENTRY_KINDS.byName[kind].number));
   for await (const [key, record] of store.entries({ gte: prefix, lt: endOf(prefix) })) {
     if (!numbers.has(record[KIND_AT] ?? -1) || key.length !== 9) continue;
     let entry: Entry | MintEntry;

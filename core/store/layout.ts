@@ -162,22 +162,17 @@ export interface Kind<N> {
 
 /** Finds the layout of a kind's content: by name for writing, by number for reading. */
 export class Kinds<K extends KindFields> {
-  readonly #byName = new Map<keyof K, Kind<keyof K>>();
+  readonly byName: { readonly [N in keyof K]: Kind<N> };
   readonly #byNumber = new Map<number, Kind<keyof K>>();
 
   constructor(kinds: K) {
+    const byName: Record<string, Kind<keyof K>> = {};
     for (const [kind, [number, fields]] of Object.entries(kinds)) {
       const field = layout(fields) as Field<Record<string, unknown>>;
-      const found = { kind, number, field };
-      this.#byName.set(kind, found);
-      this.#byNumber.set(number, found);
+      byName[kind] = { kind, number, field };
+      this.#byNumber.set(number, byName[kind]);
     }
-  }
-
-  named(kind: keyof K): Kind<keyof K> {
-    const found = this.#byName.get(kind);
-    if (found === undefined) throw new Error(`no kind ${String(kind)}`);
-    return found;
+    this.byName = byName as typeof this.byName;
   }
 
   /** undefined for an unknown number. */

@@ -68,7 +68,7 @@ export class LevelStore implements Store {
   async #beginMark({ path, mark }: LevelFolder): Promise<void> {
     let length = 0;
     for await (const [key] of this.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 })) {
-      length = lengthUpTo(key);
+      length = 1 + Number(key.readBigUInt64BE(1));
     }
     if (mark.length !== null && length < mark.length) throw entriesMissing(path, length, mark.length);
     await guarded(mark.begin(length));
@@ -115,7 +115,7 @@ export class LevelStore implements Store {
     }
     // LevelDB has `sync`, which abstract-level's types lack. Without it a write survives the process, not the machine.
     await guarded(batch.write({ sync: this.#sync } as object));
-    if (entry !== undefined && this.#sync) this.#folder?.mark.set(lengthUpTo(entry));
+    if (entry !== undefined && this.#sync) this.#folder?.mark.set(1 + Number(entry.readBigUInt64BE(1)));
   }
 
   /** See {@link LevelFolder.raiseFormat}. */
@@ -140,11 +140,6 @@ async function opened(db: Database): Promise<Database> {
     throw openingFailure(error);
   }
   return db;
-}
-
-/** The length of a journal whose newest entry has this key. */
-function lengthUpTo(key: Buffer): number {
-  return Number(key.readBigUInt64BE(1)) + 1;
 }
 
 async function guarded<T>(operation: Promise<T>): Promise<T> {

@@ -42,7 +42,7 @@ export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promis
     ledger.requireOneHistory();
     const ready = await readyLists(ledger, group);
     if (ready.length === 0) return { sealed: null };
-    const isEmpty = ledger.unsealed.open("zk-rollup").vaultCount === 0;
+    const isEmpty = ledger.unsealed.open("zk-rollup").vaults.count === 0;
     const before = isEmpty ? [] : closeOpenBatches(ledger, "zk-rollup");
     const earlier = before.map((batch) => sealClosed(ledger, group, batch));
     const batch = sealClosed(ledger, group, putBatched(ledger, group, ready));

@@ -62,7 +62,7 @@ async function loadUnsealed(
     const isBeside = areTwo && record === newest;
     const batch = await loadUnsealedBatch(ledger, record, before, isBeside);
     ledger.refs.set(mode, record.batchNumber, batch.firstOrdinal, before);
-    before += batch.vaultCount;
+    before += batch.vaults.count;
     if (record !== newest && !(areTwo && record === beforeNewest)) closed.push(batch);
   }
   if (unsealed.length > 0 && newest === undefined) {
@@ -87,19 +87,19 @@ async function loadUnsealedBatch(
   ledger.setOpen(open, before);
   if (record.transfers) open.transfers = await listsOfBatch(ledger, record);
   for await (const chunk of chunkRecords(ledger, record)) {
-    const first = open.vaultCount;
+    const first = open.vaults.count;
     if (record.transfers) {
       // A transfer makes no token.
       decodeIntoColumns(chunk, open.vaults, () => 0);
       continue;
     }
     open.load(chunk, ledger.standards, (vault) => tokenHashOf(ledger, vault));
-    for (let slot = first; slot < open.vaultCount; slot++) {
+    for (let slot = first; slot < open.vaults.count; slot++) {
       if (ledger.standards[open.vaults.assetIndex[slot] as number] !== "erc721") continue;
       ledger.tokens.insert(open.vaults.tokenHash[slot] as number, ledger.refs.refOf(open, slot));
     }
   }
-  requireCount(record, open.vaultCount);
+  requireCount(record, open.vaults.count);
   open.mintCount = record.mintCount;
   return open;
 }
