@@ -115,7 +115,7 @@ export function serviceOf(
   stopping: AbortSignal,
   failed: (what: string) => (error: unknown) => void,
 ) {
-  const { engine, now = () => performance.now(), memory = new HeldBytes(), checks = () => ({}) } = options;
+  const { engine, now = performance.now.bind(performance), memory = new HeldBytes(), checks = () => ({}) } = options;
   const { chains = new Map() as NonNullable<ServerOptions["chains"]> } = options;
   const home = chains.get(engine.settlement.chainId);
   const tokenSecret = options.tokenSecret ?? randomBytes(32);

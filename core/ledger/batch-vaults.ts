@@ -10,11 +10,10 @@ import {
   deriveBatch,
   withContent,
 } from "../sealing/derive-batch.ts";
-import { type NewVault, VaultColumns } from "../store/columns/vault-columns.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunksOf, endOf } from "../store/store-keys.ts";
 import { shortDecimalIn } from "../store/token-id.ts";
-import { decodeIntoColumns } from "../store/vault-chunk.ts";
+import { decodeIntoColumns, type NewVault, VaultColumns } from "../store/vault-columns.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** An operator may mend the machine meanwhile. */

@@ -6,20 +6,23 @@ import { elementCount } from "../protocol/elements.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import type { TransferGroup } from "../protocol/transfer-data.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import {
-  addsUp,
-  amountOf,
-  type Holder,
-  type NewVault,
-  VaultColumns,
-  widthOfSum,
-  widthOfWords,
-} from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
 import { shortDecimalIn } from "../store/token-id.ts";
-import { CHUNK_VAULTS, decodeIntoColumns, encodeColumns, type TokenHashOf } from "../store/vault-chunk.ts";
+import {
+  addsUp,
+  amountOf,
+  CHUNK_VAULTS,
+  decodeIntoColumns,
+  encodeColumns,
+  type Holder,
+  type NewVault,
+  type TokenHashOf,
+  VaultColumns,
+  widthOfSum,
+  widthOfWords,
+} from "../store/vault-columns.ts";
 
 /** Assets below this index share one number with the user as key of a vault. Higher indices use a text. */
 const ASSETS = 2 ** 21;

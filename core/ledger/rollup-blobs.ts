@@ -1,6 +1,6 @@
 import type { MintmarkError } from "../errors.ts";
 import { type Kzg, KzgThread } from "../protocol/kzg/kzg.ts";
-import type { NewVault } from "../store/columns/vault-columns.ts";
+import type { NewVault } from "../store/vault-columns.ts";
 import { elementsOf } from "./open-batch.ts";
 import { Openings } from "./openings.ts";
 import type { EngineOptions } from "./options.ts";

@@ -1,7 +1,7 @@
 import type { Address, Uuid } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import { Recent } from "../recent.ts";
-import type { Holder } from "../store/columns/vault-columns.ts";
+import type { Holder } from "../store/vault-columns.ts";
 
 /** What a mint needs of a user. */
 export interface CachedUser extends Holder {

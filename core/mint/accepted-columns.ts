@@ -1,10 +1,10 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import { type Address, type Asset, MAX_BATCH_VAULTS, type Uuid } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
-import type { MintColumns } from "../store/columns/mint-columns.ts";
-import { amountOf } from "../store/columns/vault-columns.ts";
+import type { MintColumns } from "../store/mint-columns.ts";
 import type { PlacedColumns } from "../store/mint-entry.ts";
 import type { AssetRecord } from "../store/records.ts";
+import { amountOf } from "../store/vault-columns.ts";
 import type { Minted } from "./mint.ts";
 
 /** What a mint left in memory, as its answer needs it. Copies only what the caller asks for. */

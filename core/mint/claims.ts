@@ -17,7 +17,7 @@ import { requireKey, requireScope } from "../tenants/api-keys.ts";
 import { requireAddress } from "../validate.ts";
 import type { Decision } from "./mint.ts";
 import { type MintResult, replayedResult } from "./mint-results.ts";
-import { checkMint, mintOnce } from "./mints.ts";
+import { checkMint, mint } from "./mints.ts";
 
 /** Most links of one call. */
 export const MAX_NEW_CLAIMS = 1_000;
@@ -186,7 +186,7 @@ async function take(
   };
   const request = { users: [{ ownerAddress: owner, mints: [JSON.parse(record.mint) as unknown] }] };
   try {
-    return await mintOnce(context, principalOf(ledger, record), request, decision, signal);
+    return await mint(context, principalOf(ledger, record), request, { decision, ...(signal && { signal }) });
   } catch (error) {
     if (!(error instanceof MintmarkError) || !BY_KEY.has(error.code)) throw error;
     throw new MintmarkError("claim_cancelled", "The issuer's key for this link is no longer valid. Ask for another.");

@@ -15,11 +15,11 @@ import {
 } from "../model.ts";
 import type { MintReceipt, ReceiptSigner } from "../protocol/receipt.ts";
 import { receiptContents, receiptRoot, receiptTypedData } from "../protocol/receipt.ts";
-import { MintColumns } from "../store/columns/mint-columns.ts";
-import { amountOf, highWord, lowWord } from "../store/columns/vault-columns.ts";
 import { type Journaled, readMint } from "../store/journal.ts";
+import { MintColumns } from "../store/mint-columns.ts";
 import { BLOBS_BIT, type MintEntry, PlacedColumns, type PlacedMint, vaultIdOf } from "../store/mint-entry.ts";
 import { fastTokenIdOf, shortDecimalIn } from "../store/token-id.ts";
+import { amountOf, highWord, lowWord } from "../store/vault-columns.ts";
 import { findMint } from "../vaults/transaction-range.ts";
 import { lostAt, readVaults, statusOf, vaultViews } from "../vaults/vaults.ts";
 import type { AcceptedColumns } from "./accepted-columns.ts";

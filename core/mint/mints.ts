@@ -2,7 +2,7 @@ import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Hex, Principal, Uuid } from "../model.ts";
+import type { Principal, Uuid } from "../model.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { idempotencyKeyHash } from "./idempotency.ts";
 import { type Decision, type MintOutcome, MintTransition } from "./mint.ts";
@@ -10,36 +10,12 @@ import { AcceptedResult, type MintResult, presentResult, replayedResult } from "
 import { readMint } from "./reader.ts";
 
 /** The engine's `mint`. */
-export function mintOf(
-  context: EngineContext,
-): (principal: Principal, request: unknown, options?: MintOptions) => Promise<MintResult> {
-  const once = async (principal: Principal, request: unknown, idempotencyKey: string, signal?: AbortSignal) => {
-    const key = idempotencyKeyHash(requireIdempotencyKey(idempotencyKey));
-    const name = `${principal.applicationId} ${idempotencyKey}`;
-    const { keyedMints } = context.ledger;
-    if (keyedMints.has(name)) throw new MintmarkError("idempotency_in_progress");
-    keyedMints.add(name);
-    try {
-      return await mint(context, principal, request, signal, key);
-    } finally {
-      keyedMints.delete(name);
-    }
-  };
-  return (principal, request, { idempotencyKey, signal } = {}) =>
-    idempotencyKey === undefined
-      ? mint(context, principal, request, signal)
-      : once(principal, request, idempotencyKey, signal);
-}
-
-/** Mints a request that a record decides, at most once. */
-export function mintOnce(
-  context: EngineContext,
-  principal: Principal,
-  request: unknown,
-  decision: Decision,
-  signal: AbortSignal | undefined,
-): Promise<MintResult> {
-  return mint(context, principal, request, signal, null, decision);
+export function mintOf(context: EngineContext) {
+  return mint.bind(null, context) as (
+    principal: Principal,
+    request: unknown,
+    options?: MintOptions,
+  ) => Promise<MintResult>;
 }
 
 /** Every check of a mint, without minting. */
@@ -58,22 +34,29 @@ export async function checkMint(
   }
 }
 
-async function mint(
+/** Mints a request; with a decision at most once, by the record that decides it. */
+export async function mint(
   { ledger, writer }: EngineContext,
   principal: Principal,
   request: unknown,
-  signal?: AbortSignal,
-  key: Hex | null = null,
-  decision: Decision | null = null,
+  { idempotencyKey, signal, decision = null }: MintOptions & { readonly decision?: Decision | null } = {},
 ): Promise<MintResult> {
+  const key = idempotencyKey === undefined ? null : requireIdempotencyKey(idempotencyKey);
   requireScope(principal, "mint");
-  for (;;) {
-    const read = readMint(ledger, principal, request);
-    const idempotency =
-      key === null ? null : { key, digest: read.issues.empty ? read.columns.digest() : ("0x" as const) };
-    const transition = new MintTransition(ledger, principal, read, { idempotency, decision });
-    const outcome = await writer.run(transition, signal);
-    if (outcome !== null) return resultOf(ledger, outcome);
+  const underWay = key && `${principal.applicationId} ${key}`;
+  if (underWay !== null && ledger.keyedMints.has(underWay)) throw new MintmarkError("idempotency_in_progress");
+  if (underWay !== null) ledger.keyedMints.add(underWay);
+  try {
+    for (;;) {
+      const read = readMint(ledger, principal, request);
+      const digest = key === null || !read.issues.empty ? "0x" : read.columns.digest();
+      const idempotency = key === null ? null : { key: idempotencyKeyHash(key), digest };
+      const transition = new MintTransition(ledger, principal, read, { idempotency, decision });
+      const outcome = await writer.run(transition, signal);
+      if (outcome !== null) return resultOf(ledger, outcome);
+    }
+  } finally {
+    if (underWay !== null) ledger.keyedMints.delete(underWay);
   }
 }
 

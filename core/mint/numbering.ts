@@ -1,5 +1,5 @@
 import { blobTextOf } from "../protocol/blob.ts";
-import { MintColumns } from "../store/columns/mint-columns.ts";
+import { MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { MAX_SHORT_ID } from "../store/token-id.ts";
 

@@ -3,7 +3,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { CachedUser } from "../ledger/user-cache.ts";
 import { MODES } from "../model.ts";
-import type { MintColumns } from "../store/columns/mint-columns.ts";
+import type { MintColumns } from "../store/mint-columns.ts";
 import { PlacedColumns } from "../store/mint-entry.ts";
 import type { RequestedTokens } from "./requested-tokens.ts";
 

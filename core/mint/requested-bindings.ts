@@ -1,9 +1,9 @@
 import type { Ledger } from "../ledger/ledger.ts";
-import type { MintColumns } from "../store/columns/mint-columns.ts";
-import { hexOf } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
+import type { MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { bindingKey, keyString } from "../store/store-keys.ts";
+import { hexOf } from "../store/vault-columns.ts";
 import type { EntryReport } from "./form.ts";
 import { tokenIdAt } from "./requested-tokens.ts";
 

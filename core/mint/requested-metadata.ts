@@ -1,6 +1,6 @@
 import type { Ledger } from "../ledger/ledger.ts";
-import { FAULTY, type MintColumns } from "../store/columns/mint-columns.ts";
 import type { Group } from "../store/group.ts";
+import { FAULTY, type MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
 import { keyString, metadataKey } from "../store/store-keys.ts";
 import { metadataAt, metadataObstacle, putMetadata } from "../tenants/metadata.ts";

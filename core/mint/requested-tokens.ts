@@ -2,7 +2,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
 import { FIRST_PENDING } from "../ledger/vault-refs.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
-import { columnOf, type MintColumns } from "../store/columns/mint-columns.ts";
+import { columnOf, type MintColumns } from "../store/mint-columns.ts";
 import type { AssetRecord } from "../store/records.ts";
 import type { EntryReport } from "./form.ts";
 import type { Numbered } from "./numbering.ts";

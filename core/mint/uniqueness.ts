@@ -4,9 +4,8 @@ import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { Hex } from "../model.ts";
 import { tokenIdOf } from "../protocol/blob.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import type { StoredVault } from "../store/columns/vault-columns.ts";
 import { chunkKey, keyString } from "../store/store-keys.ts";
-import { CHUNK_VAULTS, decodeChunk } from "../store/vault-chunk.ts";
+import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../store/vault-columns.ts";
 
 /**
  * Decides whether ERC-721 tokens exist. The index gives the vaults whose tokens have the same hash: nearly always none.

@@ -1,9 +1,9 @@
 import type { BlobScheme, Mode, Standard } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
-import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import { encodeRecord } from "../store/layout.ts";
 import { itemSlotsRecord } from "../store/records.ts";
 import { itemKey } from "../store/store-keys.ts";
+import type { VaultColumns } from "../store/vault-columns.ts";
 
 /** The slots of a batch by ERC-1155 id, as store records in four arrays, which are cheap to pass between threads. */
 export interface BatchItems {

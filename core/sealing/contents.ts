@@ -6,8 +6,8 @@ import { stateLeaf } from "../protocol/commitment.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import { POINT_BYTES, versionedHash } from "../protocol/kzg.ts";
 import { packVaultId } from "../protocol/vault.ts";
-import type { StoredVault } from "../store/columns/vault-columns.ts";
 import type { AssetRecord, BatchRecord } from "../store/records.ts";
+import type { StoredVault } from "../store/vault-columns.ts";
 import { slotCountOf } from "./void-runs.ts";
 
 /** The content that a slot's leaf commits to. */

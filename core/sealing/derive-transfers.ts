@@ -4,7 +4,7 @@ import { bytesToHex } from "../protocol/hex.ts";
 import { transferBatchRoot } from "../protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup, transferLeaves } from "../protocol/transfer-data.ts";
 import { encodeBatchTokens } from "../store/batch-tokens.ts";
-import type { VaultColumns } from "../store/columns/vault-columns.ts";
+import type { VaultColumns } from "../store/vault-columns.ts";
 import { itemsOf } from "./batch-items.ts";
 import type { DerivedAsset, DerivedBatch } from "./derive-batch.ts";
 

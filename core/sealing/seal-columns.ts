@@ -8,7 +8,7 @@ import { hashMessages } from "../protocol/hash.ts";
 import { HASH_BYTES } from "../protocol/hex.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import { LEAF_HEADER_BYTES, MAX_LEAF_BYTES, writeLeafPreimage } from "../protocol/vault.ts";
-import { hexOf, type VaultColumns, widthOfWords } from "../store/columns/vault-columns.ts";
+import { hexOf, type VaultColumns, widthOfWords } from "../store/vault-columns.ts";
 
 /** Leaves packed and hashed at a time: few enough for the cache. */
 const LEAVES_PER_CHUNK = 1024;

@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { MintmarkError } from "../errors.ts";
-import { VaultColumns, type VaultParts } from "../store/columns/vault-columns.ts";
+import { VaultColumns, type VaultParts } from "../store/vault-columns.ts";
 import { brokenThread, helperThread } from "../thread.ts";
 import {
   type BatchPlace,

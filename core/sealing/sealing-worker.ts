@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { VaultColumns } from "../store/columns/vault-columns.ts";
+import { VaultColumns } from "../store/vault-columns.ts";
 import { type DerivedAsset, deriveBatch } from "./derive-batch.ts";
 import type { DerivingJob } from "./sealing-thread.ts";
 

@@ -184,7 +184,7 @@ const KINDS = {
       batches: listOf(
         layout({
           ...batchPlace,
-          /** The vaults, as in core/store/vault-chunk.ts; those of void slots are placeholders. */
+          /** The vaults, as in core/store/vault-columns.ts; those of void slots are placeholders. */
           chunks: listOf(hexBytes),
           voids: listOf(voidRun),
           /** Data and manifest, if this engine would make others of these vaults. */

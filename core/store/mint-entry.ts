@@ -1,10 +1,10 @@
 import { type Hex, MODES, type Mode, type Uuid, type VaultId } from "../model.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { record as to } from "./binary.ts";
-import { columnOf, type MintColumns, zerosOf } from "./columns/mint-columns.ts";
-import type { VaultColumns } from "./columns/vault-columns.ts";
 import { MINT_KIND } from "./entries.ts";
 import { listOf, pairOf, text, varint } from "./layout.ts";
+import { columnOf, type MintColumns, zerosOf } from "./mint-columns.ts";
+import type { VaultColumns } from "./vault-columns.ts";
 
 /** A mode's open batch before the request, the first of two: its number and its next free slot. */
 export interface OpenPlace {

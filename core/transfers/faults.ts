@@ -1,8 +1,8 @@
 import type { Ledger } from "../ledger/ledger.ts";
 import { sessionCovers, TRANSFER_FAULTS, type TransferPowers } from "../protocol/transfer-rules.ts";
 import { runAt } from "../sealing/void-runs.ts";
-import type { StoredVault } from "../store/columns/vault-columns.ts";
 import type { ActivityRecord, TransferListRecord } from "../store/records.ts";
+import type { StoredVault } from "../store/vault-columns.ts";
 import { placeOf } from "../vaults/vaults.ts";
 
 /** A vault that a transfer takes, as L1 has it now. */

@@ -8,11 +8,10 @@ import {
 } from "../protocol/transfer-rules.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
-import type { StoredVault } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import type { ActivityRecord, BatchRecord, TransferListRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
-import { CHUNK_VAULTS, decodeChunk, encodeChunk } from "../store/vault-chunk.ts";
+import { CHUNK_VAULTS, decodeChunk, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { latestWithdrawal, putActivity, putFailed, readActivities, readActivity } from "../vaults/activity.ts";
 import {

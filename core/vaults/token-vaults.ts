@@ -7,10 +7,10 @@ import { MAX_BATCH_VAULTS, MODES, type Mode, type Uuid, type Vault } from "../mo
 import { tokenIdOf } from "../protocol/blob.ts";
 import { MAX_UINT256, requireBigint } from "../protocol/bounds.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
-import type { VaultColumns } from "../store/columns/vault-columns.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { bindingKey, endOf, itemKey, itemsOf } from "../store/store-keys.ts";
+import type { VaultColumns } from "../store/vault-columns.ts";
 import { isVisible } from "../tenants/asset-view.ts";
 import type { VaultFilter } from "./transaction-range.ts";
 import { tipOf } from "./transfer-lists.ts";

@@ -5,7 +5,6 @@ import type { Address, Hex, Mode, Principal, Status, Uuid, Vault, VaultId } from
 import { batchIdOf } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
-import { type StoredVault, VaultColumns } from "../store/columns/vault-columns.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord } from "../store/layout.ts";
 import {
@@ -17,7 +16,13 @@ import {
 } from "../store/records.ts";
 import { activityKey, chunkKey } from "../store/store-keys.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
-import { CHUNK_VAULTS, decodeChunk, decodeIntoColumns } from "../store/vault-chunk.ts";
+import {
+  CHUNK_VAULTS,
+  decodeChunk,
+  decodeIntoColumns,
+  type StoredVault,
+  VaultColumns,
+} from "../store/vault-columns.ts";
 import { requireAddress } from "../validate.ts";
 
 /** A stored vault with its place. */

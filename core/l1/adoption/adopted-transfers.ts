@@ -6,7 +6,6 @@ import type { ClaimedBatch } from "../../ports.ts";
 import { isRedemption, type Transfer, transfersDigest } from "../../protocol/transfer.ts";
 import { decodeTransferData, type TransferGroup } from "../../protocol/transfer-data.ts";
 import { packVaultId } from "../../protocol/vault.ts";
-import type { StoredVault } from "../../store/columns/vault-columns.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import {
@@ -17,6 +16,7 @@ import {
   transferIdRecord,
 } from "../../store/records.ts";
 import { ownerKey, transferDigestKey } from "../../store/store-keys.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import { putActivity, readActivity } from "../../vaults/activity.ts";
 import { latestTransferList, listsOfBatch, makerOf, putTransferList, slotCount } from "../../vaults/transfer-lists.ts";
 import { placeOf, readVaults } from "../../vaults/vaults.ts";

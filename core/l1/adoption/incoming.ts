@@ -12,12 +12,17 @@ import { decodeTransferData, isTransferData } from "../../protocol/transfer-data
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import { type DerivedBatch, deriveGiven } from "../../sealing/derive-batch.ts";
 import { deriveTransfers } from "../../sealing/derive-transfers.ts";
-import type { StoredVault } from "../../store/columns/vault-columns.ts";
-import { highWord, lowWord, VaultColumns } from "../../store/columns/vault-columns.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { AdoptedList, BatchRecord, VoidRun } from "../../store/records.ts";
-import { CHUNK_VAULTS, encodeChunk } from "../../store/vault-chunk.ts";
+import {
+  CHUNK_VAULTS,
+  encodeChunk,
+  highWord,
+  lowWord,
+  type StoredVault,
+  VaultColumns,
+} from "../../store/vault-columns.ts";
 import { type AdoptedVault, adoptedTransfers, type Holder, nothing } from "./adopted-transfers.ts";
 
 export interface AdoptedBatch extends ClaimedBatch {

@@ -8,10 +8,10 @@ import type { ListedVault } from "../../ports.ts";
 import { isSignedBy } from "../../protocol/signature.ts";
 import { requireNotLeftOut } from "../../sealing/left-out.ts";
 import { requireNotVoid } from "../../sealing/void-runs.ts";
-import type { StoredVault } from "../../store/columns/vault-columns.ts";
 import type { Group } from "../../store/group.ts";
 import type { ActivityRecord, WithdrawalRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import { putActivity, putWithdrawal, reserve } from "../../vaults/activity.ts";
 import { batchAt, placeOf } from "../../vaults/vaults.ts";
 

@@ -4,7 +4,6 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import type { Address, Hex, Uuid, VaultId, Withdrawal } from "../../model.ts";
 import type { ListedVault, PortalIdentity } from "../../ports.ts";
 import { MAX_LISTED_VAULTS, withdrawalDigest, withdrawalListDigest } from "../../protocol/typed-data.ts";
-import type { StoredVault } from "../../store/columns/vault-columns.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import {
   bigRecord,
@@ -14,6 +13,7 @@ import {
   withdrawalRecord,
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import { requireKey } from "../../tenants/api-keys.ts";
 import { requireAddress } from "../../validate.ts";
 import { withdrawalView } from "../../vaults/activity.ts";

@@ -11,10 +11,9 @@ import { pointsIn, stateLeafOf } from "../../sealing/contents.ts";
 import { type DerivedBatch, type DerivedRecords, deriveGiven, withCommitments } from "../../sealing/derive-batch.ts";
 import { deriveTransfers } from "../../sealing/derive-transfers.ts";
 import { leftOutPlaces } from "../../sealing/left-out.ts";
-import type { VaultColumns } from "../../store/columns/vault-columns.ts";
 import type { BatchRecord } from "../../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../../store/store-keys.ts";
-import { decodeIntoColumns } from "../../store/vault-chunk.ts";
+import { decodeIntoColumns, type VaultColumns } from "../../store/vault-columns.ts";
 import { listsOfBatch } from "../../vaults/transfer-lists.ts";
 
 /** Reads a mode's batches: the state tree over the sealed ones, the vaults of the others. Returns those to be sealed. */

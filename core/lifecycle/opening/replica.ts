@@ -5,12 +5,11 @@ import { MAX_ROLLUP_VAULTS } from "../../ledger/options.ts";
 import { MODES, type Mode } from "../../model.ts";
 import { StateHistory } from "../../protocol/state-tree.ts";
 import { stateLeafOf } from "../../sealing/contents.ts";
-import { VaultColumns } from "../../store/columns/vault-columns.ts";
 import { decodeRecord } from "../../store/layout.ts";
 import type { StoreOperation } from "../../store/ports.ts";
 import { type BatchRecord, batchRecord, headRecord } from "../../store/records.ts";
 import { PREFIX } from "../../store/store-keys.ts";
-import { CHUNK_VAULTS, decodeIntoColumns } from "../../store/vault-chunk.ts";
+import { CHUNK_VAULTS, decodeIntoColumns, VaultColumns } from "../../store/vault-columns.ts";
 import { enablementOf, loadRecord } from "./load-record.ts";
 
 type Put = Extract<StoreOperation, { readonly type: "put" }>;

@@ -27,7 +27,7 @@ import type { BatchEventType } from "../../store/event-record.ts";
 import { encodeRecord } from "../../store/layout.ts";
 import { type AssetRecord, type BatchRecord, type VoidedRun, type VoidRun, voidsRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import type { StoredVault } from "../../store/vault-chunk.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import type { ReferenceEvents } from "./reference-events.ts";
 import { batchExpected, type Expected, expectedRecord } from "./reference-records.ts";
 

@@ -5,7 +5,7 @@ import { type BatchEventType, encodeEvent, type StoredEvent } from "../../store/
 import { encodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, batchApplicationsRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import type { StoredVault } from "../../store/vault-chunk.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import { type Expected, expectedRecord } from "./reference-records.ts";
 
 /** The part of the reference for events of applications. */

@@ -2,7 +2,7 @@ import type { Mode } from "../../model.ts";
 import { encodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, batchRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../../store/vault-chunk.ts";
+import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 
 /** A record that the store must hold with exactly this value. */
 export interface Expected {

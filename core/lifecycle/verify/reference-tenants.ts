@@ -13,7 +13,7 @@ import {
   userRecord,
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import type { StoredVault } from "../../store/vault-chunk.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import { NO_ASSET } from "./reference-batches.ts";
 import type { ReferenceEvents } from "./reference-events.ts";
 import { ReferenceMetadata } from "./reference-metadata.ts";

@@ -8,7 +8,7 @@ import type { PlacedMint } from "../../store/mint-entry.ts";
 import { type AssetRecord, itemSlotsRecord } from "../../store/records.ts";
 import { bindingKey, itemKey, keyString } from "../../store/store-keys.ts";
 import { TokenHasher } from "../../store/token-id.ts";
-import type { StoredVault } from "../../store/vault-chunk.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import { type Expected, expectedRecord } from "./reference-records.ts";
 
 /** A token whose hash equals an earlier token's. */

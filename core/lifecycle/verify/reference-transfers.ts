@@ -20,7 +20,7 @@ import {
   transferListRecord,
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import type { StoredVault } from "../../store/vault-chunk.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import type { ReferenceEvents } from "./reference-events.ts";
 import { chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
 

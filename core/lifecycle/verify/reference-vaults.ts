@@ -3,7 +3,7 @@ import { hexToBytes } from "../../protocol/hex.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import { type PlacedMint, vaultIdOf } from "../../store/mint-entry.ts";
 import * as keys from "../../store/store-keys.ts";
-import type { StoredVault } from "../../store/vault-chunk.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
 import { batchExpected, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
 import type { ReferenceTokens } from "./reference-tokens.ts";

@@ -16,7 +16,7 @@ import {
   lostRecord,
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import { decodeChunk, type StoredVault } from "../../store/vault-chunk.ts";
+import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { batchName, type Commit, ReferenceBatches, type Roots, withoutVoids } from "./reference-batches.ts";
 import { ReferenceClaims } from "./reference-claims.ts";
 import { ReferenceEvents } from "./reference-events.ts";

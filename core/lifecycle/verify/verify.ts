@@ -7,7 +7,7 @@ import { readSeed } from "../../store/genesis.ts";
 import { readJournal, readJournalKinds } from "../../store/journal.ts";
 import type { Store, StoreReader } from "../../store/ports.ts";
 import { chunkKey, endOf, keyString, PREFIX } from "../../store/store-keys.ts";
-import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../../store/vault-chunk.ts";
+import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { type Foreseen, Reference } from "./reference.ts";
 import { batchName, type Commit } from "./reference-batches.ts";
 import type { Expected } from "./reference-records.ts";

@@ -5,7 +5,6 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { readUsers } from "../../ledger/users.ts";
 import type { ApplicationEvent, Uuid } from "../../model.ts";
 import { batchIdOf } from "../../model.ts";
-import type { VaultColumns } from "../../store/columns/vault-columns.ts";
 import {
   type BatchEventType,
   decodeEvent,
@@ -17,6 +16,7 @@ import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import { type BatchRecord, batchApplicationsRecord, type WithdrawalRecord } from "../../store/records.ts";
 import { applicationEventKey, batchApplicationsKey } from "../../store/store-keys.ts";
+import type { VaultColumns } from "../../store/vault-columns.ts";
 
 /** Events read from disk at once: the memory held for a reader that stops reading. */
 const PAGE = 128;

@@ -14,7 +14,7 @@ import type { Field } from "../../../core/store/layout.ts";
 import { decodeMint } from "../../../core/store/mint-decoder.ts";
 import * as records from "../../../core/store/records.ts";
 import * as storeKeys from "../../../core/store/store-keys.ts";
-import { encodeChunk } from "../../../core/store/vault-chunk.ts";
+import { encodeChunk } from "../../../core/store/vault-columns.ts";
 import { openTest, SETTLEMENT } from "./fixture.ts";
 
 /**

@@ -7,8 +7,14 @@ import { hexToBytes } from "../../../core/protocol/hex.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import { contentOf } from "../../../core/sealing/contents.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
-import { highWord, lowWord, type StoredVault, VaultColumns } from "../../../core/store/columns/vault-columns.ts";
-import { encodeChunk, encodeColumns } from "../../../core/store/vault-chunk.ts";
+import {
+  encodeChunk,
+  encodeColumns,
+  highWord,
+  lowWord,
+  type StoredVault,
+  VaultColumns,
+} from "../../../core/store/vault-columns.ts";
 
 const ASSETS = [1, 2, 3].map((n) => ({
   chainId: BigInt(n === 3 ? 1 : 31_337),

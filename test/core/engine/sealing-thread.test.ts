@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Batch, Engine } from "../../../core/index.ts";
 import { deriveBatch } from "../../../core/sealing/derive-batch.ts";
 import { SealingThread } from "../../../core/sealing/sealing-thread.ts";
-import { VaultColumns } from "../../../core/store/columns/vault-columns.ts";
 import { decodeRecord } from "../../../core/store/layout.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { batchRecord } from "../../../core/store/records.ts";
 import { batchKey } from "../../../core/store/store-keys.ts";
+import { VaultColumns } from "../../../core/store/vault-columns.ts";
 import { type Fixture, fixture, mintOf, openTest, requestOf } from "./fixture.ts";
 
 /** Enough for a batch to be sealed on the thread. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { type Address, type Hex, MODES, type Uuid } from "../../model.ts";
+import { type Address, type Hex, MODES, type Uuid } from "../model.ts";
 import { hexOf } from "./vault-columns.ts";
 
 /** Longer columns have buffers of their own. */
