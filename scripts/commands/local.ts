@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import type { Command } from "commander";
 import { chainSettings, demoSettings, sandboxSettings } from "../../server/process/settings/process-settings.ts";
 import { SETTINGS, settings as serverSettings } from "../../server/process/settings/settings.ts";
-import { stopSignal } from "../../server/process/shutdown.ts";
+import { stopSignal, stopSignalFromStart } from "../../server/process/shutdown.ts";
 import { configured } from "../cli/command.ts";
 import { EXIT, messageOf } from "../cli/errors.ts";
 
@@ -15,6 +15,7 @@ export function addLocal(program: Command): void {
     ["sandbox", "sandbox --port 4000"],
     sandboxSettings,
     async (settings) => {
+      const untilStopped = stopSignalFromStart();
       const { MINTMARK_SANDBOX: folder, MINTMARK_PORT: port, MINTMARK_CHAIN_PORT: chainPort } = settings;
       const [{ startSandbox }, { screen }, { buildGuide }] = await Promise.all([
         import("../sandbox/sandbox.ts"),
@@ -30,7 +31,7 @@ export function addLocal(program: Command): void {
         ...told,
       });
       process.stdout.write(screen(sandbox.description));
-      await stopSignal();
+      await untilStopped();
       note("stopping");
       await sandbox.stop();
       // Everything of ours is closed, but the simulated chain keeps idle handles.
@@ -55,10 +56,11 @@ export function addLocal(program: Command): void {
     ["chain", "chain --chain-port 9545"],
     chainSettings,
     async ({ MINTMARK_CHAIN_PORT: port }) => {
+      const untilStopped = stopSignalFromStart();
       const { startChain } = await import("../sandbox/chain.ts");
       const chain = await startChain("local", port);
       process.stdout.write(`local chain ${chain.rpcUrl} (chain id 31337, in memory); Ctrl-C stops it\n`);
-      await stopSignal();
+      await untilStopped();
       await chain.stop();
     },
   );

@@ -24,7 +24,7 @@ import {
   watchSettings,
 } from "../../server/process/settings/process-settings.ts";
 import type { MirrorSetting } from "../../server/process/settings/settings.ts";
-import { stopSignal } from "../../server/process/shutdown.ts";
+import { stopSignalFromStart } from "../../server/process/shutdown.ts";
 import { SignerMetrics } from "../../server/process/signers/metrics.ts";
 import type { Signer, SignerServerOptions } from "../../server/process/signers/signer.ts";
 import { processAccount } from "../cli/arguments.ts";
@@ -43,6 +43,7 @@ export function addMembers(program: Command): void {
     ["member --member-store ./member --rpc https://rpc.example --contract 0x… < member.key"],
     memberSettings,
     async (settings) => {
+      const untilStopped = stopSignalFromStart();
       const { account, secrets } = await processAccount("MEMBER");
       const l1 = await connectL1({ ...chainOf(settings), account });
       const store = await openLevel(settings.MINTMARK_MEMBER_STORE);
@@ -55,6 +56,7 @@ export function addMembers(program: Command): void {
         signer: member,
         l1,
         settings,
+        untilStopped,
         secrets,
         build: (options) => buildMemberServer({ ...options, member, attester }),
         beside: (log, stopped) => {
@@ -84,6 +86,7 @@ export function addMembers(program: Command): void {
     ],
     issuerSettings,
     async (settings) => {
+      const untilStopped = stopSignalFromStart();
       const { account, secrets } = await processAccount("ISSUER");
       const { MINTMARK_ISSUER: address, MINTMARK_POLICY: policy, MINTMARK_RECORD_SECRET: secret } = settings;
       const l1 = await connectL1({ ...chainOf(settings), account });
@@ -98,6 +101,7 @@ export function addMembers(program: Command): void {
         signer: issuer,
         l1,
         settings,
+        untilStopped,
         secrets: [...secrets, ...(secret === undefined ? [] : [secret])],
         build: (options) => buildIssuerServer({ ...options, issuer, ...records }),
         work: (signal) => issuer.settle(signal),
@@ -111,6 +115,7 @@ export function addMembers(program: Command): void {
     ["watch --store ./watcher --rpc https://rpc.example --contract 0x… --peers https://member.example < key.txt"],
     watchSettings,
     async (settings) => {
+      const untilStopped = stopSignalFromStart();
       const { account } = await processAccount("WATCHER");
       const { MINTMARK_FROM_BLOCK: fromBlock, MINTMARK_POLL_MS: intervalMs } = settings;
       const l1 = await connectL1({ ...chainOf(settings), account });
@@ -142,7 +147,7 @@ export function addMembers(program: Command): void {
       const watching = Promise.all([watcher.run(stopping.signal), watchMirrors(mirrors, stopping.signal)]);
       const watched = [l1.settlement, ...settings.MINTMARK_MIRRORS].map(({ contract }) => contract);
       say(`watching ${watched.join(", ")}; Ctrl-C stops`);
-      await stopSignal();
+      await untilStopped();
       stopping.abort();
       await watching;
       await archive.close();
@@ -157,6 +162,7 @@ export function addMembers(program: Command): void {
     ],
     relaySettings,
     async (settings) => {
+      const untilStopped = stopSignalFromStart();
       const { account } = await processAccount("RELAY");
       const { MINTMARK_MIRROR: at } = settings;
       const l1 = await readL1(chainOf(settings));
@@ -185,7 +191,7 @@ export function addMembers(program: Command): void {
       const options = { intervalMs: settings.MINTMARK_POLL_MS, backoff: { firstMs: 1_000, maxMs: 60_000 }, onRound };
       const relaying = repeat(round, options, stopping.signal);
       say(`relaying ${l1.settlement.contract} to ${at} on chain ${mirror.settlement.chainId}; Ctrl-C stops`);
-      await stopSignal();
+      await untilStopped();
       stopping.abort();
       await relaying;
     },
@@ -210,10 +216,13 @@ interface SignerProcess {
   readonly work?: (signal?: AbortSignal) => Promise<number>;
   /** Runs in parallel until the signal aborts. */
   readonly beside?: (log: FastifyBaseLogger, stopped: AbortSignal) => Promise<void>;
+  /** Taken before everything else. */
+  readonly untilStopped: () => Promise<NodeJS.Signals>;
 }
 
 /** Keeps a signer's archive up to date with L1 and serves it until SIGINT or SIGTERM; then closes it. */
-async function runSigner({ what, signer, l1, settings, secrets, build, work, beside }: SignerProcess) {
+async function runSigner(parts: SignerProcess) {
+  const { what, signer, l1, settings, secrets, build, work, beside, untilStopped } = parts;
   await using stack = new AsyncDisposableStack();
   stack.defer(() => signer.close());
   const watcher = new Watcher({
@@ -246,7 +255,7 @@ async function runSigner({ what, signer, l1, settings, secrets, build, work, bes
     await working;
   });
   process.stdout.write(`${what} ${signer.address} listens on ${url}\n`);
-  await stopSignal();
+  await untilStopped();
 }
 
 function fieldsOf({ earlier, later, txHash }: VoidedDuplicate) {

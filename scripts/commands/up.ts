@@ -46,12 +46,16 @@ export function addUp(program: Command): void {
         if (options.json !== true) process.stdout.write(screen(result));
         return options.json === true ? shown(result) : undefined;
       }
-      const running = await startProcesses(folder, result.processes, { onProgress: progress, signal });
+      // The processes are in no group of this terminal, so it must end them when the terminal closes.
+      const closed = new AbortController();
+      process.once("SIGHUP", () => closed.abort());
+      const stop = AbortSignal.any([signal, closed.signal]);
+      const running = await startProcesses(folder, result.processes, { onProgress: progress, signal: stop });
       process.stdout.write(options.json === true ? `${JSON.stringify(shown(result), null, 2)}\n` : screen(result));
       say("all processes are ready; Ctrl-C stops them");
       const stopped = new Promise<void>((done) => {
-        signal.addEventListener("abort", () => done(), { once: true });
-        process.once("SIGTERM", () => done());
+        stop.addEventListener("abort", () => done(), { once: true });
+        if (stop.aborted) done();
       });
       try {
         await Promise.race([stopped, running.ended]);

@@ -8,21 +8,32 @@ export const MAIN = fileURLToPath(new URL("../mintmark.ts", import.meta.url)).re
   import.meta.url.endsWith(".ts") ? ".ts" : ".js",
 );
 
-/** Starts a command as a process of its own, with these settings alone. */
-export function startMintmark(command: readonly string[], settings: Readonly<Record<string, string>>): ChildProcess {
+/**
+ * Starts a command as a process of its own, with these settings alone.
+ *
+ * @param group - `own` keeps a terminal's Ctrl-C from it, so that it ends in order when it is told to
+ */
+export function startMintmark(
+  command: readonly string[],
+  settings: Readonly<Record<string, string>>,
+  group: "own" | "shared" = "shared",
+): ChildProcess {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith("MINTMARK_"));
   return spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...command], {
     env: { ...Object.fromEntries(others), ...settings },
+    detached: group === "own",
     stdio: ["ignore", "pipe", "pipe"],
   });
 }
 
-/** Sends a signal to a process that has not ended, and resolves when it has. */
-export async function endProcess(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+/** Sends a signal to a process that has not ended, and resolves when it has; kills it after a time, if one is given. */
+export async function endProcess(child: ChildProcess, signal: NodeJS.Signals, mostMs?: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((done) => child.once("exit", done));
   child.kill(signal);
+  const limit = mostMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), mostMs);
   await ended;
+  clearTimeout(limit);
 }
 
 /** Asks a URL until its answer is as wanted. Rejects with the signal's reason once it aborts. */

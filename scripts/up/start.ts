@@ -12,7 +12,15 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+/** Beside the limits of a server's shutdown. */
+const SLACK_MS = 20_000;
 const HOUR_MS = 3_600_000;
+
+interface Child {
+  readonly child: ChildProcess;
+  /** Time to end in order. */
+  readonly mostMs: number;
+}
 
 /** Starts the processes that do not end, with their settings alone, and resolves when each is ready. */
 export async function startProcesses(
@@ -22,14 +30,16 @@ export async function startProcesses(
 ): Promise<Running> {
   const logs = join(folder, "logs");
   await mkdir(logs, { recursive: true });
-  const children: ChildProcess[] = [];
+  const children: Child[] = [];
   const failures: Promise<never>[] = [];
-  const stop = async () => void (await Promise.all(children.map((child) => endProcess(child, "SIGTERM"))));
+  const stop = async () =>
+    void (await Promise.all(children.map(({ child, mostMs }) => endProcess(child, "SIGTERM", mostMs))));
   const lasting = processes.filter(({ every }) => every === undefined);
   for (const { name, command, settings } of lasting) {
     const log = join(logs, `${name}.log`);
-    const child = start(command, settings, log);
-    children.push(child);
+    const started = start(command, settings, log);
+    const { child } = started;
+    children.push(started);
     const failure = new Promise<never>((_, reject) => {
       child.once("exit", (code, by) => reject(new Error(`the ${name} ended with ${code ?? by}; ${log} says why`)));
       child.once("error", reject);
@@ -68,11 +78,12 @@ export async function startProcesses(
   };
 }
 
-function start(command: readonly string[], settings: Readonly<Record<string, string>>, log: string): ChildProcess {
-  const child = startMintmark(command, settings);
+function start(command: readonly string[], settings: Readonly<Record<string, string>>, log: string): Child {
+  const child = startMintmark(command, settings, "own");
   const file = createWriteStream(log, { flags: "a", mode: 0o600 });
   child.stdout?.pipe(file, { end: false });
   child.stderr?.pipe(file, { end: false });
   child.once("close", () => file.end());
-  return child;
+  const { MINTMARK_DRAIN_SECONDS: drain = 0, MINTMARK_SHUTDOWN_SECONDS: shutdown = 10 } = settings;
+  return { child, mostMs: (Number(drain) + Number(shutdown)) * 1_000 + SLACK_MS };
 }

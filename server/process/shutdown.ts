@@ -43,3 +43,17 @@ export function stopSignal(): Promise<NodeJS.Signals> {
     process.on("SIGTERM", stop);
   });
 }
+
+/**
+ * Takes the stop signal from now on. It ends the process at once, because nothing is acknowledged yet, until the
+ * returned function is called, which waits for it.
+ */
+export function stopSignalFromStart(): () => Promise<NodeJS.Signals> {
+  const stopped = stopSignal();
+  let hasStarted = false;
+  void stopped.then(() => hasStarted || process.exit(0));
+  return () => {
+    hasStarted = true;
+    return stopped;
+  };
+}

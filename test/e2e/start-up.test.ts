@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, connect, createServer } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -85,13 +85,15 @@ test("a server does not start with a store of the other environment, or another 
   expect(await refusal("live", sandbox)).toMatch(/environment is sandbox, not live.\n.*MINTMARK_ENVIRONMENT/);
 });
 
+function toChain(socket: Socket): void {
+  const chain = connect(Number(new URL(rpcUrl).port), "127.0.0.1");
+  socket.on("error", () => chain.destroy()).pipe(chain);
+  chain.on("error", () => socket.destroy()).pipe(socket);
+}
+
 /** A port that is free now, and leads to the chain from when it is asked to. */
 async function laterNode() {
-  const node = createServer((socket) => {
-    const chain = connect(Number(new URL(rpcUrl).port), "127.0.0.1");
-    socket.on("error", () => chain.destroy()).pipe(chain);
-    chain.on("error", () => socket.destroy()).pipe(socket);
-  });
+  const node = createServer(toChain);
   const listen = (port: number) => new Promise<void>((done) => node.listen(port, "127.0.0.1", done));
   await listen(0);
   const { port } = node.address() as AddressInfo;
@@ -200,3 +202,40 @@ test("a server ends on SIGTERM while it waits for L1, and by itself when the L1 
     node.stop();
   }
 });
+
+test.each(["member", "watch"])(
+  "`mintmark %s` ends on a SIGTERM that comes while it connects to L1",
+  async (command) => {
+    const node = await interrupting(() => child.kill("SIGTERM"));
+    const store = join(folder, command);
+    const child = spawn(process.execPath, ["scripts/mintmark.ts", command], {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", "inherit"],
+      env: cleanEnvironment({
+        [command === "member" ? "MINTMARK_MEMBER_STORE" : "MINTMARK_STORE"]: store,
+        [command === "member" ? "MINTMARK_MEMBER_KEY" : "MINTMARK_WATCHER_KEY"]: toHex(7n, { size: 32 }),
+        MINTMARK_FROM_BLOCK: "0",
+        MINTMARK_CONTRACT: contract,
+        MINTMARK_PORT: "0",
+        MINTMARK_RPC_URL: node,
+      }),
+    });
+    try {
+      const started = once(child.stdout, "data").then(([line]) => `it started: ${line}`);
+      expect(await Promise.race([once(child, "exit"), started])).toEqual([0, null]);
+    } finally {
+      child.kill("SIGKILL");
+    }
+  },
+);
+
+/** The chain's node, which does something at each connection before it answers. */
+async function interrupting(work: () => void): Promise<string> {
+  const node = createServer((socket) => {
+    work();
+    toChain(socket);
+  });
+  await new Promise<void>((done) => node.listen(0, "127.0.0.1", done));
+  node.unref();
+  return `http://127.0.0.1:${(node.address() as AddressInfo).port}`;
+}
