@@ -169,18 +169,27 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
   }
 
   async state(at?: bigint): Promise<L1State> {
-    // All from one block, so that roots and counts belong together.
     const blockNumber = at ?? (await this.blockNumber());
-    const doing = "reading the committed state";
-    const [[validium, rollup], rootValidium, rootRollup, commitment, history] = await Promise.all([
-      this.view(doing, "batchCounts", [], blockNumber),
-      this.view(doing, "stateRoot", [MODE_VALUE.validium], blockNumber),
-      this.view(doing, "stateRoot", [MODE_VALUE["zk-rollup"]], blockNumber),
-      this.view(doing, "stateCommitment", [], blockNumber),
-      this.view(doing, "history", [], blockNumber),
-    ]);
-    const counts = { countValidium: Number(validium), countRollup: Number(rollup) };
-    return { ...counts, rootValidium, rootRollup, commitment, history };
+    const view = { abi, address: this.settlement.contract } as const;
+    const contracts = [
+      { ...view, functionName: "batchCounts" },
+      { ...view, functionName: "stateRoot", args: [MODE_VALUE.validium] },
+      { ...view, functionName: "stateRoot", args: [MODE_VALUE["zk-rollup"]] },
+      { ...view, functionName: "stateCommitment" },
+      { ...view, functionName: "history" },
+    ] as const;
+    return askL1("reading the committed state", async () => {
+      // One call, because nodes behind one address can differ about a block of one number.
+      const [[validium, rollup], rootValidium, rootRollup, commitment, history] = await multicall(
+        this.connection.client,
+        {
+          ...{ contracts, blockNumber },
+          ...({ deployless: true, batchSize: 0, allowFailure: false } as const),
+        },
+      );
+      const counts = { countValidium: Number(validium), countRollup: Number(rollup) };
+      return { ...counts, rootValidium, rootRollup, commitment, history };
+    });
   }
 
   async rollupData(txHash: Hash): Promise<Uint8Array | null> {

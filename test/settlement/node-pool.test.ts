@@ -1,4 +1,4 @@
-import { hexToBigInt, RpcError } from "viem";
+import { hexToBigInt, RpcError, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import {
   type Chain,
@@ -69,6 +69,25 @@ describe("an RPC", () => {
     await settler.round();
     expect(await statusOf()).toBe("finalized");
     expect((await engine.operator.verify()).problems).toEqual([]);
+  });
+
+  test("whose nodes differ about the newest block gives the state of one of them", async () => {
+    const rpc = await behind();
+    const { settler, l1 } = world;
+    const before = await l1.state();
+    const older = toHex(await l1.blockNumber());
+    await mint(world, "erc20", "validium", "", 50);
+    await settler.round();
+    const after = await l1.state();
+    expect(after).not.toEqual(before);
+    // Every other question goes to a node on which the commit is not in this block.
+    let asked = 0;
+    rpc.answer = (call, chain) => {
+      if (call.method !== "eth_call" || ++asked % 2 === 0) return undefined;
+      const [request, , ...more] = call.params as unknown[];
+      return chain.request({ method: "eth_call", params: [request, older, ...more] } as never);
+    };
+    expect([await l1.state(), await l1.state()]).toEqual([before, after]);
   });
 
   test("whose node is behind for a while takes nothing back", async () => {
