@@ -19,6 +19,7 @@ export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts
 export { parseJson } from "./mint/json.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";
 export { assetType } from "./protocol/asset.ts";
+export { quantizedAmount } from "./protocol/quantized.ts";
 export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
 export { hashUuid, timeUuid } from "./store/binary.ts";

@@ -71,10 +71,11 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   const engine = alone ?? (term as Term).engine;
   if (home && !isStandby) engine.operator.awaitComparison();
   using _claim = operator && claimSettling(engine, SETTLES_BY_ITSELF);
-  await using _operator = await serveOperator(engine, config.MINTMARK_STORE);
+  let app: FastifyInstance | undefined;
+  const originOf = () => config.MINTMARK_ORIGIN?.origin ?? (listening ? app?.listeningOrigin : undefined);
+  await using _operator = await serveOperator(engine, config.MINTMARK_STORE, originOf);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
   const trustedIssuer = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
-  let app: FastifyInstance | undefined;
   let settling: Settling | null = null;
   const checks = () => ({
     ...(isStandby ? {} : started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),

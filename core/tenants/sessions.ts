@@ -139,7 +139,8 @@ const matches = (hash: Buffer, stored: Hash | undefined): boolean =>
 /** Says how to make a new link. A used link still names its person. */
 function newLink(person: PersonRecord | undefined): string {
   const command = person === undefined ? "invite" : `link ${person.personId}`;
-  return `Ask for a new one: an admin makes it on the page Team, or the operator by: mintmark people ${command}`;
+  const typed = `npx mintmark people ${command} --store <folder>`;
+  return `Ask for a new one: an admin makes it on the page Team, or the operator runs \`${typed}\`.`;
 }
 
 /** The person whose link this is. Throws `credentials_invalid`, also for a used one, or `credentials_expired`. */

@@ -16,7 +16,7 @@ const [name = ""] = process.argv.splice(2, 1);
 const file = new URL(`${name}.ts`, FOLDER);
 /** The line of the program's own comment that shows how it is called. */
 const [call = ""] = names.includes(name)
-  ? (/\S.*npm run example -- .*/.exec(readFileSync(file, "utf8").replaceAll(" * ", "")) ?? [])
+  ? (/(?:\S+=\S+ )*npm run example -- .*/.exec(readFileSync(file, "utf8")) ?? [])
   : [];
 const missing = [...call.matchAll(/([A-Z_]+)=/g)].flatMap(([, one = ""]) => (process.env[one] ? [] : [one]));
 const wanted = call.split(` -- ${name}`)[1]?.trim() ?? "";

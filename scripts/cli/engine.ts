@@ -102,6 +102,6 @@ function settings(store: string) {
     return readStoreConfig({ ...known, MINTMARK_STORE: store });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    throw new UsageError(`no server has ${store} open; to open it here, give the server's settings:\n${error.message}`);
+    throw new UsageError(`no server has ${store} open; to open it here, give the server's settings: ${error.message}`);
   }
 }

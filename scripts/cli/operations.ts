@@ -1,4 +1,3 @@
-import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { z } from "zod";
@@ -7,6 +6,7 @@ import { OPERATIONS, requireInput } from "../../server/process/operator/operatio
 import { requiredSecret, secret } from "./arguments.ts";
 import { acting, leaf, meaningOf } from "./command.ts";
 import { operateOn, storeOf } from "./engine.ts";
+import { writeNamed } from "./output.ts";
 
 const GROUPS: Readonly<Record<string, string>> = {
   applications: "tenants: who may mint",
@@ -155,6 +155,6 @@ function inputOf({ kind, isNullable, isPath }: Field, text: string): unknown {
 async function written(answer: unknown, field: string, file: string): Promise<unknown> {
   const { [field]: hex, ...rest } = answer as Record<string, unknown>;
   const bytes = Buffer.from(String(hex), "hex");
-  await writeFile(file, bytes);
+  await writeNamed(file, bytes);
   return { ...rest, bytes: bytes.length, file };
 }

@@ -1,9 +1,10 @@
+import { writeFile } from "node:fs/promises";
 import { MintmarkError } from "../../core/index.ts";
 import { visible } from "../../core/internal.ts";
 import { decimalAmount } from "../../core/protocol/quantized.ts";
 import { ApiError } from "../../server/client/index.ts";
 import { jsonText } from "../files.ts";
-import { messageOf } from "./errors.ts";
+import { messageOf, UsageError } from "./errors.ts";
 
 /** In place of hidden characters: names come from others, and could move the terminal's cursor. */
 const REPLACEMENT = "\u{fffd}";
@@ -14,10 +15,17 @@ type Row = Readonly<Record<string, unknown>>;
  * One result on standard output: JSON if requested, else a table of a list, or the fields of an object with its lists
  * below.
  *
- * @param columns - the columns of a table; default all
+ * @param columns - the columns of a table, or those of an object's lists that have them; default all
  */
 export function print(value: unknown, asJson: boolean, columns?: readonly string[]): void {
   process.stdout.write(asJson ? jsonText(value) : `${text(value, columns)}\n`);
+}
+
+/** Writes a file that the caller has named. */
+export async function writeNamed(file: string, bytes: string | Uint8Array): Promise<void> {
+  await writeFile(file, bytes).catch(({ code }) => {
+    throw new UsageError(`${file} cannot be written (${code}); name another file`);
+  });
 }
 
 /** One error on standard error; with `--json` as `{error: {code, detail, errors}}`. Standard output stays empty. */
@@ -72,7 +80,7 @@ function text(value: unknown, columns?: readonly string[]): string {
   const fields = flat(Object.fromEntries(Object.entries(shown).filter(([, field]) => !isList(field))));
   const width = Math.max(...fields.map(([name]) => name.length));
   const lines = fields.map(([name, field]) => `${name.padEnd(width)}  ${cell(field)}`);
-  return [lines.join("\n"), ...lists.map(([name, list]) => `${name}:\n${listed(list)}`)].join("\n\n");
+  return [lines.join("\n"), ...lists.map(([name, list]) => `${name}:\n${listed(list, columns)}`)].join("\n\n");
 }
 
 /** Fields that count units, of which `quantum` and `decimals` beside them make whole tokens. */
@@ -115,8 +123,15 @@ function isList(value: unknown): value is readonly Row[] | PageOfRows {
   return isPage(value) || (Array.isArray(value) && value.some(isRow));
 }
 
-function listed(list: unknown): string {
-  if (!isPage(list)) return table((list as readonly Row[]).map(inTokens));
+/** A list inside an object. */
+function listed(list: unknown, columns?: readonly string[]): string {
+  if (!isPage(list)) {
+    const rows = (list as readonly Row[]).map(inTokens);
+    return table(
+      rows,
+      columns?.filter((name) => name in (rows[0] ?? {})),
+    );
+  }
   return `${table(list.data.map(inTokens))}${list.pagination.nextCursor === null ? "" : "\n… and more"}`;
 }
 

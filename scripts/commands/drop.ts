@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { rm } from "node:fs/promises";
+import { access, rm } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { Command } from "commander";
 import { MintmarkError } from "../../core/index.ts";
@@ -54,6 +54,7 @@ interface Answer extends Omit<Counts, "bytes"> {
 }
 
 async function drop(options: Options, [file = ""]: readonly string[], running: Running): Promise<Answer> {
+  await access(file);
   const format = formatOf(options.format, file);
   const unsure = options.unsure === undefined ? undefined : oneOf("--unsure", ["minted", "lost"], options.unsure);
   const { client } = await clientOf(options);

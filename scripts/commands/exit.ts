@@ -1,11 +1,11 @@
-import { writeFile } from "node:fs/promises";
 import type { Command } from "commander";
 import { exitPageHtml } from "../../server/pages/exit.ts";
 import { exitSettings } from "../../server/process/settings/process-settings.ts";
-import { addressOf, nowInSeconds, processAccount, unitsOf } from "../cli/arguments.ts";
+import { addressOf, nowInSeconds, processAccount, tokensOf, unitsOf } from "../cli/arguments.ts";
 import { acting, configured, leaf } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
-import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExits } from "../exit/exit.ts";
+import { writeNamed } from "../cli/output.ts";
+import { type DescribedPlan, describeExit, exitFromFile, exitFromFiles, signExits, unitsInKit } from "../exit/exit.ts";
 import { jsonText } from "../files.ts";
 
 /** Seconds until a signed list's deadline. */
@@ -20,7 +20,7 @@ export function addExit(program: Command): void {
   ).action(
     acting(async (_, [file = ""]) => {
       const { html } = await exitPageHtml();
-      await writeFile(file, html);
+      await writeNamed(file, html);
       process.stderr.write(`${file}: open it in a browser that has the owner's wallet\n`);
       return undefined;
     }),
@@ -37,7 +37,9 @@ export function addExit(program: Command): void {
     ],
     exitSettings,
     async ({ MINTMARK_RPC_URL: rpcUrl }, { args: kits, options: given, progress, signal }) => {
-      const quantity = given.quantity === undefined ? {} : { quantity: unitsOf(given.quantity, "--quantity") };
+      const isPart = given.amount !== undefined || given.units !== undefined;
+      if (given.amount !== undefined && given.units !== undefined)
+        throw new UsageError("give --amount or --units, not both");
       const recipient = given.recipient === undefined ? {} : { recipient: addressOf(given.recipient, "--recipient") };
       const search = given.fromBlock === undefined ? {} : { fromBlock: blockOf(given.fromBlock) };
       const { account } = await processAccount("OWNER");
@@ -45,8 +47,8 @@ export function addExit(program: Command): void {
       const say = (line: string) => (isJson ? process.stderr : process.stdout).write(`${line}\n`);
       const [kit = ""] = kits;
       if (given.sign === true || kits.length > 1) {
-        if (given.quantity !== undefined || given.wait === true || given.dryRun === true) {
-          throw new UsageError("--quantity, --wait and --dry-run are for one kit, and not for --sign");
+        if (isPart || given.wait === true || given.dryRun === true) {
+          throw new UsageError("--amount, --units, --wait and --dry-run are for one kit, and not for --sign");
         }
         const all = { kits, rpcUrl, account, signal, ...recipient, ...search };
         if (given.sign === true) {
@@ -60,6 +62,12 @@ export function addExit(program: Command): void {
         if (refused > 0) throw new Error(`${refused} of ${exits.length} vaults were not paid`);
         return isJson ? exits : undefined;
       }
+      const quantity = isPart && {
+        quantity:
+          given.units === undefined
+            ? tokensOf(given.amount, "--amount", await unitsInKit(kit, rpcUrl))
+            : unitsOf(given.units, "--units"),
+      };
       const options = { kit, rpcUrl, account, signal, ...quantity, ...recipient, ...search };
       if (given.dryRun === true) {
         const plan = await describeExit(options);
@@ -81,7 +89,8 @@ export function addExit(program: Command): void {
   )
     .option("--sign", "sign once for all kits and print the list, for POST /api/v1/withdrawals/bulk; good for a day")
     .option("--wait", "wait until an ERC-721 has matured instead of failing")
-    .option("--quantity <units>", "default all that are left")
+    .option("--amount <tokens>", "whole tokens, such as 12.5; default all that is left")
+    .option("--units <number>", "in the place of --amount: units, as the API counts them")
     .option("--recipient <address>", "default the owner")
     .option("--from-block <number>", "where to look for a transfer that spends the vault; default the vault's commit")
     .option("--dry-run", "check the kit against the chain and show the effects");

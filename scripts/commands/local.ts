@@ -5,13 +5,16 @@ import { SETTINGS, settings as serverSettings } from "../../server/process/setti
 import { stopSignal, stopSignalFromStart } from "../../server/process/shutdown.ts";
 import { configured } from "../cli/command.ts";
 import { EXIT, messageOf } from "../cli/errors.ts";
+import { missingHardhat } from "../sandbox/chain.ts";
 
 /** Commands with a chain in this process. Only a clone has PostgreSQL for a cluster. */
 export function addLocal(program: Command): void {
+  const missing = missingHardhat();
+  const needs = missing === null ? "" : `; needs Hardhat (${missing})`;
   configured(
     program,
     "sandbox",
-    "a local chain, contracts, an engine, a demo application and the HTTP server, fresh at each start, until Ctrl-C",
+    `a local chain, contracts, an engine, a demo application and the HTTP server, fresh at each start, until Ctrl-C${needs}`,
     ["sandbox", "sandbox --port 4000"],
     sandboxSettings,
     async (settings) => {
@@ -41,7 +44,7 @@ export function addLocal(program: Command): void {
   configured(
     program,
     "demo",
-    "the main job end to end, checked: mint over HTTP, commit, withdraw, own on L1; on the running sandbox, or one of its own",
+    `the main job end to end, checked: mint over HTTP, commit, withdraw, own on L1; on the running sandbox, or one of its own${needs}`,
     ["demo", "demo --json"],
     demoSettings,
     async ({ MINTMARK_SANDBOX: folder }, { options }) => {
@@ -52,7 +55,7 @@ export function addLocal(program: Command): void {
   configured(
     program,
     "chain",
-    "a bare local chain in memory, chain id 31337, until Ctrl-C",
+    `a bare local chain in memory, chain id 31337, until Ctrl-C${needs}`,
     ["chain", "chain --chain-port 9545"],
     chainSettings,
     async ({ MINTMARK_CHAIN_PORT: port }) => {

@@ -51,7 +51,10 @@ export function buildProgram(): Command {
   const program = new Command("mintmark")
     .description(DESCRIPTION)
     .version(packageJson.version)
-    .showHelpAfterError("(add --help for the options and examples)")
+    .configureOutput({
+      // One line, with commander's suggestion.
+      outputError: (text, write) => write(`${text.trim().replaceAll(/\s+/g, " ")} (see --help)\n`),
+    })
     .addHelpText("after", `\n${EXIT_HELP}`);
   for (const add of GROUPS) add(program);
   overrideExit(program);

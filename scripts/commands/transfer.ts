@@ -101,6 +101,7 @@ function signing(command: Command, receiverOf: (options: Options) => Receiver): 
     )
     .action(
       acting((options, vaults, running) => give(options, vaults, receiverOf(options), running), {
+        columns: ["vaultId", "tokenId", "to", "amount", "newVaultId", "failure"],
         failed: (answered) => {
           const { status, failure } = answered as OwnersTransfer;
           return status === "failed" ? `the transfer has failed and moved nothing: ${failure}` : null;

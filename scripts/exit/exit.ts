@@ -1,5 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import type { LocalAccount } from "viem";
+import { createPublicClient, erc20Abi, http } from "viem";
 import { MintmarkError } from "../../core/errors.ts";
 import {
   type ExitAllOptions,
@@ -15,6 +16,7 @@ import {
   type VaultExit,
 } from "../../core/guards/exit/index.ts";
 import { connectPortal } from "../../core/l1/index.ts";
+import type { Units } from "../../core/protocol/quantized.ts";
 import { isTransferred } from "../../core/protocol/transfer-proof.ts";
 import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 
@@ -38,6 +40,14 @@ export interface DescribedPlan extends Omit<ExitPlan, "kit"> {
   readonly token: { readonly address: `0x${string}`; readonly standard: string; readonly tokenId: bigint | null };
   readonly contract: `0x${string}`;
   readonly chainId: bigint;
+}
+
+/** The units of a kit's token. The kit has no decimals, so the token tells them. */
+export async function unitsInKit(path: string, rpcUrl: string): Promise<Units> {
+  const { standard, address, quantum } = (await readExitKit(path)).token;
+  const call = { address, abi: erc20Abi, functionName: "decimals" } as const;
+  const node = createPublicClient({ transport: http(rpcUrl) });
+  return { quantum, decimals: standard === "erc20" ? await node.readContract(call) : 0 };
 }
 
 /** Checks a kit's file against the chain and describes the withdrawal. Sends nothing. */

@@ -14,7 +14,8 @@ const CHAIN_IDS = { local: 31_337, other: 31_338 };
 
 /** Starts an in-memory chain. It mines each transaction at once, and an empty block every second to move its clock. */
 export async function startChain(network: keyof typeof CHAIN_IDS, wantedPort: number): Promise<LocalChain> {
-  const { createHardhatRuntimeEnvironment } = await importHardhat();
+  requireHardhat();
+  const { createHardhatRuntimeEnvironment } = await import("hardhat/hre");
   const port = await freePort(wantedPort);
   const chain = { type: "edr-simulated", chainType: "l1", chainId: CHAIN_IDS[network] } as const;
   const mining = { auto: true, interval: 1_000 };
@@ -26,13 +27,18 @@ export async function startChain(network: keyof typeof CHAIN_IDS, wantedPort: nu
   return { rpcUrl: `http://127.0.0.1:${port}`, port, stop: () => server.close() };
 }
 
-/** The chain is an optional part of the package. */
-async function importHardhat(): Promise<typeof import("hardhat/hre")> {
+/** The command that adds Hardhat, an optional part of the package; null where it is. */
+export function missingHardhat(): string | null {
   try {
-    return await import("hardhat/hre");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    const { hardhat } = packageJson.peerDependencies;
-    throw new UsageError(`a local chain needs Hardhat: \`npm install hardhat@${hardhat}\` adds it`);
+    import.meta.resolve("hardhat/hre");
+    return null;
+  } catch {
+    return `npm install hardhat@${packageJson.peerDependencies.hardhat}`;
   }
+}
+
+/** Throws where there is no Hardhat. */
+export function requireHardhat(): void {
+  const missing = missingHardhat();
+  if (missing !== null) throw new UsageError(`a local chain needs Hardhat: \`${missing}\` adds it`);
 }

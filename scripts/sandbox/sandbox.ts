@@ -21,7 +21,7 @@ import { type Deployer, lower } from "../deploy/deployer.ts";
 import { type Deployment, recordPath } from "../deploy/record.ts";
 import type { TokenConfig } from "../deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR, THRESHOLD, USERS } from "./accounts.ts";
-import { startChain } from "./chain.ts";
+import { requireHardhat, startChain } from "./chain.ts";
 import { freePort } from "./port.ts";
 
 export interface SandboxOptions {
@@ -76,6 +76,7 @@ const MATURITY_SECONDS = 3n;
 
 /** Starts everything in this process, in order. If a later part fails, stops the earlier ones. */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  requireHardhat();
   const { onProgress = () => {} } = options;
   await using whole = new AsyncDisposableStack();
   const folder = resolve(options.folder);
@@ -113,7 +114,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
   stack.defer(() => engine.close());
   stack.use(claimSettling(engine, SETTLES_BY_ITSELF));
-  stack.use(await serveOperator(engine, resolve(folder, "engine")));
   const progress = stack.use(new ProgressLog(engine, (_, txHash) => l1.gasUsed(txHash)));
   const facts = await seed(engine, deployment);
   // A token accepts mints only after its registration is final.
@@ -153,6 +153,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   tellPort("API", options.port, port, onProgress);
 
   const api = `http://127.0.0.1:${port}`;
+  stack.use(await serveOperator(engine, resolve(folder, "engine"), () => api));
   stack.use(followingL1(members, l1, deployment, api));
   const description = {
     api,

@@ -52,7 +52,7 @@ export function screen({ users, assets, applicationId, consoleLinks, ...sandbox 
     `  npx mintmark batches status --store ${folder}`,
     `  npx mintmark keys issue --application ${applicationId} --store ${folder}`,
     "",
-    "The same state, made from the chain and a source of validium data, in a folder that is deleted before:",
+    "The same state, made from the chain and a source of validium data. The line deletes the folder `rebuilt` first:",
     "",
     `  rm -rf rebuilt && npx mintmark rebuild rebuilt --rpc ${rpcUrl} --contract ${contract} --from-block ${fromBlock} --peers ${api}`,
     "",

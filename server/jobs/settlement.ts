@@ -1,3 +1,4 @@
+import { formatEther } from "viem";
 import type { Collector, MemberClient, MemberStanding } from "../../core/guards/committee/index.ts";
 import { type Address, type Engine, MintmarkError, type Settlement } from "../../core/index.ts";
 import { NotReady, type ReadinessCheck, within } from "./readiness.ts";
@@ -27,6 +28,13 @@ interface SettlementChecks {
   readonly leastBalance: bigint;
 }
 
+const ETHER = new Intl.NumberFormat("en", { maximumSignificantDigits: 7 });
+
+/** Wei as people read them: `9,999.999 ETH`. */
+export function etherText(wei: bigint): string {
+  return `${ETHER.format(Number(formatEther(wei)))} ETH`;
+}
+
 /** Shorter than a check's timeout, so one silent member does not hide the others. */
 const MEMBER_MS = 3_000;
 /** Most seconds that this clock may be behind a block. Deadlines of withdrawals and ages of batches depend on it. */
@@ -43,8 +51,8 @@ export function settlementChecks(parts: SettlementChecks): Readonly<Record<strin
     },
     operatorBalance: async () => {
       const balance = await l1.operatorBalance();
-      if (balance < leastBalance) throw new NotReady(`${operator} has ${balance} wei: send it more`);
-      return `${balance} wei`;
+      if (balance < leastBalance) throw new NotReady(`${operator} has ${etherText(balance)}: send it more`);
+      return etherText(balance);
     },
     l1Lag: async () => {
       const lag = (await l1.blockNumber()) - (engine.operator.portal(engine.settlement.chainId).observed ?? fromBlock);

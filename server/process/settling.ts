@@ -10,7 +10,7 @@ import {
   type SettlerWork,
 } from "../../core/l1/settlement/index.ts";
 import { NotReady, type ReadinessCheck, shown, within } from "../jobs/readiness.ts";
-import { missingRole, settlementChecks } from "../jobs/settlement.ts";
+import { etherText, missingRole, settlementChecks } from "../jobs/settlement.ts";
 import type { MirrorChain } from "./mirror-chain.ts";
 import { ConfigError } from "./settings/config.ts";
 
@@ -150,7 +150,7 @@ async function describeMirror(
     const [newest, balance] = await within(MIRROR_MS, asked, () => new NotReady("no answer"));
     const lag = newest - (engine.operator.portal(mirror.settlement.chainId).observed ?? mirror.fromBlock);
     const state = lag > mostLag ? "not up to date" : "in step";
-    return `${state}: ${lag} blocks behind, ${balance} wei${balance < leastBalance ? ": send it more" : ""}`;
+    return `${state}: ${lag} blocks behind, ${etherText(balance)}${balance < leastBalance ? ": send it more" : ""}`;
   } catch (error) {
     return `not up to date: ${shown(error)}`;
   }

@@ -84,6 +84,7 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     await addWallet(context, account, api);
     const { page, problems } = await visit(context);
     await page.goto(href);
+    expect(await page.locator(".picture.none").innerText()).toBe("Cups");
     await page.getByRole("button", { name: "Use your wallet" }).click();
     await page.getByRole("button", { name: "Claim" }).click();
     await page.getByText("It is yours").waitFor();

@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     // The sandbox's rollup goes into blobs.
     expect(await tab.locator(".checks li.holds", { hasText: "Each blob has its KZG proof" }).count()).toBe(1);
     expect(await tab.locator("tbody tr").count()).toBe(9);
-    expect(await tab.title()).toBe("Batch rollup-0 · Mintmark explorer");
+    expect(await tab.title()).toBe("Batch zk-rollup-0 · Mintmark explorer");
     await tab.getByLabel("Vault or batch").fill("99999999");
     await tab.keyboard.press("Enter");
     await tab.getByRole("alert").waitFor();

@@ -44,6 +44,19 @@ describe("the command line", () => {
     expect([unknown?.code, option?.code, missing?.code, bare?.code]).toEqual([2, 2, 2, 2]);
     expect(missing?.stderr).toContain("--application");
     expect(unknown?.stdout).toBe("");
+    for (const ended of [unknown, option, missing]) expect(ended?.stderr).toMatch(/^.+\n$/);
+    const places = await Promise.all([
+      mintmark(["drop", "/nofile"]),
+      mintmark(["exit-page", "/proc/x.html"]),
+      mintmark(["server"]),
+      mintmark(["server", "--prot", "1"]),
+    ]);
+    expect(places.map(({ stderr }) => stderr)).toEqual([
+      "error: /nofile does not exist\n",
+      "error: /proc/x.html cannot be written (ENOENT); name another file\n",
+      expect.stringMatching(/^error: missing: MINTMARK_STORE, .+\n$/),
+      "error: unknown option '--prot' (Did you mean --port?) (see --help)\n",
+    ]);
   });
 });
 
@@ -71,8 +84,7 @@ describe("on a store that no server has open", () => {
     const { MINTMARK_STORE = "" } = settings;
     const unset = await mintmark(["init"], { MINTMARK_STORE });
     expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining("MINTMARK_CHAIN_ID")]);
-    // One line each.
-    expect(unset.stderr.match(/^MINTMARK_\w+: missing\. Give /gm)).toHaveLength(3);
+    expect(unset.stderr).toMatch(/^.+missing: MINTMARK_ENVIRONMENT, MINTMARK_CHAIN_ID, MINTMARK_CONTRACT.+\n$/);
   });
 
   test("takes the server's own file, and a live store without asking its chain", async () => {
@@ -104,6 +116,9 @@ describe("on a store that no server has open", () => {
     expect(shown).toMatchObject({ ownerAddress: owner, balances: { data: [], pagination: { hasMore: false } } });
     const legible = await run(["users", "show", user.userId, "--application", applicationId]);
     expect(legible.stdout).toMatch(/^createdAt +2.+\n\nbalances:\nnone\n$/m);
+    const ada = ["people", "invite", "Ada", "--role", "admin", "--application", applicationId, "--json"];
+    const { link, url } = (await run(ada)).json();
+    expect(url).toBe(`<the server's address>/console#link=${link}`);
     expect((await run(["applications", "suspend", applicationId])).stdout).toMatch(/suspended +true/);
   });
 

@@ -180,12 +180,14 @@ describe("while the server runs, and with a chain", () => {
     expect(transactions).toMatchObject([{ reference: null }, { vaultId, reference: "order 7" }]);
     const [, { transactionId }] = transactions;
     expect((await run("transactions", "show", transactionId, ...ofApplication)).status).toBe("accepted");
-    const signed = ["--quantity", "1", "--deadline", "1893456000", "--signature", `0x${"00".repeat(65)}`];
+    const signed = ["--amount", "1", "--deadline", "1893456000", "--signature", `0x${"00".repeat(65)}`];
     const unsigned = await mintmark(["withdraw", vaultId, ...signed], withKey);
     expect([unsigned.code, unsigned.stderr]).toEqual([1, expect.stringContaining("(deadline_invalid)")]);
     expect((await mintmark(["mint", ...asked], settings)).stderr).toContain("MINTMARK_API_KEY");
     expect((await run("withdrawals", "list", ...ofApplication)).data).toEqual([]);
 
+    const { link, url } = await run("people", "invite", "Ada", "--role", "operator");
+    expect(url).toBe(`${server.url}/console#link=${link}`);
     const other = await run("keys", "issue", "--application", applicationId);
     await run("keys", "revoke", other.keyId);
     const refused = await createClient({ baseUrl: server.url, apiKey: other.apiKey }).GET("/api/v1/assets");

@@ -106,6 +106,10 @@ describe("owners' exits with everything gone but the chain", () => {
     expect(checked).toMatchObject({ code: 0, stderr: "" });
     expect(checked.stdout).toContain("the kit is valid: withdrawing 5 unit(s)");
 
+    // A unit of this token is 10^-15 of it.
+    const part = await run("exit", [file("points.json"), "--dry-run", "--amount", "0.000000000000002"], env, key);
+    expect(part.stdout).toContain("the kit is valid: withdrawing 2 unit(s)");
+
     const swords = await run("exit", [file("sword.json"), "--wait"], env, `${key}\n`);
     expect(swords).toMatchObject({ code: 0 });
     expect(swords.stdout).toContain(`${owner.toLowerCase()} now holds 1 of the token on L1, 0 before`);

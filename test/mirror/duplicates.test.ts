@@ -53,7 +53,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
   }
 
   const relay = () =>
-    advanceMirror({ ...world, committee: { members: world.attesters, threshold: THRESHOLD, timeoutMs: 2_000 } });
+    advanceMirror({ ...world, committee: { members: world.attesters, threshold: THRESHOLD, timeoutMs: 20_000 } });
 
   async function watch(): Promise<(readonly [VaultId, VaultId])[]> {
     const voided: VoidedDuplicate[] = [];

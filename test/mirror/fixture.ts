@@ -119,7 +119,7 @@ export async function newMirrorSettler(world: MirrorWorld, change: Partial<Mirro
     engine: near.engine,
     connect: () => connectFar(world),
     source: await newHistory(near.chain),
-    committee: { members: attesters, threshold: THRESHOLD, timeoutMs: 2_000 },
+    committee: { members: attesters, threshold: THRESHOLD, timeoutMs: 20_000 },
     fromBlock: far.deployedAtBlock,
     lagMs: 0,
     ...change,

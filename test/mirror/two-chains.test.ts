@@ -34,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-const committee = () => ({ members: world.attesters, threshold: THRESHOLD, timeoutMs: 2_000 });
+const committee = () => ({ members: world.attesters, threshold: THRESHOLD, timeoutMs: 20_000 });
 const relay = () => advanceMirror({ source: world.source, mirror: world.mirror, committee: committee() });
 
 /** What the owner sends to the mirror, its batch made known there first. */

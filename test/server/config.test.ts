@@ -35,7 +35,7 @@ describe("settings", () => {
   });
 
   test("that are missing are all named", () => {
-    expect(problems({}).map((line) => line.split(":", 1)[0])).toEqual(Object.keys(REQUIRED));
+    expect(problems({})).toEqual([`missing: ${Object.keys(REQUIRED).join(", ")}; see --help`]);
   });
 
   test("of the wrong form are named without their values", () => {
@@ -70,6 +70,11 @@ describe("settings", () => {
       "MINTMARK_MIRRORS",
     ]);
     for (const line of lines) expect(line).toContain("EIP-55");
+  });
+
+  test("of other commands may be exported beside them", () => {
+    const others = { MINTMARK_URL: "http://127.0.0.1:3000", MINTMARK_API_KEY: "mm_test_x", MINTMARK_OWNER_KEY: "0x1" };
+    expect(problems({ ...REQUIRED, ...others, MINTMARK_PAYER_KEYSTORE: "/keys", MINTMARK_FOLDER: "net" })).toEqual([]);
   });
 
   test("that are unknown are likely typing errors", () => {

@@ -145,7 +145,8 @@ describe("what a request costs", () => {
   });
 
   it("lets a key hold what its application has left, and an application what is free", async () => {
-    await using world = await createWorld({ memory: new HeldBytes(2 * MIB) });
+    const memory = new HeldBytes(2 * MIB);
+    await using world = await createWorld({ memory });
     const { url, headers } = await listen(world);
     const body = Buffer.alloc(400 * 1024, " ");
     const ask = async (key: string) => {
@@ -156,11 +157,13 @@ describe("what a request costs", () => {
       });
       return { status: reply.status, after: Number(reply.headers.get("retry-after")) };
     };
-    const stalled = [await stall(url, headers, body)];
+    const stalled = [stall(url, headers, body)];
+    await expect.poll(() => memory.total).toBeGreaterThanOrEqual(body.length);
     await expect.poll(() => ask(world.key)).toMatchObject({ status: 429, after: 5 });
     // Another key of the application has what that one left, and another application what both left.
     const second = await world.newKey();
-    stalled.push(await stall(url, { ...headers, "x-api-key": second }, body.subarray(200 * 1024)));
+    stalled.push(stall(url, { ...headers, "x-api-key": second }, body.subarray(200 * 1024)));
+    await expect.poll(() => memory.total).toBeGreaterThanOrEqual(1.5 * body.length);
     await expect.poll(async () => (await ask(second)).status).toBe(503);
     expect((await ask(world.otherKey)).status).toBe(400);
     for (const socket of stalled) socket.destroy();
@@ -236,7 +239,7 @@ describe("what a request costs", () => {
       const { secret } = await world.engine.keys.issue(applicationId);
       // Each takes the most that the server lets it have.
       for (const size of [200, 100, 50, 25, 12])
-        sockets.push(await stall(url, { ...headers, "x-api-key": secret }, Buffer.alloc(size * 1024, " "), 0));
+        sockets.push(stall(url, { ...headers, "x-api-key": secret }, Buffer.alloc(size * 1024, " ")));
     }
     await expect.poll(ready).toMatchObject({ code: "not_ready", errors: [{ pointer: "/checks/memory" }] });
     const metrics = new Metrics({ engine: world.engine, memory });
@@ -286,13 +289,15 @@ describe("what a request costs", () => {
   });
 
   it("starts no large response for a key that holds too much", async () => {
-    await using world = await createWorld({ memory: new HeldBytes(4 * MIB) });
+    const memory = new HeldBytes(4 * MIB);
+    await using world = await createWorld({ memory });
     const mints = Array.from({ length: 40 }, (_, i) => ({ ...entries(world, 1)[1], mintingBlob: hex(i + 1) }));
     const { body } = await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: world.users[0], mints }] } });
     const { url, headers } = await listen(world);
     const ask = async () => (await fetch(`${url}/api/v1/mints/${body.mintId}`, { headers })).status;
     expect(await ask()).toBe(200);
-    const stalled = await stall(url, headers, Buffer.alloc(600 * 1024, " "));
+    const stalled = stall(url, headers, Buffer.alloc(600 * 1024, " "));
+    await expect.poll(() => memory.total).toBeGreaterThanOrEqual(600 * 1024);
     expect(await ask()).toBe(429);
     stalled.destroy();
     await expect.poll(ask).toBe(200);
@@ -320,14 +325,13 @@ async function listen({ app, key }: World) {
   return { url: `http://127.0.0.1:${port}`, headers: { "x-api-key": key, "content-type": "application/json" } };
 }
 
-/** Sends a body but for its last byte, and waits until the server has it. */
-async function stall(url: string, headers: Record<string, string>, body: Buffer, waitMs = 300): Promise<Socket> {
+/** Sends a body but for its last byte. The server has it some time later. */
+function stall(url: string, headers: Record<string, string>, body: Buffer): Socket {
   const { port } = new URL(url);
   const socket = connect(Number(port), "127.0.0.1");
   const lines = Object.entries({ ...headers, "content-length": body.length + 1 }).map(([k, v]) => `${k}: ${v}`);
   socket.write(`POST /api/v1/mint HTTP/1.1\r\nhost: x\r\n${lines.join("\r\n")}\r\n\r\n`);
   socket.write(body);
-  await new Promise((resolve) => setTimeout(resolve, waitMs));
   return socket;
 }
 

@@ -100,7 +100,7 @@ export async function campaign(steps: number, seed: number, kzg?: KzgThread): Pr
       engine: of,
       connect: () => connectFar(world, there.node.request, FEES),
       source: new SourceHistory(l1, near.chain.settlement.deployedAtBlock),
-      committee: { members: world.attesters.map(committee.attester), threshold: 3, timeoutMs: 2_000 },
+      committee: { members: world.attesters.map(committee.attester), threshold: 3, timeoutMs: 20_000 },
       clock,
     });
     return [newSettler({ engine: of, l1, committee: near.committee, clock, mirrors: [mirror] }, near.chain), mirror];

@@ -69,9 +69,11 @@ function nameOf(pointer: string): string {
 }
 
 /** The same, with null for what does not exist or is no such id. */
-export async function callOrNull<T>(path: string): Promise<T | null> {
+export const callOrNull = <T>(path: string): Promise<T | null> => orNull(call<T>("GET", path));
+
+export async function orNull<T>(asked: Promise<T>): Promise<T | null> {
   try {
-    return await call<T>("GET", path);
+    return await asked;
   } catch (error) {
     if (error instanceof Problem && /_not_found$|^validation_failed$/.test(error.code)) return null;
     throw error;
@@ -87,6 +89,19 @@ export function withQuery(path: string, parameters: Readonly<Record<string, stri
 export function readPage<T>(path: string, cursor: string | null): Promise<Listed<T>> {
   const next = cursor === null ? "" : `${path.includes("?") ? "&" : "?"}cursor=${encodeURIComponent(cursor)}`;
   return call("GET", path + next);
+}
+
+/** The first pages of a list, and whether more follow. */
+export async function readPages<T>(path: string, pages: number) {
+  const data: T[] = [];
+  let cursor: string | null = null;
+  for (let page = 0; page < pages; page++) {
+    const listed: Listed<T> = await readPage(path, cursor);
+    data.push(...listed.data);
+    cursor = listed.pagination?.nextCursor ?? null;
+    if (cursor === null) break;
+  }
+  return { data, more: cursor !== null };
 }
 
 /** Every entry of a list, a page at a time. Waits when the server asks it to. */

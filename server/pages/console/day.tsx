@@ -4,7 +4,22 @@ import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
 import { NewToken } from "./new-token.tsx";
-import { Action, type Column, Field, Form, Id, List, Shown, Title, To, textOf, useLoad, When } from "./parts.tsx";
+import {
+  Action,
+  ADDRESS,
+  type Column,
+  Field,
+  Form,
+  Id,
+  List,
+  Shown,
+  Title,
+  To,
+  textOf,
+  useLoad,
+  WHOLE,
+  When,
+} from "./parts.tsx";
 import { AssetChoice, ModeChoice, useEnabledAssets, wholeTokens } from "./tokens.tsx";
 import { COLUMNS } from "./transactions.tsx";
 
@@ -66,7 +81,7 @@ export function Users({ session }: { session: PersonSession }) {
       {session.rights.includes("users") && (
         <Form label="New user" action="Create user" send={create}>
           <Field label="Owner's address">
-            <input name="owner" required placeholder="0x…" pattern="0x[0-9a-fA-F]{40}" autocomplete="off" />
+            <input name="owner" required {...ADDRESS} />
           </Field>
           <Field label="Reference (your own name)">
             <input name="reference" maxLength={64} autocomplete="off" />
@@ -157,11 +172,11 @@ export function Mint() {
             <Form label="Mint" action="Mint" send={send}>
               <AssetChoice assets={data} onChoose={setChosen} />
               <Field label="Owner's address">
-                <input name="owner" required placeholder="0x…" pattern="0x[0-9a-fA-F]{40}" autocomplete="off" />
+                <input name="owner" required {...ADDRESS} />
               </Field>
               {!isFungible(data) && (
                 <Field label="Token id">
-                  <input name="tokenId" required inputMode="numeric" pattern="\d{1,78}" autocomplete="off" />
+                  <input name="tokenId" required pattern="\d{1,78}" {...WHOLE} />
                 </Field>
               )}
               <Field label="Amount in whole tokens">
@@ -170,6 +185,7 @@ export function Mint() {
                   required={isFungible(data)}
                   inputMode="decimal"
                   pattern="\d+(\.\d+)?"
+                  title="Digits without commas, such as 1000.5"
                   autocomplete="off"
                 />
               </Field>

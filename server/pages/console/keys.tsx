@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { ApiKey, IssuedApiKey, PersonSession } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
-import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
+import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, WHOLE, When } from "./parts.tsx";
 
 const SCOPES = {
   mint: "mint",
@@ -66,7 +66,7 @@ export function Keys({ session }: { session: PersonSession }) {
   ];
   return (
     <>
-      <Title lead="Programs mint with a key. Rotate a key by putting the new one to use before you revoke the old one.">
+      <Title lead="Programs mint with a key. To rotate: create a key, switch your programs to it, then revoke the old one.">
         API keys
       </Title>
       {issued && (
@@ -82,7 +82,7 @@ export function Keys({ session }: { session: PersonSession }) {
             <input name="name" required maxLength={100} autocomplete="off" />
           </Field>
           <Field label="Most mints (empty: no limit)">
-            <input name="quota" inputMode="numeric" pattern="\d{1,19}" autocomplete="off" />
+            <input name="quota" pattern="\d{1,19}" {...WHOLE} />
           </Field>
           <fieldset>
             <legend>It may</legend>

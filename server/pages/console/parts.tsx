@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Column, Failure, Field, Id, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
-import { type Listed, readPage } from "./api.ts";
+import { readPages } from "./api.ts";
 
 export * from "../shared/parts.tsx";
 
@@ -56,6 +56,15 @@ export function Form({
     </>
   );
 }
+
+/** Fields of forms. The browser shows the title, with its example, when it refuses what was typed. */
+export const ADDRESS = {
+  placeholder: "0x…",
+  pattern: "0x[0-9a-fA-F]{40}",
+  title: "0x and 40 hex digits, such as 0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
+  autocomplete: "off",
+} as const;
+export const WHOLE = { inputMode: "numeric", title: "Digits only, such as 1001", autocomplete: "off" } as const;
 
 /** The text of a form's field; undefined when empty. */
 export function textOf(fields: FormData, name: string): string | undefined {
@@ -154,7 +163,7 @@ export function List<T, R = T>({
   path,
   columns,
   idOf,
-  empty = "None yet.",
+  empty = Object.keys(useFilters()).length === 0 ? "None yet." : "Nothing matches.",
   version = 0,
   rowsOf = (entries) => entries as readonly unknown[] as readonly R[],
 }: {
@@ -170,18 +179,7 @@ export function List<T, R = T>({
   rowsOf?: (entries: readonly T[]) => readonly R[];
 }) {
   const [pages, setPages] = useState(1);
-  const load = async () => {
-    const data: T[] = [];
-    let cursor: string | null = null;
-    for (let page = 0; page < pages; page++) {
-      const listed: Listed<T> = await readPage(path, cursor);
-      data.push(...listed.data);
-      cursor = listed.pagination?.nextCursor ?? null;
-      if (cursor === null) break;
-    }
-    return { data, more: cursor !== null };
-  };
-  const loaded = useLoad(load, `${path} ${pages} ${version}`, 5_000);
+  const loaded = useLoad(() => readPages<T>(path, pages), `${path} ${pages} ${version}`, 5_000);
   return (
     <Shown of={loaded}>
       {({ data, more }) => (
@@ -194,16 +192,20 @@ export function List<T, R = T>({
             // A page can be empty although more follow: the work for one is bounded.
             empty={more ? "None among the newest. Show more looks further back." : empty}
           />
-          {more && (
-            <p>
-              <button type="button" onClick={() => setPages(pages + 1)}>
-                Show more
-              </button>
-            </p>
-          )}
+          {more && <ShowMore show={() => setPages(pages + 1)} />}
         </>
       )}
     </Shown>
+  );
+}
+
+export function ShowMore({ show }: { show: () => void }) {
+  return (
+    <p>
+      <button type="button" onClick={show}>
+        Show more
+      </button>
+    </p>
   );
 }
 

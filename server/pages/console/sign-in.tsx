@@ -26,7 +26,15 @@ export function SignIn({
 }) {
   const { busy, error, run } = useAction();
   const [several, setSeveral] = useState<Several | null>(null);
+  const [isSpent, setSpent] = useState(false);
   const open = (proof: object) => call<OpenedPersonSession>("POST", "/console/v1/session", proof);
+  const byLink = async () =>
+    onSignedIn(
+      await open({ link }).catch((error) => {
+        setSpent(/^credentials_/.test(error.code));
+        throw error;
+      }),
+    );
   const byWallet = (wallet: Provider) =>
     run(async () => {
       const opened = await open(await signChallenge(wallet));
@@ -65,14 +73,9 @@ export function SignIn({
         Sign in to the console
       </Title>
       {error && <Failure error={error} />}
-      {link !== null && (
+      {link !== null && !isSpent && (
         <p>
-          <button
-            class="main"
-            type="button"
-            disabled={busy}
-            onClick={() => void run(async () => onSignedIn(await open({ link })))}
-          >
+          <button class="main" type="button" disabled={busy} onClick={() => void run(byLink)}>
             Sign in with this link
           </button>
         </p>

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { AuditEntry, Invitation, Person, PersonSession } from "../../client/index.ts";
 import { wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
-import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
+import { Action, ADDRESS, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
 
 const ROLES = {
   viewer: "viewer: looks",
@@ -86,7 +86,7 @@ export function Team({ session, application }: { session: PersonSession; applica
             </select>
           </Field>
           <Field label="Wallet (empty: by link)">
-            <input name="address" placeholder="0x…" pattern="0x[0-9a-fA-F]{40}" autocomplete="off" />
+            <input name="address" {...ADDRESS} />
           </Field>
         </Form>
       )}

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { Asset, Batch, Transaction, User, Vault, VaultHistory } from "../../client/index.ts";
-import { call, callOrNull, type Listed, readAll, withQuery } from "./api.ts";
+import { call, callOrNull, type Listed, orNull, readAll, readPages, withQuery } from "./api.ts";
 import { mintedOf } from "./day.tsx";
 import {
+  ADDRESS,
   Choice,
   type Column,
   Facts,
@@ -10,6 +12,7 @@ import {
   Filters,
   Id,
   List,
+  ShowMore,
   Shown,
   STATUSES,
   Status,
@@ -18,6 +21,7 @@ import {
   To,
   useFilters,
   useLoad,
+  WHOLE,
   When,
 } from "./parts.tsx";
 import { Named, useAsset, Worth, wholeTokens } from "./tokens.tsx";
@@ -74,10 +78,10 @@ export function Vaults() {
       <Title>Vaults</Title>
       <Filters label="Find vaults">
         <Field label="Owner (empty: all)">
-          <input name="ownerAddress" placeholder="0x…" pattern="0x[0-9a-fA-F]{40}" autocomplete="off" />
+          <input name="ownerAddress" {...ADDRESS} />
         </Field>
         <Field label="Token id">
-          <input name="tokenId" inputMode="numeric" pattern="\d{1,78}" autocomplete="off" />
+          <input name="tokenId" pattern="\d{1,78}" {...WHOLE} />
         </Field>
         <Choice label="Status" name="status" values={STATUSES} />
         <Field label="Names and images">
@@ -117,11 +121,14 @@ const EVENTS: readonly Column<Event>[] = [
 
 const NOBODY = `0x${"00".repeat(20)}`;
 
-/** What happened to the vault, and before to those that transfers made it of; newest first. */
-async function eventsOf(vaultId: string, { before, after }: VaultHistory): Promise<Event[]> {
+/**
+ * What happened to the vault, and before to those that transfers made it of; newest first, by the first pages of each
+ * vault's transactions.
+ */
+async function eventsOf(vaultId: string, { before, after }: VaultHistory, pages: number) {
   const vaults = [vaultId, ...before.map((step) => step.vaultId)];
   const lists = await Promise.all(
-    vaults.map((each) => call<Listed<Transaction>>("GET", `/api/v1/transactions?limit=100&vaultId=${each}`)),
+    vaults.map((each) => readPages<Transaction>(`/api/v1/transactions?limit=100&vaultId=${each}`, pages)),
   );
   const own = lists.flatMap(({ data }) => data).filter(({ type }) => type !== "transfer");
   const done = own.map(
@@ -164,7 +171,8 @@ async function eventsOf(vaultId: string, { before, after }: VaultHistory): Promi
         page: `#/transfers/${step.transferId}`,
       }),
     );
-  return [...done, ...moved].sort((a, b) => b.at.localeCompare(a.at));
+  const events: readonly Event[] = [...done, ...moved].sort((a, b) => b.at.localeCompare(a.at));
+  return { events, more: lists.some(({ more }) => more) };
 }
 
 /** Where a vault's token is now, in a sentence. */
@@ -205,22 +213,23 @@ function Whereabouts({ vault, history }: { vault: Vault; history: VaultHistory }
 
 /** A vault, where its token is, and what happened to it. */
 function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
+  const [pages, setPages] = useState(1);
   const load = async () => {
     const [vault, history] = await Promise.all([
       call<Vault>("GET", `/api/v1/vaults/${id}`),
       call<VaultHistory>("GET", `/api/v1/vaults/${id}/history`),
     ]);
-    return { vault, history, events: await eventsOf(id, history) };
+    return { vault, history, ...(await eventsOf(id, history, pages)) };
   };
   return (
-    <Shown of={useLoad(load, id, 5_000)}>
-      {({ vault, history, events }) => (
+    <Shown of={useLoad(load, `${id} ${pages}`, 5_000)}>
+      {({ vault, history, events, more }) => (
         <>
           <Facts
             of={[
               ["Now", <Whereabouts vault={vault} history={history} />],
               ["Token", <Worth of={vault} />],
-              ["Left in it", wholeTokens({ ...vault, amount: vault.availableBalance })],
+              ["Not yet withdrawn", wholeTokens({ ...vault, amount: vault.availableBalance })],
               ["Withdrawn", wholeTokens({ ...vault, amount: vault.withdrawnBalance })],
               ["Status", <Status of={vault.status} />],
               ...(vault.refusal === undefined ? [] : [["The token refuses it", vault.refusal] as const]),
@@ -231,18 +240,14 @@ function VaultStory({ id, level }: { id: string; level: "page" | "part" }) {
                 </>,
               ],
               ["Batch", <To page="batches" id={vault.batchId} />],
-              [
-                "Vault",
-                level === "page" ? (
-                  <a href={`/explorer#/vaults/${id}`}>Proof in the explorer</a>
-                ) : (
-                  <To page="vaults" id={id} />
-                ),
-              ],
+              level === "page"
+                ? ["Proof", <a href={`/explorer#/vaults/${id}`}>In the explorer</a>]
+                : ["Vault", <To page="vaults" id={id} />],
             ]}
           />
           <h2>History</h2>
           <Table label={`History of vault ${id}`} columns={EVENTS} entries={events} />
+          {more && <ShowMore show={() => setPages(pages + 1)} />}
         </>
       )}
     </Shown>
@@ -306,7 +311,7 @@ export function UserPage({ id }: { id: string }) {
   const isOwner = id.startsWith("0x");
   const load = async (): Promise<readonly User[]> => {
     if (!isOwner) return [await call<User>("GET", `/api/v1/users/${id}`)];
-    return (await call<Listed<User>>("GET", `/api/v1/users?limit=100&ownerAddress=${id}`)).data;
+    return (await Array.fromAsync(readAll<User>(`/api/v1/users?limit=100&ownerAddress=${id}`))).flat();
   };
   const of = isOwner ? { ownerAddress: id } : { userId: id };
   return (
@@ -371,27 +376,29 @@ type Found = readonly [kind: string, name: string, page: string];
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /** Looks a text up wherever it can be an id, an address or a reference. */
-async function find(text: string): Promise<readonly Found[]> {
+async function find(typed: string): Promise<readonly Found[]> {
+  // Wherever an address comes from, its case says nothing of the owner.
+  const text = /^0x[0-9a-f]{40}$/i.test(typed) ? typed.toLowerCase() : typed;
   const at = encodeURIComponent(text);
   const one = async (path: string, ...found: Found): Promise<Found[]> =>
     (await callOrNull(path)) === null ? [] : [found];
-  const some = async <T,>(path: string, found: (entries: readonly T[]) => Found[]): Promise<Found[]> =>
-    found((await callOrNull<Listed<T>>(path))?.data ?? []);
-  const any = (path: string, ...found: Found) => some(path, (entries) => (entries.length > 0 ? [found] : []));
+  const any = async (path: string, ...found: Found): Promise<Found[]> =>
+    (await callOrNull<Listed<unknown>>(path))?.data.length ? [found] : [];
   const user = ({ userId, reference }: User): Found => ["User", reference ?? userId, `users/${userId}`];
-  const asset = ({ assetId, name, contractAddress }: Asset): Found[] =>
-    contractAddress === text.toLowerCase() ? [["Asset", name, `assets/${assetId}`]] : [];
+  const ofAssets = async (found: (asset: Asset) => Promise<Found[]> | Found[]) => {
+    const all = await Array.fromAsync(readAll<Asset>("/api/v1/assets?limit=100"));
+    return (await Promise.all(all.flat().map(found))).flat();
+  };
   const lookups: Promise<Found[]>[] = [];
-  if (/^0x[0-9a-f]{40}$/i.test(text)) {
-    lookups.push(any(`/api/v1/users?limit=1&ownerAddress=${at}`, "Owner", text, `users/${text.toLowerCase()}`));
+  if (/^0x[0-9a-f]{40}$/.test(text)) {
+    lookups.push(any(`/api/v1/users?limit=1&ownerAddress=${at}`, "Owner", text, `users/${text}`));
     lookups.push(
-      Array.fromAsync(readAll<Asset>("/api/v1/assets?limit=100"), (all) => all.flatMap(asset)).then((all) =>
-        all.flat(),
+      ofAssets(({ assetId, name, contractAddress }) =>
+        contractAddress === text ? [["Asset", name, `assets/${assetId}`]] : [],
       ),
     );
-  } else if (/^(?:validium|(?:zk-)?rollup)-\d+$/.test(text)) {
-    const batchId = text.replace(/^rollup/, "zk-rollup");
-    lookups.push(one(`/public/v1/batches/${batchId}`, "Batch", text, `batches/${batchId}`));
+  } else if (/^(?:validium|zk-rollup)-\d+$/.test(text)) {
+    lookups.push(one(`/public/v1/batches/${text}`, "Batch", text, `batches/${text}`));
   } else if (/^[0-9a-f-]{36}(?:\.\d+)?$/i.test(text)) {
     lookups.push(one(`/api/v1/transactions/${at}`, "Transaction", text, `transactions/${text}`));
     if (UUID.test(text)) {
@@ -406,13 +413,21 @@ async function find(text: string): Promise<readonly Found[]> {
   if (number !== undefined) {
     if (number === text) lookups.push(one(`/api/v1/vaults/${at}`, "Vault", text, `vaults/${text}`));
     lookups.push(
-      some<Vault>(`/api/v1/vaults?limit=100&tokenId=${number}`, (vaults) =>
-        [...new Set(vaults.map(({ assetId }) => assetId))].map((id) => ["Token", number, `assets/${id}/${number}`]),
+      ofAssets(({ assetId, standard }) =>
+        standard === "erc20"
+          ? []
+          : any(
+              `/api/v1/vaults?limit=1&assetId=${assetId}&tokenId=${number}`,
+              "Token",
+              number,
+              `assets/${assetId}/${number}`,
+            ),
       ),
     );
   }
   if (text.length <= 64) {
-    lookups.push(some<User>(`/api/v1/users?limit=100&reference=${at}`, (users) => users.map(user)));
+    const named = orNull(Array.fromAsync(readAll<User>(`/api/v1/users?limit=100&reference=${at}`)));
+    lookups.push(named.then((pages) => pages?.flat().map(user) ?? []));
     lookups.push(
       any(
         `/api/v1/transactions?limit=1&reference=${at}`,

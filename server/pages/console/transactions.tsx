@@ -5,6 +5,7 @@ import {
   Choice,
   type Column,
   Facts,
+  Failure,
   Field,
   Filters,
   Id,
@@ -139,7 +140,11 @@ export function Transactions({ title = "Transactions", type }: { title?: string;
           </Field>
         )}
       </Filters>
-      <TransactionList label={title} of={{ ...between(filters), type: type ?? filters.type }} />
+      {filters.from && filters.to && filters.from > filters.to ? (
+        <Failure error={new Error(`From, ${filters.from}, is after To, ${filters.to}. Swap them.`)} />
+      ) : (
+        <TransactionList label={title} of={{ ...between(filters), type: type ?? filters.type }} />
+      )}
     </>
   );
 }

@@ -24,7 +24,6 @@ import { Amount } from "../shared/tokens.tsx";
 import { type Batch, readBatch, readBatchData, readBlobProofs } from "./api.ts";
 import { type Check, Checks, keptByL1 } from "./checks.tsx";
 import { accordingToL1 } from "./source.tsx";
-import { batchName } from "./state.tsx";
 import { TransferTable, transferChecks } from "./transfer-view.tsx";
 
 /** Batches up to this many vaults are recomputed at once, in some tens of milliseconds. */
@@ -45,11 +44,11 @@ function decoded(data: Uint8Array): ReturnType<typeof decodeBatch> {
 
 /** One batch, recomputed from its data. */
 export async function batchView(name: string) {
-  const batch = await readBatch(name.replace(/^rollup/, "zk-rollup"));
+  const batch = await readBatch(name);
   const { batchRoot, dataHash, l1TxHash, l1BlockNumber, committedAt, vaultCount } = batch;
   return (
     <>
-      <h1>Batch {batchName(batch.batchId)}</h1>
+      <h1>Batch {batch.batchId}</h1>
       <p class="lead">
         {counted(vaultCount, "vault")}, {batch.status}.
       </p>

@@ -27,7 +27,7 @@ const SECTIONS = [
 const notFound: View = async () => (
   <>
     <h1>Nothing here</h1>
-    <p>Give a vault's id, or a batch such as rollup-0.</p>
+    <p>Give a vault's id, or a batch such as zk-rollup-0.</p>
   </>
 );
 
@@ -105,7 +105,7 @@ function App() {
               id="query"
               name="query"
               type="search"
-              placeholder="Vault id, or a batch: rollup-0"
+              placeholder="Vault id, or a batch: zk-rollup-0"
               autocomplete="off"
               spellcheck={false}
             />

@@ -144,16 +144,11 @@ function BatchTable({ of }: { of: readonly Batch[] }) {
       label="Batches"
       entries={of}
       columns={[
-        ["Batch", ({ batchId }) => <a href={`#/batches/${batchId}`}>{batchName(batchId)}</a>],
+        ["Batch", ({ batchId }) => <a href={`#/batches/${batchId}`}>{batchId}</a>],
         ["Vaults", ({ vaultCount }) => vaultCount.toLocaleString(), "number"],
         ["Status", ({ status }) => <Status of={status} />],
         ["Root", ({ batchRoot }) => (batchRoot === null ? "–" : <code title={batchRoot}>{brief(batchRoot)}</code>)],
       ]}
     />
   );
-}
-
-/** The pages say rollup; the API has the name `zk-rollup`. */
-export function batchName(batchId: string): string {
-  return batchId.replace(/^zk-/, "");
 }

@@ -6,7 +6,6 @@ import { Problem, type Proof, readHistory, readProof } from "./api.ts";
 import { type Check, Checks, keptByL1 } from "./checks.tsx";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement } from "./source.tsx";
-import { batchName } from "./state.tsx";
 import { fateOf, HistoryFacts, hopChecks } from "./transfer-view.tsx";
 
 /** One vault: its content, and its proof checked here. */
@@ -42,7 +41,7 @@ export async function vaultView(vaultId: string) {
     <>
       {heading}
       <p class="lead">
-        Slot {slot} of <a href={`#/batches/${batchId}`}>{batchName(batchId)}</a>.
+        Slot {slot} of <a href={`#/batches/${batchId}`}>{batchId}</a>.
       </p>
       {taken && <Notice>{`A transfer takes this vault: ${fateOf(taken.to)} (${taken.status}).`}</Notice>}
       <Checks

@@ -60,11 +60,17 @@ export function shortName(vault: Pick<VaultContent, "blob"> | undefined): string
   return vault === undefined || vault.blob === "0x" ? "The fungible token" : `Token ${blobText(vault.blob)}`;
 }
 
-/** An image of its issuer; in its place a box, while it is not asked for or there is none. */
+/** An image of its issuer; in its place a box with the name, while it is not asked for or there is none. */
 export function Picture({ source, name, asked }: { source: string | null; name: string; asked: boolean }) {
   const [failed, setFailed] = useState(false);
   const isShown = source !== null && isImage(source) && (asked || source.startsWith("data:")) && !failed;
-  if (!isShown) return <span class="picture none" aria-hidden="true" />;
+  if (!isShown) {
+    return (
+      <span class="picture none" aria-hidden="true">
+        <bdi>{name}</bdi>
+      </span>
+    );
+  }
   return <img class="picture" src={source} alt={name} referrerpolicy="no-referrer" onError={() => setFailed(true)} />;
 }
 

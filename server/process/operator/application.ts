@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { MintmarkError } from "../../../core/index.ts";
+import { quantizedAmount } from "../../../core/internal.ts";
 import { mintBody } from "../../schemas/mint.ts";
 import { transactionParams, transactionQuery } from "../../schemas/transactions.ts";
 import { vaultParams, vaultQuery } from "../../schemas/vaults.ts";
@@ -26,6 +28,7 @@ const byKey = z.strictObject({
 const user = mintBody.shape.users.element.shape;
 // A person types whole tokens; `--units` counts as the API does.
 const { amount: units, amountDecimal: amount, ...entry } = user.mints.element.shape;
+const { quantity, ...withdrawal } = withdrawalBody.shape;
 
 /** Operations of an application over its HTTP API, for a team's own terminal. */
 export const APPLICATION_OPERATIONS = {
@@ -36,11 +39,13 @@ export const APPLICATION_OPERATIONS = {
       userId: user.userId,
       ownerAddress: user.ownerAddress,
       ...entry,
+      assetId: entry.assetId.describe("the asset's id, which `mintmark assets list` shows"),
       amount: amount.describe("whole tokens, such as 12.5"),
       units: units.describe("in the place of --amount: units, as the API counts them"),
       dryRun: z.boolean().default(false).describe("check everything and mint nothing"),
       idempotencyKey: z.string().optional().describe("the same key again answers the same mint"),
     }),
+    columns: ["vaultId", "status", "ownerAddress", "tokenId", "amount", "transactionId"],
     async run(engine, { apiKey, userId, ownerAddress, dryRun, idempotencyKey, amount, units, ...rest }) {
       const principal = await engine.keys.authenticate(apiKey);
       const mint = {
@@ -93,11 +98,20 @@ export const APPLICATION_OPERATIONS = {
   }),
   withdraw: operation({
     summary: "withdraw from a vault to its token's chain, with its owner's signature",
-    examples: ["9223372036854775808 --quantity 1 --deadline 1893456000 --signature 0x…"],
-    input: byKey.extend(withdrawalBody.shape),
+    examples: ["9223372036854775808 --amount 12.5 --deadline 1893456000 --signature 0x…"],
+    input: byKey.extend(withdrawal).extend({
+      amount: amount.describe("whole tokens, such as 12.5, as signed"),
+      units: quantity.optional().describe("in the place of --amount: units, as the API counts them"),
+    }),
     args: ["vaultId"],
-    run: async (engine, { apiKey, ...asked }) =>
-      withdrawalToWire(await engine.withdrawals.request(await engine.keys.authenticate(apiKey), asked)),
+    async run(engine, { apiKey, amount, units, ...asked }) {
+      const principal = await engine.keys.authenticate(apiKey);
+      if ((amount === undefined) === (units === undefined))
+        throw new MintmarkError("validation_failed", "Give --amount or --units, as the owner has signed it.");
+      const held =
+        units ?? quantizedAmount(`${amount}`, await engine.vaults.get(principal.applicationId, asked.vaultId));
+      return withdrawalToWire(await engine.withdrawals.request(principal, { ...asked, quantity: held }));
+    },
   }),
   "withdrawals.list": operation({
     summary: "list an application's withdrawals, newest first; all their fields with --json",

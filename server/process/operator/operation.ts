@@ -26,6 +26,8 @@ export interface Operation {
 /** Progress and cancellation of a long operation. */
 export interface Running {
   readonly signal: AbortSignal;
+  /** The address of the running server, for browsers. */
+  readonly origin?: string | undefined;
   /** A few words, such as `120000 journal entries`. */
   progress(where: string): void;
 }

@@ -39,15 +39,23 @@ function fits(path: string): boolean {
   return Buffer.byteLength(path) <= MAX_PATH;
 }
 
-/** Serves the operator of an engine until disposed. The caller holds the store, so an existing socket is stale. */
-export async function serveOperator(engine: Engine, store: string): Promise<AsyncDisposable> {
+/**
+ * Serves the operator of an engine until disposed. The caller holds the store, so an existing socket is stale.
+ *
+ * @param originOf - the server's address, once it listens
+ */
+export async function serveOperator(
+  engine: Engine,
+  store: string,
+  originOf: () => string | undefined = () => undefined,
+): Promise<AsyncDisposable> {
   const path = operatorSocket(store);
   await rm(path, { force: true });
   const open = new Set<Socket>();
   const server = createServer((socket) => {
     open.add(socket);
     socket.on("close", () => open.delete(socket));
-    void serveOne(engine, socket);
+    void serveOne(engine, socket, originOf);
   });
   await new Promise<void>((listening, failed) => {
     server.once("error", failed);
@@ -65,7 +73,7 @@ export async function serveOperator(engine: Engine, store: string): Promise<Asyn
   };
 }
 
-async function serveOne(engine: Engine, socket: Socket): Promise<void> {
+async function serveOne(engine: Engine, socket: Socket, originOf: () => string | undefined): Promise<void> {
   const gone = new AbortController();
   socket.on("error", () => {});
   socket.on("close", () => gone.abort());
@@ -73,7 +81,8 @@ async function serveOne(engine: Engine, socket: Socket): Promise<void> {
   try {
     const { operation, input } = await readRequest(socket);
     const progress = (where: string) => void send({ progress: where });
-    send({ result: await operate(engine, operation, input, { signal: gone.signal, progress }) });
+    const running = { signal: gone.signal, progress, origin: originOf() };
+    send({ result: await operate(engine, operation, input, running) });
   } catch (error) {
     send({ error: failureOf(error) });
   }

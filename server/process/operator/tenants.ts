@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Engine, ROLES, SCOPES } from "../../../core/index.ts";
+import { type Engine, type Invitation, ROLES, SCOPES } from "../../../core/index.ts";
 import { address, instant, mode, page, reference, uuid } from "../../schemas/common.ts";
 import {
   apiKeyToWire,
@@ -10,7 +10,7 @@ import {
   personToWire,
   userToWire,
 } from "../../schemas/wire.ts";
-import { operation } from "./operation.ts";
+import { operation, type Running } from "./operation.ts";
 
 const ID = "01a1fd1b-bf5c-743a-abf0-3c3fec348cab";
 const OF_ID = `--application ${ID}`;
@@ -27,6 +27,12 @@ const oneApplication = { input: ofApplication, args: ["applicationId"], examples
 const PERSON = "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21";
 const ofPerson = z.strictObject({ personId: uuid });
 const onePerson = { input: ofPerson, args: ["personId"], examples: [PERSON] } as const;
+
+/** An invitation with the whole address to open. */
+function opened(invitation: Invitation, { origin = "<the server's address>" }: Running) {
+  const { link, ...rest } = invitationToWire(invitation);
+  return { ...rest, link, url: link && `${origin}/console#link=${link}` };
+}
 
 /** Applications, their keys, their people and their users. */
 export const TENANT_OPERATIONS = {
@@ -115,7 +121,7 @@ export const TENANT_OPERATIONS = {
       address: address.optional().describe("the wallet that signs in; default none, and the person gets a link"),
     }),
     args: ["name"],
-    run: async (engine, person) => invitationToWire(await engine.people.invite(person)),
+    run: async (engine, person, running) => opened(await engine.people.invite(person), running),
   }),
   "people.list": operation({
     summary: "list an application's people, or the operator's; all their fields with --json",
@@ -134,7 +140,7 @@ export const TENANT_OPERATIONS = {
   "people.link": operation({
     summary: "make a new link that signs a person in once, within a week",
     ...onePerson,
-    run: async (engine, { personId }) => invitationToWire(await engine.people.link(personId)),
+    run: async (engine, { personId }, running) => opened(await engine.people.link(personId), running),
   }),
   "people.remove": operation({
     summary: "end a person's sessions and rights for ever",
