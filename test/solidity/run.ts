@@ -13,7 +13,7 @@ export interface SolidityOutcome {
   readonly reason: string;
 }
 
-/** The suites, one a file: `Withdrawals.t.sol` and so on. */
+/** The suites, one a file: `Signatures.t.sol` and so on. */
 export const SUITES: readonly string[] = readdirSync(new URL(".", import.meta.url)).filter((name) =>
   name.endsWith(".t.sol"),
 );

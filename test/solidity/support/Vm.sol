@@ -4,7 +4,6 @@ pragma solidity 0.8.37;
 /// @dev The test runner's cheat codes that these tests use.
 interface Vm {
     function addr(uint256 privateKey) external pure returns (address);
-    function assume(bool condition) external pure;
     function etch(address target, bytes calldata code) external;
     function parseJsonBytes(string calldata json, string calldata key) external pure returns (bytes memory);
     function prank(address sender) external;
