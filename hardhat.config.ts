@@ -123,16 +123,13 @@ export default defineConfig({
   plugins: [viem, viemAssertions, networkHelpers, trackedCode],
   paths: {
     sources: "./contracts",
-    // Solidity tests only: TypeScript tests belong to vitest, the one runner of this repository.
-    tests: { solidity: "./test/solidity" },
+    // Tests belong to vitest, the one runner of this repository: none is in Solidity.
+    tests: { solidity: "./test/contracts" },
   },
   solidity: {
     compilers: [{ ...solc, settings: settingsFor(200) }],
     overrides: Object.fromEntries(QUICK),
   },
-  // The fuzz and invariant tests deploy code from there: `npx hardhat test solidity` at Hardhat's depth, `npm test` and
-  // `npm run test:heavy` at theirs.
-  test: { solidity: { fsPermissions: { readDirectory: ["./artifacts"] } } },
   networks: {
     local: { type: "edr-simulated", chainType: "l1", chainId: 31_337 },
     // A second chain, for tokens that live elsewhere than the state.

@@ -10,7 +10,6 @@ const LONG = {
   "failures of threads and disks": ["test/kzg/failure.test.ts", "test/core/engine/{damaged-folder,full-disk}.test.ts"],
   "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],
   "a fresh compilation": ["test/contracts/compiled.test.ts"],
-  "fuzzing in Solidity": ["test/solidity/**/*.test.ts"],
 };
 const rest = Object.values(LONG).flat();
 const HEAVY = "test/heavy/**";

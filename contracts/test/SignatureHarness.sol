@@ -4,8 +4,9 @@ pragma solidity 0.8.37;
 import {EIP712} from "@openzeppelin/contracts/utils/cryptography/EIP712.sol";
 import {Attestation} from "../libraries/Attestation.sol";
 import {Messages} from "../libraries/Messages.sol";
+import {Signatures} from "../libraries/Signatures.sol";
 
-/// @title The digests of all messages in the settlement contract's domain, and the check of attestations, to be called
+/// @title The digests of all messages in the settlement contract's domain, the recovery of signers and the check of attestations, to be called
 /// from outside.
 contract SignatureHarness is EIP712("Mintmark", "1") {
     function withdrawalDigest(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
@@ -37,6 +38,10 @@ contract SignatureHarness is EIP712("Mintmark", "1") {
         return _hashTypedDataV4(
             Messages.mirroredState(sourceChainId, sourceContract, countValidium, countRollup, commitment, epoch)
         );
+    }
+
+    function signerOf(bytes32 digest, bytes calldata signature) external view returns (address) {
+        return Signatures.signerOf(digest, signature);
     }
 
     function hashCommittee(uint64 epoch, bytes calldata thresholdAndMembers) external pure returns (bytes32) {

@@ -1,10 +1,27 @@
 import fc from "fast-check";
 import { network } from "hardhat";
-import { type Address, concat, type Hex, isHex, maxUint256, numberToHex, size, toHex, zeroHash } from "viem";
+import {
+  type Address,
+  concat,
+  type Hex,
+  hexToBytes,
+  isHex,
+  maxUint256,
+  numberToHex,
+  recoverAddress,
+  size,
+  slice,
+  toHex,
+  zeroAddress,
+  zeroHash,
+} from "viem";
+import { privateKeyToAccount } from "viem/accounts";
 import { beforeAll, describe, expect, it } from "vitest";
 import { packedAssets, packedVaults } from "../../core/l1/arguments.ts";
+import { compactBytes } from "../../core/protocol/attestation.ts";
 import { tokenIdOf } from "../../core/protocol/blob.ts";
 import { naiveElements } from "../core/naive/naive-elements.ts";
+import { anyHash } from "../core/protocol/arbitrary.ts";
 import { vectors } from "../core/protocol/vectors.ts";
 import { pointOf } from "./fixture/blobs.ts";
 import { MODE, STANDARD } from "./fixture/deployment.ts";
@@ -210,6 +227,36 @@ describe("Solidity and the vectors agree on", () => {
 describe("Solidity and the vectors agree on what is signed:", () => {
   type Harness = Awaited<ReturnType<typeof signatureHarness>>;
   const attested = vectors("attestations");
+
+  it("who signed, of any bytes: 65 with v as 27 or 28, or the compact 64, and no large s", async () => {
+    const harness = await signatureHarness(attested.settlement.contract);
+    const half = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+    const expected = async (hash: Hex, signature: Hex) => {
+      if (size(signature) !== 64 && size(signature) !== 65) return zeroAddress;
+      const [r, s, v] = [
+        slice(signature, 0, 32),
+        slice(signature, 32, 64),
+        size(signature) === 65 ? slice(signature, 64) : null,
+      ];
+      const parity = v === null ? Number(BigInt(s) >> 255n) : Number(v) - 27;
+      const bare = toHex(v === null ? BigInt(s) & ((1n << 255n) - 1n) : BigInt(s), { size: 32 });
+      if ((parity !== 0 && parity !== 1) || BigInt(bare) > half) return zeroAddress;
+      return recoverAddress({ hash, signature: { r, s: bare, yParity: parity } }).catch(() => zeroAddress);
+    };
+    const any = fc.tuple(anyHash, anyHash, fc.boolean(), fc.option(fc.tuple(fc.nat(64), fc.nat(255))));
+    const property = fc.asyncProperty(any, async ([key, digest, isCompact, damage]) => {
+      const whole = await privateKeyToAccount(key).sign({ hash: digest });
+      const bytes = hexToBytes(isCompact ? compactBytes(whole) : whole);
+      if (damage !== null) bytes[damage[0] % bytes.length] = damage[1];
+      const signature = toHex(bytes);
+      const signer = await harness.read.signerOf([digest, signature]);
+      expect(signer).toBe(await expected(digest, signature));
+      if (damage === null) expect(signer).toBe(privateKeyToAccount(key).address);
+      for (const other of [slice(signature, 1), `${signature}0000`] as const)
+        expect(await harness.read.signerOf([digest, other])).toBe(await expected(digest, other));
+    });
+    await fc.assert(property, { numRuns: 200 });
+  });
   let signatures: Harness;
   beforeAll(async () => {
     signatures = await signatureHarness(attested.settlement.contract);

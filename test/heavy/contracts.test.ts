@@ -4,6 +4,11 @@ import { registeredAssets, sameRoots, sameVerdicts } from "../contracts/fixture/
 import { TransferHistory } from "../contracts/fixture/transfer-histories.ts";
 import { openTransferChain } from "../contracts/fixture/transfers.ts";
 
+process.env.MINTMARK_CHANGED_CALLS ??= "10000";
+process.env.MINTMARK_HOSTILE_PLAYS ??= "500";
+await import("../contracts/changed-calls.test.ts");
+await import("../contracts/hostile-operator.test.ts");
+
 const { fresh } = await openChain();
 const RUNS = 10_000;
 const HISTORIES = 40;
