@@ -177,22 +177,6 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
     expect(await anyone.supplyCap(token)).toBeNull();
   });
 
-  test("of another chain's token are left to that chain", async () => {
-    const archive = await openArchive({ l1: anyone });
-    await watch(archive);
-    const far = at(chain.tokens, 0).address;
-    await operator.registerAsset({
-      standard: "erc721",
-      chainId: 5n,
-      contractAddress: far,
-      quantum: 1n,
-      blobScheme: "imx",
-    });
-    await commit("zk-rollup", ["10", "10"], { chainId: 5n, token: far });
-    expect(await watch(archive)).toEqual([]);
-    expect(await watch(archive)).toEqual([]);
-  });
-
   test("by the first of many watchers, without errors for the others", async () => {
     const [, second = 0n] = [...(await commit("zk-rollup", ["5"])), ...(await commit("zk-rollup", ["5"]))];
     const watchers = [GUARDIAN, ...USERS.map(({ owner }) => owner)];

@@ -520,19 +520,6 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     expect(problems).toEqual([]);
   });
 
-  test("a failure is a sentence, and trying again works", async () => {
-    const { page, context } = await signedIn("viewer");
-    const json = { code: "rate_limited", detail: "Too many requests." };
-    await context.route("**/api/v1/users*", (route) =>
-      route.fulfill({ status: 429, headers: { "retry-after": "7" }, json }),
-    );
-    await page.getByRole("link", { name: "Users" }).click();
-    await page.getByText("Too many requests. Try again in 7 s.").waitFor();
-    await context.unroute("**/api/v1/users*");
-    await page.getByRole("button", { name: "Try again" }).click();
-    await page.getByRole("table").waitFor();
-  });
-
   test.runIf(process.env.MINTMARK_SCREENSHOTS)("the screenshots of the guide", async () => {
     const folder = new URL("../../docs/images/", import.meta.url).pathname;
     const shots = [

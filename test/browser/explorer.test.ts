@@ -225,30 +225,6 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.getByRole("heading", { name: "Batches" }).waitFor();
   });
 
-  test("what a wallet refuses is told as a sentence", async () => {
-    const context = await browser.newContext();
-    await context.addInitScript(() => {
-      const answers = [
-        { code: 4001, message: "User rejected the request." },
-        { code: -32603, message: "no keys here" },
-        {},
-      ];
-      const request = ({ method }: { method: string }) =>
-        method === "eth_requestAccounts" ? Promise.reject(answers.shift()) : Promise.resolve("0x7a69");
-      (globalThis as unknown as { ethereum: object }).ethereum = { request };
-    });
-    const { page: tab } = await visit(context);
-    await tab.goto(`${page}#/owner`);
-    await tab.getByRole("button", { name: "Sign in with your wallet" }).click();
-    const told = tab.locator("#main").getByRole("alert");
-    const again = tab.locator("#main").getByRole("button", { name: "Try again" });
-    for (const sentence of ["You declined", "Your wallet refused: no keys here", "Something failed"]) {
-      await told.filter({ hasText: sentence }).waitFor();
-      await again.click();
-    }
-    expect(await tab.locator("body").innerText()).not.toContain("[object Object]");
-  });
-
   test("a vault that does not exist has a page with a heading", async () => {
     const { page: tab } = await visit(await browser.newContext(PHONE));
     await tab.goto(`${page}#/vaults/99999999`);

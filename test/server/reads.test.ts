@@ -24,16 +24,6 @@ afterAll(() => world[Symbol.asyncDispose]());
 const get = (path: string, key?: string | null) => world.send("GET", path, key === undefined ? {} : { key });
 const pick = (answer: Answer, field: string) => answer.body.data.map((entry: Record<string, unknown>) => entry[field]);
 
-describe("transactions", () => {
-  test("come newest first, and the other way round on demand", async () => {
-    const newest = await get("/api/v1/transactions");
-    expect(pick(newest, "sequence")).toEqual([8, 7, 6, 5, 4, 3, 2, 1, 0]);
-    expect(pick(await get("/api/v1/transactions?order=asc"), "sequence")).toEqual(
-      pick(newest, "sequence").toReversed(),
-    );
-  });
-});
-
 describe("a query", () => {
   test.each([
     ["/api/v1/transactions?userid=1&status=done", ["/query/status", "/query/userid"]],
@@ -183,9 +173,4 @@ test("another application's things are not found", async () => {
   const lists = ["transactions", "vaults", "users"].map((name) => get(`/api/v1/${name}`, world.otherKey));
   const shown = (await Promise.all(lists)).map(({ text }) => text).join();
   for (const own of [...world.users, mints[0].mintId]) expect(shown).not.toContain(own);
-});
-
-test("limits are those that hold", async () => {
-  const { body } = await get("/api/v1/limits");
-  expect(body).toMatchObject({ usersPerRequest: 100, mintsPerRequest: 10_000, pageEntries: 100 });
 });

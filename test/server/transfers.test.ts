@@ -214,20 +214,6 @@ describe("an owner who signs in", () => {
     const newest = await few.send("GET", `/owner/v1/withdrawals?vaultId=${made}`, session);
     expect(newest.body.vaults[0].withdrawal).toEqual(accepted.body.vaults[0].withdrawal);
   });
-
-  test("has an application withdraw what a transfer made by the same preparation", async () => {
-    const { units } = await final();
-    await submitted(await prepare([{ vaultId: units, amount: "4", to: owner.address }]));
-    await world.engine.operator.sealTransfers();
-    await made.commit("zk-rollup");
-    const { body: history } = await world.send("GET", `/api/v1/vaults/${units}/history`);
-    const vaults = history.after.map(({ newVaultId }: { newVaultId: string }) => ({ vaultId: newVaultId }));
-    const path = "/api/v1/withdrawals/prepare";
-    expect(refusal(await world.send("POST", path, { body: { vaults } })).code).toBe("validation_failed");
-    const alone = await world.send("POST", path, { body: { vaults: vaults.slice(0, 1) } });
-    expect(alone.body.submit.path).toBe("/api/v1/withdrawals");
-    expect((await submitted(alone)).body).toMatchObject({ ...vaults[0], status: "accepted", quantity: "4" });
-  });
 });
 
 describe("a session key", () => {

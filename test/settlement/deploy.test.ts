@@ -161,15 +161,6 @@ describe("the deployment", () => {
     expect(await transactions()).toBe(6);
   });
 
-  test("gives an ERC-721 the royalties asked for", async () => {
-    const royalty = { receiver: GUARDIAN.address, fraction: 250n };
-    const { tokens } = await deploy(by, { record, settlement: CONFIG, tokens: [{ ...SWORDS, royalty }] });
-    const { abi } = readArtifact("MintableERC721");
-    const { address } = at(tokens, 0);
-    const read = { abi, address, functionName: "royaltyInfo", args: [1n, 10_000n] } as const;
-    expect(await by.client.readContract(read)).toEqual([GUARDIAN.address, 250n]);
-  });
-
   test("pays a gas price on a chain without a base fee", async () => {
     const request = connection.provider.request.bind(connection.provider);
     const legacy = async (asked: { readonly method: string; readonly params?: unknown[] }) => {

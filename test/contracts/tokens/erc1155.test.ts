@@ -1,6 +1,6 @@
-import { type Address, getAddress, maxUint256, toHex, zeroAddress } from "viem";
+import { type Address, getAddress, toHex, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { hashedId, openTokens, supported, type TokenDeployment } from "./fixture.ts";
+import { openTokens, supported, type TokenDeployment } from "./fixture.ts";
 
 const { viem, fresh } = await openTokens();
 
@@ -52,16 +52,6 @@ describe("MintableERC1155", () => {
         "AccessControlUnauthorizedAccount",
       );
     }
-  });
-
-  it.each([
-    ["0", 0n],
-    [String(maxUint256), maxUint256],
-    ["007", hashedId("007")],
-    ["a sword", hashedId("a sword")],
-  ])("reads %s in the mintmark scheme", async (blob, id) => {
-    await mint(blob, 2n);
-    expect(await d.item.read.balanceOf([owner, id])).toBe(2n);
   });
 
   it("reads the imx scheme, whatever the blueprint, and nothing else", async () => {

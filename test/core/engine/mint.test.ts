@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import type { MintResult } from "../../../core/index.ts";
 import { assetType } from "../../../core/protocol/asset.ts";
 import { readColumns } from "../../../core/protocol/batch-columns.ts";
 import { decodeBatchData } from "../../../core/protocol/batch-decoder.ts";
@@ -195,25 +194,6 @@ describe("an impossible mint", () => {
 
 describe("an idempotency key", () => {
   const fixed = { idempotencyKey: "order-1" };
-  const withoutFlag = ({ mintId, vaults, transactions }: MintResult) => ({ mintId, vaults, transactions });
-
-  it("returns the first result again, even after the vault has grown and was sealed", async () => {
-    const { engine, tenant, assets, clock } = await fixture();
-    await using _ = engine;
-    const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 5), mintOf(assets.erc721, 1));
-    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)));
-    clock.now += 1000;
-    const first = await engine.mint(tenant.principal, request, fixed);
-    clock.now += 1000;
-    await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 100)));
-    await engine.operator.seal("validium");
-    const replay = await engine.mint(tenant.principal, request, fixed);
-    expect([first.replayed, replay.replayed]).toEqual([false, true]);
-    expect(withoutFlag(replay)).toEqual(withoutFlag(first));
-    expect(first.vaults[0]).toMatchObject({ amount: 6n });
-    const now = await engine.mints.get(tenant.applicationId, first.mintId);
-    expect(now.vaults[0]).toMatchObject({ amount: 106n, status: "batched" });
-  });
 
   it("refuses another request, and belongs to one application", async () => {
     const { engine, tenant, assets } = await fixture();
