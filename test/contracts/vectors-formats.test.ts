@@ -8,6 +8,7 @@ import {
   isHex,
   maxUint256,
   numberToHex,
+  parseAbi,
   recoverAddress,
   size,
   slice,
@@ -229,7 +230,11 @@ describe("Solidity and the vectors agree on what is signed:", () => {
   const attested = vectors("attestations");
 
   it("who signed, of any bytes: 65 with v as 27 or 28, or the compact 64, and no large s", async () => {
-    const harness = await signatureHarness(attested.settlement.contract);
+    const { address } = await signatureHarness(attested.settlement.contract);
+    const abi = parseAbi(["function signerOf(bytes32 digest, bytes signature) view returns (address)"]);
+    const client = await viem.getPublicClient();
+    const signerOf = (digest: Hex, signature: Hex) =>
+      client.readContract({ abi, address, functionName: "signerOf", args: [digest, signature] });
     const half = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
     const expected = async (hash: Hex, signature: Hex) => {
       if (size(signature) !== 64 && size(signature) !== 65) return zeroAddress;
@@ -249,11 +254,11 @@ describe("Solidity and the vectors agree on what is signed:", () => {
       const bytes = hexToBytes(isCompact ? compactBytes(whole) : whole);
       if (damage !== null) bytes[damage[0] % bytes.length] = damage[1];
       const signature = toHex(bytes);
-      const signer = await harness.read.signerOf([digest, signature]);
+      const signer = await signerOf(digest, signature);
       expect(signer).toBe(await expected(digest, signature));
       if (damage === null) expect(signer).toBe(privateKeyToAccount(key).address);
       for (const other of [slice(signature, 1), `${signature}0000`] as const)
-        expect(await harness.read.signerOf([digest, other])).toBe(await expected(digest, other));
+        expect(await signerOf(digest, other)).toBe(await expected(digest, other));
     });
     await fc.assert(property, { numRuns: 200 });
   });
