@@ -6,8 +6,7 @@ import {Attestation} from "../libraries/Attestation.sol";
 import {Messages} from "../libraries/Messages.sol";
 import {Signatures} from "../libraries/Signatures.sol";
 
-/// @title The digests of all messages in the settlement contract's domain, the recovery of signers and the check of attestations, to be called
-/// from outside.
+/// @title The digests of all messages, the recovery of signers and the check of attestations, to be called from outside.
 contract SignatureHarness is EIP712("Mintmark", "1") {
     function withdrawalDigest(uint64 vaultId, uint64 withdrawnBefore, uint64 quantity, address recipient, uint64 deadline)
         external

