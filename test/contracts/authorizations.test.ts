@@ -1,4 +1,4 @@
-import { type Address, encodeFunctionData, getAddress, type Hex, toHex } from "viem";
+import { type Address, encodeFunctionData, getAddress, toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { withdrawalDigest } from "../../core/protocol/typed-data.ts";
@@ -16,7 +16,6 @@ import {
 } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
-const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const MANNER = { honest: 0, reverts: 1, burnsGas: 2, answersTooMuch: 3, answersNothing: 4 } as const;
 
 describe("an owner's authorization", () => {
@@ -139,29 +138,6 @@ describe("an owner's authorization", () => {
       d.state.write.withdraw(withdrawArgs(request(own, 0, { authorization: bad })), { account: owner.account }),
       "SignatureInvalid",
     );
-  });
-
-  it("is refused in every malformed shape", async () => {
-    const honest = await signed(d, key, request(batch, 0));
-    const signature = honest.authorization.signature.slice(2);
-    const s = BigInt(`0x${signature.slice(64, 128)}`);
-    const highS = (ORDER - s).toString(16).padStart(64, "0");
-    const flippedV = signature.slice(128) === "1b" ? "1c" : "1b";
-    const shapes = {
-      "high s": signature.slice(0, 64) + highS + flippedV,
-      "v of 0 or 1": signature.slice(0, 128) + (signature.slice(128) === "1b" ? "00" : "01"),
-      "the other v": signature.slice(0, 128) + flippedV,
-      "two bytes too few": signature.slice(0, -4),
-      "a byte too many": `${signature}00`,
-      "66 bytes": `${signature}0000`,
-      zeros: "00".repeat(65),
-      "64 zeros": "00".repeat(64),
-      "one byte": "00",
-    };
-    for (const shape of Object.values(shapes)) {
-      await refusesSignature({ ...honest, authorization: { deadline: NEVER, signature: `0x${shape}` as Hex } });
-    }
-    await relay(honest);
   });
 
   describe("of a contract wallet", () => {

@@ -171,17 +171,4 @@ describe("a server whose application has tokens on two chains", () => {
     expect(data.map(({ status }: { status: string }) => status)).toEqual(["finalized", "finalized"]);
     await expect.poll(ready, LONG).toContain("in step: ");
   });
-
-  test("gives the owner a kit for the mirror, and calldata", async () => {
-    const proof = (await send(`/api/v1/vaults/${vaults.far}/proof`)).body;
-    expect(proof.portal).toEqual({ chainId: "31338", contract: mirror.contract });
-    const client = createPublicClient({ transport: http(far.rpcUrl) });
-    await client.call({ account: owner.address, to: mirror.contract, data: proof.withdrawCalldata });
-    const { body } = await send("/owner/v1/challenge", { address: owner.address.toLowerCase() });
-    const signature = await owner.signMessage({ message: body.message });
-    const { token } = (await send("/owner/v1/session", { message: body.message, signature })).body;
-    const authorization = { authorization: `Bearer ${token}` };
-    const kit = await send(`/owner/v1/vaults/${vaults.far}/exit-kit`, undefined, authorization);
-    expect(kit).toMatchObject({ status: 200, body: { chainId: "31338", contract: mirror.contract } });
-  });
 });

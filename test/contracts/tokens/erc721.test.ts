@@ -1,4 +1,4 @@
-import { type Address, getAddress, type Hex, maxUint256, toHex, zeroAddress } from "viem";
+import { type Address, getAddress, maxUint256, toHex, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { hashedId, openTokens, ROYALTY_FRACTION, supported, type TokenDeployment } from "./fixture.ts";
 
@@ -74,24 +74,6 @@ describe("MintableERC721", () => {
     await mintImx(blob);
     expect(await d.imxCard.read.ownerOf([id])).toBe(owner);
     expect(await d.imxCard.read.blueprints([id])).toBe(toHex(blueprint));
-  });
-
-  it.each([
-    "7",
-    "{7}",
-    "{}:{}",
-    "{07}:{}",
-    "{7}:{",
-    "{7}:}",
-    "{7}{}",
-    "{a}:{}",
-    "(7}:{}",
-    `{${maxUint256 + 1n}}:{}`,
-    "",
-    "{",
-  ])("refuses %s in the imx scheme", async (blob) => {
-    const hex: Hex = toHex(blob);
-    await viem.assertions.revertWithCustomErrorWithArgs(mintImx(blob), d.imxCard, "BlobInvalid", [hex]);
   });
 
   it("has a URI a token, under its base", async () => {

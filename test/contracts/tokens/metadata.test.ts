@@ -1,4 +1,4 @@
-import { getAddress, keccak256, maxUint256, toHex, zeroAddress, zeroHash } from "viem";
+import { getAddress, maxUint256, toHex, zeroAddress, zeroHash } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { openTokens, supported, type TokenDeployment } from "./fixture.ts";
 
@@ -39,12 +39,6 @@ describe.each(["coin", "card", "item"] as const)("the contract metadata of a %s"
     expect(await token.read.owner()).toBe(getAddress(friend));
     await token.write.renounceRole([zeroHash, friend], by("friend"));
     expect(await token.read.owner()).toBe(zeroAddress);
-  });
-
-  it("owns nothing by that name: a minter is not an owner", async () => {
-    const token = await open();
-    await token.write.grantRole([keccak256(toHex("MINTER")), d.actors.friend.account.address], by("admin"));
-    expect(await token.read.owner()).toBe(getAddress(d.actors.admin.account.address));
   });
 });
 
