@@ -50,12 +50,14 @@ const LINES: Readonly<Record<string, number>> = {
   "scripts/demo": 400,
   // Raised for plans, signers and creations that are sent again.
   "scripts/deploy": 950,
-  "scripts/doctor": 350,
+  // Raised for the keys, accounts and versions of all processes.
+  "scripts/doctor": 450,
   "scripts/exit": 150,
   // Raised to say at once that Hardhat is missing.
   "scripts/sandbox": 550,
   "scripts/tokens": 400,
-  "scripts/up": 1_100,
+  // Raised to keep an operator's own settings, and for tokens that come later.
+  "scripts/up": 1_200,
   server: 900,
   "server/client": 500,
   // Raised for the spellings of StarkExpress.

@@ -27,10 +27,12 @@ export function mintedTokenId({ standard, blobScheme, rawBlobs }: TokenForm, blo
   const tokenId = tokenIdOfBytes(standard, blobScheme, blob);
   if (tokenId === null || rawBlobs || blobScheme === "raw32" || isText(blob)) return tokenId;
   const digits = bytesToHex(blob).slice(2);
-  const meant = /^[1-9][0-9]*$/.test(digits) ? digits : "1001";
+  // An id in 32 bytes is what scheme raw32 takes; an id's digits as hex are a common mistake.
+  const sent = blob.length === 32 ? `${BigInt(bytesToHex(blob))}` : digits;
+  const meant = /^[1-9][0-9]*$/.test(sent) ? sent : "1001";
   throw new MintmarkError(
     "blob_invalid",
-    `the minting blob is not the hex of a text. Name the token by its id, "tokenId": "${meant}"; only an asset with rawBlobs takes other bytes`,
+    `the minting blob is not the hex of a text (scheme ${blobScheme}). Name the token by its id, "tokenId": "${meant}"; only an asset with rawBlobs takes other bytes`,
   );
 }
 

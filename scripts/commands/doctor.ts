@@ -5,7 +5,8 @@ import { readConfig } from "../../server/process/settings/config.ts";
 import { doctorSettings } from "../../server/process/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { UsageError } from "../cli/errors.ts";
-import { examine, type Finding, settingsIn } from "../doctor/doctor.ts";
+import { examine, type Finding } from "../doctor/doctor.ts";
+import { settingsIn } from "../up/processes.ts";
 
 export function addDoctor(program: Command): void {
   configured(
@@ -14,10 +15,11 @@ export function addDoctor(program: Command): void {
     "look at a running or a stopped deployment, and say what is wrong and what to do",
     ["doctor --folder mintmark-sepolia", "doctor --json   # with the server's settings in the environment"],
     doctorSettings,
-    async ({ MINTMARK_FOLDER: folder, MINTMARK_BACKUP: backup }) => {
+    async ({ MINTMARK_FOLDER: folder, MINTMARK_BACKUP: backup }, { options }) => {
+      const isStopped = options.stopped === true;
       if (folder === undefined) {
         const { MINTMARK_FOLDER: _, MINTMARK_BACKUP: __, ...environment } = process.env;
-        return examine(readConfig(environment), { backup, members: null });
+        return examine(readConfig(environment), { backup, members: null, watcher: null, isStopped });
       }
       const fileOf = (name: string) => join(resolve(folder), name, "settings.env");
       if (!existsSync(fileOf("server")))
@@ -26,13 +28,15 @@ export function addDoctor(program: Command): void {
       return examine(readConfig(settingsIn(fileOf("server"))), {
         backup: backup ?? join(resolve(folder), "backup", "journal"),
         members: members.map((name) => settingsIn(fileOf(name))),
+        watcher: existsSync(fileOf("watcher")) ? settingsIn(fileOf("watcher")) : null,
+        isStopped,
       });
     },
     { failed: (answer) => adviceOf(answer as readonly Finding[]) },
-  );
+  ).option("--stopped", "the server is meant to be stopped");
 }
 
-/** Exit code 1 for a fault. Warnings and what could not be asked do not wake anybody. */
+/** Exit code 1 for a fault. Warnings and unanswered questions exit with 0. */
 function adviceOf(findings: readonly Finding[]): string | null {
   const faults = findings.filter(({ status }) => status === "fault").length;
   return faults === 0 ? null : `${faults} fault${faults === 1 ? "" : "s"}: do what stands beside each`;

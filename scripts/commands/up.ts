@@ -35,7 +35,8 @@ export function addUp(program: Command): void {
         expected,
         known,
         sourcify: settings.MINTMARK_SOURCIFY,
-        terms: () => termsOf(answersFile, isAllowed),
+        given: answersIn(answersFile),
+        ask: async () => (isAllowed || !process.stdin.isTTY ? {} : askTerms()),
         allow: async (question) => isAllowed || confirm(question),
         say,
         progress: process.stderr.isTTY ? progress : progressLines(say),
@@ -69,8 +70,8 @@ export function addUp(program: Command): void {
     .option("--start", "start the processes too, until Ctrl-C");
 }
 
-async function termsOf(file: string | undefined, isAllowed: boolean): Promise<GivenAnswers> {
-  if (file === undefined) return isAllowed || !process.stdin.isTTY ? {} : askTerms();
+function answersIn(file: string | undefined): GivenAnswers | undefined {
+  if (file === undefined) return undefined;
   if (!existsSync(file)) throw new UsageError(`--answers: there is no file ${file}`);
   try {
     return JSON.parse(readFileSync(file, "utf8")) as GivenAnswers;
@@ -92,11 +93,12 @@ function shown({ processes, ...result }: UpResult): unknown {
   return { ...result, processes: processes.map(({ name, command, readyUrl }) => ({ name, command, readyUrl })) };
 }
 
-function screen({ contract, chainId, folder, assets, apiKeyFile, processes, spent }: UpResult): string {
+function screen({ contract, explorer, chainId, folder, assets, apiKeyFile, processes, spent }: UpResult): string {
   const [server] = processes;
   const cost = Object.entries(spent).map(([step, ether]) => `${step} ${ether}`);
   const rows = [
     ["contract", `${contract} on chain ${chainId}`],
+    ...(explorer === null ? [] : [["explorer", explorer]]),
     ["assets", assets.map(({ symbol, assetId }) => `${symbol} ${assetId}`).join(", ") || "none yet"],
     ["API key", `in ${apiKeyFile}`],
     ["server", new URL(server?.readyUrl ?? "").origin],

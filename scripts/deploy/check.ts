@@ -37,8 +37,7 @@ const GAS_AFTER_TOKEN = 400_000n;
  * @returns warnings about unusual terms
  */
 export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): Promise<string[]> {
-  const { problems, warnings } = judge(by, plan, earlier);
-  if (problems.length > 0) throw new Error(`nothing was deployed:\n${problems.map((line) => `  ${line}`).join("\n")}`);
+  const warnings = checkTerms(by, plan, earlier);
   if (earlier === undefined) {
     await requirePlainAccount(by, plan.settlement.operator);
     await requireMultisig(by, plan.multisig);
@@ -51,6 +50,13 @@ export async function checkPlan(by: Deployer, plan: DeploymentPlan, earlier?: De
   }
   await requireFunds(by, await gasHere(by, plan, earlier));
   if (mirror) await requireFunds(mirror.by, await gasOnMirror(by, plan, earlier));
+  return warnings;
+}
+
+/** Throws one error with all faults that the terms have by themselves; returns warnings. */
+export function checkTerms(by: Deployer, plan: DeploymentPlan, earlier?: Deployment): string[] {
+  const { problems, warnings } = judge(by, plan, earlier);
+  if (problems.length > 0) throw new Error(`nothing was deployed:\n${problems.map((line) => `  ${line}`).join("\n")}`);
   return warnings;
 }
 

@@ -1,25 +1,22 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { readdir, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  createPublicClient,
-  formatEther,
-  type GetContractReturnType,
-  getContract,
-  http,
-  type PublicClient,
-} from "viem";
+import { createPublicClient, formatEther, http, type PublicClient, parseEventLogs } from "viem";
 import { z } from "zod";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { codeOn } from "../../core/l1/connection.ts";
+import { logReader } from "../../core/l1/logs.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { requireOwnCode } from "../../core/protocol/own-code.ts";
 import { requireFolderFormat } from "../../core/store/format.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { accountOf } from "../../server/process/account.ts";
+import { member as memberSetting } from "../../server/process/settings/fields.ts";
 import { type Config, isLocalChain } from "../../server/process/settings/settings.ts";
 import { messageOf } from "../cli/errors.ts";
+import { gasOfRole } from "../up/funds.ts";
 
+/** One thing that was looked at. */
 export interface Finding {
   readonly check: string;
   readonly status: "ok" | "warning" | "fault" | "unknown";
@@ -33,6 +30,17 @@ export interface Places {
   readonly backup: string | undefined;
   /** The settings of the members of this machine; null when they are not known. */
   readonly members: readonly Readonly<Record<string, string>>[] | null;
+  readonly watcher: Readonly<Record<string, string>> | null;
+  /** Whether the server is meant to be stopped. */
+  readonly isStopped: boolean;
+}
+
+/** Whoever has a key. */
+interface Party {
+  readonly role: string;
+  readonly signer: { readonly url: string } | undefined;
+  /** Opens the key, once; null without one. */
+  readonly address: () => Promise<`0x${string}` | null>;
 }
 
 type Result = Omit<Finding, "check">;
@@ -48,27 +56,30 @@ const GIB = 1024 ** 3;
 /** Looks at a running or a stopped deployment. Never rejects: what cannot be asked is a finding. */
 export async function examine(config: Config, places: Places): Promise<Finding[]> {
   const rpc = config.MINTMARK_RPC_URL;
-  const transport = rpc === undefined ? null : http(rpc, { timeout: TIMEOUT_MS, retryCount: 1 });
-  const looks = { ...LOOKS, ...(transport && chainLooks(createPublicClient({ transport }), config)) };
+  const client =
+    rpc === undefined ? null : createPublicClient({ transport: http(rpc, { timeout: TIMEOUT_MS, retryCount: 1 }) });
+  const parties = partiesOf(config, places);
+  const checks: Readonly<Record<string, () => Promise<Result | Result[]>>> = {
+    versions: () => versions(config),
+    keys: async () => (await Promise.all(parties.map(key))).flat(),
+    disk: () => disk(config),
+    backup: () => backup(places),
+    server: () => server(config, places),
+    metrics: () => metrics(config),
+    committee: () => committee(config, client),
+    ...(client && chainChecks(config, client, places, parties)),
+  };
   const findings = await Promise.all(
-    Object.entries<Look>(looks).map(async ([check, look]) => {
-      const asked = (async () => look(config, places))().catch((error: unknown) =>
-        unknown(messageOf(error).split("\n")[0] ?? "", `Look at what ${check} asks, and run this again.`),
-      );
-      return [await asked].flat().map((result) => ({ check, ...result }));
+    Object.entries(checks).map(async ([check, look]) => {
+      const results = [await look().catch((error: unknown) => notAsked(check, error))].flat();
+      return results.map((result) => ({ check, ...result }));
     }),
   );
   return findings.flat();
 }
 
-type Look = (config: Config, places: Places) => Result | Result[] | Promise<Result | Result[]>;
-
-/** What is looked at without a node, in the order of the findings. */
-const LOOKS = { versions, key, disk, backup, server, metrics };
-
-/** The answer to a request; null without one. */
-async function replyOf(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Response | null> {
-  return fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), headers }).catch(() => null);
+function notAsked(check: string, error: unknown): Result {
+  return unknown(messageOf(error).split("\n")[0] ?? "", `Look at what ${check} asks, and run this again.`);
 }
 
 /** A store that no server could open is found before the server is started. */
@@ -82,27 +93,53 @@ async function versions({ MINTMARK_STORE: store }: Config): Promise<Result> {
   return ok(`${found}; they read the store's format`);
 }
 
-async function key(config: Config): Promise<Result> {
-  const account = await operatorOf(config);
-  if (account === null)
-    return warning("no operator's key", "Set MINTMARK_OPERATOR_KEYSTORE: without it nothing is committed.");
-  if (config.MINTMARK_OPERATOR_SIGNER === undefined) return ok(`the operator's key opens: ${account}`);
-  const reply = await replyOf(config.MINTMARK_OPERATOR_SIGNER.url);
-  await reply?.body?.cancel();
-  return reply === null
-    ? fault("the signing service does not answer", "Start it, or look at MINTMARK_OPERATOR_SIGNER.")
-    : ok(`the signing service of ${account} answers`);
+/** The keys of the settings. */
+function partiesOf(config: Config, { members, watcher }: Places): Party[] {
+  const partyOf = (role: string, source: Parameters<typeof accountOf>[0]): Party => {
+    let opened: ReturnType<Party["address"]> | undefined;
+    const address = () => (opened ??= accountOf(source).then((account) => account?.address ?? null));
+    return { role, signer: source.signer, address };
+  };
+  const own = (["OPERATOR", "RECEIPT"] as const).map((party) =>
+    partyOf(party.toLowerCase(), {
+      key: config[`MINTMARK_${party}_KEY`],
+      keystore: config[`MINTMARK_${party}_KEYSTORE`],
+      passwordFile: config[`MINTMARK_${party}_PASSWORD_FILE`],
+      signer: config[`MINTMARK_${party}_SIGNER`],
+    }),
+  );
+  const named = (role: string, party: "MEMBER" | "WATCHER", settings: Readonly<Record<string, string>>) =>
+    partyOf(role, {
+      key: settings[`MINTMARK_${party}_KEY`] as `0x${string}` | undefined,
+      keystore: settings[`MINTMARK_${party}_KEYSTORE`],
+      passwordFile: settings[`MINTMARK_${party}_PASSWORD_FILE`],
+      signer: memberSetting.safeParse(settings[`MINTMARK_${party}_SIGNER`]).data,
+    });
+  return [
+    ...own,
+    ...(watcher === null ? [] : [named("watcher", "WATCHER", watcher)]),
+    ...(members ?? []).map((settings, at) => named(`member-${at + 1}`, "MEMBER", settings)),
+  ];
 }
 
-/** The operator's address; null without a key. */
-async function operatorOf(config: Config): Promise<`0x${string}` | null> {
-  const account = await accountOf({
-    key: config.MINTMARK_OPERATOR_KEY,
-    keystore: config.MINTMARK_OPERATOR_KEYSTORE,
-    passwordFile: config.MINTMARK_OPERATOR_PASSWORD_FILE,
-    signer: config.MINTMARK_OPERATOR_SIGNER,
-  });
-  return account?.address ?? null;
+async function key({ role, signer, address }: Party): Promise<Result[]> {
+  const setting = `MINTMARK_${role.replace(/-\d+$/, "").toUpperCase()}`;
+  const opened = await address().then(
+    (account) => ({ account }),
+    (error: unknown) => ({ error }),
+  );
+  if ("error" in opened)
+    return [fault(`the ${role}'s key: ${messageOf(opened.error)}`, `Look at ${setting}_KEYSTORE and its password.`)];
+  const { account } = opened;
+  if (account === null && role === "receipt") return [];
+  if (account === null)
+    return [warning(`no ${role}'s key`, `Set ${setting}_KEYSTORE: without it the ${role} does nothing.`)];
+  if (signer === undefined) return [ok(`the ${role}'s key opens: ${account}`)];
+  const reply = await fetch(signer.url, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  await reply?.body?.cancel();
+  return reply === null
+    ? [fault(`the ${role}'s signing service does not answer`, `Start it, or look at ${setting}_SIGNER.`)]
+    : [ok(`the signing service of ${account} answers`)];
 }
 
 async function disk({ MINTMARK_STORE: store }: Config): Promise<Result> {
@@ -113,7 +150,7 @@ async function disk({ MINTMARK_STORE: store }: Config): Promise<Result> {
   return bavail / blocks < 0.1 ? warning(found, "Make room before the disk is full.") : ok(found);
 }
 
-async function backup(_: Config, { backup: folder }: Places): Promise<Result> {
+async function backup({ backup: folder }: Places): Promise<Result> {
   if (folder === undefined)
     return unknown("no backup folder was given", "Give --backup, the folder that `mintmark backup` writes.");
   if (!existsSync(folder)) return fault(`there is no backup in ${folder}`, `Make one: mintmark backup ${folder}`);
@@ -129,24 +166,41 @@ const readiness = z.object({
   checks: z.record(z.string(), z.object({ status: z.string(), detail: z.string().optional() })),
 });
 
-async function server(config: Config): Promise<Result | Result[]> {
+async function server(config: Config, { isStopped }: Places): Promise<Result | Result[]> {
   const url = `http://${config.MINTMARK_HOST === "0.0.0.0" ? "127.0.0.1" : config.MINTMARK_HOST}:${config.MINTMARK_PORT}`;
-  const reply = await replyOf(`${url}/readyz`);
-  if (reply === null) return warning(`no server listens on ${url}`, "Start it: mintmark server");
+  const reply = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  if (reply === null)
+    return isStopped
+      ? ok(`no server listens on ${url}, as --stopped says`)
+      : fault(`no server listens on ${url}`, "Start it: mintmark server. If it is meant to be stopped: --stopped");
   const body: unknown = await reply.json().catch(() => null);
-  if (reply.ok) return ok(`${url} is ready`);
+  const other = await otherVersion(url);
+  const old = other === null ? [] : [warning(`the server runs Mintmark ${other}`, SAME_VERSION)];
+  if (reply.ok) return [ok(`${url} is ready`), ...old];
   const parsed = readiness.safeParse(body);
   const failing = parsed.success ? Object.entries(parsed.data.checks).filter(([, { status }]) => status !== "ok") : [];
   if (failing.length === 0) return fault(`${url} is not ready (${reply.status})`, "Look at the server's log.");
-  return failing.map(([name, { detail }]) =>
+  const faults = failing.map(([name, { detail }]) =>
     fault(`${name}: ${detail ?? "it fails"}`, `Find the check ${name} in docs/operating.md.`),
   );
+  return [...faults, ...old];
+}
+
+const SAME_VERSION = `This package is ${packageJson.version}: upgrade one of them.`;
+const health = z.object({ version: z.string().max(50) });
+
+/** The version that a process runs, if it says one that is not this package's. */
+async function otherVersion(url: string): Promise<string | null> {
+  const reply = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
+  const { data } = health.safeParse(await reply?.json().catch(() => null));
+  return data === undefined || data.version === packageJson.version ? null : data.version;
 }
 
 async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: host }: Config): Promise<Result> {
   if (port === undefined)
     return warning("no metrics port", "Set MINTMARK_METRICS_PORT, and scrape it: docs/guides/production.md");
-  const reply = await replyOf(`http://${host}:${port}/metrics`, { "user-agent": DOCTOR });
+  const asked = { signal: AbortSignal.timeout(TIMEOUT_MS), headers: { "user-agent": DOCTOR } };
+  const reply = await fetch(`http://${host}:${port}/metrics`, asked).catch(() => null);
   await reply?.body?.cancel();
   if (reply === null) return warning("the metrics port does not answer", "It answers while the server runs.");
   const seconds = reply.headers.get("mintmark-scraped-seconds-ago");
@@ -159,28 +213,30 @@ async function metrics({ MINTMARK_METRICS_PORT: port, MINTMARK_METRICS_HOST: hos
 /** The doctor's own look at the metrics counts as no scrape. */
 export const DOCTOR = "mintmark-doctor";
 
-type Contract = GetContractReturnType<typeof stateCommitmentAbi, PublicClient>;
-
-/** What a node of L1 tells. */
-function chainLooks(client: PublicClient, { MINTMARK_CHAIN_ID: chainId, MINTMARK_CONTRACT: address }: Config) {
-  const contract: Contract = getContract({ abi: stateCommitmentAbi, address, client });
+function chainChecks(config: Config, client: PublicClient, places: Places, parties: readonly Party[]) {
+  const operator = parties.find(({ role }) => role === "operator") as Party;
+  const { MINTMARK_CONTRACT: address } = config;
+  const contract = { abi: stateCommitmentAbi, address } as const;
   return {
-    chain: (config: Config) => chain(config, client),
+    chain: () => chain(config, client),
     finality: () => finality(client),
-    async code() {
-      await requireOwnCode(codeOn(client), { chainId, contract: address });
+    code: async () => {
+      await requireOwnCode(codeOn(client), { chainId: config.MINTMARK_CHAIN_ID, contract: address });
       return ok("the contract and its parts have this package's code");
     },
-    role: (config: Config) => role(config, contract),
-    balance: (config: Config) => balance(config, client),
-    locks: (config: Config) => locks(config, client, contract),
-    committee: (config: Config) => committee(config, contract),
-    blobs,
+    role: () => role(operator, client, contract),
+    balance: async () => (await Promise.all(parties.map((party) => balance(config, client, party)))).flat(),
+    locks: () => locks(config, client, contract),
+    blobs: async () => blobs(config, places),
   };
 }
 
+type Contract = { readonly abi: typeof stateCommitmentAbi; readonly address: `0x${string}` };
+
 async function chain({ MINTMARK_CHAIN_ID: wanted }: Config, client: PublicClient): Promise<Result> {
-  const [chainId, { timestamp }] = await Promise.all([client.getChainId(), client.getBlock()]);
+  const asked = await Promise.all([client.getChainId(), client.getBlock()]).catch((error: unknown) => messageOf(error));
+  if (typeof asked === "string") return fault(`the node does not answer: ${asked}`, "Look at MINTMARK_RPC_URL.");
+  const [chainId, { timestamp }] = asked;
   if (BigInt(chainId) !== wanted)
     return fault(`the node serves chain ${chainId}, not ${wanted}`, "Give a node of the right chain.");
   const behind = Math.round(Date.now() / 1000) - Number(timestamp);
@@ -197,22 +253,29 @@ async function finality(client: PublicClient): Promise<Result> {
   return seconds > 3_600 ? fault(found, "The chain or its node finalizes nothing; withdrawals wait.") : ok(found);
 }
 
-async function role(config: Config, { read }: Contract): Promise<Result> {
-  const operator = await operatorOf(config);
+async function role({ address }: Party, client: PublicClient, contract: Contract): Promise<Result> {
+  const operator = await address();
   if (operator === null) return unknown("no operator's key", "Set it, and run this again.");
-  if (await read.hasRole([await read.OPERATOR_ROLE(), operator])) return ok(`${operator} holds the operator role`);
+  const name = await client.readContract({ ...contract, functionName: "OPERATOR_ROLE" });
+  const has = await client.readContract({ ...contract, functionName: "hasRole", args: [name, operator] });
+  if (has) return ok(`${operator} holds the operator role`);
   return fault(`${operator} does not hold the operator role`, "Let the administrator schedule it: scheduleOperator.");
 }
 
-async function balance(config: Config, client: PublicClient): Promise<Result> {
-  const operator = await operatorOf(config);
-  if (operator === null) return unknown("no operator's key", "Set it, and run this again.");
-  const wei = await client.getBalance({ address: operator });
-  const days = await daysLeft(client, operator, wei);
-  const found = `the operator has ${formatEther(wei)} ether${days === null ? "" : `, ${days} days at the present rate`}`;
-  const todo = `Send ether to ${operator}.`;
-  if (wei < config.MINTMARK_LEAST_BALANCE) return fault(`${found}, below MINTMARK_LEAST_BALANCE`, todo);
-  return days !== null && days < 7 ? warning(found, todo) : ok(found);
+async function balance(config: Config, client: PublicClient, { role, address }: Party): Promise<Result[]> {
+  // Receipts are signed, and cost nothing.
+  if (role === "receipt") return [];
+  const account = await address().catch(() => null);
+  if (account === null) return [unknown(`no ${role}'s key`, "Set it, and run this again.")];
+  const wei = await client.getBalance({ address: account });
+  const days = await daysLeft(client, account, wei);
+  const found = `the ${role} has ${formatEther(wei)} ether${days === null ? "" : `, ${days} days at the present rate`}`;
+  const todo = `Send ether to ${account}.`;
+  if (role === "operator" && wei < config.MINTMARK_LEAST_BALANCE)
+    return [fault(`${found}, below MINTMARK_LEAST_BALANCE`, todo)];
+  if (wei === 0n) return [fault(found, todo)];
+  const isLow = role !== "operator" && wei < gasOfRole(role, 0n) * (await client.getGasPrice());
+  return [isLow || (days !== null && days < 7) ? warning(found, todo) : ok(found)];
 }
 
 /** Days until the balance is spent, by what the last day cost; null when nothing was spent or the node forgot. */
@@ -234,7 +297,10 @@ async function daysLeft(client: PublicClient, address: `0x${string}`, now: bigin
 }
 
 async function locks(config: Config, client: PublicClient, contract: Contract): Promise<Result | Result[]> {
-  const [delay, maturity] = await Promise.all([contract.read.changeDelay(), contract.read.maturity()]);
+  const [delay, maturity] = await Promise.all([
+    client.readContract({ ...contract, functionName: "changeDelay" }),
+    client.readContract({ ...contract, functionName: "maturity" }),
+  ]);
   const found = `changes wait ${delay} s, ERC-721 vaults ${maturity} s`;
   const short =
     !isLocalChain(config.MINTMARK_CHAIN_ID) &&
@@ -245,23 +311,25 @@ async function locks(config: Config, client: PublicClient, contract: Contract): 
 }
 
 /** The changes of operator and committee that wait for their time. */
-async function scheduled(client: PublicClient, { getEvents }: Contract, delay: bigint): Promise<Result[]> {
+async function scheduled(client: PublicClient, { address, abi }: Contract, delay: bigint): Promise<Result[]> {
   const newest = await client.getBlock();
   const older = await client.getBlock({ blockNumber: newest.number > 100n ? newest.number - 100n : 0n });
   const pace = Number(newest.timestamp - older.timestamp) / Number(newest.number - older.number || 1n) || 1;
   const span = BigInt(Math.ceil(Number(delay) / pace));
   const fromBlock = newest.number > span ? newest.number - span : 0n;
-  const blocks = { fromBlock, toBlock: newest.number };
-  const events = await Promise.all([
-    getEvents.OperatorScheduled({}, blocks),
-    getEvents.CommitteeScheduled(blocks),
-  ]).catch(() => null);
-  const todo = "Ask a node that does: changes could wait unseen.";
-  if (events === null) return [unknown("the node gives no events of the last change delay", todo)];
-  return events.flat().flatMap(({ eventName, args: { activeFrom = 0n } }) => {
+  // In ranges that the node takes.
+  const logs = await logReader(client, address)(fromBlock, newest.number).catch(() => null);
+  if (logs === null)
+    return [
+      unknown("the node gives no events of the last change delay", "Ask a node that does: changes could wait unseen."),
+    ];
+  const events = parseEventLogs({ abi, logs, eventName: ["OperatorScheduled", "CommitteeScheduled"] });
+  return events.flatMap(({ eventName, args: { activeFrom = 0n } }) => {
     if (activeFrom <= newest.timestamp) return [];
-    const found = `${eventName}, active from ${new Date(Number(activeFrom) * 1000).toISOString()}`;
-    return [warning(found, "Check that you asked for it; else the guardian pauses commits.")];
+    const when = new Date(Number(activeFrom) * 1000).toISOString();
+    return [
+      warning(`${eventName}, active from ${when}`, "Check that you asked for it; else the guardian pauses commits."),
+    ];
   });
 }
 
@@ -269,51 +337,70 @@ const status = z.object({
   address: z.string(),
   nextBatch: z.coerce.string(),
   inStepWithL1: z.boolean(),
-  missingBatches: z.coerce.number(),
+  missingBatches: z.array(z.string()),
 });
 
-async function committee(config: Config, { read }: Contract): Promise<Result | Result[]> {
-  const { MINTMARK_MEMBERS: members, MINTMARK_THRESHOLD: threshold } = config;
+/** Members are asked also when L1 is silent. */
+async function committee(config: Config, client: PublicClient | null): Promise<Result | Result[]> {
+  const { MINTMARK_MEMBERS: members, MINTMARK_THRESHOLD: threshold, MINTMARK_CONTRACT: address } = config;
   if (members.length === 0)
     return warning("no members", "Set MINTMARK_MEMBERS: validium batches need their signatures.");
-  const [hash, epoch] = await read.committee();
-  const own = committeeHash(epoch, { threshold, members: members.map(({ address }) => address).toSorted() });
-  const others = "the members of the settings are not the contract's committee";
-  const settings = "Set MINTMARK_MEMBERS and MINTMARK_THRESHOLD as the contract has them.";
-  const seen = await Promise.all(members.map(statusOf));
+  const there = await client
+    ?.readContract({ abi: stateCommitmentAbi, address, functionName: "committee" })
+    .catch((error: unknown) => notAsked("committee", error));
+  const results: Result[] = there !== undefined && "status" in there ? [there] : [];
+  if (
+    Array.isArray(there) &&
+    there[0] !== committeeHash(there[1], { threshold, members: members.map(addressOf).toSorted() })
+  )
+    results.push(
+      fault(
+        "the members of the settings are not the contract's committee",
+        "Set MINTMARK_MEMBERS and MINTMARK_THRESHOLD as the contract has them.",
+      ),
+    );
+  const seen = await Promise.all(members.map((member) => statusOf(member)));
   const good = seen.filter((one) => one?.inStepWithL1).length;
   const next = new Set(seen.flatMap((one) => (one?.inStepWithL1 ? [one.nextBatch] : [])));
   const found = `${good} of ${members.length} members are reachable and in step; ${threshold} must sign`;
   const todo = "Start the others, and look at their logs.";
-  const differ = `members name different next batches: ${[...next].join(", ")}`;
-  return [
-    ...(hash === own ? [] : [fault(others, settings)]),
-    good < threshold ? fault(found, todo) : good < members.length ? warning(found, todo) : ok(found),
-    ...(next.size > 1 ? [warning(differ, "If it lasts, compare their nodes.")] : []),
-  ];
+  results.push(good < threshold ? fault(found, todo) : good < members.length ? warning(found, todo) : ok(found));
+  for (const [at, one] of seen.entries()) {
+    if (one === null) continue;
+    const { version, missingBatches } = one;
+    const name = `member ${members[at]?.address}`;
+    if (missingBatches.length > 0)
+      results.push(warning(`${name} lacks ${missingBatches.slice(0, 3).join(", ")}`, "Give it peers that have them."));
+    if (version !== null) results.push(warning(`${name} runs Mintmark ${version}`, SAME_VERSION));
+  }
+  if (next.size > 1)
+    results.push(
+      warning(`members name different next batches: ${[...next].join(", ")}`, "If it lasts, compare their nodes."),
+    );
+  return results;
 }
 
+const addressOf = ({ address }: Config["MINTMARK_MEMBERS"][number]) => address;
+
 async function statusOf({ address, url }: Config["MINTMARK_MEMBERS"][number]) {
-  const reply = await replyOf(`${url}/v1/status`);
+  const reply = await fetch(`${url}/v1/status`, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => null);
   const parsed = status.safeParse(await reply?.json().catch(() => null));
-  return parsed.success && parsed.data.address.toLowerCase() === address ? parsed.data : null;
+  if (!parsed.success || parsed.data.address.toLowerCase() !== address) return null;
+  return { ...parsed.data, version: await otherVersion(url) };
 }
 
 /** Without a source of their own, members depend on the operator for blobs. */
 function blobs({ MINTMARK_ROLLUP_DATA: data }: Config, { members }: Places): Result {
   if (data === "calldata") return ok("rollup batches go into calldata");
-  const todo = "Ask each member for its MINTMARK_BEACONS or MINTMARK_BLOBS.";
-  if (members === null) return unknown("the members' settings are elsewhere", todo);
+  if (members === null)
+    return unknown(
+      "the members' settings are elsewhere",
+      "Ask each member for its MINTMARK_BEACONS or MINTMARK_BLOBS.",
+    );
   const without = members.filter(({ MINTMARK_BEACONS: beacons, MINTMARK_BLOBS: folder }) => !beacons && !folder).length;
   if (without === 0) return ok("each member has a source of blobs");
-  const found = `${without} members get blobs from your server only`;
-  return warning(found, "Set MINTMARK_BEACONS for each: docs/guides/production.md");
-}
-
-/** The settings in a file that `mintmark up` wrote. */
-export function settingsIn(path: string): Record<string, string> {
-  const lines = readFileSync(path, "utf8")
-    .split("\n")
-    .filter((line) => line.includes("="));
-  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
+  return warning(
+    `${without} members get blobs from your server only`,
+    "Set MINTMARK_BEACONS for each: docs/guides/production.md",
+  );
 }

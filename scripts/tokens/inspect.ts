@@ -70,7 +70,7 @@ export async function inspectToken(
   if (code === "0x") throw new Error(`${token} has no code on this chain. Check the address and the network.`);
   const read = reader(client, token);
   const standard = await standardOf(read);
-  const mintFor = code.includes(MINT_FOR) ? true : code.length < PROXY_CHARS ? null : false;
+  const mintFor = await namesMintFor(client, token, code);
   const tried = standard === null ? null : { client, token, standard };
   const minters = [];
   let schemes: readonly BlobScheme[] = [];
@@ -94,8 +94,23 @@ interface Tried {
   readonly standard: Standard;
 }
 
-/** The code of minimal and upgradable proxies is shorter than any token's, in hex digits. */
-const PROXY_CHARS = 4_000;
+/** Where upgradable proxies keep their implementation, or its beacon (EIP-1967). */
+const IMPLEMENTATION = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc";
+const BEACON = "0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50";
+/** The code of a minimal proxy (ERC-1167), with its implementation. */
+const MINIMAL = /^0x363d3d373d3d3d363d73([0-9a-f]{40})5af4/;
+
+async function namesMintFor(client: PublicClient, token: Address, code: Hex): Promise<boolean | null> {
+  if (code.includes(MINT_FOR)) return true;
+  const slotOf = async (slot: Hex) => ((await client.getStorageAt({ address: token, slot })) ?? "0x").slice(-40);
+  const isNone = (address: string) => /^[0x]*$/.test(address);
+  return askL1("looking for the token's implementation", async () => {
+    const upgradable = await slotOf(IMPLEMENTATION);
+    const behind = MINIMAL.exec(code)?.[1] ?? upgradable;
+    if (isNone(behind)) return isNone(await slotOf(BEACON)) ? false : null;
+    return ((await client.getCode({ address: `0x${behind}` })) ?? "0x").includes(MINT_FOR);
+  });
+}
 
 type Read = (functionName: string, args?: readonly unknown[]) => Promise<unknown>;
 

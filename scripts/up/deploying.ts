@@ -18,10 +18,10 @@ const CONFIRMATIONS = 3n;
 
 /** Deploys what the record lacks, and waits until the chain has kept it. Deploys again what a reorganisation removed. */
 export async function deployKept(by: Deployer, deploying: Deploying): Promise<Deployment> {
-  const { options, plan, symbol } = deploying;
+  const { options, plan, symbol, settled } = deploying;
   const record = deploymentIn(options.folder, by.chainId);
   for (;;) {
-    await forgetLost(by, record);
+    await forgetLost(by, record, settled);
     const earlier = await readRecord(record);
     const missing = plan.tokens.length - (earlier?.tokens.length ?? 0);
     if (earlier === undefined || missing > 0) {
@@ -36,7 +36,7 @@ export async function deployKept(by: Deployer, deploying: Deploying): Promise<De
     // A local chain makes blocks for transactions only, and takes none back.
     const isNew = earlier === undefined || missing > 0;
     if (isNew && !isLocalChain(BigInt(by.chainId))) await blocksOnTop(by, options);
-    if (!(await forgetLost(by, record))) return (await readRecord(record)) as Deployment;
+    if (!(await forgetLost(by, record, settled))) return (await readRecord(record)) as Deployment;
     options.say("the chain dropped the deployment in a reorganisation; deploying again");
   }
 }
@@ -63,17 +63,33 @@ export function planOf(by: Deployer, terms: Answers, accounts: Accounts, isTest:
   };
 }
 
-/** Removes what the chain does not have from the record. Resolves with whether anything was removed. */
-async function forgetLost(by: Deployer, path: string): Promise<boolean> {
+/**
+ * Removes what a reorganisation took from the record. Resolves with whether anything was removed. Rejects when the node
+ * lacks what was settled, or has not come to the block of the creation: a second contract would split the deployment.
+ */
+async function forgetLost(by: Deployer, path: string, settled: number | null): Promise<boolean> {
   const record = await readRecord(path);
   if (record === undefined) return false;
-  const isThere = async (address: Address) => ((await by.client.getCode({ address })) ?? "0x") !== "0x";
-  if (!(await isThere(record.settlement.address))) {
+  // At one block, because another node behind the same address may be further.
+  const head = await by.client.getBlockNumber({ cacheTime: 0 });
+  const isLost = async (
+    { address, deployedAtBlock }: { address: Address; deployedAtBlock: bigint },
+    isKept: boolean,
+  ) => {
+    const blockNumber = head;
+    if (head >= deployedAtBlock && ((await by.client.getCode({ address, blockNumber })) ?? "0x") !== "0x") return false;
+    if (!isKept && head >= deployedAtBlock) return true;
+    throw new Error(
+      `the node has no code at ${address} at block ${head}; it was created in block ${deployedAtBlock}. The node may be behind: run this again later, or give another --rpc`,
+    );
+  };
+  if (await isLost(record.settlement, settled !== null)) {
     await rm(path);
     return true;
   }
   const tokens = [];
-  for (const token of record.tokens) if (await isThere(token.address)) tokens.push(token);
+  for (const [at, token] of record.tokens.entries())
+    if (!(await isLost(token, at < (settled ?? 0)))) tokens.push(token);
   if (tokens.length === record.tokens.length) return false;
   await writeRecord(path, { ...record, tokens });
   return true;

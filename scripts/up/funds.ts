@@ -22,6 +22,8 @@ type Missing = Need & { readonly has: bigint };
 export interface Deploying {
   readonly options: Pick<UpOptions, "folder" | "allow" | "say" | "progress" | "signal" | "pollMs">;
   readonly plan: DeploymentPlan;
+  /** How many recorded tokens an earlier run has settled; null while the contract is not settled. */
+  readonly settled: number | null;
   readonly payers: Accounts["payers"];
   /** Of the currency that pays for gas. */
   readonly symbol: string;
@@ -34,7 +36,7 @@ const COMMITS_GAS = 100n * 100_000n;
 const VOIDING_GAS = 1_000_000n;
 
 /** Gas that each role needs to begin with; `deployment` is what the deployer still has to do. */
-function gasOfRole(role: string, deployment: bigint): bigint {
+export function gasOfRole(role: string, deployment: bigint): bigint {
   if (role === "deployer") return deployment;
   if (role === "operator") return RELAY_GAS + COMMITS_GAS;
   return role === "receipt" ? 0n : VOIDING_GAS;

@@ -11,16 +11,14 @@ export interface Network {
   /** The symbol of the currency that pays for gas. */
   readonly symbol: string;
   readonly isTest: boolean;
-  /** Where rollup batches go. */
-  readonly data: "blobs" | "calldata";
   /** Time until a block is final, in words. */
   readonly finality: string;
 }
 
-const ETHEREUM = { data: "blobs", finality: "about 15 minutes" } as const;
+const ETHEREUM = { finality: "about 15 minutes" } as const;
 /** A rollup's block is final when Ethereum has finalized the block with its data. */
-const ROLLUP = { data: "calldata", finality: "about 20 minutes, by Ethereum's finality" } as const;
-const POLYGON = { data: "calldata", finality: "some seconds" } as const;
+const ROLLUP = { finality: "about 20 minutes, by Ethereum's finality" } as const;
+const POLYGON = { finality: "some seconds" } as const;
 
 /** By name: the export of viem's chains, and what viem does not tell. */
 const KNOWN = {

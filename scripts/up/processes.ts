@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
@@ -32,6 +34,9 @@ interface Facts {
   /** The operator's wei below which its server warns. */
   readonly leastBalance: bigint;
 }
+
+/** The image listens everywhere, and Compose gives it the network of its host. */
+const LOCAL = { MINTMARK_HOST: "127.0.0.1" };
 
 /** The processes of a deployment with their settings: a server, its own members, a watcher, and a backup each hour. */
 export function processesOf(facts: Facts): Process[] {
@@ -70,6 +75,7 @@ export function processesOf(facts: Facts): Process[] {
       // Somebody who tries it waits for each seal.
       ...(isTest && { MINTMARK_SEAL_SECONDS: "5" }),
       MINTMARK_LEAST_BALANCE: `${leastBalance}`,
+      ...LOCAL,
       MINTMARK_PORT: `${terms.port}`,
       MINTMARK_METRICS_PORT: `${terms.port + 1}`,
     },
@@ -83,6 +89,7 @@ export function processesOf(facts: Facts): Process[] {
       ...chain,
       ...keyOf("MEMBER", member),
       MINTMARK_PEERS: peers.join(),
+      ...LOCAL,
       MINTMARK_PORT: `${member.port}`,
     },
   });
@@ -121,76 +128,133 @@ function settingsFile(folder: string, name: string): string {
 
 /**
  * Writes settings, units of systemd and a file for Docker Compose. Only this user can read the settings, because
- * addresses of nodes often hold a key.
+ * addresses of nodes often hold a key. An operator's own settings stay.
  *
- * @returns the files, as paths
+ * @returns the files, as paths, and the processes with the settings that the files have now
  */
-export async function writeFiles(folder: string, processes: readonly Process[]): Promise<string[]> {
+export async function writeFiles(
+  folder: string,
+  processes: readonly Process[],
+): Promise<{ readonly files: string[]; readonly written: Process[] }> {
   const files = new Map<string, string>();
   for (const process of processes) {
     const { name, settings, every } = process;
-    files.set(settingsFile(folder, name), envText(settings));
+    const path = settingsFile(folder, name);
+    files.set(path, envText(settings, await readFile(path, "utf8").catch(emptyIfMissing)));
     files.set(join(folder, "systemd", `mintmark-${name}.service`), unit(folder, process));
     if (every !== undefined) files.set(join(folder, "systemd", `mintmark-${name}.timer`), timer(name, every));
   }
+  files.set(join(folder, "systemd", "mintmark.target"), target(processes));
   files.set(join(folder, "compose.yaml"), compose(folder, processes));
   for (const [path, text] of files) {
     await writeWhole(path, text, 0o600);
   }
-  return [...files.keys()];
+  const written = processes.map((process) => {
+    const settings = settingsIn(settingsFile(folder, process.name));
+    const { readyUrl } = process;
+    const url = readyUrl === null ? null : Object.assign(new URL(readyUrl), { port: settings.MINTMARK_PORT });
+    return { ...process, settings, readyUrl: url?.href ?? null };
+  });
+  return { files: [...files.keys()], written };
 }
 
-function envText(settings: Settings): string {
-  const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
-  return `${lines.join("\n")}\n`;
+function emptyIfMissing(error: NodeJS.ErrnoException): string {
+  if (error.code === "ENOENT") return "";
+  throw error;
+}
+
+const YOURS = "# Write your own settings below this line. They count before those above, and mintmark up keeps them.\n";
+
+/** Settings, and below them what an operator has written into the file. */
+function envText(settings: Settings, earlier: string): string {
+  const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
+  const [above = "", yours = ""] = earlier.split(YOURS);
+  const added = above
+    .split("\n")
+    .filter((line) => /^\w+=/.test(line) && !(line.slice(0, line.indexOf("=")) in settings));
+  return `${lines.join("")}${YOURS}${added.map((line) => `${line}\n`).join("")}${yours}`;
+}
+
+/** The settings in a file that `mintmark up` wrote. */
+export function settingsIn(path: string): Record<string, string> {
+  const lines = readFileSync(path, "utf8")
+    .split("\n")
+    .filter((line) => /^\w+=/.test(line));
+  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]));
 }
 
 function unit(folder: string, { name, command, every }: Process): string {
-  const words = [process.execPath, MAIN, ...command].map(quoted).join(" ");
+  const words = [process.execPath, MAIN, ...command].map((word) => quoted(word).replaceAll("$", "$$$$")).join(" ");
   return `[Unit]
 Description=Mintmark ${name}
+PartOf=mintmark.target
 Wants=network-online.target
 After=network-online.target
 
 [Service]
 User=${userInfo().username}
-WorkingDirectory=${folder}
-EnvironmentFile=${settingsFile(folder, name)}
+WorkingDirectory=${plain(folder)}
+EnvironmentFile=${plain(settingsFile(folder, name))}
 Environment=NODE_ENV=production
 ExecStart=${words}
 ${every === undefined ? "Restart=on-failure\nRestartSec=2\nTimeoutStopSec=60" : "Type=oneshot"}
 LimitNOFILE=65536
 NoNewPrivileges=true
 UMask=0077
-${every === undefined ? "\n[Install]\nWantedBy=multi-user.target\n" : ""}`;
+${every === undefined ? "\n[Install]\nWantedBy=mintmark.target\n" : ""}`;
 }
 
 function timer(name: string, every: string): string {
   return `[Unit]
 Description=Run mintmark-${name} every ${every}
+PartOf=mintmark.target
 
 [Timer]
 OnBootSec=${every}
 OnUnitActiveSec=${every}
 
 [Install]
-WantedBy=timers.target
+WantedBy=mintmark.target
 `;
 }
 
-const quoted = (word: string) => (/^[\w./:=-]+$/.test(word) ? word : JSON.stringify(word));
+/** All units at once. */
+function target(processes: readonly Process[]): string {
+  const units = processes.map(({ name, every }) => `mintmark-${name}.${every === undefined ? "service" : "timer"}`);
+  return `[Unit]
+Description=Mintmark
+Wants=${units.join(" ")}
 
-/** Host networking and the same path inside let the settings serve inside and outside of a container. */
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** systemd reads `%` as the start of a specifier. */
+const plain = (text: string) => text.replaceAll("%", "%%");
+const quoted = (word: string) => plain(/^[\w./:=-]+$/.test(word) ? word : JSON.stringify(word));
+const shellQuoted = (word: string) => (/^[\w./:=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+/** Compose reads `$` as the start of a variable. */
+const composed = (value: unknown) => JSON.stringify(value).replaceAll("$", "$$$$");
+
+/**
+ * Host networking, the same path and the same user inside let settings, stores and keys serve inside and outside of a
+ * container.
+ */
 function compose(folder: string, processes: readonly Process[]): string {
+  const { uid, gid } = userInfo();
   const services = processes.map(({ name, command, every }) => {
     const words =
-      every === undefined ? command : ["sh", "-c", `while mintmark ${command.join(" ")}; do sleep 3600; done`];
+      every === undefined
+        ? command
+        : ["sh", "-c", `while mintmark ${command.map(shellQuoted).join(" ")}; do sleep 3600; done`];
     return `  ${name}:
     image: \${MINTMARK_IMAGE:-mintmark}
-    ${every === undefined ? "command" : "entrypoint"}: ${JSON.stringify(words)}
-    env_file: ${JSON.stringify(settingsFile(folder, name))}
-    volumes: [${JSON.stringify(`${folder}:${folder}`)}]
-    working_dir: ${JSON.stringify(folder)}
+    ${every === undefined ? "command" : "entrypoint"}: ${composed(words)}
+    env_file: ${composed(settingsFile(folder, name))}
+    volumes: [${composed(`${folder}:${folder}`)}]
+    working_dir: ${composed(folder)}
+    user: "${uid}:${gid}"
     network_mode: host
     restart: unless-stopped
 `;

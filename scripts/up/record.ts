@@ -63,8 +63,10 @@ export interface UpOptions {
   readonly known: readonly Network[];
   /** The base of Sourcify's HTTP interface. */
   readonly sourcify: string;
-  /** The terms of a new deployment; asked only for the first run. */
-  readonly terms: () => Promise<GivenAnswers>;
+  /** The terms of `--answers`; undefined without it. */
+  readonly given: GivenAnswers | undefined;
+  /** The terms of a new deployment, when none are given. */
+  readonly ask: () => Promise<GivenAnswers>;
   readonly allow: (question: string) => Promise<boolean>;
   readonly say: (line: string) => void;
   readonly progress: (line: string) => void;

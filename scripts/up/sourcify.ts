@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
-import type { Address, Hash } from "../../core/index.ts";
+import type { Address } from "../../core/index.ts";
 import { type ContractName, readArtifact } from "../../core/l1/artifact.ts";
 
 /** The compiler's whole version, which Sourcify asks for. A test compares it with the compiler. */
@@ -11,7 +11,6 @@ export const COMPILER_VERSION = "0.8.37+commit.f401782d";
 export interface Published {
   readonly name: ContractName;
   readonly address: Address;
-  readonly txHash?: Hash;
 }
 
 const ticket = z.object({ verificationId: z.string().regex(/^[\w-]{1,100}$/) });
@@ -33,7 +32,7 @@ const POLLS = 120;
 export async function publishSources(
   server: string,
   chainId: number,
-  { name, address, txHash }: Published,
+  { name, address }: Published,
   signal: AbortSignal,
 ): Promise<void> {
   const base = server.replace(/\/$/, "");
@@ -44,7 +43,6 @@ export async function publishSources(
     stdJsonInput: standardInputOf(name),
     compilerVersion: COMPILER_VERSION,
     contractIdentifier: `${sourceName}:${contractName}`,
-    ...(txHash && { creationTransactionHash: txHash }),
   });
   // Somebody else has published the same sources meanwhile.
   if (asked.status === 409) return;

@@ -3,10 +3,10 @@ import type { Address } from "../../core/index.ts";
 import { TOKEN_CONTRACT } from "../../core/l1/own-token.ts";
 import { isLocalChain } from "../../server/process/settings/settings.ts";
 import { UsageError } from "../cli/errors.ts";
-import { priceOf } from "../deploy/check.ts";
+import { checkTerms, priceOf } from "../deploy/check.ts";
 import { type Deployer, deployerOn } from "../deploy/deployer.ts";
 import { pendingOf } from "../deploy/pending.ts";
-import type { Deployment } from "../deploy/record.ts";
+import { type Deployment, readRecord } from "../deploy/record.ts";
 import { verifySettlement } from "../deploy/settlement.ts";
 import { accountsOf } from "./accounts.ts";
 import { deployKept, planOf } from "./deploying.ts";
@@ -15,14 +15,13 @@ import { type Process, processesOf, writeFiles } from "./processes.ts";
 import { deploymentIn, readUp, type UpOptions, type UpRecord, writeUp } from "./record.ts";
 import { seedStore } from "./seed.ts";
 import { type Published, publishSources } from "./sourcify.ts";
-import { answers as answersSchema } from "./terms.ts";
-
-/** The step that costs money, in the record. */
-const STEP = "deployed";
+import { answers as answersSchema, type GivenAnswers } from "./terms.ts";
 
 export interface UpResult {
   readonly chainId: number;
   readonly contract: Address;
+  /** The contract's page at the network's explorer; null where none is known. */
+  readonly explorer: string | null;
   readonly folder: string;
   readonly applicationId: string;
   readonly apiKeyFile: string;
@@ -44,8 +43,10 @@ export async function up(options: UpOptions): Promise<UpResult> {
   const nobody = { address: `0x${"00".repeat(20)}` } as unknown as LocalAccount;
   const there = await deployerOn(rpc, nobody);
   const network = requireChain(options, there.chainId, earlier);
-  const record = earlier ?? (await begin(options, there.chainId));
-  const terms = answersSchema.parse(record.answers);
+  const deployed = await readRecord(deploymentIn(folder, there.chainId));
+  const pending = pendingOf(deploymentIn(folder, there.chainId));
+  const isBegun = deployed !== undefined || !(await pending.isEmpty());
+  const { answers, terms } = await termsOf(options, earlier?.answers, isBegun);
   const symbol = network?.symbol ?? "ETH";
   say(
     `network     ${network?.title ?? `chain ${there.chainId}`}; blocks are final after ${network?.finality ?? "a time that its node decides"}`,
@@ -53,17 +54,31 @@ export async function up(options: UpOptions): Promise<UpResult> {
 
   progress("making keys");
   const accounts = await accountsOf(folder, terms, progress);
-  const by = { ...there, account: accounts.deployer, pending: pendingOf(deploymentIn(folder, there.chainId)) };
+  const by = { ...there, account: accounts.deployer, pending };
 
   const isTest = network?.isTest ?? isLocalChain(BigInt(there.chainId));
-  const deploying = { options, symbol, payers: accounts.payers, plan: planOf(by, terms, accounts, isTest) };
-  const isNew = !(STEP in record.done);
-  if (isNew) await fund(by, deploying);
-  const deployment = await paid(by, folder, record, () => deployKept(by, deploying));
-  if (isNew) say(`${STEP.padEnd(11)} cost ${formatEther(record.done[STEP] ?? 0n)} ${symbol}`);
+  const plan = planOf(by, terms, accounts, isTest);
+  // Before they are kept.
+  checkTerms(by, plan, deployed);
+  const record: UpRecord = earlier ?? {
+    ...({ version: 1, done: {}, begun: null, published: [], seeded: null } as const),
+    ...{ chainId: there.chainId, answers },
+  };
+  record.answers = answers;
+  await writeUp(folder, record);
+  const isSettled = "deployed" in record.done;
+  const settled = isSettled ? (record.seeded?.assets.length ?? 0) : null;
+  const isMore = isSettled && (record.begun !== null || plan.tokens.length > (deployed?.tokens.length ?? 0));
+  const payers = accounts.payers.filter(({ role }) => !isMore || role === "deployer");
+  const deploying = { options, symbol, payers, plan, settled };
+  if (!isSettled || isMore) await fund(by, deploying);
+  const step = isMore ? `tokens-${plan.tokens.length}` : "deployed";
+  const isNew = !(step in record.done);
+  const deployment = await paid(by, folder, record, step, () => deployKept(by, deploying));
+  if (isNew) say(`${step.padEnd(11)} cost ${formatEther(record.done[step] ?? 0n)} ${symbol}`);
   await verifySettlement(by, deployment.settlement);
   say(`contract    ${deployment.settlement.address}: its code and that of its parts is this package's`);
-  await publish(options, record, deployment);
+  await publish(options, record, deployment, terms.multisig !== undefined);
   progress("making the store");
   const seeded = await seedStore(options, record, deployment, terms.application, isTest);
   const gasPrice = await priceOf(by);
@@ -71,10 +86,11 @@ export async function up(options: UpOptions): Promise<UpResult> {
     ...{ folder, rpc, deployment, terms, isTest },
     ...{ members: accounts.members, signers: accounts.signers, leastBalance: RELAY_GAS * gasPrice },
   });
-  const files = await writeFiles(folder, processes);
+  const { files, written } = await writeFiles(folder, processes);
   const spent = Object.fromEntries(Object.entries(record.done).map(([name, cost]) => [name, formatEther(cost)]));
   const { address: contract } = deployment.settlement;
-  return { chainId: there.chainId, contract, folder, ...seeded, processes, files, spent };
+  const explorer = network?.explorer === undefined ? null : `${network.explorer}/address/${contract}`;
+  return { chainId: there.chainId, contract, explorer, folder, ...seeded, processes: written, files, spent };
 }
 
 /** The network behind the RPC. Refuses another chain than the one that was named, or that the folder is of. */
@@ -91,42 +107,61 @@ function requireChain({ expected, known, rpc, folder }: UpOptions, chainId: numb
   return known.find((network) => network.chainId === chainId);
 }
 
-async function begin({ terms, folder }: UpOptions, chainId: number): Promise<UpRecord> {
-  const given = await terms();
-  const parsed = answersSchema.safeParse(given);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
-    throw new UsageError(`the answers are wrong:\n${faults.join("\n")}`);
+/** The terms: until the deployment begins those that are given last; after that its own, and tokens that are added. */
+async function termsOf({ given, ask, say }: UpOptions, earlier: GivenAnswers | undefined, isBegun: boolean) {
+  if (earlier !== undefined && isBegun) {
+    if (given === undefined) return { answers: earlier, terms: parsed(earlier) };
+    parsed(given);
+    const { tokens = [], ...own } = earlier;
+    const { tokens: wanted = [], ...others } = given;
+    if (JSON.stringify(others) !== JSON.stringify(own))
+      say("answers     only new tokens count, because the deployment has begun");
+    const isKnown = (one: (typeof wanted)[number]) =>
+      tokens.some(({ standard, symbol }) => standard === one.standard && symbol === one.symbol);
+    const answers = { ...earlier, tokens: [...tokens, ...wanted.filter((token) => !isKnown(token))] };
+    return { answers, terms: parsed(answers) };
   }
-  const record: UpRecord = { version: 1, chainId, answers: given, done: {}, begun: null, published: [], seeded: null };
-  await writeUp(folder, record);
-  return record;
+  const answers = given ?? earlier ?? (await ask());
+  return { answers, terms: parsed(answers) };
+}
+
+function parsed(given: GivenAnswers) {
+  const { success, data, error } = answersSchema.safeParse(given);
+  if (success) return data;
+  const faults = error.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  throw new UsageError(`the answers are wrong:\n${faults.join("\n")}`);
 }
 
 /** Deploys by `work`, and writes into the record what that cost, once for all runs. */
-async function paid(by: Deployer, folder: string, record: UpRecord, work: () => Promise<Deployment>) {
+async function paid(by: Deployer, folder: string, record: UpRecord, step: string, work: () => Promise<Deployment>) {
   const balanceOf = () => by.client.getBalance({ address: by.account.address });
-  if (STEP in record.done) return work();
-  if (record.begun?.step !== STEP) {
-    record.begun = { step: STEP, balance: await balanceOf() };
+  if (step in record.done) return work();
+  if (record.begun?.step !== step) {
+    record.begun = { step, balance: await balanceOf() };
     await writeUp(folder, record);
   }
   const deployment = await work();
   const cost = record.begun.balance - (await balanceOf());
-  record.done[STEP] = cost > 0n ? cost : 0n;
+  record.done[step] = cost > 0n ? cost : 0n;
   record.begun = null;
   await writeUp(folder, record);
   return deployment;
 }
 
 /** Publishes the sources. A service that is away stops nothing: the next run tries again. */
-async function publish(options: UpOptions, record: UpRecord, deployment: Deployment): Promise<void> {
+async function publish(
+  options: UpOptions,
+  record: UpRecord,
+  deployment: Deployment,
+  hasTimeLock: boolean,
+): Promise<void> {
   const { folder, sourcify, say, progress, signal } = options;
   if (isLocalChain(BigInt(deployment.chainId))) return;
   const { settlement, tokens } = deployment;
   const all: Published[] = [
     { name: "StateCommitment", address: settlement.address },
     ...(settlement.transfersCode ? [{ name: "Transfers", address: settlement.transfersCode } as const] : []),
+    ...(hasTimeLock ? [{ name: "AdminTimeLock", address: settlement.admin } as const] : []),
     ...tokens.map(({ standard, address }) => ({ name: TOKEN_CONTRACT[standard], address })),
   ];
   for (const contract of all) {

@@ -6,10 +6,10 @@ import { type Endpoint, endpoint } from "./api/endpoint.ts";
 /** The text that probes of the original expect. */
 const HEALTHY = "Healthy";
 
-/** Reports that the process is alive: as JSON, or as plain text if the client accepts that and not JSON. */
+/** Reports that the process is alive: as JSON, or as plain text if the client accepts plain text, also beside JSON. */
 export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply, version: string) {
   reply.header("vary", "accept");
-  // Also beside JSON: the original's client accepts both, and compares with the bare word.
+  // The original's client accepts both, and compares with the bare word.
   const wantsText = /(?:^|,)\s*text\/plain\b/i.test(accept);
   if (!wantsText) return { status: HEALTHY, version };
   reply.type("text/plain; charset=utf-8");

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import hre from "hardhat";
-import { type Abi, type Address, createWalletClient, type Hex, http, publicActions } from "viem";
+import { type Abi, type Address, createTestClient, createWalletClient, type Hex, http, pad, publicActions } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
 import { writeAdapter } from "../../scripts/tokens/adapter.ts";
@@ -44,6 +44,22 @@ describe("mintmark assets inspect", () => {
     expect(found).toMatchObject({ ...expected, mintFor: true, withdrawal: { works: true, reason: null } });
     expect(found.next).toContain(`--standard ${expected.standard} --scheme ${expected.schemes[0]}`);
     expect(found.minters).toContainEqual({ role: expect.any(String), address: expect.any(String), mints: true });
+  });
+
+  test("looks behind an upgradable proxy", async () => {
+    const args = [SETTLEMENT];
+    const behind = await deploy(
+      (await hre.artifacts.readArtifact("StarkExpressERC721")) as { abi: Abi; bytecode: Hex },
+      args,
+    );
+    const slot = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc";
+    const chain = createTestClient({ mode: "anvil", transport: http(anvil.url) });
+    const address: Address = `0x${"a1".repeat(20)}`;
+    const forwards = `0x363d3d373d3d363d7f${slot.slice(2)}545af43d6000803e6038573d6000fd5b3d6000f3` as const;
+    await chain.setCode({ address, bytecode: forwards });
+    expect(await inspect(address)).toMatchObject({ standard: null, mintFor: false });
+    await chain.setStorageAt({ address, index: slot, value: pad(behind) });
+    expect(await inspect(address)).toMatchObject({ standard: "erc721", mintFor: true });
   });
 
   test("says who can let the settlement contract mint", async () => {

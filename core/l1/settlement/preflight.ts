@@ -270,7 +270,10 @@ export class Preflight {
     const [one] = refused;
     if (one === undefined) return owned;
     if (refused.length < tried.length || (await this.#chain.isMinter(asset.contractAddress)) === true) {
-      const voids = refused.map(({ entry, reason }) => voidOf(entry, `L1 would refuse it: ${reason}`));
+      const voids = refused.map(({ entry, reason }) => {
+        const id = tokenIdOf(asset.standard, asset.blobScheme, entry.blob);
+        return voidOf(entry, `L1 would refuse token ${id} (scheme ${asset.blobScheme}): ${reason}`);
+      });
       return [...owned, ...voids];
     }
     this.#refused.set(asset.assetId, { quantity: one.entry.amount, blob: one.entry.blob });

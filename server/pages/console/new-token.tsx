@@ -11,6 +11,7 @@ interface Pending {
 }
 
 const POLL_MS = 2_000;
+const MINED_WITHIN_MS = 10 * 60_000;
 const CONFIRM_LOCK = "Confirm in your wallet that this server's contract alone mints the token, for ever.";
 const CONFIRM_REGISTRATION = "Confirm in your wallet that the token is registered.";
 const EACH_SALE = "ERC-721 and ERC-1155: what marketplaces ask of each sale (ERC-2981).";
@@ -29,15 +30,16 @@ async function pause(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** Waits until the chain has mined a transaction. Rejects when it failed there. */
+/** Waits until the chain has mined a transaction. Rejects when it failed there, or when a wallet may have replaced it. */
 async function mined(provider: Provider, hash: string): Promise<void> {
-  for (;;) {
+  for (const end = Date.now() + MINED_WITHIN_MS; Date.now() < end; ) {
     const receipt = await provider.request({ method: "eth_getTransactionReceipt", params: [hash] });
     const { status } = (receipt ?? {}) as { readonly status?: string };
     if (status === "0x0") throw new Error("The chain refused the transaction. Look at it in your wallet, then go on.");
     if (status !== undefined) return;
     await pause();
   }
+  throw new Error("No block has the transaction after ten minutes. If you sped it up or cancelled it, go on.");
 }
 
 /** Sends what a new token still needs, and waits until its asset is here. */

@@ -4,6 +4,7 @@ import { z } from "zod";
 import type { Archive, Watcher } from "../../../core/guards/archive/index.ts";
 import { Refusal, type RefusalReason, requestSigner } from "../../../core/guards/committee/index.ts";
 import { type Address, type Hex, type L1Reader, MintmarkError, MODES, type Mode } from "../../../core/index.ts";
+import packageJson from "../../../package.json" with { type: "json" };
 import { DEFAULT_RATE_LIMITS, TokenBuckets } from "../../http/access/rate-limit.ts";
 import { handleError, ServerError } from "../../http/errors.ts";
 import { fastifyApp } from "../../http/fastify-app.ts";
@@ -11,6 +12,7 @@ import type { LogOptions } from "../../http/log.ts";
 import { OutgoingBatches } from "../../http/wire/batch-data.ts";
 import { accept } from "../../http/wire/body.ts";
 import { countFailures } from "../../routes/api/authentication.ts";
+import { sayHealthy } from "../../routes/health.ts";
 import type { SignerMetrics } from "./metrics.ts";
 
 /** A service that checks batches and signs them: a committee member or an issuer. */
@@ -105,7 +107,7 @@ export function buildSignerServer<Claim extends object>(
 
   const isInStep = () => archive.position !== null && watcher.lastError === null;
 
-  app.get("/healthz", async () => ({ status: "Healthy" }));
+  app.get("/healthz", async (request, reply) => sayHealthy(request, reply, packageJson.version));
 
   app.get("/readyz", async () => {
     // The reason is only in the log: it may name the RPC.
