@@ -18,10 +18,13 @@ import { ClusterStore } from "../core/lifecycle/cluster/cluster-store.ts";
 import type { SharedJournal } from "../core/lifecycle/cluster/ports.ts";
 import { encodeWrites } from "../core/lifecycle/cluster/write-set.ts";
 import { receiptOf, verifyReceipt } from "../core/protocol/receipt.ts";
-import { FORMAT_KEY, PREFIX } from "../core/store/store-keys.ts";
+import { genesisOf } from "../core/store/genesis.ts";
+import { encodeEntry } from "../core/store/journal.ts";
+import { LevelStore } from "../core/store/level-store.ts";
+import { FORMAT_KEY, journalKey, PREFIX } from "../core/store/store-keys.ts";
 import { messageOf, signatureHeaders } from "../core/tenants/delivery/dispatcher.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
-import { openTest } from "./core/engine/fixture.ts";
+import { openTest, SETTLEMENT } from "./core/engine/fixture.ts";
 import { seen } from "./core/engine/seen.ts";
 import {
   breaks,
@@ -83,10 +86,12 @@ type GoldenReceipt = Parameters<typeof receiptOf>[0] & {
 
 describe("a store goes from one format to the next in one atomic step", () => {
   /** Of the made-up next version: what its run prints, or the signal that ended it. */
-  async function next(store: string, moment: string): Promise<unknown> {
+  async function next(store: string, moment: string, backup?: string): Promise<unknown> {
     const { applicationId } = valueFrom<{ applicationId: Uuid }>(await read("seen.json"));
     const args = [fileURLToPath(new URL("golden/next-version.ts", import.meta.url)), store, moment, applicationId];
-    return promisify(execFile)(process.execPath, [...args, join(folder, "backup")]).then(
+    if (backup !== undefined) args.push(backup);
+    else if (/restore|append/.test(moment)) args.push(join(folder, "backup"));
+    return promisify(execFile)(process.execPath, args).then(
       ({ stdout }) => ({ applicationId, seen: valueFrom(stdout) }),
       ({ signal, stderr }) => signal ?? stderr,
     );
@@ -126,6 +131,30 @@ describe("a store goes from one format to the next in one atomic step", () => {
     expect(await next(store, "step")).toEqual(before);
   });
 
+  test.each(["step", "file", "record"])("killed at its %s, with a backup that lags", async (moment) => {
+    const [store, lagging] = [`lag-${moment}`, `backup-${moment}`].map((name) => join(folder, name)) as [
+      string,
+      string,
+    ];
+    await cp(join(GOLDEN, "store"), store, { recursive: true });
+    await using whole = await LevelJournal.open(join(folder, "backup"));
+    const entries = await Array.fromAsync(whole.read(0));
+    const journal = await LevelJournal.open(lagging);
+    await journal.append(0, entries.slice(0, -5));
+    await journal.close();
+    expect(await next(store, moment, lagging)).toBe("SIGKILL");
+    // The older version opens both, or neither has changed since the file did.
+    expect(await readFile(join(lagging, "FORMAT"), "utf8")).toBe(await read("backup/FORMAT"));
+    await using again = await LevelJournal.open(lagging);
+    expect(await again.length()).toBe(entries.length - 5);
+    const open = openTest(store, { createIfMissing: false, journal: again });
+    if (moment === "step") await (await open).close();
+    else await expect(open).rejects.toMatchObject({ code: "store_mismatch" });
+    await again.close();
+    expect(await next(store, "end", lagging)).toEqual(valueFrom(await read("seen.json")));
+    if (moment !== "step") expect(await readFile(join(lagging, "FORMAT"), "utf8")).toContain("by 1.1.0");
+  });
+
   test("and a backup of the older one becomes a store of the newer one", async () => {
     const store = join(folder, "next-restored");
     expect(await next(store, "restore")).toEqual(valueFrom(await read("seen.json")));
@@ -139,12 +168,32 @@ describe("a store goes from one format to the next in one atomic step", () => {
 
   test("and a server of a cluster does not follow a leader of a newer one", async () => {
     const value = Buffer.from("mintmark store 9 by 1.1.0\n");
-    const entry = encodeWrites([{ type: "put", key: FORMAT_KEY, value }]);
-    const journal = { read: () => [entry], status: () => ({ pruned: 0 }) } as unknown as SharedJournal;
-    const server = await ClusterStore.open(join(folder, "server"), journal);
-    await expect(server.follow(1, () => {})).rejects.toThrow("Use the version 1.1.0");
-    expect([server.length, await server.get(FORMAT_KEY)]).toEqual([0, undefined]);
-    await server.release();
+    const genesis = { ...genesisOf({ settlement: SETTLEMENT, environment: "sandbox" }), formatVersion: 9 };
+    for (const [name, first, advice] of [
+      ["behind-step", { type: "put", key: FORMAT_KEY, value }, "Use the version 1.1.0"],
+      [
+        "behind-genesis",
+        { type: "put", key: journalKey(0), value: encodeEntry(0, genesis) },
+        "Use the version that wrote it",
+      ],
+    ] as const) {
+      const entry = encodeWrites([{ type: "put", key: Buffer.from([PREFIX.user]), value: Buffer.alloc(1) }, first]);
+      const message = expect.stringMatching(
+        `format 9, .* reads format 8. Nothing of that format was written. ${advice}`,
+      );
+      const refused = { code: "store_mismatch", message };
+      // It follows the entries, or it fills its empty folder from the snapshot.
+      const journal = { read: () => [entry], status: () => ({ pruned: 0 }) } as unknown as SharedJournal;
+      const server = await ClusterStore.open(join(folder, name), journal);
+      await expect(server.follow(1, () => {})).rejects.toMatchObject(refused);
+      expect([server.length, await Array.fromAsync(server.entries({}))]).toEqual([0, []]);
+      await server.release();
+      const pruned = { snapshot: () => [entry], status: () => ({ pruned: 7 }) } as unknown as SharedJournal;
+      await expect(ClusterStore.open(join(folder, name), pruned)).rejects.toMatchObject(refused);
+      const level = await LevelStore.open(join(folder, name), true, "process");
+      expect(await Array.fromAsync(level.entries({}))).toEqual([]);
+      await level.close();
+    }
   });
 });
 

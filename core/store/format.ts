@@ -21,12 +21,17 @@ type Step = (store: StoreReader) => Promise<readonly StoreOperation[]>;
 const STEPS: Readonly<Record<number, Step>> = {};
 
 /** Throws `store_mismatch` for a format that this version does not have, and cannot bring up to its own. */
-export function requireFormat(name: string, format: number, writtenBy = "that wrote it"): void {
+export function requireFormat(
+  name: string,
+  format: number,
+  writtenBy = "that wrote it",
+  kept = "Nothing was changed.",
+): void {
   let reached = format;
   while (STEPS[reached] !== undefined) reached++;
   if (reached === FORMAT_VERSION) return;
   const detail = `${name} has format ${format}, and this version of Mintmark reads format ${FORMAT_VERSION}.`;
-  throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. Use the version ${writtenBy}.`);
+  throw new MintmarkError("store_mismatch", `${detail} ${kept} Use the version ${writtenBy}.`);
 }
 
 const FILE = "FORMAT";
@@ -42,17 +47,18 @@ export async function formatOf(store: StoreReader, genesisFormat: number): Promi
 }
 
 /** The format in a {@link formatRecord}. Throws `store_mismatch` for one that this version cannot read. */
-export function requireRecord(record: Uint8Array): number {
-  const [format, version] = parts(Buffer.from(record).toString("latin1"), "The store holds");
-  requireFormat("The store", format, version);
+export function requireRecord(record: Uint8Array, name = "The store", kept?: string): number {
+  const [format, version] = parts(Buffer.from(record).toString("latin1"), `${name} holds`);
+  requireFormat(name, format, version, kept);
   return format;
 }
 
-/** Throws `store_mismatch` where no step can be taken. */
+/** Throws `store_mismatch` for a store that a journal cannot begin with. */
 export function requireNewest(format: number): void {
   if (format === FORMAT_VERSION) return;
-  const detail = `The store has format ${format}, and a cluster of this version has format ${FORMAT_VERSION}.`;
-  throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. Use the version that wrote it.`);
+  const detail = `The store has format ${format}, and a journal of this version begins with format ${FORMAT_VERSION}.`;
+  const advice = "Open the store alone with this version first, or use the version that wrote it.";
+  throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. ${advice}`);
 }
 
 /** What tells the format of records that the genesis does not tell. */

@@ -5,7 +5,7 @@ import type { Settlement } from "../ports.ts";
 import { bytesToHex, hexToBytes } from "../protocol/hex.ts";
 import type { EntryOf } from "./entries.ts";
 import { FORMAT_VERSION, formatOf } from "./format.ts";
-import { encodeEntry, readEntry } from "./journal.ts";
+import { encodeEntry, type Journaled, readEntry } from "./journal.ts";
 import { decodeRecord, encodeRecord, hash } from "./layout.ts";
 import type { Store, StoreOperation, StoreReader } from "./ports.ts";
 import { headRecord, portalRecord } from "./records.ts";
@@ -57,11 +57,15 @@ export async function readSeed(store: Pick<StoreReader, "get">): Promise<Uint8Ar
   return hexToBytes(decodeRecord(hash, record, "The store's seed"), 32);
 }
 
+/** The genesis in the first entry of a journal. Throws `store_corrupt`. */
+export function genesisIn(entry: Journaled["entry"]): EntryOf<"genesis"> {
+  if (entry.kind === "genesis") return entry;
+  throw new MintmarkError("store_corrupt", "The journal does not begin with its genesis.");
+}
+
 /** Resolves with the format of the store's records. Throws `store_mismatch` and names the difference. */
-export async function requireSameStore(store: Store, expected: EntryOf<"genesis">): Promise<number> {
-  const { entry } = await readEntry(store, 0);
-  if (entry.kind !== "genesis")
-    throw new MintmarkError("store_corrupt", "The journal does not begin with its genesis.");
+export async function requireSameStore(store: StoreReader, expected: EntryOf<"genesis">): Promise<number> {
+  const entry = genesisIn((await readEntry(store, 0)).entry);
   const format = await formatOf(store, entry.formatVersion);
   for (const name of ["environment", "chainId", "contract", "engineVersion"] as const) {
     const [is, asked] = [String(entry[name]), String(expected[name])];

@@ -88,8 +88,7 @@ export async function bringUp(
   journal: Journal,
   { signal, onProgress }: CopyOptions = {},
 ): Promise<Copied> {
-  const before = await answered(async () => journal.length());
-  await requireBeginning(store, journal, before);
+  const before = await requireBeginning(store, journal);
   let length = before;
   let entries: Uint8Array[] = [];
   const append = async (): Promise<void> => {
@@ -120,10 +119,11 @@ export async function requireCopy(store: StoreReader, journal: Journal, { signal
   }
 }
 
-/** Throws unless a journal ends within the store's, with the same entries there. */
-async function requireBeginning(store: StoreReader, journal: Journal, length: number): Promise<void> {
+/** A journal's length. Throws unless it ends within the store's, with the same entries there. */
+export async function requireBeginning(store: StoreReader, journal: Journal): Promise<number> {
+  const length = await answered(async () => journal.length());
   requireInteger("the journal's length", length, 0, Number.MAX_SAFE_INTEGER);
-  if (length === 0) return;
+  if (length === 0) return 0;
   if ((await store.get(journalKey(length - 1))) === undefined) {
     throw new MintmarkError(
       "store_mismatch",
@@ -139,6 +139,7 @@ async function requireBeginning(store: StoreReader, journal: Journal, length: nu
     number++;
   }
   if (number < length) throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is missing.`);
+  return length;
 }
 
 async function readUpTo(journal: Journal, from: number, to: number): Promise<Uint8Array[]> {

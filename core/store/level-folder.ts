@@ -43,11 +43,13 @@ export class LevelFolder implements AsyncDisposable {
     try {
       const holds = (await readdir(path)).some((file) => STORE_FILE.test(file));
       const format = holds ? await requireFolderFormat(path) : FORMAT_VERSION;
-      if (!marked) requireNewest(format);
+      // A store that begins a journal. A server's own folder is brought up by the journal.
+      if (!marked && !createIfMissing) requireNewest(format);
       if (!marked) await JournalMark.remove(path);
       // Reads the mark first: it is never ahead of the log, even while another process writes.
       const mark = await JournalMark.read(path);
-      const isStore = await requireWhole(path, mark.length);
+      // A server of a cluster that ended before its first write left an empty store. The journal fills it.
+      const isStore = await requireWhole(path, !marked && createIfMissing ? 0 : mark.length);
       if (!isStore && !createIfMissing) throw storeMissing(folder);
       if (!isStore) {
         await writeFolderFormat(path);

@@ -71,7 +71,8 @@ describe("an exit kit", () => {
   test("is refused with the position of a format fault", () => {
     const json = exitKitToJson(kits.sword);
     const bad: [object, string][] = [
-      [{ ...json, version: 3 }, "version"],
+      [{ ...json, version: 4, more: 1 }, "it has version 4; this version of Mintmark reads 1 to 2."],
+      [{ ...json, version: "1" }, "version is not 1, 2"],
       [{ ...json, version: 2 }, "tip"],
       [{ ...json, more: 1 }, "more"],
       [{ ...json, contract: "0x12" }, "contract"],

@@ -2,6 +2,7 @@ import { MemoryLevel } from "memory-level";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Archive } from "../../core/guards/archive/archive.ts";
 import type { BatchSource } from "../../core/guards/archive/batch-source.ts";
+import { TEXT } from "../../core/guards/archive/keys.ts";
 import { type RebuildReport, rebuild } from "../../core/guards/archive/rebuild.ts";
 import type { L1Reader, Mode, VaultId } from "../../core/index.ts";
 import { at, createWorld, mint, passSeconds, requestWithdrawal, type World } from "../settlement/fixture.ts";
@@ -151,6 +152,10 @@ describe("the public state, rebuilt", () => {
     const settlement = { ...world.l1.settlement, contract: at(world.chain.tokens, 0).address };
     const other = Object.assign(Object.create(world.l1), { settlement });
     await expect(openArchive({ l1: other }, store)).rejects.toMatchObject({ code: "store_mismatch" });
+
+    await store.put<string, string>("meta", '{"format":"mintmark-archive","version":6,"chainId":"1"}', TEXT);
+    const message = expect.stringMatching(/archive has version 6, .* reads version 7\. Nothing was changed/);
+    await expect(openArchive(world, store)).rejects.toMatchObject({ code: "store_mismatch", message });
 
     const used = new MemoryLevel<string, string>();
     await used.put("something", "else");

@@ -3,7 +3,8 @@
  * <application> <backup>`.
  * Its step from today's format writes a record for each user. At a moment it ends as if the power failed: `step`, before
  * anything is written; `file`, when only the folder's file is; `record`, when everything is. At `end` it shows what
- * readers see; `restore` makes the store from a backup first, `append` adds an entry to both.
+ * readers see; `restore` makes the store from a backup first, `append` adds an entry to both. With a backup it works
+ * beside the store.
  */
 import { registerHooks } from "node:module";
 import { Level } from "level";
@@ -62,7 +63,7 @@ const { textOf } = await import("./golden.ts");
 const { openTest } = await import("../core/engine/fixture.ts");
 const { seen } = await import("../core/engine/seen.ts");
 const { LevelJournal, restoreStore } = await import("../../core/index.ts");
-await using journal = moment === "restore" || moment === "append" ? await LevelJournal.open(backup) : null;
+await using journal = backup === "" ? null : await LevelJournal.open(backup);
 if (moment === "restore" && journal !== null) await restoreStore(journal, folder);
 await using engine = await openTest(folder, { createIfMissing: false, ...(journal && { journal }) });
 process.stdout.write(textOf(await seen(engine, applicationId as Uuid)));

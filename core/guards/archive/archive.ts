@@ -332,6 +332,11 @@ export class Archive extends ArchiveReads {
         throw new MintmarkError("store_mismatch", "The folder holds another kind of store. Give an empty folder.");
       }
       await this.store.put<string, string>(META, meta, TEXT);
+    } else if (!found.includes(`"version":${VERSION},`)) {
+      const [, version = "of an unknown format"] = /"version":(\d+)/.exec(found) ?? [];
+      const detail = `The archive has version ${version}, and this version of Mintmark reads version ${VERSION}.`;
+      const advice = "Use the version that wrote it, or an empty folder, which L1 and the other members fill.";
+      throw new MintmarkError("store_mismatch", `${detail} Nothing was changed. ${advice}`);
     } else if (found !== meta) {
       throw new MintmarkError("store_mismatch", `The store is ${found}, not ${meta}.`);
     }

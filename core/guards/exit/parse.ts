@@ -19,7 +19,11 @@ export function parseExitKit(text: string): ExitKit {
   } catch {
     throw unreadable("it is not JSON");
   }
-  const version = (json as { readonly version?: unknown } | null)?.version;
+  const { format, version } = (json ?? {}) as { readonly format?: unknown; readonly version?: unknown };
+  if (format === EXIT_KIT_FORMAT && Number.isInteger(version) && !EXIT_KIT_VERSIONS.some((each) => each === version)) {
+    const read = `${EXIT_KIT_VERSIONS[0]} to ${EXIT_KIT_VERSIONS.at(-1)}`;
+    throw unreadable(`it has version ${version}; this version of Mintmark reads ${read}`);
+  }
   if (version !== 2) {
     const kit = kitOf(mintedKit(json, ""));
     const { vaultId, owner, amount } = kit.vault;

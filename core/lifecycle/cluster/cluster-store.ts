@@ -1,9 +1,11 @@
 import { createHash } from "node:crypto";
 import { MintmarkError } from "../../errors.ts";
-import { requireRecord } from "../../store/format.ts";
+import { FORMAT_VERSION, formatOf, requireFormat, requireRecord } from "../../store/format.ts";
+import { genesisIn } from "../../store/genesis.ts";
+import { decodeEntry, readEntry } from "../../store/journal.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { KeyRange, Store, StoreOperation, StoreReader } from "../../store/ports.ts";
-import { FORMAT_KEY, HEAD_KEY, POSITION_KEY } from "../../store/store-keys.ts";
+import { FORMAT_KEY, HEAD_KEY, journalKey, POSITION_KEY, PREFIX } from "../../store/store-keys.ts";
 import type { SharedJournal } from "./ports.ts";
 import { decodeWrites, encodeWrites } from "./write-set.ts";
 
@@ -57,9 +59,14 @@ export class ClusterStore implements Store {
     return this.#position.length;
   }
 
-  /** Whether this is a store: not while `beginJournal` is under way. */
-  async isWhole(): Promise<boolean> {
-    return (await this.#local.get(HEAD_KEY)) !== undefined;
+  /**
+   * Whether this version reads the records: not while `beginJournal` is under way, and not before the first leader of
+   * this version has brought them up to its format.
+   */
+  async isReadable(): Promise<boolean> {
+    if ((await this.#local.get(HEAD_KEY)) === undefined) return false;
+    const { entry } = await readEntry(this.#local, 0);
+    return (await formatOf(this.#local, genesisIn(entry).formatVersion)) === FORMAT_VERSION;
   }
 
   get(key: Buffer): Promise<Buffer | undefined> {
@@ -104,8 +111,7 @@ export class ClusterStore implements Store {
       if (position < length && !digestOf(entry).equals(digest)) throw otherJournal(this.#folder);
       if (position >= length) {
         const operations = decodeWrites(Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength));
-        // A leader of a later version has brought the records up: this server's version cannot follow it.
-        for (const one of operations) if (one.type === "put" && FORMAT_KEY.equals(one.key)) requireRecord(one.value);
+        requireKnown(operations);
         await this.#put(operations, entry);
         applied(operations);
       }
@@ -142,6 +148,9 @@ export class ClusterStore implements Store {
 
   async #put(operations: readonly StoreOperation[], entry: Uint8Array): Promise<void> {
     const position = { length: this.#position.length + 1, digest: digestOf(entry) };
+    // From now on, earlier versions refuse the folder.
+    if (position.length === 1 || operations.some(({ key }) => key[0] === PREFIX.format))
+      await this.#local.raiseFormat();
     await this.#local.write([...operations, { type: "put", key: POSITION_KEY, value: positionBytes(position) }]);
     this.#position = position;
   }
@@ -158,6 +167,11 @@ const PART_BYTES = 1 << 20;
 export async function* partsOf(store: StoreReader, last: readonly Buffer[]): AsyncGenerator<Uint8Array, void, void> {
   let operations: StoreOperation[] = [];
   let bytes = 0;
+  // What tells the format comes first, so that a server of another version refuses it before it writes.
+  for (const key of [FORMAT_KEY, journalKey(0)]) {
+    const value = await store.get(key);
+    if (value !== undefined) operations.push({ type: "put", key, value });
+  }
   for await (const [key, value] of store.entries({})) {
     if ([HEAD_KEY, POSITION_KEY].some((each) => each.equals(key))) continue;
     operations.push({ type: "put", key, value });
@@ -178,7 +192,20 @@ export async function* partsOf(store: StoreReader, last: readonly Buffer[]): Asy
 async function fill(store: LevelStore, journal: SharedJournal): Promise<Position> {
   const parts = await journal.snapshot();
   if (parts === null) throw new MintmarkError("store_mismatch", "The journal was pruned, and it has no snapshot.");
-  // Left by an interrupted filling.
+  let isCleared = false;
+  for await (const part of parts) {
+    const operations = decodeWrites(Buffer.from(part));
+    requireKnown(operations);
+    if (!isCleared) await clear(store);
+    isCleared = true;
+    await store.write(operations);
+  }
+  return readPosition(store);
+}
+
+/** Removes what an interrupted filling left. */
+async function clear(store: LevelStore): Promise<void> {
+  await store.raiseFormat();
   let left: StoreOperation[] = [];
   for await (const [key] of store.entries({})) {
     if (left.push({ type: "del", key }) < 4_096) continue;
@@ -186,8 +213,21 @@ async function fill(store: LevelStore, journal: SharedJournal): Promise<Position
     left = [];
   }
   await store.write(left);
-  for await (const part of parts) await store.write(decodeWrites(Buffer.from(part)));
-  return readPosition(store);
+}
+
+const GENESIS_KEY = journalKey(0);
+
+/** Throws `store_mismatch` for a write that tells of a format which this version cannot read. */
+function requireKnown(operations: readonly StoreOperation[]): void {
+  const valueAt = (known: Buffer) => {
+    const found = operations.find(({ key }) => key[0] === known[0] && known.equals(key));
+    return found?.type === "put" ? Buffer.from(found.value) : undefined;
+  };
+  const [record, genesis] = [valueAt(FORMAT_KEY), valueAt(GENESIS_KEY)];
+  const [name, kept] = ["The cluster's journal", "Nothing of that format was written."];
+  if (record !== undefined) requireRecord(record, name, kept);
+  else if (genesis !== undefined)
+    requireFormat(name, genesisIn(decodeEntry(0, genesis).entry).formatVersion, undefined, kept);
 }
 
 async function readPosition(store: StoreReader): Promise<Position> {

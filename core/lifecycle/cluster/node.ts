@@ -262,9 +262,12 @@ export class ClusterNode implements AsyncDisposable {
     }
   }
 
-  /** Does nothing before the journal holds a whole store. */
+  /**
+   * Does nothing before the journal holds a whole store of this version's format. A server that is upgraded before its
+   * leader only follows until then.
+   */
   async #standBy(): Promise<void> {
-    if (!(await this.#store.isWhole())) return;
+    if (!(await this.#store.isReadable())) return;
     await this.#closeEngine();
     const standby = await openStandby(this.#engineOptions);
     this.#standby = standby;

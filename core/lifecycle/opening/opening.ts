@@ -4,9 +4,9 @@ import type { EngineOptions } from "../../ledger/options.ts";
 import type { Limits } from "../../model.ts";
 import type { Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds.ts";
-import { bringUp, FORMAT_VERSION, requireNewest } from "../../store/format.ts";
+import { bringUp, FORMAT_VERSION } from "../../store/format.ts";
 import { createStore, genesisOf, readSeed, requireEmpty, requireSameStore } from "../../store/genesis.ts";
-import { JournaledStore } from "../../store/journaled-store.ts";
+import { JournaledStore, requireBeginning } from "../../store/journaled-store.ts";
 import { storeMissing } from "../../store/level-folder.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { Store } from "../../store/ports.ts";
@@ -63,11 +63,14 @@ async function openStore(options: EngineOptions): Promise<Store> {
     if (store instanceof LevelStore) await requireNoCluster(store);
     const isNew = (await store.get(HEAD_KEY)) === undefined;
     const format = isNew ? FORMAT_VERSION : await requireSameStore(store, genesisOf(options));
-    // The steps are for an engine's own store. In a cluster, other servers would need them at the same moment.
-    if (!(store instanceof LevelStore)) requireNewest(format);
-    const whole = journal === undefined ? store : await JournaledStore.open(store, journal);
-    if (store instanceof LevelStore) await bringUp(whole, format, () => store.raiseFormat());
-    return whole;
+    await bringUp(store, format, async () => {
+      // A wrong backup must not cost the way back to the version before.
+      if (journal !== undefined) await requireBeginning(store, journal);
+      // A cluster's store raises each server's file when the step comes to it.
+      if (store instanceof LevelStore) await store.raiseFormat();
+    });
+    // It may write to the backup, which the version before then refuses. So the step comes first.
+    return journal === undefined ? store : await JournaledStore.open(store, journal);
   } catch (error) {
     await store.close();
     throw error;
