@@ -206,7 +206,12 @@ async function serveCluster(config: Ready, stopped: Promise<NodeJS.Signals>): Pr
   await using _end = { [Symbol.asyncDispose]: async () => void setTimeout(() => process.exit(), 1_000).unref() };
   const log = { level: config.MINTMARK_LOG_LEVEL, secrets: secretsOf(config) };
   const joining = Promise.race([joinCluster(config, options, log), stopped]);
-  const joined = await listenMeanwhile(joining, config, log, "the journal has not answered since the start");
+  const joined = await listenMeanwhile(
+    joining,
+    config,
+    log,
+    "the journal has not answered since the start, or a server of an older version leads",
+  );
   if (typeof joined === "string") return;
   await using node = joined;
   let isOver = false;

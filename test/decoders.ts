@@ -3,6 +3,7 @@ import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { Level } from "level";
 import { bytesToHex, hexToBytes } from "viem";
 import { requireFittingParts } from "../core/guards/exit/kit.ts";
 import { parseExitKit } from "../core/guards/exit/parse.ts";
@@ -16,6 +17,9 @@ import { readMetadata } from "../core/protocol/metadata.ts";
 import { receiptOf, verifyReceipt } from "../core/protocol/receipt.ts";
 import { decodeTransferData, TransferDataError } from "../core/protocol/transfer-data.ts";
 import { decodeEntry } from "../core/store/journal.ts";
+import { decodeRecord } from "../core/store/layout.ts";
+import { metadataRecord } from "../core/store/records.ts";
+import { PREFIX } from "../core/store/store-keys.ts";
 import { KeystoreError, keyIn } from "../server/process/account.ts";
 import { readConfigFile } from "../server/process/settings/config-file.ts";
 import { naiveDecode as naiveBatch } from "./core/naive/naive-batch-data.ts";
@@ -23,6 +27,7 @@ import { naiveDecode as naiveTransfers } from "./core/naive/naive-transfers.ts";
 import { GOLDEN, valueFrom } from "./golden/golden.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
+const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 
 /** A decoder of what others made. */
 interface Decoder {
@@ -34,6 +39,8 @@ interface Decoder {
   twin?(bytes: Bytes): unknown;
   /** Whether one reading takes milliseconds, so that fewer are tried. */
   readonly slow?: boolean;
+  /** CPU time that one reading may take, in ms, where it may take more than the others: for deriving a key. */
+  readonly mostMs?: number;
 }
 
 const text = (bytes: Bytes) => Buffer.from(bytes).toString();
@@ -60,6 +67,10 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
   const kits = readdirSync(join(GOLDEN, "kits")).map((name) => readFileSync(join(GOLDEN, "kits", name), "utf8"));
   const receipt = readFileSync(join(GOLDEN, "receipt.json"), "utf8");
   const minted = valueFrom<GoldenReceipt>(receipt);
+  await using level = new Level<Buffer, Buffer>(join(folder, "store"), BINARY);
+  const records = await level.iterator().all();
+  const stored = (prefix: number): Bytes[] =>
+    records.filter(([key]) => key[0] === prefix).map(([, value]) => new Uint8Array(value));
   const path = join(folder, "file");
   const inFile = <T>(bytes: Bytes, read: () => T): T => {
     writeFileSync(path, bytes);
@@ -79,7 +90,7 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
     },
     "a journal entry": { seeds: entries, read: (bytes) => decodeEntry(0, bytes) },
     "batch data": {
-      seeds: vectors("batch-data", "vectors", "refused"),
+      seeds: [...stored(PREFIX.batchData), ...vectors("batch-data", "vectors", "refused")],
       read: (bytes) => decodeBatchData(bytes, { maxSlots: 5_000 }),
       twin: (bytes) => naiveBatch(bytesToHex(bytes)),
     },
@@ -94,6 +105,7 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
     },
     metadata: {
       seeds: [
+        ...stored(PREFIX.metadata).map((each) => bytesOf(decodeRecord(metadataRecord, each, "metadata").metadata)),
         bytesOf('{"name":"Sword","image":"ipfs://a","attributes":[{"trait_type":"level","value":7}],"x":{"y":[null]}}'),
       ],
       read: (bytes) => readMetadata(jsonOf(bytes)),
@@ -102,6 +114,8 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
       seeds: [bytesOf(JSON.stringify(KEYSTORE))],
       read: (bytes) => inFile(bytes, () => keyIn(path, join(folder, "backup", "CURRENT"))),
       slow: true,
+      // Its file says how hard the key is to derive, up to bounds that common wallets use.
+      mostMs: 3_000,
     },
     "a drop's CSV": {
       seeds: [
@@ -218,8 +232,8 @@ function randomFrom(seed: number): () => number {
 }
 
 const REFUSALS = [MintmarkError, BatchDataError, TransferDataError, UnreadableRow, KeystoreError] as const;
-/** Ten times what the product allows itself, for a machine under load. */
-const MOST_MS = 1_000;
+/** CPU time, which the machine's load does not change. */
+const MOST_MS = 100;
 const MOST_BYTES = 100e6;
 
 /** Tries every decoder, and answers how many mutations each refused. */
@@ -245,21 +259,29 @@ interface Tried {
 }
 
 /** Reads many mutations. Throws for one that is not refused with a code, is read otherwise by the twin, hangs or fills the memory. */
-async function fuzz({ seeds, read, twin, slow = false }: Decoder, mutations: number, seed: number): Promise<Tried> {
+async function fuzz(decoder: Decoder, mutations: number, seed: number): Promise<Tried> {
+  const { seeds, read, twin, slow = false, mostMs = MOST_MS } = decoder;
   const random = randomFrom(seed);
   let refused = 0;
   const runs = slow ? Math.ceil(mutations / 100) : mutations;
-  const held = () => process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
+  const spent = () => (process.cpuUsage().user + process.cpuUsage().system) / 1_000;
+  // The most that the process ever had, in bytes: what a reading frees again counts too.
+  const peak = () => process.resourceUsage().maxRSS * 1_024;
   for (let i = 0; i < runs; i++) {
     const bytes = mutated(seeds, random);
     const told = `of ${Buffer.from(bytes.subarray(0, 3_000)).toString("base64")}`;
-    const [start, before] = [performance.now(), i % 50 === 0 ? held() : 0];
-    const result = await Promise.resolve(bytes)
-      .then(read)
-      .then((value) => ({ value }))
-      .catch((error: unknown) => ({ error }));
-    const [took, grown] = [performance.now() - start, i % 50 === 0 ? held() - before : 0];
-    if (took > MOST_MS || grown > MOST_BYTES) throw new Error(`it took ${took} ms and ${grown} bytes, ${told}`);
+    const measured = async () => {
+      const [start, before] = [spent(), peak()];
+      const result = await Promise.resolve(bytes)
+        .then(read)
+        .then((value) => ({ value }))
+        .catch((error: unknown) => ({ error }));
+      return { result, took: spent() - start, grown: peak() - before };
+    };
+    let { result, took, grown } = await measured();
+    // The collector and the compiler of another reading can fall into this one, but not into each of three.
+    for (let left = 2; took > mostMs && left > 0; left--) took = Math.min(took, (await measured()).took);
+    if (took > mostMs || grown > MOST_BYTES) throw new Error(`it took ${took} ms and ${grown} bytes, ${told}`);
     if ("error" in result) {
       refused++;
       if (REFUSALS.some((kind) => result.error instanceof kind)) continue;

@@ -17,27 +17,22 @@ import { connectL1 } from "../core/l1/index.ts";
 import { ClusterStore } from "../core/lifecycle/cluster/cluster-store.ts";
 import type { SharedJournal } from "../core/lifecycle/cluster/ports.ts";
 import { encodeWrites } from "../core/lifecycle/cluster/write-set.ts";
+import { knownContracts } from "../core/protocol/contract-code.ts";
 import { receiptOf, verifyReceipt } from "../core/protocol/receipt.ts";
+import { ENTRY_KINDS } from "../core/store/entries.ts";
+import { EVENT_TYPES } from "../core/store/event-record.ts";
 import { genesisOf } from "../core/store/genesis.ts";
-import { encodeEntry } from "../core/store/journal.ts";
+import { decodeEntry, encodeEntry } from "../core/store/journal.ts";
 import { LevelStore } from "../core/store/level-store.ts";
 import { FORMAT_KEY, journalKey, PREFIX } from "../core/store/store-keys.ts";
 import { messageOf, signatureHeaders } from "../core/tenants/delivery/dispatcher.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
 import { openTest, SETTLEMENT } from "./core/engine/fixture.ts";
 import { seen } from "./core/engine/seen.ts";
-import {
-  breaks,
-  exportedNames,
-  GOLDEN,
-  httpDocument,
-  MESSAGES,
-  textOf,
-  valueFrom,
-  WEBHOOK_SECRETS,
-} from "./golden/golden.ts";
+import { exportedNames, GOLDEN, MESSAGES, promise, textOf, valueFrom, WEBHOOK_SECRETS } from "./golden/golden.ts";
+import { breaks, httpDocument, type Json, schemaBreaks } from "./golden/openapi.ts";
+import { lost, type Surface, surface } from "./golden/surface.ts";
 import { at, type Chain, createChain, passSeconds, rpc } from "./settlement/fixture.ts";
-import { TRANSFERABLE } from "./settlement/transfers-fixture.ts";
 
 // Each test holds a sentence of docs/stability.md to the files that 1.0 wrote. Not one of them may be written anew.
 
@@ -83,6 +78,33 @@ type GoldenReceipt = Parameters<typeof receiptOf>[0] & {
   settlement: Parameters<typeof verifyReceipt>[0];
   signer: Parameters<typeof verifyReceipt>[1];
 };
+
+describe("the golden store", () => {
+  /** Only the adoption of another history makes them: test/core/engine/adoption.test.ts. */
+  const ADOPTION = ["historyDiverged", "historyAdopted", "slotsLeftOut"];
+  test("has every kind of entry, every record and every event, but for those named here", async () => {
+    await using journal = await LevelJournal.open(join(folder, "backup"));
+    const entries = (await Array.fromAsync(journal.read(0))).map((entry, i) => decodeEntry(i, entry).entry.kind);
+    const kinds = ["mint", ...Object.keys(ENTRY_KINDS.byName)];
+    expect(kinds.filter((kind) => !new Set<string>(entries).has(kind))).toEqual(ADOPTION);
+
+    const store = join(folder, "every-record");
+    await cp(join(GOLDEN, "store"), store, { recursive: true });
+    const level = new Level<Buffer, Buffer>(store, { keyEncoding: "buffer", valueEncoding: "buffer" });
+    const held = new Set((await level.keys().all()).map((key) => key[0]));
+    await level.close();
+    const missing = Object.entries(PREFIX).flatMap(([name, prefix]) => (held.has(prefix) ? [] : [name]));
+    // Adoption makes the first and the last. A cluster has the position, and a step the format.
+    expect(missing).toEqual(["divergence", "position", "format", "lost"]);
+
+    const deliveries = valueFrom<Delivery[]>(await read("deliveries.json"));
+    const told = new Set(deliveries.map(({ body }) => JSON.parse(body).type));
+    // The first needs a transfer to the contract that L1 takes. The others have the fields of those that are there.
+    const untold = ["transfer.redeemed", "batch.reverted"];
+    for (const end of ["settled", "finalized", "reverted"]) untold.push(`withdrawal.${end}`);
+    expect([...EVENT_TYPES].filter((type) => !told.has(type))).toEqual(untold);
+  });
+});
 
 describe("a store goes from one format to the next in one atomic step", () => {
   /** Of the made-up next version: what its run prints, or the signal that ended it. */
@@ -235,16 +257,34 @@ interface Delivery {
   readonly body: string;
 }
 
-describe("the tracked contracts pay what 1.0 committed", () => {
+interface GoldenChain {
+  readonly contract: Hex;
+  readonly accounts: Record<Hex, { readonly code: Hex; readonly storage: Record<Hex, Hex> }>;
+}
+
+describe("the contracts of 1.0 pay what 1.0 committed", () => {
   let chain: Chain;
+  let contract: Hex;
   beforeAll(async () => {
-    chain = await createChain({ transfers: true }, undefined, TRANSFERABLE);
-    const { contract, storage } = valueFrom<{ contract: Hex; storage: Record<Hex, Hex> }>(await read("chain.json"));
-    expect(chain.settlement.address.toLowerCase()).toBe(contract);
-    for (const [slot, value] of Object.entries(storage))
-      await rpc(chain, "hardhat_setStorageAt", [contract, toHex(BigInt(slot)), value]);
+    const kept = JSON.parse(await read("chain.json")) as GoldenChain;
+    ({ contract } = kept);
+    chain = await createChain();
+    // The contracts and tokens of 1.0, byte by byte: no later version changes what is deployed.
+    for (const [address, { code, storage }] of Object.entries(kept.accounts)) {
+      await rpc(chain, "hardhat_setCode", [address, code]);
+      for (const [slot, value] of Object.entries(storage))
+        await rpc(chain, "hardhat_setStorageAt", [address, toHex(BigInt(slot)), value]);
+    }
   });
   afterAll(() => chain.close());
+
+  test("and every later version knows their code", async () => {
+    const { code } = JSON.parse(await read("contracts.json"));
+    expect(
+      knownContracts.map((one) => JSON.stringify(one)),
+      promise("exit kit"),
+    ).toContain(JSON.stringify(code));
+  });
 
   test.each(KITS)("to the owner of %s", async (name) => {
     const kit = parseExitKit(await read(`kits/${name}`));
@@ -252,8 +292,7 @@ describe("the tracked contracts pay what 1.0 committed", () => {
     // No test's clock is before the one that wrote the kit.
     const { timestamp } = await chain.client.getBlock();
     await passSeconds(chain, (kit.maturesAt ?? 0n) > timestamp ? (kit.maturesAt ?? 0n) - timestamp : 0n);
-    const { transport: rpc, settlement } = chain;
-    const l1 = await connectL1({ rpc, contract: settlement.address, account, pollingMs: 5 });
+    const l1 = await connectL1({ rpc: chain.transport, contract, account, pollingMs: 5 });
     const exit = () => exitWithKit({ kit, l1, account: kit.tip.owner, pollingMs: 5 });
     const { held, heldBefore, baseUnits } = await exit();
     expect(held - heldBefore).toBe(baseUnits);
@@ -263,20 +302,57 @@ describe("the tracked contracts pay what 1.0 committed", () => {
 });
 
 describe("a program that was written for 1.0 works", () => {
-  test("over HTTP: no route, no field and no value is gone, and none is required that was not", async () => {
+  test("over HTTP: what was accepted is accepted, and answers hold what was promised", async () => {
     const before = JSON.parse(await read("openapi.json"));
-    expect(breaks(before, httpDocument())).toEqual([]);
+    expect(breaks(before, httpDocument()), promise("HTTP API")).toEqual([]);
   });
 
-  test.each([
-    ["a route that is gone", '"/api/v1/vaults/{vaultId}":', '"/api/v1/vaults/{id}":'],
-    ["a field that is gone", '"availableBalance":', '"balance":'],
-    ["a parameter that is gone", '"name":"ownerAddress","in":"query"', '"name":"owner","in":"query"'],
-    ["a value that is not taken", '["validium","zk-rollup"]', '["validium"]'],
-  ])("and %s is told", async (_, old, changed) => {
+  type Change = (document: Record<string, never>) => void;
+  const MINT = "/api/v1/mint";
+  const schema = (document: Record<string, never>, name: string) =>
+    (document as unknown as Record<string, Record<string, Record<string, Record<string, object>>>>).components
+      ?.schemas?.[name];
+  test.each<[string, Change | [string, string], RegExp]>([
+    ["a route", ['"/api/v1/vaults/{vaultId}":', '"/api/v1/vaults/{id}":'], /vaultId} is gone/],
+    ["a field of an answer", ['"availableBalance":', '"balance":'], /availableBalance is gone/],
+    [
+      "a parameter",
+      ['"name":"ownerAddress","in":"query"', '"name":"owner","in":"query"'],
+      /takes no query ownerAddress/,
+    ],
+    ["a value that is taken", ['["validium","zk-rollup"]', '["validium"]'], /does not take zk-rollup/],
+    [
+      "a type",
+      [
+        '"dryRun","in":"query","required":false,"schema":{"type":"boolean"}',
+        '"dryRun","in":"query","required":false,"schema":{"type":"string"}',
+      ],
+      /dryRun is string now/,
+    ],
+    ["a pattern", ['"pattern":"', '"pattern":"^'], /has another pattern/],
+    ["a bound from below", (d) => Object.assign(at(numbers(d), 0), { minimum: 1e9 }), /has minimum 1000000000/],
+    ["a bound from above", (d) => Object.assign(at(numbers(d), 0), { maximum: 0 }), /has maximum 0/],
+    ["a union", (d) => delete (d as never as Paths).paths[MINT]?.post?.responses["200"], /answers no 200/],
+    ["credentials", ['"security":[{"apiKey":[]},', '"security":['], /does not take apiKey/],
+    ["a header of an answer", ['"Idempotency-Replayed":', '"Repeated":'], /no header Idempotency-Replayed/],
+    ["a webhook", ['"webhooks":{"', '"webhooks":{"x'], /webhook \S+ is gone/],
+    ["an error's status", ['"429":', '"430":'], /answers no 429/],
+    [
+      "a required field of a request",
+      (d) => Object.assign(schema(d, "MintRequest") ?? {}, { required: ["users", "more"] }),
+      /more is required now/,
+    ],
+  ])("and a change of %s is told", async (_, change, told) => {
     const before = await read("openapi.json");
-    expect(before).toContain(old);
-    expect(breaks(JSON.parse(before), JSON.parse(before.replaceAll(old, changed)))).not.toEqual([]);
+    let now = before;
+    if (Array.isArray(change)) now = before.replaceAll(...change);
+    else {
+      const document = JSON.parse(before);
+      change(document);
+      now = JSON.stringify(document);
+    }
+    expect(now).not.toBe(before);
+    expect(breaks(JSON.parse(before), JSON.parse(now)).join("\n")).toMatch(told);
   });
 
   test("over imports: no exported name is gone", async () => {
@@ -284,6 +360,54 @@ describe("a program that was written for 1.0 works", () => {
     const gone = Object.entries(valueFrom<Record<string, string[]>>(await read("exports.json"))).flatMap(
       ([path, names]) => names.filter((name) => !now[path]?.includes(name)).map((name) => `${path} ${name}`),
     );
-    expect(gone).toEqual([]);
+    expect(gone, promise("exports of the package")).toEqual([]);
+  });
+
+  test("by types, commands, options, settings, codes, events and the contracts' interfaces", async () => {
+    const before: Surface = JSON.parse(await read("surface.json"));
+    const now = surface();
+    for (const [list, row] of [
+      ["types", "exports of the package"],
+      ["commands", "commands, options, settings, `--json`"],
+      ["errors", "codes of errors, exit codes"],
+      ["events", "webhooks and events"],
+      ["abi", "events and errors of the contracts"],
+    ] as const)
+      expect(lost(before[list], now[list]), promise(row)).toEqual([]);
+    for (const [name, schema] of Object.entries(before.settings) as [string, Json][]) {
+      const its = now.settings[name] as Json | undefined;
+      const found = schemaBreaks({ before: schema, now: its ?? schema }, name, schema, its, "request");
+      expect(found, promise("commands, options, settings, `--json`")).toEqual([]);
+    }
+    // A list that tells nothing would pass as well.
+    expect(lost({ ...before.types, ". Engine": ["interface Engine {"] }, now.types)).toEqual([
+      ". Engine: interface Engine {",
+    ]);
+    const lines = at(
+      Object.entries(now.types).filter(([name]) => name === ". EngineOptions"),
+      0,
+    )[1];
+    const fewer = { ". EngineOptions": lines.filter((line) => !line.includes("readonly store")) };
+    expect(lost(fewer, now.types).join()).toContain(". EngineOptions requires     readonly store:");
   });
 });
+
+interface Paths {
+  readonly paths: Record<string, Record<string, { responses: Record<string, object> }>>;
+}
+
+/** The schemas of numbers in query parameters. */
+function numbers(document: object): object[] {
+  const { paths } = document as unknown as {
+    paths: Record<
+      string,
+      Record<string, { parameters: { in: string; schema: { type?: string; maximum?: number } }[] }>
+    >;
+  };
+  const parameters = Object.values(paths).flatMap((methods) =>
+    Object.values(methods).flatMap((one) => one.parameters ?? []),
+  );
+  return parameters
+    .map((each) => each.schema)
+    .filter(({ type, maximum }) => type === "integer" && maximum !== undefined);
+}

@@ -2,8 +2,7 @@ import { decodeAbiParameters, getContractAddress, type Hex, isAddressEqual, kecc
 import { getBlock } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
-import { contractCode } from "../protocol/contract-code.ts";
-import { foreignCode, type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
+import { foreignCode, type PayingContract, releaseOf } from "../protocol/own-code.ts";
 import { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 import { codeOn, type L1Client } from "./connection.ts";
 import { askL1 } from "./failure.ts";
@@ -20,8 +19,8 @@ export interface Creation {
 }
 
 /**
- * Checks the code of a contract, and the transaction that created it: its input must be this package's creation code.
- * So the storage holds what this package's constructor and functions wrote, and nothing else: no forged header, no role
+ * Checks the code of a contract, and the transaction that created it: its input must be the creation code of the same release.
+ * So the storage holds what that release's constructor and functions wrote, and nothing else: no forged header, no role
  * that no event told of. Rejects with `l1_failed`, also for a contract that another contract created.
  *
  * @param blockNumber - the block of the creation
@@ -33,7 +32,7 @@ export async function requireOwnCreation(
   blockNumber: bigint,
   name: PayingContract = "StateCommitment",
 ): Promise<Creation> {
-  await requireOwnCode(codeOn(client), settlement, name);
+  const release = await releaseOf(codeOn(client), settlement, name);
   const { contract, chainId } = settlement;
   const { transactions } = await askL1(`reading block ${blockNumber} of chain ${chainId}`, () =>
     getBlock(client, { blockNumber, includeTransactions: true }),
@@ -46,7 +45,7 @@ export async function requireOwnCreation(
       "l1_failed",
       `no transaction of block ${blockNumber} created ${contract}. Give the block of its creation. Do not use a contract that another contract created.`,
     );
-  const { bytes, hash } = contractCode[name].creation;
+  const { bytes, hash } = release[name].creation;
   if (size(input) <= bytes || keccak256(slice(input, 0, bytes)) !== hash)
     throw foreignCode(`${name}: another constructor wrote its storage`, settlement);
   const [config] = decodeAbiParameters(CONSTRUCTORS[name].inputs, slice(input, bytes));

@@ -293,7 +293,12 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
   }
 
   /** A view of the registry for many assets, many in one call; null at a past block that lacks the contract. */
-  protected ofAssets<F extends "asset" | "issuerOf">(view: F, doing: string, assets: readonly AssetId[], at?: bigint) {
+  protected ofAssets<F extends "asset" | "issuerOf">(
+    view: F,
+    doing: string,
+    assets: readonly AssetId[],
+    at?: bigint,
+  ): Promise<readonly (ViewAnswer<F> | null)[]> {
     const read = { abi, address: this.settlement.contract, functionName: view };
     const ask = async (some: readonly AssetId[]): Promise<readonly (ViewAnswer<F> | null)[]> => {
       const contracts = some.map(({ chainId, assetType }) => ({ ...read, args: [chainId, BigInt(assetType)] }));

@@ -12,3 +12,16 @@ export const contractCode = {
   Transfers: {"bytes":23069,"hash":"0xc0b395b44842c5253a7e972405693a2b4a90246c0bb2ac1529f62ecdca237f57","immutables":{},"creation":{"bytes":23095,"hash":"0x449786a1102aac3f5ba428fe3d8bfa93573cce09a2bd6f74de69078c166fd5c3"}},
   StateMirror: {"bytes":22303,"hash":"0x71755dca58598dda7992693330e74066fdcbe36b7beaf04f6b1a0957dfb08cd7","immutables":{"sourceChainId":[2837,11865,16287],"sourceContract":[2883,6898,16342],"changeDelay":[5004,6841],"_domainChainId":[16701],"_domainHash":[16739],"maturity":[1630,4619,11554]},"creation":{"bytes":24062,"hash":"0xc3012c95c40210cb7ee002414a7dcaf05a023fcd9647c83da49d120bda4de683"}},
 } as const;
+
+/** The code of one release: its contracts stay where they are, and every later version uses them. */
+export type ReleasedCode = Readonly<Record<keyof typeof contractCode, {
+  readonly bytes: number;
+  readonly hash: string;
+  readonly immutables: Readonly<Record<string, readonly number[]>>;
+  readonly creation: { readonly bytes: number; readonly hash: string };
+}>>;
+
+/** This version's code, and that of each release with other contracts. */
+export const knownContracts: readonly ReleasedCode[] = [
+  contractCode,
+];

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
-import { contractCode } from "./contract-code.ts";
+import { contractCode, knownContracts, type ReleasedCode } from "./contract-code.ts";
 import { keccak256 } from "./hash.ts";
 import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
 
@@ -11,8 +11,8 @@ export type PayingContract = "StateCommitment" | "StateMirror";
 export type CodeReader = (address: Address) => Promise<unknown>;
 
 /**
- * Checks that a contract has the code of this package: a settlement contract with both contracts whose code it runs on
- * its own storage, or a mirror. Every byte counts, immutable values too. Rejects with `l1_failed`, and names the first
+ * Checks that a contract has the code of this version or of an earlier release, which later versions know for ever: a
+ * settlement contract with both contracts whose code it runs on its own storage, or a mirror. Every byte counts, immutable values too. Rejects with `l1_failed`, and names the first
  * part that differs. An account that delegates to other code (EIP-7702) differs.
  *
  * It says nothing about what the constructor wrote. `mintmark check-contract` checks that too.
@@ -25,26 +25,45 @@ export async function requireOwnCode(
   { chainId, contract }: { readonly chainId: bigint; readonly contract: Address },
   expected?: PayingContract,
 ): Promise<void> {
+  await releaseOf(codeOf, { chainId, contract }, expected);
+}
+
+/** The same, with the code of the release that the contract is of. */
+export async function releaseOf(
+  codeOf: CodeReader,
+  { chainId, contract }: { readonly chainId: bigint; readonly contract: Address },
+  expected?: PayingContract,
+): Promise<ReleasedCode> {
   const read = async (address: Address) => hexToBytes(`${(await codeOf(address)) ?? "0x"}`);
   const code = await read(contract);
-  const name = expected ?? (code.length === contractCode.StateMirror.bytes ? "StateMirror" : "StateCommitment");
-  const immutables = immutablesOf(code, name);
-  if (immutables === null) throw foreignCode(name, { chainId, contract });
+  const names = expected === undefined ? (["StateMirror", "StateCommitment"] as const) : [expected];
+  const [found] = knownContracts.flatMap((release) =>
+    names.flatMap((name) => {
+      const immutables = immutablesOf(code, release[name]);
+      return immutables === null ? [] : [{ release, name, immutables }];
+    }),
+  );
+  if (found === undefined) {
+    const likely = code.length === contractCode.StateMirror.bytes ? "StateMirror" : "StateCommitment";
+    throw foreignCode(expected ?? likely, { chainId, contract });
+  }
+  const { release, name, immutables } = found;
   const value = (of: string) => immutables.get(of) ?? new Uint8Array(WORD);
   // A fork of the chain has another id. There the contract computes its domain anew.
   const isFork = !equalBytes(value("_domainChainId"), wordOf(chainId));
   const domain = domainHash(chainId, contract);
   const isBound = ["changeDelay", "maturity"].every((delay) => BigInt(bytesToHex(value(delay))) <= MAX_DELAY_SECONDS);
   if (!isBound || !(isFork || equalBytes(value("_domainHash"), domain))) throw foreignCode(name, { chainId, contract });
-  if (name === "StateMirror") return;
+  if (name === "StateMirror") return release;
   const lent = { Administration: "administrationCode", Transfers: "transfersCode" } as const;
   for (const [part, of] of Object.entries(lent)) {
     const address = bytesToHex(value(of).subarray(WORD - ADDRESS)) as Address;
     // Only a deployment without transfers has the zero address.
     if (part === "Transfers" && BigInt(address) === 0n) continue;
-    if (immutablesOf(await read(address), part as keyof typeof lent) === null)
+    if (immutablesOf(await read(address), release[part as keyof typeof lent]) === null)
       throw foreignCode(part, { chainId, contract: address });
   }
+  return release;
 }
 
 /** The error for a contract, or a part of it, that is not this package's. */
@@ -65,9 +84,12 @@ const ADDRESS = 20;
 const MAX_DELAY_SECONDS = 30n * 86_400n;
 
 /** The immutable values in a contract's code, each the same at all of its places; null for any other code. */
-function immutablesOf(code: Uint8Array, name: keyof typeof contractCode): ReadonlyMap<string, Uint8Array> | null {
-  const { bytes, hash, immutables } = contractCode[name];
-  if (code.length !== bytes) return null;
+function immutablesOf(
+  given: Uint8Array,
+  { bytes, hash, immutables }: ReleasedCode[PayingContract],
+): ReadonlyMap<string, Uint8Array> | null {
+  if (given.length !== bytes) return null;
+  const code = given.slice();
   const values = new Map<string, Uint8Array>();
   for (const [immutable, places] of Object.entries<readonly number[]>(immutables)) {
     for (const start of places) {

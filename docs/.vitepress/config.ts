@@ -6,6 +6,7 @@ import { type DefaultTheme, defineConfig } from "vitepress";
 
 const DOCS = join(import.meta.dirname, "..");
 const ROOT = dirname(DOCS);
+const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 
 /** The order of the pages is that of index.md: a heading for each group, and a link for each page. */
 function sidebar(): DefaultTheme.SidebarItem[] {
@@ -44,6 +45,8 @@ export default defineConfig({
   // No inline script that changes with each build.
   metaChunk: true,
   themeConfig: {
+    // Which version the pages are for.
+    siteTitle: `Mintmark ${version}`,
     sidebar: sidebar(),
     search: { provider: "local" },
     outline: [2, 3],

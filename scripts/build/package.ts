@@ -59,9 +59,14 @@ const engines = { node: ">=24" };
 const bin = { mintmark: "scripts/mintmark.js" };
 const installed = { dependencies, peerDependencies, peerDependenciesMeta };
 const keywords = ["ethereum", "layer-2", "rollup", "validium", "minting", "nft", "erc20", "erc721", "erc1155"];
-// A registry then shows which commit and which build made the package.
-const publishConfig = { access: "public", provenance: true };
-const about = { name, version, description, keywords, license };
+// A registry then shows which commit and which build made the package. It holds provenance to the named repository, and
+// takes it from a workflow of that repository alone. So a package that is built elsewhere has neither.
+const { GITHUB_SERVER_URL: host, GITHUB_REPOSITORY: path } = process.env;
+const publishConfig = { access: "public", provenance: path !== undefined };
+const repository = path === undefined ? {} : { repository: { type: "git", url: `git+${host}/${path}.git` } };
+// Everything in dist/ ships: the folder holds nothing else. `private` stays in the repository's own manifest.
+const files = ["**/*"];
+const about = { name, version, description, keywords, license, ...repository, files };
 const manifest = { ...about, type, engines, bin, exports, publishConfig, ...installed };
 writeFileSync(`${DIST}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`);
 for (const file of ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]) {

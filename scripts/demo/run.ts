@@ -267,7 +267,7 @@ const GAS_PER_BLOB = 131_072n;
 const ERC1155 = parseAbi(["function balanceOf(address owner, uint256 id) view returns (uint256)"]);
 
 /** The demo's own reads of L1, without the engine. */
-export function chainReader(rpcUrl: string, address: Address) {
+function chainReader(rpcUrl: string, address: Address) {
   const client = createPublicClient({ transport: http(rpcUrl) });
   return {
     state: getContract({ abi: stateCommitmentAbi, address, client }).read,

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { attestationRequestTypedData } from "../../core/guards/committee/request.ts";
 import { consentRequestTypedData } from "../../core/guards/issuer/remote-issuer.ts";
@@ -16,8 +17,6 @@ import {
   withdrawalTypedData,
 } from "../../core/protocol/typed-data.ts";
 import packageJson from "../../package.json" with { type: "json" };
-import { openApiDocument } from "../../server/routes/api/openapi.ts";
-import { ENDPOINTS } from "../../server/routes/index.ts";
 
 /** The files that 1.0 made. */
 export const GOLDEN = fileURLToPath(new URL("./1.0/", import.meta.url));
@@ -65,73 +64,10 @@ export async function exportedNames(): Promise<Record<string, string[]>> {
   return names;
 }
 
-/** The OpenAPI document of this version, without errors and texts for people. */
-export function httpDocument(): Json {
-  const kept = (name: string, each: unknown) =>
-    /^([45]\d\d|examples?)$/.test(name) || (/^(description|summary)$/.test(name) && typeof each === "string")
-      ? undefined
-      : each;
-  return JSON.parse(JSON.stringify(openApiDocument(ENDPOINTS, packageJson.version, {}), kept));
-}
-
-const textsOf = (list: Json | undefined): readonly string[] => (list ?? []) as unknown as string[];
-
-type Json = { readonly [key: string]: Json } & readonly Json[];
-
-/**
- * What a client of the old OpenAPI document would notice: a route, a field of an answer or an accepted value that is
- * gone, and a request field that is required now.
- */
-export function breaks(before: Json, now: Json): string[] {
-  const found: string[] = [];
-  const resolved = (document: Json, schema: Json | undefined): Json =>
-    schema?.$ref === undefined
-      ? (schema ?? ({} as Json))
-      : resolved(document, document.components?.schemas?.[String(schema.$ref).split("/").at(-1) ?? ""]);
-  const compare = (place: string, one: Json | undefined, other: Json | undefined, isAnswer: boolean, depth = 0) => {
-    const [old, fresh] = [resolved(before, one), resolved(now, other)];
-    if (depth > 12) return;
-    for (const [name, field] of Object.entries(old.properties ?? {})) {
-      const its = fresh.properties?.[name];
-      if (its === undefined && fresh.anyOf === undefined && fresh.oneOf === undefined)
-        found.push(`${place}/${name} is gone`);
-      else compare(`${place}/${name}`, field as Json, its, isAnswer, depth + 1);
-    }
-    const [was, is] = [textsOf(old.required), textsOf(fresh.required)];
-    const [least, most] = isAnswer ? [was, is] : [is, was];
-    for (const name of least.filter((each) => !most.includes(each)))
-      found.push(`${place}/${name} is ${isAnswer ? "not always there" : "required"} now`);
-    if (!isAnswer && fresh.enum !== undefined)
-      for (const value of textsOf(old.enum).filter((each) => !textsOf(fresh.enum).includes(each)))
-        found.push(`${place} does not take ${value} any more`);
-    if (old.items !== undefined) compare(`${place}[]`, old.items, fresh.items, isAnswer, depth + 1);
-  };
-  for (const [path, methods] of Object.entries(before.paths ?? {})) {
-    for (const [method, one] of Object.entries(methods as Json)) {
-      const other = now.paths?.[path]?.[method];
-      const place = `${method.toUpperCase()} ${path}`;
-      if (other === undefined) {
-        found.push(`${place} is gone`);
-        continue;
-      }
-      const [were, are] = [one, other].map(
-        ({ parameters }: Json) => new Map((parameters ?? []).map((each) => [`${each.in} ${each.name}`, each])),
-      );
-      for (const [name, parameter] of were ?? []) {
-        if (are?.has(name)) compare(`${place} ${name}`, parameter.schema, are.get(name)?.schema, false);
-        else found.push(`${place} takes no ${name} any more`);
-      }
-      for (const [name, { required }] of are ?? [])
-        if (required && !were?.get(name)?.required) found.push(`${place} requires ${name} now`);
-      for (const [type, { schema }] of Object.entries((one.requestBody?.content ?? {}) as Json))
-        compare(`${place} body`, schema, other.requestBody?.content?.[type]?.schema, false);
-      for (const [status, response] of Object.entries((one.responses ?? {}) as Json)) {
-        const its = other.responses?.[status];
-        if (its === undefined && status.startsWith("2")) found.push(`${place} answers no ${status} any more`);
-        for (const [type, { schema }] of Object.entries((response.content ?? {}) as Json))
-          if (its !== undefined) compare(`${place} ${status}`, schema, its.content?.[type]?.schema, true);
-      }
-    }
-  }
-  return found;
+/** The sentence of docs/stability.md for one of its rows. */
+export function promise(what: string): string {
+  const page = readFileSync(new URL("../../docs/stability.md", import.meta.url), "utf8");
+  const row = page.split("\n").find((line) => line.startsWith(`| ${what} |`));
+  if (row === undefined) throw new Error(`docs/stability.md has no row "${what}"`);
+  return `This breaks a promise of docs/stability.md: ${row.slice(2, -2)}`;
 }

@@ -1,26 +1,36 @@
 /**
  * `npm run golden`: writes test/golden/1.0 anew, by the product itself: a store with every kind of entry, its backup,
  * what readers see of it, webhook deliveries, exit kits of all kinds with the contract's storage, a receipt, signed
- * messages, the OpenAPI document and the names of all exports. Until 1.0.0 is released, whoever changes a format runs it. Then the folder stays, and the next version gets its own.
+ * messages, the code of the contracts, the OpenAPI document, the names of all exports, and lists of what else programs
+ * rely on. Until 1.0.0 is released, whoever changes a format runs it. Then the folder stays, and the next version gets
+ * its own.
  */
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { toHex } from "viem";
+import { type Hex, hashTypedData, toHex } from "viem";
 import { exportExitKit } from "../../core/guards/exit/index.ts";
-import { LevelJournal } from "../../core/index.ts";
+import { type L1Event, LevelJournal } from "../../core/index.ts";
 import type { PortalIdentity } from "../../core/ports.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
+import { transfersTypedData } from "../../core/protocol/transfer.ts";
+import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { messageOf, signatureHeaders } from "../../core/tenants/delivery/dispatcher.ts";
+import { pinnedCode } from "../../scripts/build/contracts.ts";
 import { answerHelp } from "../../scripts/command.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { exitKitText } from "../../scripts/exit/exit.ts";
 import { OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
-import { CHANGES, changeable } from "../core/engine/every-change.ts";
+import { CHANGES, type Changeable, changeable } from "../core/engine/every-change.ts";
+import { hashOf, mintOf, OWNERS, requestOf } from "../core/engine/fixture.ts";
+import { HOME, imported, MIRROR, signedList, stranger } from "../core/engine/l1-fixture.ts";
 import { seen } from "../core/engine/seen.ts";
+import { commitAll, signedTransfers } from "../core/engine/transfers-fixture.ts";
 import { anvil, at, rpc } from "../settlement/fixture.ts";
 import { becomeFinal, createTransferWorld, friendOf, give, listOf, whole } from "../settlement/transfers-fixture.ts";
-import { exportedNames, GOLDEN, httpDocument, MESSAGES, textOf, WEBHOOK_SECRETS } from "./golden.ts";
+import { exportedNames, GOLDEN, MESSAGES, textOf, WEBHOOK_SECRETS } from "./golden.ts";
+import { httpDocument } from "./openapi.ts";
+import { surface } from "./surface.ts";
 
 answerHelp("Usage: npm run golden\n\nWrites test/golden/1.0 anew. Only for a version that is not released yet.\n");
 const file = (name: string, text: string) => writeFile(join(GOLDEN, name), text);
@@ -30,6 +40,7 @@ async function writeStore(): Promise<void> {
   await using journal = await LevelJournal.open(join(GOLDEN, "backup"));
   const made = await changeable({ store: join(GOLDEN, "store"), journal });
   for (const change of Object.values(CHANGES)) await change(made);
+  await changeMore(made);
   const { applicationId } = made.tenant;
   await file("seen.json", textOf({ applicationId, seen: await seen(made.engine, applicationId) }));
   const deliveries = [];
@@ -40,6 +51,43 @@ async function writeStore(): Promise<void> {
   }
   await file("deliveries.json", textOf(deliveries));
   await made.engine.close();
+}
+
+/** What the changes of one engine leave out, or remove again. */
+async function changeMore(made: Changeable): Promise<void> {
+  const { engine, tenant, assets } = made;
+  const { principal, applicationId } = tenant;
+  const owner = lower(at(OWNERS, 0).address);
+  let block = 200;
+  const tell = (event: object, chainId: bigint = HOME) => {
+    const place = { txHash: hashOf(++block), blockNumber: BigInt(block), logIndex: 0 };
+    return engine.operator.recordEvents(chainId, [{ ...place, ...event } as L1Event], BigInt(block));
+  };
+  const mints = [mintOf(assets.erc1155, 20, 3), mintOf(assets.erc1155, 21, 4), mintOf(assets.erc1155, 22, 5)];
+  const request = requestOf(tenant.users[0], ...mints.map((mint) => ({ ...mint, reference: "order" })));
+  const { vaults } = await engine.mint(principal, request, { idempotencyKey: "kept" });
+  await engine.operator.seal("validium");
+  await commitAll(engine, "validium", 1);
+  const give = async (i: number) => {
+    const transfers = [{ vaultId: at(vaults, i).vaultId, amount: 0n, to: lower(at(OWNERS, 1).address) }];
+    const signed = await signedTransfers(made, transfers);
+    await engine.transfers.request(principal, signed);
+    return hashTypedData(transfersTypedData(engine.settlement, signed));
+  };
+  // The first of them fails, and the other one waits.
+  await tell({ type: "transfersCancelled", owner, digest: await give(0), cancelledAt: 1n });
+  await engine.operator.sealTransfers();
+  await give(1);
+  await tell({ type: "transfersApproved", owner, digest: hashOf(3), approvedAt: 1n });
+  await tell({ type: "sessionRevoked", owner, key: stranger, revokedAt: 2n });
+  const { signature, ...list } = await signedList(made, [at(vaults, 2).vaultId]);
+  await engine.withdrawals.requestList(principal, { signature, ...list });
+  const digest = hashTypedData(withdrawalListTypedData(engine.settlement, { ...list, recipient: owner }));
+  await tell({ type: "authorizationCancelled", digest, signer: owner });
+  await tell(await imported(engine, "validium", 0, BigInt(block + 1)), MIRROR.chainId);
+  const { webhook } = await engine.webhooks.create(applicationId, { url: "https://example.com/last" });
+  await engine.webhooks.rotateSecret(applicationId, webhook.webhookId, { rotationId: applicationId });
+  await engine.operator.webhooks.recordDisabled(webhook.webhookId, "500");
 }
 
 /** Kits of all kinds, the settlement contract's storage that they are proven against, a receipt and signed messages. */
@@ -75,12 +123,17 @@ async function writeFromChain(): Promise<void> {
   for (const [name, vaultId] of Object.entries(kits))
     await file(`kits/${name}.json`, exitKitText(await exportExitKit(await engine.proofs.exit(vaultId ?? 0n), l1)));
   const dump = gunzipSync(Buffer.from(String(await rpc(chain, "anvil_dumpState")).slice(2), "hex")).toString();
-  const { contract } = l1.settlement;
-  await file("chain.json", textOf({ contract, storage: JSON.parse(dump).accounts[contract].storage }));
+  const all = Object.entries<{ code: Hex; storage: object }>(JSON.parse(dump).accounts);
+  const own = all.filter(([address, { code }]) => code !== "0x" && !SYSTEM.test(address));
+  const accounts = Object.fromEntries(own.map(([address, { code, storage }]) => [address, { code, storage }]));
+  await file("chain.json", `${JSON.stringify({ contract: l1.settlement.contract, accounts })}\n`);
   await file("messages.json", textOf(await signedMessages(l1.settlement)));
   await world.close();
   await kzg.close();
 }
+
+/** Accounts that each chain has. */
+const SYSTEM = /^0x(0{20}|4e59b448|000f3df6|00000961|0000bbdd|0000f908)/;
 
 /** One of each message that is signed, by an account of the sandbox. */
 async function signedMessages(settlement: PortalIdentity) {
@@ -119,3 +172,5 @@ await writeStore();
 await writeFromChain();
 await file("openapi.json", `${JSON.stringify(httpDocument())}\n`);
 await file("exports.json", textOf(await exportedNames()));
+await file("surface.json", `${JSON.stringify(surface())}\n`);
+await file("contracts.json", `${JSON.stringify({ code: pinnedCode() })}\n`);
