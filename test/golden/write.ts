@@ -32,7 +32,9 @@ import { exportedNames, GOLDEN, MESSAGES, textOf, WEBHOOK_SECRETS } from "./gold
 import { httpDocument } from "./openapi.ts";
 import { surface } from "./surface.ts";
 
-answerHelp("Usage: npm run golden\n\nWrites test/golden/1.0 anew. Only for a version that is not released yet.\n");
+answerHelp(
+  "Usage: npm run golden [-- surface]\n\nWrites test/golden/1.0 anew, or of it only what programs rely on: the OpenAPI document and the lists. Only for a version that is not released yet.\n",
+);
 const file = (name: string, text: string) => writeFile(join(GOLDEN, name), text);
 
 /** A store that has seen every change, and the copy of its journal. */
@@ -166,10 +168,12 @@ async function signedMessages(settlement: PortalIdentity) {
   return Promise.all(all);
 }
 
-await rm(GOLDEN, { recursive: true, force: true });
-await mkdir(join(GOLDEN, "kits"), { recursive: true });
-await writeStore();
-await writeFromChain();
+if (!process.argv.includes("surface")) {
+  await rm(GOLDEN, { recursive: true, force: true });
+  await mkdir(join(GOLDEN, "kits"), { recursive: true });
+  await writeStore();
+  await writeFromChain();
+}
 await file("openapi.json", `${JSON.stringify(httpDocument())}\n`);
 await file("exports.json", textOf(await exportedNames()));
 await file("surface.json", `${JSON.stringify(surface())}\n`);
