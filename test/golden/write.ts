@@ -29,6 +29,7 @@ import { commitAll, signedTransfers } from "../core/engine/transfers-fixture.ts"
 import { anvil, at, rpc } from "../settlement/fixture.ts";
 import { becomeFinal, createTransferWorld, friendOf, give, listOf, whole } from "../settlement/transfers-fixture.ts";
 import { exportedNames, GOLDEN, MESSAGES, textOf, WEBHOOK_SECRETS } from "./golden.ts";
+import { journalDump } from "./journal.ts";
 import { httpDocument } from "./openapi.ts";
 import { surface } from "./surface.ts";
 
@@ -173,6 +174,7 @@ if (!process.argv.includes("surface")) {
   await mkdir(join(GOLDEN, "kits"), { recursive: true });
   await writeStore();
   await writeFromChain();
+  await file("journal.json", `${await journalDump()}\n`);
 }
 await file("openapi.json", `${JSON.stringify(httpDocument())}\n`);
 await file("exports.json", textOf(await exportedNames()));
