@@ -56,10 +56,10 @@ await runCommand(async () => {
       stdio: ["pipe", "inherit", "inherit"],
     });
     const ended = once(attacker, "exit");
+    const measured = new AbortController();
     try {
       attacker.stdin.end(JSON.stringify({ port: attacked.port, keys: attacked.keys }));
       await sleep(BEGIN_SECONDS * 1_000);
-      const measured = new AbortController();
       const watched = readiness(attacked.port, measured.signal);
       const during = await measure("during the attacks");
       measured.abort();
@@ -70,17 +70,19 @@ await runCommand(async () => {
       process.stdout.write(`${JSON.stringify({ before, during, ready, ratios }, null, 2)}\n`);
       if (!ratios.every((ratio) => ratio < 2) || ready.some((status) => status !== 200)) process.exitCode = 1;
     } finally {
+      measured.abort();
       attacker.kill("SIGKILL");
       await ended;
     }
   });
 });
 
-/** Each status that /readyz had, asked once a second. */
+/** Each status that /readyz had, asked once a second; 0 when the server did not answer. */
 async function readiness(port: number, signal: AbortSignal): Promise<number[]> {
   const statuses = new Set<number>();
   do {
-    statuses.add((await fetch(`http://127.0.0.1:${port}/readyz`)).status);
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => null);
+    statuses.add(answer?.status ?? 0);
     await sleep(1_000);
   } while (!signal.aborted);
   return [...statuses];
