@@ -201,7 +201,9 @@ describe("the examples, run as their reader runs them", () => {
       expect(ended[2]).toMatch(/status\s+revoked/);
       const sent = await paste({ ...give, commands: give.commands.replace(" --wait", "") }, { VAULT: regret });
       const DIGEST = /digest\s+(0x[0-9a-f]{64})/.exec(sent)?.[1] ?? "";
-      expect(await paste(cancel, { DIGEST })).toMatch(/txHash\s+0x[0-9a-f]{64}/);
+      // The sandbox commits within seconds, and a slow reader may come too late.
+      const cancelled = await paste(cancel, { DIGEST }).catch(String);
+      expect(cancelled).toMatch(/txHash\s+0x[0-9a-f]{64}|L1 has it, so it can no longer be cancelled/);
     });
 
     test("the guides claim-links and console work beside each other", async () => {
