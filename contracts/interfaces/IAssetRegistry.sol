@@ -60,6 +60,6 @@ interface IAssetRegistry {
         returns (Standard standard, address token, uint256 quantum, BlobScheme scheme, uint64 since);
 
     /// @notice Whether owners can transfer vaults of the asset, for ever. The token said so by `transferable()` when it was
-    /// registered. Never for a token of another chain, nor on a mirror, nor where {IHistory-transfersCode} is zero.
+    /// registered. Never for a token of another chain, nor on a mirror, nor where {IDeployment-transfersCode} is zero.
     function isTransferable(uint64 chainId, uint256 assetType) external view returns (bool);
 }

@@ -74,7 +74,7 @@ interface ICommits {
     ) external;
 
     /// @notice Appends a batch whose vaults are the blobs of this transaction, all of them: 1 to 6. Operator only, and
-    /// not while paused.
+    /// not while paused. The caller must be a plain account, so that one transaction commits its blobs once.
     /// @dev L1 reads no blob; a withdrawal opens the vault's own elements. On a chain without the point evaluation
     /// precompile it reverts (`NoPointEvaluation` of the library BlobVaults).
     /// @param previous The {history} that the batch follows, of both modes.

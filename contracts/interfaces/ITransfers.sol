@@ -4,10 +4,10 @@ pragma solidity 0.8.37;
 import {Authorization, BatchHeader, Transfer, Vault, VaultPath} from "./Model.sol";
 
 /// @title Transfers: what owners do with vaults before they withdraw; docs/protocol.md 10.
-/// @notice A commit orders records and checks none. Each record counts or does not count by the same rule for ever,
+/// @notice A commit checks deadlines and batch numbers. Each record counts or does not count by the same rule for ever,
 /// except that {IVaultProofs-voidDuplicate} can take a vault from everybody. So of the owner before a record and the
 /// owner after it, exactly one can withdraw.
-/// @dev The functions are code of their own: {IHistory-transfersCode}.
+/// @dev The functions are code of their own: {IDeployment-transfersCode}.
 interface ITransfers {
     /// @notice Just before the batch's {ICommits-BatchCommitted}. The transfer data is the transaction's input.
     event TransfersCommitted(uint64 indexed batchNumber);

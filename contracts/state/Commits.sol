@@ -62,6 +62,8 @@ abstract contract Commits is Appending, Withdrawals, ICommits {
     function commitBlobBatch(bytes32 previous, uint64 batchNumber, uint32 vaultCount, bytes calldata assets, bytes calldata consents)
         external
     {
+        // Each call of a contract in one transaction sees the same blobs. So one transaction commits them once.
+        _requirePlainAccount();
         uint256 head = _beforeCommit(previous, Mode.ZkRollup, batchNumber);
         (uint256[] memory terms, uint256 issued) = _termsOf(assets);
         bytes32[] memory versionedHashes = BlobVaults.committed();

@@ -7,6 +7,7 @@ import {
   keccak256,
   numberToHex,
   toHex,
+  zeroAddress,
   zeroHash,
 } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
@@ -107,6 +108,18 @@ describe("a commit by blobs", () => {
     await d.refuses(by("stranger"), "AccessControlUnauthorizedAccount");
     await d.state.write.pauseCommits([true], { account: d.actors.guardian.account });
     await d.refuses(by("operator"), "CommittingPaused");
+  });
+
+  it("is refused from code, which could commit the blobs of one transaction many times", async () => {
+    const { operator } = d.actors;
+    const args = [await d.state.read.history(), 0n, 1, packedAssets([d.assets.coin]), "0x"] as const;
+    const payload = encodeFunctionData({ abi: d.state.abi, functionName: "commitBlobBatch", args });
+    const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
+    const forwarded = multisig.write.forward([d.state.address, payload], { account: operator.account });
+    await d.refuses(forwarded, "NotPlainAccount");
+    const delegation = `0xef0100${multisig.address.slice(2)}` as const;
+    await d.testClient.setCode({ address: operator.account.address, bytecode: delegation });
+    await d.refuses(commits({}), "NotPlainAccount", [operator.account.address]);
   });
 
   it("is refused on a chain that cannot open an element", async () => {
