@@ -1,4 +1,4 @@
-import { getAbiItem, type Log, numberToHex, parseEventLogs } from "viem";
+import { type AbiEvent, getAbiItem, type Log, numberToHex, parseEventLogs } from "viem";
 import { getLogs } from "viem/actions";
 import { least, MOST_BLOCKS } from "../blocks.ts";
 import { MintmarkError } from "../errors.ts";
@@ -13,8 +13,14 @@ import { isRefusal } from "./failure.ts";
  * Reads a contract's logs in ranges that the node accepts, in chain order. Nodes limit the blocks of a question or the
  * logs of an answer, each in its own way. So a refused range is halved, down to a single block, and grows again with
  * each accepted one. Rejects with the node's words about a single block.
+ *
+ * @param events - only these; default all
  */
-export function logReader(client: L1Client, address: Address): (fromBlock: bigint, toBlock: bigint) => Promise<Log[]> {
+export function logReader(
+  client: L1Client,
+  address: Address,
+  events?: readonly AbiEvent[],
+): (fromBlock: bigint, toBlock: bigint) => Promise<Log[]> {
   let blocks = MOST_BLOCKS;
   return async (fromBlock, toBlock) => {
     const logs: Log[] = [];
@@ -22,7 +28,7 @@ export function logReader(client: L1Client, address: Address): (fromBlock: bigin
       const asked = blocks;
       const to = least(from + asked - 1n, toBlock);
       try {
-        logs.push(...(await getLogs(client, { address, fromBlock: from, toBlock: to })));
+        logs.push(...(await getLogs(client, { address, events, fromBlock: from, toBlock: to })));
       } catch (error) {
         if (from === to || !isRefusal(error)) throw error;
         blocks = (to - from + 1n) / 2n;

@@ -52,7 +52,10 @@ export async function releaseOf(
   // A fork of the chain has another id. There the contract computes its domain anew.
   const isFork = !equalBytes(value("_domainChainId"), wordOf(chainId));
   const domain = domainHash(chainId, contract);
-  const isBound = ["changeDelay", "maturity"].every((delay) => BigInt(bytesToHex(value(delay))) <= MAX_DELAY_SECONDS);
+  const isAtMost = (most: bigint) => (of: string) => BigInt(bytesToHex(value(of))) <= most;
+  const isBound =
+    ["changeDelay", "maturity"].every(isAtMost(MAX_DELAY_SECONDS)) &&
+    ["administrationCode", "transfersCode", "sourceContract"].every(isAtMost(MAX_ADDRESS));
   if (!isBound || !(isFork || equalBytes(value("_domainHash"), domain))) throw foreignCode(name, { chainId, contract });
   if (name === "StateMirror") return release;
   const lent = { Administration: "administrationCode", Transfers: "transfersCode" } as const;
@@ -80,6 +83,8 @@ export function foreignCode(
 
 const WORD = 32;
 const ADDRESS = 20;
+/** The 12 bytes above an address are zeros. */
+const MAX_ADDRESS = (1n << 160n) - 1n;
 /** The contracts' `MAX_DELAY`. */
 const MAX_DELAY_SECONDS = 30n * 86_400n;
 

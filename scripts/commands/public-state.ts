@@ -6,6 +6,7 @@ import { proofOnMirror } from "../../core/guards/mirror/index.ts";
 import type { BatchVaultProof } from "../../core/index.ts";
 import { requireOwnCreation } from "../../core/l1/creation.ts";
 import { readL1, readMirror } from "../../core/l1/index.ts";
+import { roleHolders } from "../../core/l1/roles.ts";
 import { exitKitSettings, rebuildSettings } from "../../server/process/settings/process-settings.ts";
 import { configured } from "../cli/command.ts";
 import { messageOf, UsageError } from "../cli/errors.ts";
@@ -50,14 +51,16 @@ export function addPublicState(program: Command): void {
   configured(
     program,
     "check-contract",
-    "compare all code of a settlement contract, and the transaction that created it, with this version's",
+    "compare all code of a settlement contract, and its creation, with this version's; print who holds its roles",
     ["check-contract --rpc https://rpc.example --contract 0x… --from-block 19000000"],
     rebuildSettings.pick({ MINTMARK_RPC_URL: true, MINTMARK_CONTRACT: true, MINTMARK_FROM_BLOCK: true }),
     async (settings) => {
       const { settlement } = await readL1(chainOf(settings));
       const client = createPublicClient({ transport: http(settings.MINTMARK_RPC_URL) });
+      const { contract, chainId } = settlement;
       const created = await requireOwnCreation(client, settlement, settings.MINTMARK_FROM_BLOCK);
-      return { code: "this version's", contract: settlement.contract, chainId: settlement.chainId, created };
+      const holders = await roleHolders(client, contract, settings.MINTMARK_FROM_BLOCK);
+      return { code: "this version's", contract, chainId, created, holders };
     },
   );
   configured(

@@ -263,6 +263,7 @@ describe("while the server runs, and with a chain", () => {
     const places = ["--rpc", chain.rpcUrl, "--contract", contract, "--from-block", fromBlock];
     const checked = await mintmark(["check-contract", ...places, "--json"]);
     expect([checked.code, checked.json().created.operator]).toEqual([0, OPERATOR.address]);
+    expect(checked.json().holders.operator).toEqual([OPERATOR.address.toLowerCase()]);
     const late = await mintmark(["check-contract"], { ...env, MINTMARK_FROM_BLOCK: `${Number(fromBlock) + 1}` });
     expect([late.code, late.stderr]).toEqual([3, expect.stringContaining("Give the block of its creation")]);
     const client = createTestClient({ mode: "hardhat", transport: http(chain.rpcUrl) }).extend(publicActions);

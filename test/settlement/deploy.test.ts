@@ -18,11 +18,13 @@ import {
   pad,
   toHex,
   zeroAddress,
+  zeroHash,
 } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readArtifact } from "../../core/l1/artifact.ts";
 import { readL1 } from "../../core/l1/index.ts";
+import { roleHolders } from "../../core/l1/roles.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
 import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";
@@ -266,21 +268,55 @@ describe("the deployment", () => {
     await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("Give the block of its creation");
   });
 
-  test("names a first operator who still has the role beside the recorded one", async () => {
+  test("names every holder of a role that the record lacks, and who holds the roles now", async () => {
     const deployment = await deploy(by, { record, settlement: { ...CONFIG, changeDelay: 0n } });
+    const { address, deployedAtBlock } = deployment.settlement;
     const send = async (functionName: string, ...args: unknown[]) => {
       const { abi } = readArtifact("StateCommitment");
       const wallet = createWalletClient({ account: ADMIN, transport: by.transport });
-      const { address } = deployment.settlement;
       await wallet.writeContract({ abi, address, functionName, args, chain: null });
     };
-    await send("scheduleOperator", GUARDIAN.address);
-    await send("activateOperator", GUARDIAN.address);
-    const settlement = { ...deployment.settlement, operator: lower(GUARDIAN.address) };
+    const refused = (list: string) =>
+      expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow(`${list} of ${address} is `);
+    const [operator, guardian, admin] = [OPERATOR, GUARDIAN, ADMIN].map((account) => lower(account.address));
+    const extra = lower(at(COMMITTEE, 0).address);
+    const holders = () => roleHolders(by.client, address, deployedAtBlock);
+    expect(await holders()).toEqual({ admin: [admin], guardian: [guardian], operator: [operator] });
+    await send("scheduleOperator", extra);
+    await send("activateOperator", extra);
+    await refused("list of operators");
+    expect(await holders()).toMatchObject({ operator: [operator, extra].toSorted() });
+    // A first operator who keeps the role beside the recorded one is no better.
+    const settlement = { ...deployment.settlement, operator: extra };
     await writeRecord(record, { ...deployment, settlement });
-    await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("first operator's role");
+    await refused("list of operators");
     await send("revokeOperator", OPERATOR.address);
     expect((await deploy(by, { record, settlement: CONFIG })).settlement).toEqual(settlement);
+    for (const role of [zeroHash, keccak256(toHex("GUARDIAN"))]) {
+      await send("grantRole", role, extra);
+      await refused(role === zeroHash ? "list of admins" : "list of guardians");
+      await send("revokeRole", role, extra);
+    }
+    expect(await holders()).toEqual({ admin: [admin], guardian: [guardian], operator: [extra] });
+    await deploy(by, { record, settlement: CONFIG });
+    // A node without the constructor's events could hide a holder.
+    await expect(roleHolders(by.client, address, deployedAtBlock + 1n)).rejects.toThrow("keeps old events");
+  });
+
+  test("refuses an address in the code with bytes above it", async () => {
+    const { address } = (await deploy(by, { record, settlement: { ...CONFIG, transfers: true } })).settlement;
+    const own = (await by.client.getCode({ address })) ?? "0x";
+    for (const immutable of ["administrationCode", "transfersCode"] as const) {
+      const [place] = contractCode.StateCommitment.immutables[immutable];
+      const word = own.slice(2 + 2 * place, 2 + 2 * (place + 32));
+      const code = own.replaceAll(word, `01${word.slice(2)}`);
+      await connection.provider.request({ method: "hardhat_setCode", params: [address, code] });
+      await expect(readL1({ rpc: by.transport, contract: address })).rejects.toThrow(
+        `${address} on chain ${by.chainId} is not this version's StateCommitment`,
+      );
+    }
+    await connection.provider.request({ method: "hardhat_setCode", params: [address, own] });
+    await readL1({ rpc: by.transport, contract: address });
   });
 
   test("refuses a record whose contract the chain does not hold: another chain of the same id, or a fresh one", async () => {
