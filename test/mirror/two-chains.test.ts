@@ -111,6 +111,21 @@ describe("a mirror on another chain", () => {
     await expect(world.mirror.advance(empty, growth, await signed(to))).rejects.toThrow("CommitmentMismatch");
   });
 
+  test("is advanced to the source's own commitment, and takes no older one", async () => {
+    expect(await relay()).toBe(1);
+    expect(await relay()).toBe(0);
+    const { commitment } = await world.near.l1.state();
+    expect(await world.mirror.commitment()).toBe(commitment);
+    expect(world.source.countsAt(commitment)).toEqual({ countValidium: 1, countRollup: 1 });
+    expect(() => world.source.countsAt(`0x${"11".repeat(32)}`)).toThrow("no final state with commitment");
+    // The first step again, claimed to follow on the present state.
+    const now = world.source.stateAt({ countValidium: 1, countRollup: 1 });
+    const growth = world.source.nextGrowth({ countValidium: 0, countRollup: 0 });
+    if (growth === null) throw new Error("nothing to mirror");
+    const attestation = await signed({ countValidium: 1, countRollup: 0 });
+    await expect(world.mirror.advance(now, growth, attestation)).rejects.toThrow("StateNotNewer");
+  });
+
   test.each(MODES)("pays an ERC-20 of its own chain from %s, and never more than the vault", async (mode) => {
     const mirror = await world.far.mirrorBy(OWNER);
     const call = await callOf(vaultOf(`erc20 ${mode}`), 5n);
