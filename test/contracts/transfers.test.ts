@@ -189,6 +189,31 @@ describe("transfers", () => {
     expect([await held(coin, ann), await held(coin, bob), await held(coin, cat)]).toEqual([70n, 12n, 18n]);
   });
 
+  it("split items, and burn a part or all of them", async () => {
+    const items = [5n, 5n].map((amount) => entry(d.transferable.item, key(ann).address, "7", amount));
+    const mint = await commitRollup(d, items);
+    const batch = await moved(ann, give(idOf(mint), NOBODY, 2n), give(idOf(mint, 1), NOBODY));
+    expect(batch.outputs.length).toBe(3);
+    for (const by of [ann, bob]) {
+      for (const slot of [0, 2]) {
+        const origin = slot === 0 ? 0 : 1;
+        expect(await refused(mint, origin, by, { hops: [hopOf(batch, slot)] })).toMatchObject({ error: "NotOwner" });
+        expect((await refused(mint, origin, by, { refutation: [hopOf(batch, slot)] })).error).toBe("VaultSpent");
+      }
+    }
+    // Nobody's signature opens the burned vault.
+    const nobodys = { deadline: LATER, signature: `0x${"00".repeat(64)}` } as const;
+    const burnt = await refused(mint, 1, ann, { hops: [hopOf(batch, 2)], authorization: nobodys });
+    expect(burnt).toMatchObject({ error: "SignatureInvalid" });
+    await exits(mint, 0, ann, { hops: [hopOf(batch, 1)], quantity: 3n });
+    // Nor does a record that somebody makes up for it.
+    const later = await commitTransfers(d, [
+      { transfers: [give(hopOf(batch, 2).outId, key(bob).address)], deadline: LATER, signature: nobodys.signature },
+    ]);
+    const chain = { hops: [hopOf(batch, 2), hopOf(later, 0)] };
+    expect(await refused(mint, 1, bob, chain)).toMatchObject({ error: "TransferInvalid" });
+  });
+
   describe("that do not count", () => {
     /** The owner leaves over the record, and whoever it names gets nothing. */
     async function isRefuted(mint: CommittedBatch, batch: CommittedTransfers, quantity = 1n, slot = 0) {
@@ -253,6 +278,21 @@ describe("transfers", () => {
       await isRefuted(card, await moved(ann, give(idOf(card), key(bob).address, 1n)), 1n, 1);
     });
 
+    it("stay refuted when the owner leaves in parts", async () => {
+      const mint = await commitRollup(d, coins(10n));
+      const batch = await moved(ann, give(idOf(mint), key(bob).address, 11n));
+      const refutation = [hopOf(batch, 1)];
+      for (const quantity of [1n, 4n, 5n]) await exits(mint, 0, ann, { refutation, quantity });
+      expect(await refused(mint, 0, ann, { refutation })).toMatchObject({ error: "VaultExhausted" });
+    });
+
+    it("spend nothing that is withdrawn already", async () => {
+      const mint = await commitRollup(d, coins(10n));
+      await d.state.write.withdraw(withdrawArgs(request(mint, 0)), { account: key(ann).address });
+      const batch = await moved(ann, give(idOf(mint), key(bob).address));
+      expect(await refused(mint, 0, bob, { hops: [hopOf(batch, 0)] })).toMatchObject({ error: "TransferInvalid" });
+    });
+
     it("are not made up by a validium root that holds a record's leaf", async () => {
       const mint = await commitRollup(d, cards(1));
       const real = await moved(bob, give(idOf(mint), key(bob).address));
@@ -268,6 +308,19 @@ describe("transfers", () => {
       const outside = { ...hopOf(real, 0), outId: hopOf(real, 0).outId + 1n };
       expect(await refused(mint, 0, bob, { hops: [outside] })).toMatchObject({ error: "ProofInvalid" });
     });
+  });
+
+  it("of a duplicate die with it", async () => {
+    const mint = await commitRollup(d, [...cards(1), ...cards(1)]);
+    const batch = await moved(ann, give(idOf(mint, 1), key(bob).address));
+    const [[first, firstHeader, firstPath], [later, laterHeader, laterPath]] = [0, 1].map((slot) =>
+      exitArgs(mint, slot),
+    ) as [ReturnType<typeof exitArgs>, ReturnType<typeof exitArgs>];
+    await d.state.write.voidDuplicate([first, firstHeader, firstPath, later, laterHeader, laterPath]);
+    await mature();
+    expect(await refused(mint, 1, bob, { hops: [hopOf(batch, 0)] })).toMatchObject({ error: "TransferInvalid" });
+    expect(await refused(mint, 1, ann, { refutation: [hopOf(batch, 0)] })).toMatchObject({ error: "VaultExhausted" });
+    await exits(mint, 0, ann);
   });
 
   describe("by a session's key", () => {
