@@ -57,9 +57,33 @@ describe("assets", () => {
     expect((await get(path, world.otherKey)).body.enabled).toBe(false);
     expect((await get(path)).body.enabled).toBe(true);
   });
+
+  test("that are not whitelisted cannot be enabled", async () => {
+    const contractAddress = `0x${"ab".repeat(20)}` as const;
+    const { assetId } = await world.engine.assets.add({
+      standard: "erc20",
+      contractAddress,
+      name: "New",
+      symbol: "NEW",
+    });
+    const answer = await world.send("PUT", `/api/v1/assets/${assetId}/enablement`);
+    expect(refusal(answer)).toMatchObject({ status: 409, code: "asset_not_whitelisted" });
+  });
 });
 
 describe("users", () => {
+  test("are registered once with an owner that never changes", async () => {
+    const userId = crypto.randomUUID();
+    const create = (ownerAddress: string) => world.send("POST", "/api/v1/users", { body: { userId, ownerAddress } });
+    const first = await create(OWNER.toUpperCase().replace("0X", "0x"));
+    expect(first.body).toMatchObject({ userId, ownerAddress: OWNER });
+    expect(first.headers.location).toBe(`/api/v1/users/${userId}`);
+    expect((await create(OWNER)).body).toEqual(first.body);
+    expect(refusal(await create(`0x${"99".repeat(20)}`))).toMatchObject({ status: 409, code: "user_exists" });
+    expect((await get(`/api/v1/users/${userId}`)).body).toEqual(first.body);
+    expect(pick(await get("/api/v1/users"), "userId")).toContain(userId);
+  });
+
   test.each([
     [{}, ["/ownerAddress"]],
     [{ ownerAddress: `0x${"00".repeat(20)}` }, ["/ownerAddress"]],
@@ -94,7 +118,20 @@ describe("users", () => {
   });
 });
 
-describe("pages", () => {});
+describe("pages", () => {
+  test("a cursor is bound to its filters and its application, and cannot be forged", async () => {
+    const { nextCursor } = (await get("/api/v1/transactions?limit=1")).body.pagination;
+    const forged = nextCursor.slice(0, -2) + (nextCursor.endsWith("AA") ? "BB" : "AA");
+    const uses = [
+      await get(`/api/v1/transactions?limit=1&type=mint&cursor=${nextCursor}`),
+      await get(`/api/v1/vaults?limit=1&cursor=${nextCursor}`),
+      await get(`/api/v1/transactions?limit=1&cursor=${nextCursor}`, world.otherKey),
+      await get(`/api/v1/transactions?limit=1&cursor=${forged}`),
+      await get(`/api/v1/transactions?limit=1&cursor=x`),
+    ];
+    for (const answer of uses) expect(refusal(answer)).toMatchObject({ status: 400, code: "cursor_invalid" });
+  });
+});
 
 describe("batches, proofs and state", () => {
   const BOTH = ["/api/v1", "/public/v1"];
