@@ -3,9 +3,40 @@ import { join } from "node:path";
 import { createPublicClient, http } from "viem";
 import { afterEach, expect, test } from "vitest";
 import { readRecord } from "../../scripts/deploy/record.ts";
-import { AWAY, answersIn, BASE, chainOf, endAll, folderOf, funded, mintmark, TOKEN } from "../up-world.ts";
+import { freePort } from "../../scripts/sandbox/port.ts";
+import { Npm } from "../npm.ts";
+import {
+  AWAY,
+  answersIn,
+  BASE,
+  chainOf,
+  clientOf,
+  endAll,
+  folderOf,
+  funded,
+  HARDHAT,
+  mintAndWithdraw,
+  mintmark,
+  portOf,
+  TOKEN,
+  track,
+} from "../up-world.ts";
 
 afterEach(endAll);
+
+test("runs against `npx hardhat node`, whose accounts pay", async () => {
+  const folder = await folderOf();
+  const [chainPort, port] = [await freePort(0), portOf()];
+  const node = new Npm(["exec", "--", "hardhat", "node", "--port", `${chainPort}`]);
+  track(() => node[Symbol.asyncDispose]());
+  await node.says(/Started HTTP/);
+  const url = `http://127.0.0.1:${chainPort}`;
+  const answers = await answersIn(folder, { members: 1, tokens: [TOKEN], maturitySeconds: 1, port });
+  const args = ["--folder", folder, "--answers", answers, "--poll-ms", "200", "--yes", "--start"];
+  const running = mintmark("up", "--network", url, ...args);
+  await running.says(/all processes are ready/);
+  await mintAndWithdraw({ folder, port, chainId: HARDHAT, client: clientOf(url) });
+});
 
 test("is killed at each step and started again, and deploys everything once", async () => {
   const run = async (isKilled: boolean, steps: readonly string[]) => {
