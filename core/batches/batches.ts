@@ -97,8 +97,7 @@ export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest
   let [low, high] = [0, batches.latestCount];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const status = batches[view](middle)?.status;
-    if (status === "settled" || status === "finalized") low = middle + 1;
+    if (isCommitted(batches[view](middle))) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -132,6 +131,17 @@ export function latestBatch(ledger: Ledger, mode: Mode, batchNumber: number): Ba
   if (batch === undefined) throw new MintmarkError("batch_not_found");
   if (batch.status === "open") throw new MintmarkError("proof_not_ready", "The batch is still open.");
   return batch;
+}
+
+/** The same, and L1 can still get another batch in its place. Throws `batch_committed`, too. */
+export function latestUncommitted(ledger: Ledger, mode: Mode, batchNumber: number): BatchRecord {
+  const batch = latestBatch(ledger, mode, batchNumber);
+  if (isCommitted(batch)) throw new MintmarkError("batch_committed");
+  return batch;
+}
+
+function isCommitted(batch: BatchRecord | undefined): boolean {
+  return batch?.status === "settled" || batch?.status === "finalized";
 }
 
 /** Filter of a list of batches. */

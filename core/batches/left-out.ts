@@ -11,7 +11,7 @@ import type { Group } from "../store/group.ts";
 import type { BatchRecord, LeftOutAsset, VoidRun } from "../store/records.ts";
 import { batchTokensKey } from "../store/store-keys.ts";
 import { requireText } from "../validate.ts";
-import { batchView, latestBatch } from "./batches.ts";
+import { batchView, latestUncommitted } from "./batches.ts";
 import { failSlots, pendingIn, putRoots } from "./void-slots.ts";
 
 /**
@@ -49,8 +49,7 @@ export async function leaveOut(
   wait?: WaitOptions,
 ): Promise<Batch> {
   const record = await ledger.writer.alone(async (group) => {
-    const batch = latestBatch(ledger, mode, batchNumber);
-    if (batch.status === "settled" || batch.status === "finalized") throw new MintmarkError("batch_committed");
+    const batch = latestUncommitted(ledger, mode, batchNumber);
     const leftOut = placesOf(batch, assets);
     const same = JSON.stringify(leftOut) === JSON.stringify(batch.leftOut ?? []);
     return same ? batch : setLeftOut(ledger, group, batch, leftOut);

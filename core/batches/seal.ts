@@ -175,18 +175,10 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
   const roots = { batchRoot, dataHash, stateRoot };
   const { time } = ledger.record(group, { kind: "batchSealed", mode, batchNumber, vaultCount, mintCount, ...roots });
   closed.flush(group);
-  group.put(batchDataKey(mode, batchNumber), derived.data);
-  group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
-  group.put(batchTokensKey(mode, batchNumber), derived.tokens);
+  putDerived(group, closed, derived);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
-  const record: BatchRecord = {
-    ...openBatchRecord(closed),
-    status: "sealed",
-    assets,
-    content,
-    ...roots,
-    sealedAt: time,
-  };
+  const sealed = { status: "sealed", assets, content, ...roots, sealedAt: time } as const;
+  const record: BatchRecord = { ...openBatchRecord(closed), ...sealed };
   ledger.putBatch(group, record);
   tellSealed(ledger, group, record, closed.vaults, time);
   group.onDurable(() => {
@@ -194,4 +186,15 @@ function sealBatch(ledger: Ledger, group: Group, closed: OpenBatch, derived: Der
     ledger.emit("batchSealed", batchView(record));
   });
   return record;
+}
+
+/** Writes the records of a batch that are not ids of tokens. */
+export function putDerived(
+  group: Group,
+  { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
+  { data, pageRoots, tokens }: DerivedBatch,
+): void {
+  group.put(batchDataKey(mode, batchNumber), data);
+  group.put(pageRootsKey(mode, batchNumber), pageRoots);
+  group.put(batchTokensKey(mode, batchNumber), tokens);
 }

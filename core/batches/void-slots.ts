@@ -7,14 +7,16 @@ import { bytesToHex } from "../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../protocol/vault.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
 import { addedRuns, mergedRuns, runAt } from "../sealing/void-runs.ts";
+import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
-import type { ActivityRecord, BatchRecord, VoidedRun, VoidRun } from "../store/records.ts";
-import { activityKey, batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+import type { ActivityRecord, BatchRecord, VoidRun } from "../store/records.ts";
+import { activityKey } from "../store/store-keys.ts";
 import { amountOf, type VaultColumns } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
 import { latestWithdrawal, putFailed, readActivity } from "../vaults/activity.ts";
 import { decodeActivity } from "../vaults/vaults.ts";
-import { batchView, latestBatch } from "./batches.ts";
+import { batchView, latestBatch, latestUncommitted } from "./batches.ts";
+import { putDerived } from "./seal.ts";
 
 /**
  * Makes slots of a sealed batch void in one atomic step. Their leaves become zero, the batch is sealed anew, and the
@@ -31,15 +33,16 @@ export async function voidSlots(
   wait?: WaitOptions,
 ): Promise<Batch> {
   const record = await ledger.writer.alone(async (group) => {
-    const batch = latestBatch(ledger, mode, batchNumber);
-    if (batch.status === "settled" || batch.status === "finalized") throw new MintmarkError("batch_committed");
+    const batch = latestUncommitted(ledger, mode, batchNumber);
     if (batch.transfers) throw new MintmarkError("validation_failed", "A batch of transfers is taken back as a whole.");
-    const known = ledger.voids[mode].latest(batchNumber) ?? [];
-    const added = addedRuns(known, slots, batch.vaultCount);
+    const added = addedRuns(ledger.voids[mode].latest(batchNumber) ?? [], slots, batch.vaultCount);
     if (added.length === 0) return batch;
     const vaults = await readBatchVaults(ledger, batch);
     const pending = await pendingIn(ledger, mode, batchNumber, added);
-    const resealed = await reseal(ledger, group, batch, vaults, known, added);
+    const unsent = { ...batch, ...UNSENT, leftOut: null, given: false };
+    const { resealed } = await sealAnew(ledger, group, unsent, vaults, added, (roots) => {
+      return { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots };
+    });
     await failSlots(ledger, group, resealed, vaults, added, pending);
     return resealed;
   }, wait?.signal);
@@ -61,29 +64,34 @@ export async function failSlots(
   group.onDurable(() => ledger.emit("slotsVoided", { batch: batchView(batch), slots: added }));
 }
 
+/** Any transaction that was sent carried the old batch. */
+export const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null } as const;
+
 /** Journals the batch without these slots, and writes its records and the later state roots. */
-async function reseal(
+export async function sealAnew(
   ledger: Ledger,
   group: Group,
   batch: BatchRecord,
   vaults: VaultColumns,
-  known: readonly VoidedRun[],
   added: readonly VoidRun[],
-): Promise<BatchRecord> {
+  entryOf: (roots: Roots) => Entry,
+): Promise<{ readonly resealed: BatchRecord; readonly time: number }> {
   const { mode, batchNumber } = batch;
+  const known = ledger.voids[mode].latest(batchNumber) ?? [];
   const derived = await derivedAgain(ledger, batch, vaults, mergedRuns<VoidRun>(known, added));
   const { assets, content, batchRoot, dataHash } = derived;
-  // Any transaction that was sent carried the old batch.
-  const unsent = { status: "sealed" as const, l1TxHash: null, submittedAt: null, leftOut: null, given: false };
-  const resealed = putRoots(ledger, group, { ...batch, ...unsent, assets, content, batchRoot, dataHash });
-  const roots = { batchRoot, dataHash, stateRoot: resealed.stateRoot };
-  const { time } = ledger.record(group, { kind: "slotsVoided", mode, batchNumber, voids: added, ...roots });
+  const resealed = putRoots(ledger, group, { ...batch, assets, content, batchRoot, dataHash });
+  const { time } = ledger.record(group, entryOf({ batchRoot, dataHash, stateRoot: resealed.stateRoot }));
   const since = added.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
   ledger.putVoids(group, mode, batchNumber, mergedRuns(known, since));
-  group.put(batchDataKey(mode, batchNumber), derived.data);
-  group.put(pageRootsKey(mode, batchNumber), derived.pageRoots);
-  group.put(batchTokensKey(mode, batchNumber), derived.tokens);
-  return resealed;
+  putDerived(group, batch, derived);
+  return { resealed, time };
+}
+
+interface Roots {
+  readonly batchRoot: Hash;
+  readonly dataHash: Hash;
+  readonly stateRoot: Hash;
 }
 
 /** Writes a sealed batch with a new root, and the state roots from it on. */
@@ -200,10 +208,16 @@ export function failVoidWithdrawals(ledger: Ledger, group: Group, vaultId: Vault
 }
 
 /** Fails the pending withdrawals of a vault. */
-export async function failWithdrawals(ledger: Ledger, group: Group, vaultId: VaultId, reason: string): Promise<void> {
+export async function failWithdrawals(
+  ledger: Ledger,
+  group: Group,
+  vaultId: VaultId,
+  reason: string,
+  time = ledger.head.time,
+): Promise<void> {
   const { pending } = await readActivity(ledger, group, vaultId);
   for (const withdrawalId of pending) {
     const known = await latestWithdrawal(ledger, group, withdrawalId);
-    putFailed(ledger, group, known, await readActivity(ledger, group, vaultId), reason, ledger.head.time);
+    putFailed(ledger, group, known, await readActivity(ledger, group, vaultId), reason, time);
   }
 }

@@ -6,17 +6,13 @@ import type { OpenBatch } from "../ledger/open-batch.ts";
 import type { Batch } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
 import type { Group } from "../store/group.ts";
-import { decodeRecord } from "../store/layout.ts";
-import { type TransferListRecord, transferIdRecord } from "../store/records.ts";
-import { chunkKey, endOf, PREFIX } from "../store/store-keys.ts";
+import type { TransferListRecord } from "../store/records.ts";
+import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
-import { putActivity, readActivity } from "../vaults/activity.ts";
-import { outputsOf, putTransferList, readTransferList, slotCount } from "../vaults/transfer-lists.ts";
-import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
+import { putActivity } from "../vaults/activity.ts";
+import { outputsOf, putTransferList, slotCount, unitsOf } from "../vaults/transfer-lists.ts";
 import { BatchLoad } from "./bounds.ts";
-import { failWaiting } from "./fail.ts";
-import { failureOf, MISSING, type Spent } from "./faults.ts";
-import { powersOf } from "./powers.ts";
+import { examine, failWaiting, isFinal, type Spent, waitingLists } from "./faults.ts";
 
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
 const MIN_LEFT = 900n;
@@ -57,49 +53,19 @@ async function readyLists(ledger: Ledger, group: Group): Promise<Ready[]> {
   const load = new BatchLoad(ledger.limits);
   const commitAt = BigInt(Math.floor(ledger.journalClock.now() / 1000)) + MIN_LEFT;
   let failed = 0;
-  for await (const list of waitingLists(ledger)) {
+  for await (const list of waitingLists(ledger, MOST_LISTS)) {
     // After a long halt of L1 all of them can be too late. The next rounds fail the others.
     if (failed >= MOST_FAILED) break;
-    if (!list.transfers.every(({ vaultId }) => hasSlot(ledger, placeOf(vaultId)))) {
-      await failWaiting(ledger, group, list, MISSING);
-      failed += list.transfers.length;
-      continue;
-    }
-    const vaults = await readVaults(
-      ledger,
-      list.transfers.map(({ vaultId }) => placeOf(vaultId)),
-    );
-    const spent: Spent[] = [];
-    for (const [i, { vaultId }] of list.transfers.entries())
-      spent.push({ vault: vaults[i]?.vault as Spent["vault"], activity: await readActivity(ledger, group, vaultId) });
-    const one = { list, spent };
-    const owner = (spent[0] as Spent).vault.owner;
-    const powers = await powersOf((key) => group.read(ledger.store, key), owner, list);
-    const failure = failureOf(ledger, list, spent, powers, commitAt);
+    const { spent, failure } = await examine(ledger, group, list, commitAt);
     if (failure !== null) {
       await failWaiting(ledger, group, list, failure);
       failed += list.transfers.length;
     } else if (!isFinal(ledger, list)) continue;
     else if (!load.take(list.transfers)) break;
-    else ready.push(one);
+    else ready.push({ list, spent });
   }
   const first = ({ list }: Ready) => list.transfers[0]?.vaultId ?? 0n;
   return ready.toSorted((a, b) => (first(a) < first(b) ? -1 : 1));
-}
-
-/** Reads one list at a time: a batch takes few of the longest ones, and many can wait while L1 halts. */
-async function* waitingLists(ledger: Ledger): AsyncGenerator<TransferListRecord> {
-  const prefix = Buffer.from([PREFIX.waitingTransfers]);
-  for await (const [, id] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_LISTS }))
-    yield await readTransferList(ledger, decodeRecord(transferIdRecord, id, "A waiting transfer"));
-}
-
-/** A deep reorganisation may have taken a vault's batch back. The list waits until it is final again. */
-export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): boolean {
-  return transfers.every(({ vaultId }) => {
-    const { mode, batchNumber } = placeOf(vaultId);
-    return ledger.batches[mode].latest(batchNumber)?.status === "finalized";
-  });
 }
 
 /** Makes the outputs of these lists the vaults of a closed batch. */
@@ -122,12 +88,11 @@ function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spen
   const { batchNumber, vaults } = batch;
   const firstSlot = vaults.count;
   const batched = { ...list, status: "batched", batchNumber, firstSlot, updatedAt: time } as const;
-  const sources = new Map(list.transfers.map((transfer, i) => [transfer, spent[i] as Spent]));
-  for (const { transfer, isChange, holderIndex } of outputsOf(list)) {
-    const { vault, activity } = sources.get(transfer) as Spent;
+  for (const output of outputsOf(list)) {
+    const { index, transfer, isChange, holderIndex } = output;
+    const { vault, activity } = spent[index] as Spent;
     const rest = vault.amount - activity.withdrawn;
-    const paid = transfer.amount === 0n ? rest : transfer.amount;
-    const amount = holderIndex === null ? 0n : isChange ? rest - paid : paid;
+    const amount = unitsOf(output, rest);
     const blobs = hexToBytes(vault.blob);
     const content = { amountHigh: highWord(amount), amountLow: lowWord(amount), blobs, start: 0, end: blobs.length };
     const isOwners = isChange || holderIndex === null;
@@ -136,10 +101,7 @@ function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spen
     const userIndex = holderIndex ?? transfer.userIndex;
     const holder = { applicationIndex: list.applicationIndex, userIndex, owner };
     vaults.push(holder, { assetIndex: vault.assetIndex, ...content }, time, time, 0);
-    if (!isChange) {
-      const { vaultId, userIndex: giver } = transfer;
-      putActivity(ledger, group, { vaultId, userIndex: giver }, { ...activity, transferred: rest, updatedAt: time });
-    }
+    if (!isChange) putActivity(ledger, group, transfer, { ...activity, transferred: rest, updatedAt: time });
   }
   putTransferList(group, batched, list);
   forgetSums(ledger, group, list);

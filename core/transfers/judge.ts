@@ -1,3 +1,4 @@
+import { failWithdrawals } from "../batches/void-slots.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, VaultId } from "../model.ts";
 import {
@@ -13,13 +14,14 @@ import type { ActivityRecord, BatchRecord, TransferListRecord } from "../store/r
 import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, encodeChunk, type StoredVault } from "../store/vault-columns.ts";
 import { tell } from "../tenants/events/event-log.ts";
-import { latestWithdrawal, putActivity, putFailed, readActivities, readActivity } from "../vaults/activity.ts";
+import { putActivity, readActivities, readActivity } from "../vaults/activity.ts";
 import {
   failureOfFault,
   latestTransferList,
   listsOfBatch,
   outputsOf,
   putTransferList,
+  unitsOf,
 } from "../vaults/transfer-lists.ts";
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
@@ -63,10 +65,9 @@ async function judge(
   const changed: VaultId[] = [];
   let next = 0;
   for (const list of lists) {
-    const spent = list.transfers.map(({ vaultId }): Judged => {
-      const activity = activities[next++] as ActivityRecord;
-      return { vault: vaults.get(vaultId) ?? null, activity };
-    });
+    const spent = list.transfers.map(
+      ({ vaultId }): Judged => ({ vault: vaults.get(vaultId) ?? null, activity: activities[next++] as ActivityRecord }),
+    );
     // A hostile operator can put vaults of several owners under one signature.
     const powers = new Map<Address, TransferPowers>();
     for (const { vault } of spent)
@@ -79,7 +80,11 @@ async function judge(
       if (transferred === activity.transferred) continue;
       putActivity(ledger, group, transfer, { ...activity, transferred, updatedAt: time });
     }
-    for (const vaultId of await outputs.set(list, amountsOf(list, spent, faults), time)) changed.push(vaultId);
+    const amounts = outputsOf(list).map((output) => {
+      const { vault, activity } = spent[output.index] as Judged;
+      return faults[output.index] !== null || vault === null ? 0n : unitsOf(output, vault.amount - activity.withdrawn);
+    });
+    for (const vaultId of await outputs.set(list, amounts, time)) changed.push(vaultId);
     putFaults(ledger, group, list, faults, time);
   }
   outputs.flush();
@@ -116,24 +121,6 @@ function faultOf(
   return fault === null ? null : (transfer.fault ?? fault);
 }
 
-/** The units of each output, in slot order. */
-function amountsOf(
-  list: TransferListRecord,
-  spent: readonly Judged[],
-  faults: readonly (TransferFault | null)[],
-): bigint[] {
-  const indexOf = new Map(list.transfers.map((transfer, i) => [transfer, i]));
-  return outputsOf(list).map(({ transfer, isChange, holderIndex }) => {
-    const i = indexOf.get(transfer) as number;
-    const { vault, activity } = spent[i] as Judged;
-    // A burnt slot is nobody's.
-    if (faults[i] !== null || holderIndex === null || vault === null) return 0n;
-    const rest = vault.amount - activity.withdrawn;
-    const paid = transfer.amount === 0n ? rest : transfer.amount;
-    return isChange ? rest - paid : paid;
-  });
-}
-
 function putFaults(
   ledger: Ledger,
   group: Group,
@@ -146,9 +133,8 @@ function putFaults(
   putTransferList(group, { ...list, transfers, updatedAt: time }, list);
   const fresh = transfers.find(({ fault }, i) => fault !== null && list.transfers[i]?.fault === null);
   if (fresh === undefined) return;
-  const { transferId, applicationIndex } = list;
-  const failure = failureOfFault(fresh);
-  tell(ledger, group, applicationIndex, time, { type: "transfer.failed", transferId, failure });
+  const event = { type: "transfer.failed", transferId: list.transferId, failure: failureOfFault(fresh) } as const;
+  tell(ledger, group, list.applicationIndex, time, event);
 }
 
 /** The vaults that a batch of transfers has made, a record of them at a time. */
@@ -177,7 +163,7 @@ class Outputs {
       const vaultId = packVaultId({ mode: "zk-rollup", batchNumber: this.#batchNumber, slot });
       changed.push(vaultId);
       this.#group.onDurable(() => this.#ledger.tokenSums.forget(vault.userIndex));
-      if (amount < vault.amount) await failPending(this.#ledger, this.#group, vaultId, time);
+      if (amount < vault.amount) await failWithdrawals(this.#ledger, this.#group, vaultId, LESS, time);
     }
     return changed;
   }
@@ -199,10 +185,3 @@ class Outputs {
 }
 
 const LESS = "L1 has given this vault less, because its transfer counts for less or for nothing.";
-
-async function failPending(ledger: Ledger, group: Group, vaultId: VaultId, time: number): Promise<void> {
-  for (const withdrawalId of (await readActivity(ledger, group, vaultId)).pending) {
-    const known = await latestWithdrawal(ledger, group, withdrawalId);
-    putFailed(ledger, group, known, await readActivity(ledger, group, vaultId), LESS, time);
-  }
-}

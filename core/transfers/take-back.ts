@@ -1,16 +1,16 @@
 import type { WaitOptions } from "../abort.ts";
-import { batchView, latestBatch } from "../batches/batches.ts";
-import { failVoidWithdrawals, pendingIn, putRoots } from "../batches/void-slots.ts";
+import { batchView, latestUncommitted } from "../batches/batches.ts";
+import { failVoidWithdrawals, pendingIn, sealAnew, UNSENT } from "../batches/void-slots.ts";
 import { MintmarkError } from "../errors.ts";
-import { derivedAgain, readBatchVaults } from "../ledger/batch-vaults.ts";
+import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { Batch } from "../model.ts";
-import { batchDataKey, batchTokensKey, pageRootsKey } from "../store/store-keys.ts";
+import type { TransferListRecord } from "../store/records.ts";
 import { requireText } from "../validate.ts";
 import { putActivity, readActivity } from "../vaults/activity.ts";
 import { listsOfBatch, putTransferList } from "../vaults/transfer-lists.ts";
 import { forgetSums } from "./close.ts";
-import { failWaiting } from "./fail.ts";
+import { failWaiting } from "./faults.ts";
 
 export interface TakeBackOptions extends WaitOptions {
   /** Whether the transfers fail, and do not wait for another batch; default no. */
@@ -32,37 +32,30 @@ export async function takeBackTransfers(
 ): Promise<Batch> {
   const reason = requireText("failure", failure, 2000);
   const record = await ledger.writer.alone(async (group) => {
-    const batch = latestBatch(ledger, "zk-rollup", batchNumber);
-    if (batch.status === "settled" || batch.status === "finalized") throw new MintmarkError("batch_committed");
+    const batch = latestUncommitted(ledger, "zk-rollup", batchNumber);
     if (!batch.transfers) throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
     const lists = await listsOfBatch(ledger, batch);
     const vaults = await readBatchVaults(ledger, batch);
     const run = { firstSlot: 0, count: batch.vaultCount, failure: reason };
     const pending = await pendingIn(ledger, "zk-rollup", batchNumber, [run]);
-    const derived = await derivedAgain(ledger, { mode: "zk-rollup", batchNumber }, vaults, [run]);
-    const { content, batchRoot, dataHash, assets } = derived;
-    const unsent = { status: "sealed", l1TxHash: null, submittedAt: null, transfers: false } as const;
-    const emptied = putRoots(ledger, group, { ...batch, ...unsent, assets, content, batchRoot, dataHash });
-    const roots = { batchRoot, dataHash, stateRoot: emptied.stateRoot };
-    const { time } = ledger.record(group, { kind: "transfersTakenBack", batchNumber, failure: reason, ...roots });
-    ledger.putVoids(group, "zk-rollup", batchNumber, [{ ...run, voidedAt: time, leftOut: false }]);
-    group.put(batchDataKey("zk-rollup", batchNumber), derived.data);
-    group.put(pageRootsKey("zk-rollup", batchNumber), derived.pageRoots);
-    group.put(batchTokensKey("zk-rollup", batchNumber), derived.tokens);
+    const unsent = { ...batch, ...UNSENT, transfers: false };
+    const { resealed, time } = await sealAnew(ledger, group, unsent, vaults, [run], (roots) => {
+      return { kind: "transfersTakenBack", batchNumber, failure: reason, ...roots };
+    });
     for (const list of lists) {
-      for (const { vaultId, userIndex } of list.transfers) {
-        const activity = { ...(await readActivity(ledger, group, vaultId)), transferred: 0n, updatedAt: time };
-        putActivity(ledger, group, { vaultId, userIndex }, activity);
+      for (const transfer of list.transfers) {
+        const activity = await readActivity(ledger, group, transfer.vaultId);
+        putActivity(ledger, group, transfer, { ...activity, transferred: 0n, updatedAt: time });
       }
       const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
       const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-      const again = { ...list, transfers, ...waiting };
+      const again: TransferListRecord = { ...list, transfers, ...waiting };
       putTransferList(group, again, list);
       if (givesUp) await failWaiting(ledger, group, again, reason);
       forgetSums(ledger, group, list);
     }
     for (const { vaultId, failure } of pending) await failVoidWithdrawals(ledger, group, vaultId, failure);
-    return emptied;
+    return resealed;
   }, signal);
   return batchView(record);
 }

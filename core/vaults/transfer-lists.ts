@@ -24,6 +24,8 @@ import { decodeActivity, readVaults } from "./vaults.ts";
 export interface TransferOutput {
   /** Of the slot in the list, from 0. Also that of its transaction. */
   readonly position: number;
+  /** Of the transfer in the list. */
+  readonly index: number;
   readonly transfer: TransferListRecord["transfers"][number];
   /** Whether it is what the owner keeps of a split vault. */
   readonly isChange: boolean;
@@ -34,11 +36,17 @@ export interface TransferOutput {
 /** The outputs of a list, in slot order. */
 export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">): TransferOutput[] {
   let position = 0;
-  return transfers.flatMap((transfer): TransferOutput[] => {
-    const payee = { position: position++, transfer, isChange: false, holderIndex: transfer.payeeIndex };
+  return transfers.flatMap((transfer, index): TransferOutput[] => {
+    const payee = { position: position++, index, transfer, isChange: false, holderIndex: transfer.payeeIndex };
     if (transfer.amount === 0n) return [payee];
-    return [payee, { position: position++, transfer, isChange: true, holderIndex: transfer.userIndex }];
+    return [payee, { ...payee, position: position++, isChange: true, holderIndex: transfer.userIndex }];
   });
+}
+
+/** Units of an output, when so many are left in the spent vault. A burnt slot is nobody's, and holds none. */
+export function unitsOf({ transfer, isChange, holderIndex }: TransferOutput, rest: bigint): bigint {
+  const paid = transfer.amount === 0n ? rest : transfer.amount;
+  return holderIndex === null ? 0n : isChange ? rest - paid : paid;
 }
 
 /** An output with its list. */
