@@ -55,11 +55,7 @@ export async function provenRefutation(ledger: Ledger, vaultId: VaultId): Promis
 }
 
 /** The record of a slot with its proof, and the vault that it spends. */
-async function provenHop(
-  ledger: Ledger,
-  batchNumber: number,
-  slot: number,
-): Promise<{ readonly hop: ProvenHop; readonly spent: VaultId }> {
+async function provenHop(ledger: Ledger, batchNumber: number, slot: number) {
   const record = findBatch(ledger, "zk-rollup", batchNumber);
   const keys = [batchDataKey("zk-rollup", batchNumber), pageRootsKey("zk-rollup", batchNumber)];
   const [data, pageRoots] = await ledger.store.getMany(keys);

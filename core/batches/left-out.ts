@@ -19,12 +19,7 @@ import { failSlots, pendingIn, putRoots } from "./void-slots.ts";
  * root and the later state roots change; vaults, data and the vault tree do not. The mints fail only when the commit is
  * final.
  */
-export function setLeftOut(
-  ledger: Ledger,
-  group: Group,
-  batch: BatchRecord,
-  assets: readonly LeftOutAsset[],
-): BatchRecord {
+export function setLeftOut(ledger: Ledger, group: Group, batch: BatchRecord, assets: readonly LeftOutAsset[]) {
   const { mode, batchNumber, assets: named, content, dataHash, inBlobs, transfers } = batch;
   if (named === null || content === null || dataHash === null)
     throw new MintmarkError("proof_not_ready", "The batch is still open.");

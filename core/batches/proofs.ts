@@ -11,7 +11,6 @@ import { countOf, type StateCounts } from "../protocol/commitment.ts";
 import type { BatchProof, StateConsistencyProof } from "../protocol/consistency.ts";
 import { proveBatch, proveConsistency, verifyStateConsistency } from "../protocol/consistency.ts";
 import { bytesToHex, hashAt, unpackHashes } from "../protocol/hex.ts";
-import type { BlobProof } from "../protocol/kzg.ts";
 import { manifestLeaves, manifestPath } from "../protocol/manifest.ts";
 import { multiproofSiblings } from "../protocol/multiproof.ts";
 import type { BatchVaultProof, EngineState, VaultMultiproof, VaultStateProof } from "../protocol/proof.ts";
@@ -99,11 +98,7 @@ export async function vaultContent(ledger: Ledger, vaultId: VaultId): Promise<Va
 }
 
 /** Proves a vault by opening its elements. */
-async function openedVault(
-  ledger: Ledger,
-  vaultId: VaultId,
-  onKzgProofs: OnKzgProofs | undefined,
-): Promise<BatchVaultProof> {
+async function openedVault(ledger: Ledger, vaultId: VaultId, onKzgProofs: OnKzgProofs | undefined) {
   const { mode, batchNumber } = placeOf(vaultId);
   const record = findBatch(ledger, mode, batchNumber);
   const batchRoot = requireSealed(record);
@@ -123,12 +118,7 @@ async function blobRecords(ledger: Ledger, record: BatchRecord): Promise<BlobRec
 }
 
 /** The proofs of a sealed batch's blobs; none of a batch of another kind. Throws `batch_not_found`, `proof_not_ready`. */
-export async function blobProofs(
-  ledger: Ledger,
-  mode: Mode,
-  batchNumber: number,
-  { onKzgProofs }: ProofOptions = {},
-): Promise<readonly BlobProof[]> {
+export async function blobProofs(ledger: Ledger, mode: Mode, batchNumber: number, { onKzgProofs }: ProofOptions = {}) {
   const record = findBatch(ledger, mode, batchNumber);
   requireSealed(record);
   return record.inBlobs ? ledger.blobs.openings.proveBlobs(await blobRecords(ledger, record), onKzgProofs) : [];

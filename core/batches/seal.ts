@@ -5,7 +5,7 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { OpenBatch, openBatchRecord } from "../ledger/open-batch.ts";
 import { MAX_ROLLUP_VAULTS } from "../ledger/options.ts";
-import { type Batch, batchIdOf, MODES, type Mode } from "../model.ts";
+import { batchIdOf, MODES, type Mode } from "../model.ts";
 import { bytesToHex } from "../protocol/hex.ts";
 import { itemRecords } from "../sealing/batch-items.ts";
 import { stateLeafOf } from "../sealing/contents.ts";
@@ -84,11 +84,7 @@ function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatc
  * after the close has no effect. Rejects with `kzg_unavailable` when a closed batch waits for KZG; the engine seals it,
  * and those behind it, as soon as KZG works.
  */
-export async function sealOpenBatch(
-  { ledger, writer }: EngineContext,
-  mode: Mode,
-  signal?: AbortSignal,
-): Promise<Batch | null> {
+export async function sealOpenBatch({ ledger, writer }: EngineContext, mode: Mode, signal?: AbortSignal) {
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await writer.alone(async (group) => {
     ledger.requireOneHistory();

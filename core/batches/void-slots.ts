@@ -95,11 +95,7 @@ interface Roots {
 }
 
 /** Writes a sealed batch with a new root, and the state roots from it on. */
-export function putRoots(
-  ledger: Ledger,
-  group: Group,
-  changed: BatchRecord,
-): BatchRecord & { readonly stateRoot: Hash } {
+export function putRoots(ledger: Ledger, group: Group, changed: BatchRecord) {
   const { mode, batchNumber } = changed;
   const history = ledger.histories.latest(mode).first(batchNumber);
   history.append(stateLeafOf(changed));
@@ -173,12 +169,7 @@ interface FailingVault {
 }
 
 /** The vaults of these slots that somebody has asked to withdraw, in their order. */
-export async function requestedIn(
-  ledger: Ledger,
-  mode: Mode,
-  batchNumber: number,
-  failing: readonly VoidRun[],
-): Promise<FailingVault[]> {
+export async function requestedIn(ledger: Ledger, mode: Mode, batchNumber: number, failing: readonly VoidRun[]) {
   const found: FailingVault[] = [];
   const gte = activityKey(packVaultId({ mode, batchNumber, slot: 0 }));
   const lte = activityKey(packVaultId({ mode, batchNumber, slot: MAX_BATCH_VAULTS - 1 }));
@@ -191,12 +182,7 @@ export async function requestedIn(
 }
 
 /** Those of them with a pending withdrawal. */
-export async function pendingIn(
-  ledger: Ledger,
-  mode: Mode,
-  batchNumber: number,
-  failing: readonly VoidRun[],
-): Promise<FailingVault[]> {
+export async function pendingIn(ledger: Ledger, mode: Mode, batchNumber: number, failing: readonly VoidRun[]) {
   const requested = await requestedIn(ledger, mode, batchNumber, failing);
   return requested.filter(({ activity }) => activity.pending.length > 0);
 }

@@ -78,10 +78,7 @@ export class Openings {
   }
 
   /** The proof of each blob of a batch. Rejects with `backpressure` when too many wait. */
-  async proveBlobs(
-    { data, commitments }: Pick<BlobRecords, "data" | "commitments">,
-    onKzgProofs?: OnKzgProofs,
-  ): Promise<readonly BlobProof[]> {
+  async proveBlobs({ data, commitments }: Pick<BlobRecords, "data" | "commitments">, onKzgProofs?: OnKzgProofs) {
     const proofs: BlobProof[] = [];
     const points = pointsIn(commitments);
     tell(onKzgProofs, points.filter((point) => this.#blobs.get(point, "blob") === undefined).length);

@@ -1,18 +1,13 @@
 import { MintmarkError } from "../errors.ts";
-import type { User, Uuid } from "../model.ts";
+import type { Uuid } from "../model.ts";
 import { decodeRecord } from "../store/layout.ts";
-import type { UserIdRecord } from "../store/records.ts";
 import { userIdRecord, userRecord } from "../store/records.ts";
 import { userIdKey, userKey } from "../store/store-keys.ts";
 import { requireUuid } from "../validate.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** Users in the order of their indices. Throws `store_corrupt` when one is missing. */
-export async function readUsers(
-  ledger: Ledger,
-  applicationIndex: number,
-  userIndices: readonly number[],
-): Promise<User[]> {
+export async function readUsers(ledger: Ledger, applicationIndex: number, userIndices: readonly number[]) {
   return (await readOwnUsers(ledger, applicationIndex, userIndices)).map((user, i) => {
     if (user !== undefined) return user;
     const detail = `User ${userIndices[i]} of application ${applicationIndex} is missing.`;
@@ -21,11 +16,7 @@ export async function readUsers(
 }
 
 /** The same; undefined for a user of another application, whose vault an adopted list takes, too. */
-export async function readOwnUsers(
-  ledger: Ledger,
-  applicationIndex: number,
-  userIndices: readonly number[],
-): Promise<(User | undefined)[]> {
+export async function readOwnUsers(ledger: Ledger, applicationIndex: number, userIndices: readonly number[]) {
   const records = await ledger.store.getMany(userIndices.map((index) => userKey(applicationIndex, index)));
   return records.map((record, i) =>
     record === undefined ? undefined : decodeRecord(userRecord, record, `User ${userIndices[i]}`),
@@ -33,11 +24,7 @@ export async function readOwnUsers(
 }
 
 /** A user from the indices. Throws `application_not_found`, `user_not_found`. */
-export async function findUser(
-  ledger: Ledger,
-  applicationId: Uuid,
-  userId: Uuid,
-): Promise<UserIdRecord & { readonly applicationIndex: number }> {
+export async function findUser(ledger: Ledger, applicationId: Uuid, userId: Uuid) {
   const { applicationIndex } = ledger.application(applicationId);
   const record = await ledger.store.get(userIdKey(applicationIndex, requireUuid("userId", userId)));
   if (record === undefined) throw new MintmarkError("user_not_found");

@@ -4,7 +4,7 @@ import { ByteReader, record as to } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, uuid } from "./layout.ts";
 import { decodeMint, decodeMintHeader, MintEntries } from "./mint-decoder.ts";
-import type { MintEntry, MintHeader } from "./mint-entry.ts";
+import type { MintEntry } from "./mint-entry.ts";
 import type { StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
@@ -70,10 +70,7 @@ export async function* readJournal(store: Pick<StoreReader, "entries">): AsyncGe
 }
 
 /** The entries from a sequence on, without contents except headers of mints. Throws `store_corrupt`. */
-export async function* readMintHeaders(
-  store: Pick<StoreReader, "entries">,
-  from: number,
-): AsyncGenerator<Omit<Journaled, "entry"> & { readonly header: MintHeader | null }> {
+export async function* readMintHeaders(store: Pick<StoreReader, "entries">, from: number) {
   const end = endOf(Buffer.from([PREFIX.journal]));
   for await (const [key, record] of store.entries({ gte: journalKey(from), lt: end })) {
     const sequence = Number(key.readBigUInt64BE(1));
@@ -130,10 +127,7 @@ export type UserRequest =
  * The mints and transfers at these sequences, in that order, without the requests of other kinds. Throws `store_corrupt`
  * when an entry is missing.
  */
-export async function readUserRequests(
-  store: Pick<StoreReader, "getMany">,
-  sequences: readonly number[],
-): Promise<UserRequest[]> {
+export async function readUserRequests(store: Pick<StoreReader, "getMany">, sequences: readonly number[]) {
   const records = await store.getMany(sequences.map(journalKey));
   return records.flatMap((record, i): UserRequest[] => {
     const name = `Journal entry ${sequences[i]}`;

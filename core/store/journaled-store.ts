@@ -83,11 +83,7 @@ export interface CopyOptions {
  *
  * @throws MintmarkError `store_mismatch` when the journal is not a prefix of the store's own
  */
-export async function bringUp(
-  store: StoreReader,
-  journal: Journal,
-  { signal, onProgress }: CopyOptions = {},
-): Promise<Copied> {
+export async function bringUp(store: StoreReader, journal: Journal, { signal, onProgress }: CopyOptions = {}) {
   const before = await requireBeginning(store, journal);
   let length = before;
   let entries: Uint8Array[] = [];

@@ -91,11 +91,7 @@ function refusal(issues: readonly Issue[]): MintmarkError {
 }
 
 /** Throws unless each vault can be transferred as it is now, and names all that cannot. */
-export function requireTransferable(
-  ledger: Ledger,
-  asked: readonly Asked[],
-  activities: readonly ActivityRecord[],
-): void {
+export function requireTransferable(ledger: Ledger, asked: readonly Asked[], activities: readonly ActivityRecord[]) {
   const issues = asked.flatMap((one, i) => {
     const fault = faultOf(ledger, one, activities[i] as ActivityRecord);
     return fault === null ? [] : [issueAt(i, fault.code, fault.message)];
@@ -104,11 +100,7 @@ export function requireTransferable(
 }
 
 /** Why a vault cannot be transferred now; null when it can. Later its owner can still withdraw from it alone. */
-function faultOf(
-  ledger: Ledger,
-  { transfer, place, vault, hops }: Asked,
-  activity: ActivityRecord,
-): MintmarkError | null {
+function faultOf(ledger: Ledger, { transfer, place, vault, hops }: Asked, activity: ActivityRecord) {
   const { standard, transferable, chainId } = ledger.assetAt(vault.assetIndex);
   const batch = ledger.batches[place.mode].latest(place.batchNumber);
   const run = runAt(ledger.voids[place.mode].latest(place.batchNumber) ?? [], place.slot);

@@ -118,12 +118,7 @@ export async function waitingSince(ledger: Ledger): Promise<number | null> {
 }
 
 /** Gives up a list that waits for a batch: its vaults are free, and its owner can sign them anew. */
-export async function failWaiting(
-  ledger: Ledger,
-  group: Group,
-  list: TransferListRecord,
-  failure: string,
-): Promise<void> {
+export async function failWaiting(ledger: Ledger, group: Group, list: TransferListRecord, failure: string) {
   const { transferId, applicationIndex, digest, transfers } = list;
   const ids = transfers.map(({ vaultId }) => vaultId);
   const activities = await readActivities(ledger, group, ids);

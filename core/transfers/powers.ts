@@ -34,11 +34,7 @@ const NO_SESSION: TransferSessionRecord = {
 };
 
 /** The session of an owner with a key; null when L1 has told of none. */
-export async function readSession(
-  read: ReadRecord,
-  owner: Address,
-  key: Address,
-): Promise<TransferSessionRecord | null> {
+export async function readSession(read: ReadRecord, owner: Address, key: Address) {
   const stored = await read(transferSessionKey(owner, key));
   return stored === undefined ? null : decodeRecord(transferSessionRecord, stored, `The session of key ${key}`);
 }

@@ -78,11 +78,7 @@ const NOT_COVERED =
  * Requires that the owner has signed or approved the list, or that a key with a session has signed it. Returns that key;
  * null when the list needs none. L1 decides once more at the commit.
  */
-async function requireAuthorized(
-  ledger: Ledger,
-  { digest, deadline, asked }: AskedList,
-  signature: Hex,
-): Promise<Address | null> {
+async function requireAuthorized(ledger: Ledger, { digest, deadline, asked }: AskedList, signature: Hex) {
   const { owner } = (asked[0] as Asked).vault;
   const read = (key: Buffer) => ledger.store.get(key);
   const final = ledger.portals.get(ledger.settlement.chainId)?.finalized ?? -1n;

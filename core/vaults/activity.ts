@@ -18,20 +18,12 @@ import {
 import { tell, withdrawalEvent } from "../tenants/events/event-log.ts";
 import { requireUuid } from "../validate.ts";
 import { decodeActivity } from "./vaults.ts";
-export function reserve(
-  activity: ActivityRecord,
-  { withdrawalId, quantity }: WithdrawalRecord,
-  now: number,
-): ActivityRecord {
+export function reserve(activity: ActivityRecord, { withdrawalId, quantity }: WithdrawalRecord, now: number) {
   const pending = [...activity.pending, withdrawalId];
   return { ...activity, reserved: activity.reserved + quantity, pending, updatedAt: now };
 }
 
-export function release(
-  activity: ActivityRecord,
-  { withdrawalId, quantity }: WithdrawalRecord,
-  now: number,
-): ActivityRecord {
+export function release(activity: ActivityRecord, { withdrawalId, quantity }: WithdrawalRecord, now: number) {
   const pending = activity.pending.filter((id) => id !== withdrawalId);
   return { ...activity, reserved: activity.reserved - quantity, pending, updatedAt: now };
 }
@@ -52,11 +44,7 @@ export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint
 }
 
 /** The same of many vaults, in order. Readers give no group. */
-export async function readActivities(
-  ledger: Ledger,
-  group: Group | null,
-  vaultIds: readonly VaultId[],
-): Promise<ActivityRecord[]> {
+export async function readActivities(ledger: Ledger, group: Group | null, vaultIds: readonly VaultId[]) {
   const keys = vaultIds.map(activityKey);
   const records = await ledger.store.getMany(keys);
   return keys.map((key, i) => decodeActivity(group === null ? records[i] : group.resolve(key, records[i])));

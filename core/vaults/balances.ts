@@ -1,5 +1,5 @@
 import type { Ledger } from "../ledger/ledger.ts";
-import type { PageEntries, PageStart } from "../ledger/list.ts";
+import type { PageStart } from "../ledger/list.ts";
 import type { TokenSum, TokenSums } from "../ledger/token-sums-cache.ts";
 import { findUser } from "../ledger/users.ts";
 import type { Hex, Uuid, Vault } from "../model.ts";
@@ -14,12 +14,7 @@ import { failureOf, readVaults, vaultViews } from "./vaults.ts";
  * A page of a user's balances by token, in the order of first mints. An ERC-721 balance is one vault; others are sums
  * over vaults. Void vaults count for nothing.
  */
-export async function balancesFrom(
-  ledger: Ledger,
-  applicationId: Uuid,
-  userId: Uuid,
-  { after, limit }: PageStart,
-): Promise<PageEntries<Balance>> {
+export async function balancesFrom(ledger: Ledger, applicationId: Uuid, userId: Uuid, { after, limit }: PageStart) {
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;
   const within = { from: 0, to: ledger.application(applicationId).nextSequence };

@@ -69,13 +69,7 @@ export async function* requestsInBlocks(
 }
 
 /** Blocks from `first` to `last` that have every mark. Skips from mark to mark. */
-async function* blocksWith(
-  store: Entries,
-  marks: readonly Buffer[],
-  first: number,
-  last: number,
-  ascending: boolean,
-): AsyncGenerator<number> {
+async function* blocksWith(store: Entries, marks: readonly Buffer[], first: number, last: number, ascending: boolean) {
   let at = ascending ? first : last;
   while (at >= first && at <= last) {
     let agreed = 0;

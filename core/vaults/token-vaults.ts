@@ -76,12 +76,7 @@ async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigin
  * The places of an ERC-1155 id after a position: from the records of sealed batches, and from the vaults in memory of
  * the others.
  */
-async function placesOfItem(
-  ledger: Ledger,
-  { assetIndex }: AssetRecord,
-  tokenId: bigint,
-  { after, limit }: PageStart,
-): Promise<VaultPlace[]> {
+async function placesOfItem(ledger: Ledger, { assetIndex }: AssetRecord, tokenId: bigint, { after, limit }: PageStart) {
   const blob = await ledger.store.get(bindingKey(assetIndex, tokenId));
   if (blob === undefined) return [];
   const places: VaultPlace[] = [];

@@ -41,12 +41,7 @@ export async function findPage(
 }
 
 /** As many matches as fit a page, and the start of the next one; null at the end. */
-export async function collect(
-  ledger: Ledger,
-  scan: Scan,
-  limit: number,
-  wanted: (found: Found) => boolean,
-): Promise<FoundPage> {
+export async function collect(ledger: Ledger, scan: Scan, limit: number, wanted: (found: Found) => boolean) {
   const found: Found[] = [];
   let scanned = 0;
   let last = 0;

@@ -252,13 +252,7 @@ function failedWindows(ledger: Ledger, mode: Mode): Window[] {
  *
  * @param start - no match lies before it
  */
-export async function sequenceAt(
-  ledger: Ledger,
-  applicationIndex: number,
-  end: number,
-  time: number,
-  start = 0,
-): Promise<number> {
+export async function sequenceAt(ledger: Ledger, applicationIndex: number, end: number, time: number, start = 0) {
   let low = start;
   let high = end;
   while (low < high) {

@@ -180,12 +180,7 @@ export async function findWithdrawal(
 }
 
 /** One transfer of an application's list; undefined when there is none. */
-export async function findTransfer(
-  ledger: Ledger,
-  applicationIndex: number,
-  transferId: Uuid,
-  position: number,
-): Promise<Found | undefined> {
+export async function findTransfer(ledger: Ledger, applicationIndex: number, transferId: Uuid, position: number) {
   const stored = await ledger.store.get(transferListKey(transferId));
   if (stored === undefined) return undefined;
   const list = decodeTransferList(stored, transferId);

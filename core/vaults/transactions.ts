@@ -76,11 +76,7 @@ function statusOfFound(ledger: Ledger, found: Found): Transaction["status"] {
 }
 
 /** The status of a transfer: that of its batch, once it has one. */
-export function statusOfTransfer(
-  ledger: Ledger,
-  list: TransferListRecord,
-  { position, transfer }: TransferOutput,
-): Transaction["status"] {
+export function statusOfTransfer(ledger: Ledger, list: TransferListRecord, { position, transfer }: TransferOutput) {
   const place = placeIn(list, position);
   if (place === null) return list.status === "failed" ? "failed" : "accepted";
   if (transfer.fault !== null) return "failed";
@@ -240,11 +236,7 @@ export function transactionsOf(context: EngineContext): Transactions {
 }
 
 /** An application's withdrawals, newest first. */
-export function listWithdrawals(
-  context: EngineContext,
-  applicationId: Uuid,
-  filter: WithdrawalFilter,
-): List<Withdrawal> {
+export function listWithdrawals(context: EngineContext, applicationId: Uuid, filter: WithdrawalFilter) {
   return listOf(context, "withdrawals", applicationId, filter, async (start) => {
     const { ledger } = context;
     const { vaultId, assetId, status } = filter;

@@ -90,10 +90,7 @@ export function hasSlot(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace)
 }
 
 /** The batch of a stored record. The store can be a moment ahead of the readers' view. */
-export function batchOfRecord(
-  ledger: Ledger,
-  { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
-): BatchRecord {
+export function batchOfRecord(ledger: Ledger, { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">) {
   const batch = ledger.batches[mode].get(batchNumber) ?? ledger.batches[mode].latest(batchNumber);
   if (batch === undefined) throw new MintmarkError("store_corrupt", `${batchIdOf(mode, batchNumber)} is missing.`);
   return batch;
@@ -121,11 +118,7 @@ export async function readVault(ledger: Ledger, place: VaultPlace): Promise<Stor
  *
  * @param group - whose changes count, too
  */
-export async function readVaults(
-  ledger: Ledger,
-  places: readonly VaultPlace[],
-  group: Group | null = null,
-): Promise<LocatedVault[]> {
+export async function readVaults(ledger: Ledger, places: readonly VaultPlace[], group: Group | null = null) {
   const keys = new Map<string, Buffer>();
   for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
   const records = await ledger.store.getMany([...keys.values()]);
@@ -172,11 +165,7 @@ export function decodeActivity(record: Buffer | undefined): ActivityRecord {
 }
 
 /** An application's view of its vaults. */
-export async function vaultViews(
-  ledger: Ledger,
-  applicationIndex: number,
-  located: readonly LocatedVault[],
-): Promise<Vault[]> {
+export async function vaultViews(ledger: Ledger, applicationIndex: number, located: readonly LocatedVault[]) {
   const userIndices = [...new Set(located.map(({ vault }) => vault.userIndex))];
   const [users, activities] = await Promise.all([
     readUsers(ledger, applicationIndex, userIndices),
