@@ -10,47 +10,8 @@ import { type Group, Table } from "../store/group.ts";
 import { encodeEntry } from "../store/journal.ts";
 import { encodeRecord } from "../store/layout.ts";
 import type { Store } from "../store/ports.ts";
-import {
-  type ApplicationRecord,
-  type AssetRecord,
-  applicationRecord,
-  assetRecord,
-  auditCountRecord,
-  type BatchRecord,
-  batchRecord,
-  collectionRecord,
-  type DivergenceRecord,
-  type HeadRecord,
-  headRecord,
-  type KeyRecord,
-  keyRecord,
-  type LostRecord,
-  lostRecord,
-  type PersonRecord,
-  type PortalRecord,
-  personRecord,
-  portalRecord,
-  type VoidedRun,
-  voidsRecord,
-  type WebhookRecord,
-  webhookRecord,
-} from "../store/records.ts";
-import {
-  apiKeyKey,
-  applicationKey,
-  assetKey,
-  auditCountKey,
-  auditKey,
-  batchKey,
-  collectionKey,
-  HEAD_KEY,
-  journalKey,
-  lostKey,
-  personKey,
-  portalKey,
-  voidsKey,
-  webhookKey,
-} from "../store/store-keys.ts";
+import * as records from "../store/records.ts";
+import * as keys from "../store/store-keys.ts";
 import { TokenHasher } from "../store/token-id.ts";
 import { TokenIndex } from "../store/tokens/token-index.ts";
 import { type Changes, type Transition, Writer } from "../store/writer.ts";
@@ -101,30 +62,30 @@ export class Ledger {
   readonly receiptSigner: ReceiptSigner | undefined;
   readonly emit: Emit;
 
-  readonly applications = new Table(applicationKey, applicationRecord);
-  readonly keys = new Table(apiKeyKey, keyRecord);
-  readonly webhooks = new Table(webhookKey, webhookRecord);
-  readonly people = new Table(personKey, personRecord);
+  readonly applications = new Table(keys.applicationKey, records.applicationRecord);
+  readonly keys = new Table(keys.apiKeyKey, records.keyRecord);
+  readonly webhooks = new Table(keys.webhookKey, records.webhookRecord);
+  readonly people = new Table(keys.personKey, records.personRecord);
   /** By log: 0 the operator's, else the application's index + 1. */
-  readonly auditCounts = new Table(auditCountKey, auditCountRecord);
-  readonly assets = new Table(assetKey, assetRecord);
+  readonly auditCounts = new Table(keys.auditCountKey, records.auditCountRecord);
+  readonly assets = new Table(keys.assetKey, records.assetRecord);
   /** By chain. */
-  readonly portals = new Table(portalKey, portalRecord);
+  readonly portals = new Table(keys.portalKey, records.portalRecord);
   /** By asset id: assets with metadata of their own. */
-  readonly collections = new Table(collectionKey, collectionRecord);
+  readonly collections = new Table(keys.collectionKey, records.collectionRecord);
   /** By {@link enablementId}. */
   readonly enablements = new Table<string, boolean>();
-  readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>> = {
+  readonly batches: Readonly<Record<Mode, Table<number, records.BatchRecord>>> = {
     validium: new Table(),
     "zk-rollup": new Table(),
   };
   /** Void slots of the sealed batches that have some. */
-  readonly voids: Readonly<Record<Mode, Table<number, readonly VoidedRun[]>>> = {
+  readonly voids: Readonly<Record<Mode, Table<number, readonly records.VoidedRun[]>>> = {
     validium: new Table(),
     "zk-rollup": new Table(),
   };
   /** Mints that L1's history lacks, by the number of their batch. */
-  readonly lost: Readonly<Record<Mode, Table<number, readonly LostRecord[]>>> = {
+  readonly lost: Readonly<Record<Mode, Table<number, readonly records.LostRecord[]>>> = {
     validium: new Table(),
     "zk-rollup": new Table(),
   };
@@ -136,7 +97,7 @@ export class Ledger {
   readonly signers = new SignerThread();
   readonly blobs: RollupBlobs;
   /** Batches that are closed and not yet sealed on disk, by number. */
-  readonly sealings: Readonly<Record<Mode, Map<number, Promise<BatchRecord>>>> = {
+  readonly sealings: Readonly<Record<Mode, Map<number, Promise<records.BatchRecord>>>> = {
     validium: new Map(),
     "zk-rollup": new Map(),
   };
@@ -166,15 +127,15 @@ export class Ledger {
   readonly webhookIndices = new Map<Uuid, number>();
   readonly personIndices = new Map<Uuid, number>();
   readonly assetIndices = new Map<Uuid, number>();
-  head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
+  head: records.HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
-  divergence: DivergenceRecord | null = null;
+  divergence: records.DivergenceRecord | null = null;
   /** Entries recorded since the opening, for all chains. */
   reorganisations = 0;
   /** Whether the store must be compared with L1 before it mints. */
   awaitsComparison = false;
   /** The head as it is on disk. */
-  durableHead: HeadRecord = this.head;
+  durableHead: records.HeadRecord = this.head;
 
   constructor(store: Store, options: EngineOptions, limits: Limits, emit: Emit, seed: Uint8Array) {
     this.store = store;
@@ -232,7 +193,7 @@ export class Ledger {
   /** The same for an encoded entry of this time. */
   append(group: Group, time: number, record: Buffer): Recorded {
     const sequence = this.head.journalLength;
-    group.put(journalKey(sequence), record);
+    group.put(keys.journalKey(sequence), record);
     this.head = { ...this.head, journalLength: sequence + 1, time };
     return { sequence, time };
   }
@@ -268,71 +229,71 @@ export class Ledger {
     const log = applicationIndex === null ? 0 : applicationIndex + 1;
     const { count: number } = this.auditCounts.latest(log) ?? { count: 0 };
     this.auditCounts.put(group, log, { log, count: number + 1 });
-    group.put(auditKey(log, number), journalKey(sequence).subarray(1));
+    group.put(keys.auditKey(log, number), keys.journalKey(sequence).subarray(1));
   }
 
-  putPerson(group: Group, record: PersonRecord): void {
+  putPerson(group: Group, record: records.PersonRecord): void {
     this.personIndices.set(record.personId, record.personIndex);
     this.people.put(group, record.personIndex, record);
   }
 
-  loadPerson(record: PersonRecord): void {
+  loadPerson(record: records.PersonRecord): void {
     this.personIndices.set(record.personId, record.personIndex);
     this.people.load(record.personIndex, record);
   }
 
-  putApplication(group: Group, record: ApplicationRecord): void {
+  putApplication(group: Group, record: records.ApplicationRecord): void {
     this.applicationIndices.set(record.applicationId, record.applicationIndex);
     this.applications.put(group, record.applicationIndex, record);
   }
 
-  putKey(group: Group, record: KeyRecord): void {
+  putKey(group: Group, record: records.KeyRecord): void {
     this.keyIndices.set(record.keyId, record.keyIndex);
     this.keys.put(group, record.keyIndex, record);
   }
 
-  putAsset(group: Group, record: AssetRecord): void {
+  putAsset(group: Group, record: records.AssetRecord): void {
     this.indexAsset(record);
     this.assets.put(group, record.assetIndex, record);
   }
 
   /** Adds an asset to the index of ids, or removes it. */
-  indexAsset({ assetId, assetIndex, standard, removed }: AssetRecord): void {
+  indexAsset({ assetId, assetIndex, standard, removed }: records.AssetRecord): void {
     this.standards[assetIndex] = standard;
     if (!removed) this.assetIndices.set(assetId, assetIndex);
     else if (this.assetIndices.get(assetId) === assetIndex) this.assetIndices.delete(assetId);
   }
 
-  putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly VoidedRun[]): void {
+  putVoids(group: Group, mode: Mode, batchNumber: number, runs: readonly records.VoidedRun[]): void {
     this.voids[mode].put(group, batchNumber, runs);
-    group.put(voidsKey(mode, batchNumber), encodeRecord(voidsRecord, { mode, batchNumber, runs }));
+    group.put(keys.voidsKey(mode, batchNumber), encodeRecord(records.voidsRecord, { mode, batchNumber, runs }));
   }
 
-  putLost(group: Group, record: LostRecord): void {
+  putLost(group: Group, record: records.LostRecord): void {
     const { mode, batchNumber, upTo } = record;
     const earlier = this.lost[mode].latest(batchNumber) ?? [];
     this.lost[mode].put(group, batchNumber, [...earlier, record]);
-    group.put(lostKey(mode, batchNumber, upTo), encodeRecord(lostRecord, record));
+    group.put(keys.lostKey(mode, batchNumber, upTo), encodeRecord(records.lostRecord, record));
   }
 
-  putPortal(group: Group, record: PortalRecord): void {
+  putPortal(group: Group, record: records.PortalRecord): void {
     this.portals.put(group, record.chainId, record);
   }
 
-  putWebhook(group: Group, record: WebhookRecord): void {
+  putWebhook(group: Group, record: records.WebhookRecord): void {
     this.webhookIndices.set(record.webhookId, record.webhookIndex);
     this.webhooks.put(group, record.webhookIndex, record);
   }
 
-  putBatch(group: Group, record: BatchRecord): void {
+  putBatch(group: Group, record: records.BatchRecord): void {
     const before = this.batches[record.mode].latest(record.batchNumber);
     this.batches[record.mode].put(group, record.batchNumber, record);
     group.onDurable(() => this.commits.changed(before, record));
-    group.put(batchKey(record.mode, record.batchNumber), encodeRecord(batchRecord, record));
+    group.put(keys.batchKey(record.mode, record.batchNumber), encodeRecord(records.batchRecord, record));
   }
 
   /** The application in the writer's view. Throws `application_not_found`. */
-  latestApplication(applicationId: Uuid): ApplicationRecord {
+  latestApplication(applicationId: Uuid): records.ApplicationRecord {
     const index = this.#applicationIndex(applicationId);
     const record = index === undefined ? undefined : this.applications.latest(index);
     if (record === undefined) throw new MintmarkError("application_not_found");
@@ -340,7 +301,7 @@ export class Ledger {
   }
 
   /** The application in the readers' view. Throws `application_not_found`. */
-  application(applicationId: Uuid): ApplicationRecord {
+  application(applicationId: Uuid): records.ApplicationRecord {
     const index = this.#applicationIndex(applicationId);
     const record = index === undefined ? undefined : this.applications.get(index);
     if (record === undefined) throw new MintmarkError("application_not_found");
@@ -353,7 +314,7 @@ export class Ledger {
   }
 
   /** The asset at an index that a record names. */
-  assetAt(assetIndex: number): AssetRecord {
+  assetAt(assetIndex: number): records.AssetRecord {
     const record = this.assets.latest(assetIndex);
     if (record === undefined) throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);
     return record;
@@ -369,7 +330,7 @@ export class Ledger {
     this.portals.flush(group);
     if (group.operations.length === 0) return;
     const head = this.head;
-    group.put(HEAD_KEY, encodeRecord(headRecord, head));
+    group.put(keys.HEAD_KEY, encodeRecord(records.headRecord, head));
     group.onDurable(() => {
       this.durableHead = head;
     });

@@ -1,4 +1,4 @@
-import { BLOB_SCHEMES, ENVIRONMENTS, MODES, ROLES, SCOPES, STANDARDS } from "../model.ts";
+import { ENVIRONMENTS, MODES, ROLES, SCOPES } from "../model.ts";
 import {
   address,
   bigVarint,
@@ -21,14 +21,18 @@ import {
 import {
   accepted,
   adoptedList,
+  assetForm,
+  assetPlace,
   batchPlace,
   collection,
   leftOutAsset,
   listedVault,
   lostRun,
   roots,
+  signedList,
   signedTransfer,
   voidRun,
+  withdrawalFacts,
 } from "./records.ts";
 
 /** The block's hash at the time of reading. */
@@ -76,19 +80,8 @@ const KINDS = {
   assetAdded: [
     5,
     {
-      assetIndex: varint,
-      assetId: uuid,
-      standard: oneOf(STANDARDS),
-      chainId: bigVarint,
-      contractAddress: address,
-      quantum: bigVarint,
-      name: text,
-      symbol: text,
-      decimals: varint,
-      blobScheme: oneOf(BLOB_SCHEMES),
-      supplyCap: nullable(bigVarint),
-      /** The only application that can enable it; null: any can. */
-      applicationIndex: nullable(varint),
+      ...assetPlace,
+      ...assetForm,
       /** Whether its blobs can be any bytes. */
       rawBlobs: flag,
       ...defaultMode,
@@ -148,16 +141,7 @@ const KINDS = {
       userIndex: varint,
       /** The application's sequence of transactions. */
       sequence: varint,
-      /** The chain of the vault's token. */
-      chainId: bigVarint,
-      vaultId: u64,
-      quantity: bigVarint,
-      recipient: address,
-      withdrawnBefore: bigVarint,
-      deadline: bigVarint,
-      digest: hash,
-      /** Empty when the digest is of a list. */
-      signature: hexBytes,
+      ...withdrawalFacts,
     },
   ],
   withdrawalSubmitted: [20, { withdrawalId: uuid, txHash: hash }],
@@ -264,10 +248,7 @@ const KINDS = {
       transferId: uuid,
       applicationIndex: varint,
       firstSequence: varint,
-      digest: hash,
-      deadline: bigVarint,
-      signature: hexBytes,
-      sessionKey: nullable(address),
+      ...signedList,
       transfers: listOf(signedTransfer),
     },
   ],

@@ -1,7 +1,6 @@
-import { MintmarkError } from "../errors.ts";
 import type { EventType } from "../model.ts";
 import { MODES } from "../model.ts";
-import { ByteReader, record as to } from "./binary.ts";
+import { ByteReader } from "./binary.ts";
 import {
   address,
   bigVarint,
@@ -75,21 +74,15 @@ export const EVENT_TYPES: ReadonlySet<string> = new Set(Object.keys(TYPES));
 
 /** One event of an application: `version(1) = 0x01 ‖ time(6) ‖ type(1) ‖ content ‖ crc32(4)`. */
 export function encodeEvent(time: number, event: StoredEvent): Buffer {
-  const { number, field } = LAYOUTS.byName[event.type];
-  to.begin().u48(time);
-  to.u8(number);
-  field.write(to, event);
-  return to.end();
+  return LAYOUTS.encode(time, event.type, event);
 }
 
 /** The inverse of {@link encodeEvent}. Throws `store_corrupt`. */
 export function decodeEvent(record: Uint8Array, name: string): { readonly time: number; readonly event: StoredEvent } {
   const reader = new ByteReader(checkedRecord(record, name), 1);
   const time = reader.u48();
-  const number = reader.u8();
-  const found = LAYOUTS.numbered(number);
-  if (found === undefined) throw new MintmarkError("store_corrupt", `${name} is of unknown type ${number}.`);
-  const event = { type: found.kind, ...found.field.read(reader) } as StoredEvent;
+  const { kind: type, content } = LAYOUTS.read(reader.u8(), reader, name);
+  const event = { type, ...content } as StoredEvent;
   reader.end();
   return { time, event };
 }

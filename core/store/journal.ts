@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Uuid } from "../model.ts";
-import { ByteReader, record as to } from "./binary.ts";
+import { ByteReader } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, uuid } from "./layout.ts";
 import { decodeMint, decodeMintHeader, MintEntries } from "./mint-decoder.ts";
@@ -33,28 +33,23 @@ const KIND_AT = 7;
  * The kind determines the content's layout: core/store/entries.ts and core/store/mint-entry.ts.
  */
 export function encodeEntry(time: number, entry: Entry): Buffer {
-  const { number, field } = ENTRY_KINDS.byName[entry.kind];
-  to.begin().u48(time);
-  to.u8(number);
-  field.write(to, entry);
-  return to.end();
+  return ENTRY_KINDS.encode(time, entry.kind, entry);
 }
 
 /** The inverse of {@link encodeEntry}. Throws `store_corrupt`. */
 export function decodeEntry(sequence: number, record: Uint8Array): Journaled {
-  const reader = new ByteReader(checkedRecord(record, `Journal entry ${sequence}`), 1);
+  const name = `Journal entry ${sequence}`;
+  const reader = new ByteReader(checkedRecord(record, name), 1);
   const time = reader.u48();
   const number = reader.u8();
-  const entry = number === MINT_KIND ? decodeMint(reader) : decodeContent(number, reader);
+  const entry = number === MINT_KIND ? decodeMint(reader) : decodeContent(number, reader, name);
   reader.end();
   return { sequence, time, entry };
 }
 
-function decodeContent(number: number, reader: ByteReader): Entry {
-  const found = ENTRY_KINDS.numbered(number);
-  if (found === undefined)
-    throw new MintmarkError("store_corrupt", `The journal holds an entry of unknown kind ${number}.`);
-  return { kind: found.kind, ...found.field.read(reader) } as Entry;
+function decodeContent(number: number, reader: ByteReader, name: string): Entry {
+  const { kind, content } = ENTRY_KINDS.read(number, reader, name);
+  return { kind, ...content } as Entry;
 }
 
 /** The whole journal in order. Throws `store_corrupt` at a damaged entry or a gap. */

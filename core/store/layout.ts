@@ -121,6 +121,11 @@ export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
   };
 }
 
+/** Fields of one layout with these names, in their order. */
+export function each<F, const N extends string>(field: F, ...names: N[]): { readonly [K in N]: F } {
+  return Object.fromEntries(names.map((name) => [name, field])) as { readonly [K in N]: F };
+}
+
 /** A stored record: `version(1) = 0x01 ‖ fields ‖ crc32(4)` of all before it, which finds a flipped bit on reading. */
 export function encodeRecord<T>(field: Field<T>, value: T): Buffer {
   field.write(record.begin(), value);
@@ -154,13 +159,13 @@ export type KindFields = Readonly<Record<string, readonly [number, Fields]>>;
 /** The content of a record of one kind. */
 export type ContentOf<K extends KindFields, N extends keyof K> = RecordOf<K[N][1]>;
 
-export interface Kind<N> {
+interface Kind<N> {
   readonly kind: N;
   readonly number: number;
   readonly field: Field<Record<string, unknown>>;
 }
 
-/** Finds the layout of a kind's content: by name for writing, by number for reading. */
+/** Records of several kinds. */
 export class Kinds<K extends KindFields> {
   readonly byName: { readonly [N in keyof K]: Kind<N> };
   readonly #byNumber = new Map<number, Kind<keyof K>>();
@@ -175,8 +180,19 @@ export class Kinds<K extends KindFields> {
     this.byName = byName as typeof this.byName;
   }
 
-  /** undefined for an unknown number. */
-  numbered(number: number): Kind<keyof K> | undefined {
-    return this.#byNumber.get(number);
+  /** Writes `version(1) = 0x01 ‖ time(6) ‖ number(1) ‖ content ‖ crc32(4)`. */
+  encode(time: number, kind: keyof K, content: object): Buffer {
+    const { number, field } = this.byName[kind];
+    record.begin().u48(time);
+    record.u8(number);
+    field.write(record, content as Record<string, unknown>);
+    return record.end();
+  }
+
+  /** Reads the content of a kind's number. Throws `store_corrupt` for an unknown one. */
+  read(number: number, from: ByteReader, name: string): { readonly kind: keyof K; readonly content: object } {
+    const found = this.#byNumber.get(number);
+    if (found === undefined) throw new MintmarkError("store_corrupt", `${name} is of unknown kind ${number}.`);
+    return { kind: found.kind, content: found.field.read(from) };
   }
 }

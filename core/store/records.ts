@@ -3,6 +3,7 @@ import { TRANSFER_FAULTS, type TransferFault } from "../protocol/transfer-rules.
 import {
   address,
   bigVarint,
+  each,
   type Field,
   flag,
   hash,
@@ -61,14 +62,16 @@ export const keyRecord = layout({
 });
 export type KeyRecord = ValueOf<typeof keyRecord>;
 
-export const assetRecord = layout({
+/** An asset's contract. */
+export const assetPlace = {
   assetIndex: varint,
   assetId: uuid,
   standard: oneOf(STANDARDS),
   chainId: bigVarint,
   contractAddress: address,
   quantum: bigVarint,
-  assetType: hash,
+} as const;
+export const assetForm = {
   name: text,
   symbol: text,
   decimals: varint,
@@ -76,6 +79,11 @@ export const assetRecord = layout({
   supplyCap: nullable(bigVarint),
   /** The only application that can enable it; null: any can. */
   applicationIndex: nullable(varint),
+} as const;
+export const assetRecord = layout({
+  ...assetPlace,
+  assetType: hash,
+  ...assetForm,
   minted: bigVarint,
   whitelisted: flag,
   registered: flag,
@@ -210,18 +218,10 @@ export const batchRecord = layout({
   status: oneOf(["open", "sealed", "submitted", "settled", "finalized"]),
   vaultCount: varint,
   mintCount: varint,
-  batchRoot: nullable(hash),
-  dataHash: nullable(hash),
-  stateRoot: nullable(hash),
-  l1TxHash: nullable(hash),
-  l1BlockNumber: nullable(bigVarint),
-  committedAt: nullable(bigVarint),
-  l1Sequence: nullable(bigVarint),
+  ...each(nullable(hash), "batchRoot", "dataHash", "stateRoot", "l1TxHash"),
+  ...each(nullable(bigVarint), "l1BlockNumber", "committedAt", "l1Sequence"),
   openedAt: time,
-  sealedAt: nullable(time),
-  submittedAt: nullable(time),
-  settledAt: nullable(time),
-  finalizedAt: nullable(time),
+  ...each(nullable(time), "sealedAt", "submittedAt", "settledAt", "finalizedAt"),
   /** Root of the vault tree, or the content of a batch in blobs. */
   content: nullable(hash),
   /** The batch's manifest; null while the batch is open. */
@@ -344,13 +344,8 @@ export type ActivityRecord = ValueOf<typeof activityRecord>;
 /** The statuses of a withdrawal, by number. */
 export const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
 
-export const withdrawalRecord = layout({
-  withdrawalId: uuid,
-  applicationIndex: varint,
-  userIndex: varint,
-  sequence: varint,
-  /** Of the entry with the request. */
-  journalSequence: varint,
+/** A withdrawal as its owner signed it. `chainId` is that of the vault's token. */
+export const withdrawalFacts = {
   chainId: bigVarint,
   vaultId: u64,
   quantity: bigVarint,
@@ -360,15 +355,20 @@ export const withdrawalRecord = layout({
   digest: hash,
   /** Empty when the digest is of a list, which has the signature. */
   signature: hexBytes,
+} as const;
+
+export const withdrawalRecord = layout({
+  withdrawalId: uuid,
+  ...each(varint, "applicationIndex", "userIndex", "sequence"),
+  /** Of the entry with the request. */
+  journalSequence: varint,
+  ...withdrawalFacts,
   status: oneOf(WITHDRAWAL_STATUSES),
   l1TxHash: nullable(hash),
   l1BlockNumber: nullable(bigVarint),
   failure: nullable(text),
   createdAt: time,
-  submittedAt: nullable(time),
-  settledAt: nullable(time),
-  finalizedAt: nullable(time),
-  failedAt: nullable(time),
+  ...each(nullable(time), "submittedAt", "settledAt", "finalizedAt", "failedAt"),
   updatedAt: time,
 });
 export type WithdrawalRecord = ValueOf<typeof withdrawalRecord>;
@@ -396,14 +396,20 @@ const transferFacts = {
 export const signedTransfer = layout(transferFacts);
 export type SignedTransfer = ValueOf<typeof signedTransfer>;
 
+export const signedList = {
+  digest: hash,
+  deadline: bigVarint,
+  /** Empty when the owner has approved the digest on L1. */
+  signature: hexBytes,
+  /** The key that signed for the owner; null when no session's key did. */
+  sessionKey: nullable(address),
+} as const;
+
 /** A list of transfers that L1's history holds, as the vaults before it say. */
 export const adoptedList = layout({
   transferId: uuid,
   applicationIndex: varint,
-  digest: hash,
-  deadline: bigVarint,
-  signature: hexBytes,
-  sessionKey: nullable(address),
+  ...signedList,
   transfers: listOf(layout({ ...transferFacts, userIndex: varint, assetIndex: varint, hops: varint })),
 });
 export type AdoptedList = ValueOf<typeof adoptedList>;
@@ -421,12 +427,7 @@ export const transferListRecord = layout({
   firstSequence: varint,
   /** Of the entry with the request. */
   journalSequence: varint,
-  digest: hash,
-  deadline: bigVarint,
-  /** Empty when the owner has approved the digest on L1. */
-  signature: hexBytes,
-  /** The key that signed for the owner; null when no session's key did. */
-  sessionKey: nullable(address),
+  ...signedList,
   transfers: listOf(
     layout({
       ...transferFacts,

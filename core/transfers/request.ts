@@ -10,15 +10,7 @@ import { sessionCovers } from "../protocol/transfer-rules.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import { type ActivityRecord, type TransferListRecord, transferIdRecord } from "../store/records.ts";
-import {
-  activityKey,
-  journalKey,
-  requestByKey,
-  transactionKey,
-  transferDigestKey,
-  transferIndexes,
-  userTransactionKey,
-} from "../store/store-keys.ts";
+import * as keys from "../store/store-keys.ts";
 import type { Transition } from "../store/writer.ts";
 import { requireKey } from "../tenants/api-keys.ts";
 import { putUser, recipientKey, recipientOf } from "../tenants/users.ts";
@@ -132,8 +124,8 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
     const unknown = this.#receivers.filter((owner) => this.#ledger.users.get(application, owner) === undefined);
     this.#unknown.push(...unknown);
     return [
-      transferDigestKey(this.#signed.digest),
-      ...this.#asked.map(({ transfer }) => activityKey(transfer.vaultId)),
+      keys.transferDigestKey(this.#signed.digest),
+      ...this.#asked.map(({ transfer }) => keys.activityKey(transfer.vaultId)),
       ...unknown.map((owner) => recipientKey(application, owner)),
     ];
   }
@@ -142,12 +134,12 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
     const ledger = this.#ledger;
     const { digest, deadline } = this.#signed;
     if (!("owner" in this.#caller)) requireKey(ledger, this.#caller);
-    const earlier = group.resolve(transferDigestKey(digest), taken);
+    const earlier = group.resolve(keys.transferDigestKey(digest), taken);
     if (earlier !== undefined) return decodeRecord(transferIdRecord, earlier, "The transfers of a digest");
     ledger.requirePromising();
     requireDeadline(ledger, deadline);
     const activities = this.#asked.map(({ transfer: { vaultId } }, i) =>
-      decodeActivity(group.resolve(activityKey(vaultId), stored[i])),
+      decodeActivity(group.resolve(keys.activityKey(vaultId), stored[i])),
     );
     requireTransferable(ledger, this.#asked, activities);
     this.#learnUsers(group, stored.slice(this.#asked.length));
@@ -156,7 +148,7 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
       const activity = { ...(activities[i] as ActivityRecord), spentBy: list.transferId, updatedAt: list.createdAt };
       putActivity(ledger, group, { vaultId: transfer.vaultId, userIndex: vault.userIndex }, activity);
     }
-    group.stage(transferDigestKey(digest), encodeRecord(transferIdRecord, list.transferId));
+    group.stage(keys.transferDigestKey(digest), encodeRecord(transferIdRecord, list.transferId));
     return list;
   }
 
@@ -211,13 +203,14 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
 /** The index records of a list: by sequence, by each user who gives or gets, by each vault that it spends, and by asset. */
 function indexTransfers(ledger: Ledger, group: Group, list: TransferListRecord): void {
   const { applicationIndex, firstSequence, journalSequence, transfers } = list;
-  const reference = journalKey(journalSequence).subarray(1);
-  group.put(transactionKey(applicationIndex, firstSequence), reference);
+  const reference = keys.journalKey(journalSequence).subarray(1);
+  group.put(keys.transactionKey(applicationIndex, firstSequence), reference);
   const users = new Set(
     outputsOf(list).flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat()),
   );
-  for (const user of users) group.put(userTransactionKey(applicationIndex, user, firstSequence), reference);
-  for (const of of transferIndexes(applicationIndex, transfers)) group.put(requestByKey(of, firstSequence), reference);
+  for (const user of users) group.put(keys.userTransactionKey(applicationIndex, user, firstSequence), reference);
+  for (const of of keys.transferIndexes(applicationIndex, transfers))
+    group.put(keys.requestByKey(of, firstSequence), reference);
   // Vaults of either mode go into a rollup batch, so a transfer belongs to both.
   const bits = (1 << MODES.length) - 1;
   const assets = new Set(transfers.map(({ assetIndex }) => assetIndex));

@@ -16,23 +16,7 @@ import { readMint, readTime, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
 import { type BatchRecord, ownerRecord, userIdRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";
-import {
-  assetMark,
-  endOf,
-  mintKey,
-  modeMark,
-  ownerKey,
-  requestsOfUser,
-  transactionKey,
-  transfersOf,
-  transfersOfVault,
-  userIdKey,
-  withdrawalsOf,
-  withdrawalsOfAsset,
-  withdrawalsOfStatus,
-  withdrawalsOfUser,
-  withdrawalsOfVault,
-} from "../store/store-keys.ts";
+import * as keys from "../store/store-keys.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
 import { makerOf, slotCount } from "./transfer-lists.ts";
 import { placeOf, readVault } from "./vaults.ts";
@@ -105,8 +89,8 @@ export async function narrow(
         : await spansOf(ledger, filter, find, { from, to });
     return spans.flatMap(({ modes, ...span }): Part[] => {
       if (modes.length === 0) return type === undefined ? [{ users, indexes, within: span }] : [];
-      const marks = asset === undefined ? [] : [assetMark(applicationIndex, asset)];
-      if (modes.length === 1) marks.push(modeMark(applicationIndex, modes[0] as Mode));
+      const marks = asset === undefined ? [] : [keys.assetMark(applicationIndex, asset)];
+      if (modes.length === 1) marks.push(keys.modeMark(applicationIndex, modes[0] as Mode));
       return [{ users, reference, marks, ...(type !== undefined && { indexes }), within: span }];
     });
   }
@@ -137,8 +121,8 @@ function transferIndexes(
   { vaultId }: Pick<TransactionFilter, "vaultId">,
   users: readonly number[] | undefined,
 ): Buffer[] {
-  if (vaultId !== undefined) return [transfersOfVault(applicationIndex, vaultId)];
-  return users?.map((user) => requestsOfUser(applicationIndex, user)) ?? [transfersOf(applicationIndex)];
+  if (vaultId !== undefined) return [keys.transfersOfVault(applicationIndex, vaultId)];
+  return users?.map((user) => keys.requestsOfUser(applicationIndex, user)) ?? [keys.transfersOf(applicationIndex)];
 }
 
 /** The most selective indexes of withdrawals. */
@@ -149,12 +133,14 @@ function withdrawalIndexes(
   asset: number | undefined,
   type: Transaction["type"] | undefined,
 ): Buffer[] {
-  if (vaultId !== undefined) return [withdrawalsOfVault(applicationIndex, vaultId)];
-  if (users !== undefined) return users.map((user) => withdrawalsOfUser(applicationIndex, user));
+  if (vaultId !== undefined) return [keys.withdrawalsOfVault(applicationIndex, vaultId)];
+  if (users !== undefined) return users.map((user) => keys.withdrawalsOfUser(applicationIndex, user));
   const number = WITHDRAWAL_STATUSES.findIndex((known) => known === status);
   // For mints and withdrawals together, a status means that of either.
-  if (type === "withdrawal" && number >= 0) return [withdrawalsOfStatus(applicationIndex, number)];
-  return [asset === undefined ? withdrawalsOf(applicationIndex) : withdrawalsOfAsset(applicationIndex, asset)];
+  if (type === "withdrawal" && number >= 0) return [keys.withdrawalsOfStatus(applicationIndex, number)];
+  return [
+    asset === undefined ? keys.withdrawalsOf(applicationIndex) : keys.withdrawalsOfAsset(applicationIndex, asset),
+  ];
 }
 
 /** A range of transactions, and the modes of its mints that can match. */
@@ -266,7 +252,7 @@ export async function sequenceAt(ledger: Ledger, applicationIndex: number, end: 
 
 /** The request of a transaction. */
 async function requestAt(ledger: Ledger, applicationIndex: number, sequence: number) {
-  const range = { gte: transactionKey(applicationIndex, 0), lte: transactionKey(applicationIndex, sequence) };
+  const range = { gte: keys.transactionKey(applicationIndex, 0), lte: keys.transactionKey(applicationIndex, sequence) };
   for await (const [key, reference] of ledger.store.entries({ ...range, reverse: true, limit: 1 })) {
     const firstSequence = Number(key.readBigUInt64BE(key.length - 8));
     return { firstSequence, time: await readTime(ledger.store, sequenceIn(reference)) };
@@ -282,16 +268,16 @@ async function usersOf(
 ): Promise<readonly number[] | undefined> {
   const owned = ownerAddress === undefined ? undefined : await usersOfOwner(ledger, applicationIndex, ownerAddress);
   if (userId === undefined) return owned;
-  const record = await ledger.store.get(userIdKey(applicationIndex, requireUuid("userId", userId)));
+  const record = await ledger.store.get(keys.userIdKey(applicationIndex, requireUuid("userId", userId)));
   if (record === undefined) return [];
   const { userIndex } = decodeRecord(userIdRecord, record, `User ${userId}`);
   return owned === undefined || owned.includes(userIndex) ? [userIndex] : [];
 }
 
 async function usersOfOwner(ledger: Ledger, applicationIndex: number, ownerAddress: Address): Promise<number[]> {
-  const prefix = ownerKey(applicationIndex, requireAddress("ownerAddress", ownerAddress));
+  const prefix = keys.ownerKey(applicationIndex, requireAddress("ownerAddress", ownerAddress));
   const users: number[] = [];
-  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), limit: MOST_USERS })) {
+  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: keys.endOf(prefix), limit: MOST_USERS })) {
     users.push(decodeRecord(ownerRecord, record, "An owner").userIndex);
   }
   return users;
@@ -331,7 +317,7 @@ async function orNull<T>(code: MintmarkError["code"], find: () => Promise<T>): P
 /** The journal entry of an application's mint. Throws `mint_not_found`. */
 export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid): Promise<Journaled<MintEntry>> {
   const { applicationIndex } = ledger.application(applicationId);
-  const reference = await ledger.store.get(mintKey(requireUuid("mintId", mintId)));
+  const reference = await ledger.store.get(keys.mintKey(requireUuid("mintId", mintId)));
   const found = reference === undefined ? null : await readMint(ledger.store, sequenceIn(reference));
   if (found === null || found.entry.applicationIndex !== applicationIndex) throw new MintmarkError("mint_not_found");
   return found;

@@ -6,14 +6,7 @@ import { type Journaled, readEntry } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
 import { type TransferListRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
-import {
-  mintReferenceKey,
-  requestByKey,
-  requestsOfUser,
-  transactionKey,
-  transferListKey,
-  withdrawalKey,
-} from "../store/store-keys.ts";
+import * as keys from "../store/store-keys.ts";
 import { type RequestRange, requestsIn, requestsInAny, requestsInBlocks } from "./requests.ts";
 import type { Part } from "./transaction-range.ts";
 import { decodeTransferList, outputsOf, placeIn, readTransferList, type TransferOutput } from "./transfer-lists.ts";
@@ -101,14 +94,15 @@ function requestsOf(
   { users, reference, marks = [], indexes }: Part,
   range: RequestRange,
 ): AsyncGenerator<number> {
-  if (reference !== undefined) return requestsIn(store, (at) => mintReferenceKey(application, reference, at), range);
-  const within = indexes ?? users?.map((user) => requestsOfUser(application, user));
+  if (reference !== undefined)
+    return requestsIn(store, (at) => keys.mintReferenceKey(application, reference, at), range);
+  const within = indexes ?? users?.map((user) => keys.requestsOfUser(application, user));
   if (within !== undefined) {
-    const keys = within.map((of) => (at: number) => requestByKey(of, at));
-    return requestsInAny(store, keys, range);
+    const indexKeys = within.map((of) => (at: number) => keys.requestByKey(of, at));
+    return requestsInAny(store, indexKeys, range);
   }
   if (marks.length > 0) return requestsInBlocks(store, application, marks, range);
-  return requestsIn(store, (at) => transactionKey(application, at), range);
+  return requestsIn(store, (at) => keys.transactionKey(application, at), range);
 }
 
 function referenceOf({ source }: Found): string | null {
@@ -165,7 +159,7 @@ export async function findWithdrawal(
   applicationIndex: number,
   withdrawalId: Uuid,
 ): Promise<Found | undefined> {
-  const stored = await ledger.store.get(withdrawalKey(withdrawalId));
+  const stored = await ledger.store.get(keys.withdrawalKey(withdrawalId));
   if (stored === undefined) return undefined;
   const record = decodeRecord(withdrawalRecord, stored, `Withdrawal ${withdrawalId}`);
   if (record.applicationIndex !== applicationIndex) return undefined;
@@ -181,7 +175,7 @@ export async function findWithdrawal(
 
 /** One transfer of an application's list; undefined when there is none. */
 export async function findTransfer(ledger: Ledger, applicationIndex: number, transferId: Uuid, position: number) {
-  const stored = await ledger.store.get(transferListKey(transferId));
+  const stored = await ledger.store.get(keys.transferListKey(transferId));
   if (stored === undefined) return undefined;
   const list = decodeTransferList(stored, transferId);
   return list.applicationIndex === applicationIndex ? (await transfersIn(ledger, list))[position] : undefined;

@@ -72,15 +72,12 @@ async function fingerprint(): Promise<string> {
         name,
         read(bytes, (from) => field.read(from)),
       );
-  for (let number = 0; number < 256; number++) {
-    const field = ENTRY_KINDS.numbered(number)?.field;
-    if (field !== undefined)
-      for (const bytes of STREAMS)
-        add(
-          number,
-          read(bytes, (from) => field.read(from)),
-        );
-  }
+  for (const { number, field } of Object.values(ENTRY_KINDS.byName).toSorted((a, b) => a.number - b.number))
+    for (const bytes of STREAMS)
+      add(
+        number,
+        read(bytes, (from) => field.read(from)),
+      );
   for (const bytes of STREAMS) add(read(bytes, decodeMint));
   const { chainId, contract } = SETTLEMENT;
   const genesis = { formatVersion: 0, environment: "live", chainId, contract, engineVersion: 5 } as const;
