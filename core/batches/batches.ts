@@ -88,10 +88,7 @@ export function stateOver(ledger: Ledger, countValidium: number, countRollup: nu
   return { ...roots, commitment: stateCommitment(ledger.settlement, roots) };
 }
 
-/**
- * The number of committed batches of a mode, in the readers' or the writer's view. They are the first ones, so
- * bisection finds it.
- */
+/** The committed batches of a mode are its first ones, so bisection finds their number. */
 export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest" = "get"): number {
   const batches = ledger.batches[mode];
   let [low, high] = [0, batches.latestCount];
@@ -198,9 +195,7 @@ export interface Batches {
    * open, it is the one with the lower number. Both close together.
    */
   getOpen(mode: Mode): Batch;
-  /**
-   * A sealed batch with its public data. Rejects with `batch_not_found`, and with `proof_not_ready` for an open one.
-   */
+  /** A sealed batch with its public data. Rejects with `batch_not_found`, `proof_not_ready` for an open one. */
   getSealed(mode: Mode, batchNumber: number): Promise<StoredBatch>;
   /** The state over all sealed batches. */
   state(): EngineState;

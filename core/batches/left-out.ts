@@ -69,10 +69,7 @@ export interface LeftOut extends AssetId {
   readonly failure: string;
 }
 
-/**
- * The batch is final, so the mints of its left-out assets fail as those of {@link voidSlots} do. The batch's data and
- * roots stay. Runs in the group of the journal entry that makes the batch final.
- */
+/** The batch is final, so mints of its left-out assets fail as in {@link voidSlots}. Data and roots stay. */
 export async function failLeftOut(ledger: Ledger, group: Group, batch: BatchRecord): Promise<void> {
   const { mode, batchNumber } = batch;
   if (batch.leftOut === null) return;

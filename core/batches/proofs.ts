@@ -54,10 +54,7 @@ interface Page {
   readonly leaves: Uint8Array;
 }
 
-/**
- * Proves a vault from its page's records and the other pages' roots. Throws `vault_not_found`, `vault_void`,
- * `proof_not_ready`.
- */
+/** Proves a vault from its page and the others' roots. Throws `vault_not_found`, `vault_void`, `proof_not_ready`. */
 export async function vaultProof(
   ledger: Ledger,
   vaultId: VaultId,
@@ -157,9 +154,7 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   return proof;
 }
 
-/**
- * A vault's path to a state commitment. Throws as {@link vaultProof} does, and `validation_failed` for unsealed counts.
- */
+/** A vault's path to a state commitment. Throws as {@link vaultProof}; `validation_failed` for unsealed counts. */
 export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: StateCounts): Promise<VaultStateProof> {
   const { mode, batchNumber } = provablePlace(ledger, vaultId);
   const { commitment, rootValidium, rootRollup, ...counts } = sealedState(ledger, at);
@@ -210,9 +205,7 @@ function committed(state: EngineState) {
   return { commitment: state.commitment, state };
 }
 
-/**
- * The state after a number of sealed batches of each mode; default all. Throws `validation_failed` for more than exist.
- */
+/** The state after a number of sealed batches of each mode; default all. Throws `validation_failed` for more. */
 function sealedState(ledger: Ledger, at: StateCounts | undefined): EngineState {
   const [validium, rollup] = [sealedCount(ledger, "validium"), sealedCount(ledger, "zk-rollup")];
   const { countValidium, countRollup } = at ?? { countValidium: validium, countRollup: rollup };

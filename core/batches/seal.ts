@@ -100,10 +100,7 @@ export async function sealOpenBatch({ ledger, writer }: EngineContext, mode: Mod
 /** Smaller batches in a tree are sealed at once: that takes a millisecond or less. */
 const OFF_LOOP_VAULTS = 1_024;
 
-/**
- * Seals a closed batch: in this group when it is small and no earlier one waits, else after the thread has derived it.
- * Until then its record is that of an open batch, so the next opening goes on with it after a crash.
- */
+/** Seals a batch: at once if it is small and first, else after the thread. Until then its record is an open batch's. */
 export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {
   if (
     !closed.inBlobs &&

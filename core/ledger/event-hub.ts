@@ -3,10 +3,7 @@ import type { VoidSlots } from "../sealing/void-runs.ts";
 
 type Listener<K extends keyof EngineEvents> = (event: EngineEvents[K]) => void;
 
-/**
- * Tells listeners of durable changes. A listener that throws becomes an unhandled rejection; the others are still
- * called.
- */
+/** Tells listeners of durable changes. One that throws becomes an unhandled rejection; the others are still called. */
 export class EventHub {
   readonly #listeners = new Map<keyof EngineEvents, Set<{ readonly listener: Listener<never> }>>();
   /** The earlier events that still wait for a read; null when none does. */
@@ -21,12 +18,7 @@ export class EventHub {
     return () => listeners.delete(own);
   }
 
-  /**
-   * Emits an event at once, or after the events that still wait for a read.
-   *
-   * @param event - the event, or a function that reads it. The event is dropped when the read fails, since the store
-   * then fails for everyone.
-   */
+  /** Emits an event, or what a function reads, behind those that still wait for a read. A failed read drops it. */
   readonly emit = <K extends keyof EngineEvents>(
     type: K,
     event: EngineEvents[K] | (() => Promise<EngineEvents[K]>),

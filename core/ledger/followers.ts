@@ -3,16 +3,10 @@ const WOKEN_AT_ONCE = 64;
 /** Pause between two groups, in ms. A group's work takes a fraction of it, so mints run in between. */
 const PAUSE_MS = 5;
 
-/**
- * Readers that wait for an application's next event. An event wakes a bounded number at once, however many wait. The
- * others follow group by group, and read all events so far.
- */
+/** Readers that wait for an application's next event. It wakes a bounded number at once, the others group by group. */
 export class Followers {
   readonly #waiting = new Map<number, Set<() => void>>();
-  /**
-   * Readers that an event has woken and that have not run yet, in order. A reader that leaves is removed from its set
-   * too.
-   */
+  /** Woken readers that have not run yet, in order. One that leaves is removed from its set too. */
   readonly #due: Set<() => void>[] = [];
   #pausing = false;
 

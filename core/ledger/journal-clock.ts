@@ -11,10 +11,7 @@ export interface JournalClockOptions {
   readonly mostAheadMs: number;
 }
 
-/**
- * The system's clock, checked against the journal's newest entry at opening plus the time since. So one wrong reading
- * neither dates an entry far into the future nor makes anything expire.
- */
+/** The system's clock, checked against the journal and the time since the opening. So no wrong reading does harm. */
 export class JournalClock {
   readonly #options: JournalClockOptions;
   readonly #newest: number;
@@ -27,20 +24,14 @@ export class JournalClock {
     this.#opened = options.monotonic?.() ?? performance.now();
   }
 
-  /**
-   * The time for new entries and deadlines, ms since 1970: the clock's, or the journal's when the clock is too far
-   * ahead.
-   */
+  /** For new entries and deadlines, ms since 1970: the clock's, or the journal's when the clock is too far ahead. */
   now(): number {
     const clock = this.#options.clock();
     const passed = this.#passed();
     return Math.floor(clock - passed > this.#options.mostAheadMs ? passed : clock);
   }
 
-  /**
-   * The time by which keys expire, ms since 1970: like {@link now}, but never behind the journal, so that no key
-   * revives.
-   */
+  /** Like {@link now}, but never behind the journal, so that no expired key revives. */
   present(): number {
     return Math.max(this.now(), Math.floor(this.#passed()));
   }
@@ -50,11 +41,7 @@ export class JournalClock {
     return Math.min(this.#options.clock(), this.#passed());
   }
 
-  /**
-   * The fault of the clock and its cure; null when the clock fits the journal.
-   *
-   * @param newest - time of the journal's newest entry now
-   */
+  /** The clock's fault and cure, given the journal's newest time; null when the clock fits the journal. */
   fault(newest: number): string | null {
     const now = this.#options.clock();
     const ahead = now - this.#passed();

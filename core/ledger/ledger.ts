@@ -105,10 +105,7 @@ export class Ledger {
   /** Mints in progress that have an idempotency key, by application and key. */
   readonly keyedMints = new Set<string>();
   readonly tokenSums = new TokenSumsCache();
-  /**
-   * ERC-1155 ids of up to 15 digits, by asset, that are bound to their own decimal. More mints of such an id need no
-   * read. About 40 bytes each. Only adopting another history unbinds an id.
-   */
+  /** ERC-1155 ids of up to 15 digits, by asset, bound to their own decimal: minting them needs no read. */
   readonly bindings = new Recent<number, number, true>(200_000);
   /** By application, and by asset or (below zero) mode: the newest block with that mark, for recent marks. */
   readonly marks = new Recent<number, number, number>(100_000);

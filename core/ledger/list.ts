@@ -59,11 +59,7 @@ function scopeOf(list: string, owner: string, filter: object): string {
   return JSON.stringify([list, owner, bound]);
 }
 
-/**
- * A page of a table whose records are numbered from 0.
- *
- * @param view - the entry of a record; null leaves the record out
- */
+/** A page of a table whose records are numbered from 0, without those of which `view` is null. */
 export function tablePage<V, T>(
   table: Table<number, V>,
   { after, limit }: PageStart,

@@ -87,10 +87,7 @@ export class OpenBatch {
     return this.vaults.count === 0 ? this.openedAt : (this.vaults.createdAt[0] as number);
   }
 
-  /**
-   * The slot that this mint adds to; -1 when it needs a new slot or batch. An ERC-721 mint never adds, so it does not
-   * ask.
-   */
+  /** The slot that this mint adds to; -1 when it needs a new one. An ERC-721 mint never adds, so it does not ask. */
   growing(holder: Holder, vault: NewVault): number {
     const ofHolder = this.#growing.get(holdingOf(holder.userIndex, vault.assetIndex));
     const slot = ofHolder?.get(blobKeyOf(vault));
@@ -102,10 +99,7 @@ export class OpenBatch {
     return fits ? slot : -1;
   }
 
-  /**
-   * Puts a new vault into the next slot. Returns the slot; -1 when one commit would not carry the batch with it. The
-   * first vault always fits.
-   */
+  /** The slot of a new vault; -1 when one commit would not carry the batch with it. The first vault always fits. */
   add(holder: Holder, vault: NewVault, standard: Standard, now: number, tokenHash: number): number {
     const content = this.#contentWith(vault);
     if (this.vaults.count > 0 && !this.#fits(vault, content)) return -1;

@@ -45,10 +45,7 @@ export class Openings {
     this.#kzg = kzg;
   }
 
-  /**
-   * The proof of a vault, which leads to `batchRoot`. Rejects with `backpressure` when too many wait, and with
-   * `store_corrupt` when the records do not hold the vault.
-   */
+  /** The proof of a vault, up to `batchRoot`. Rejects with `backpressure`; `store_corrupt` for other records. */
   async prove(
     { data, commitments, leftOut }: BlobRecords,
     vault: VaultContent,

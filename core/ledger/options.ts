@@ -11,10 +11,7 @@ import type { Database, Journal, Store } from "../store/ports.ts";
 export interface EngineOptions {
   /** Folder of a LevelDB store, a database such as `new MemoryLevel()`, or your own store. */
   readonly store: string | Database | Store;
-  /**
-   * Creates a store where there is none. Default false: a missing store is `store_missing`, because a new store over
-   * the contract of a lost one would mint its tokens again.
-   */
+  /** Default false (`store_missing`): a new store over the contract of a lost one would mint its tokens again. */
   readonly createIfMissing?: boolean;
   /**
    * Gets every journal entry too. A change is acknowledged when store and journal have it. Opening the engine brings

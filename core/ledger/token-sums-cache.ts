@@ -13,19 +13,13 @@ interface Summing {
   stale: boolean;
 }
 
-/**
- * Sums of users that were asked for lately, so that only newer mints are added. A change of a vault's withdrawn or
- * reserved amount, or a void slot, drops the sums of its user.
- */
+/** Sums of recent users, so that only newer mints are added. Withdrawals, transfers and void slots drop a user's. */
 export class TokenSumsCache {
   readonly #known = new Recent<"user", number, TokenSums>(GENERATION, ({ size }) => 1 + size);
   /** By user. Concurrent callers share one computation. */
   readonly #summing = new Map<number, Summing>();
 
-  /**
-   * A user's sums over the application's transactions before `to`, and possibly later ones. `add` brings them up to
-   * `to`.
-   */
+  /** A user's sums over the transactions before `to`, and possibly later ones. `add` brings them up to `to`. */
   async of({ userIndex }: Holding, to: number, add: AddTransactions): Promise<TokenSums> {
     for (;;) {
       const running = this.#summing.get(userIndex);

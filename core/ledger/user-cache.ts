@@ -12,10 +12,7 @@ export interface CachedUser extends Holder {
 /** Users in each generation, about 400 bytes each. */
 const GENERATION = 100_000;
 
-/**
- * Users that minted lately, by application, then by id or owner, because a mint names its user by either. A user never
- * changes, so a hit is always right.
- */
+/** Users that minted lately, by application, then by id or owner, as mints name them. A user never changes. */
 export class UserCache extends Recent<number, Uuid | Address, CachedUser> {
   constructor() {
     super(GENERATION);

@@ -8,10 +8,7 @@ import type { VaultColumns } from "../store/vault-columns.ts";
 import { itemsOf } from "./batch-items.ts";
 import type { DerivedAsset, DerivedBatch } from "./derive-batch.ts";
 
-/**
- * The records of a batch of transfers. Its leaves bind what was signed, and not what the vaults hold: L1 decides that
- * at the commit. A transfer makes no token, so the index of tokens gets none.
- */
+/** Records of a batch of transfers. Its leaves bind what was signed; L1 decides what the vaults hold. No new tokens. */
 export function deriveTransfers(
   batchNumber: number,
   groups: readonly TransferGroup[],

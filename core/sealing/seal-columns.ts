@@ -21,11 +21,7 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const NO_OWNER = `0x${"00".repeat(20)}` as const;
 
-/**
- * Same result as `vaultLeaves`, straight from columns: 32 bytes a slot.
- *
- * @param firstSlot - the slot of the first row
- */
+/** Same result as `vaultLeaves`, straight from columns: 32 bytes a slot, from `firstSlot` on. */
 export function columnLeaves(
   mode: Mode,
   batchNumber: number,
@@ -102,11 +98,7 @@ function writeWord(word: number, into: Uint8Array, at: number): void {
   into[at + 3] = word;
 }
 
-/**
- * Same result as `readColumns`.
- *
- * @param voids - 1 for each void slot; null when there is none
- */
+/** Same result as `readColumns`. `voids` is 1 for each void slot; null when there is none. */
 export function encoderColumns(
   vaults: VaultColumns,
   assetAt: (assetIndex: number) => AssetId,

@@ -33,10 +33,7 @@ export function requireNotVoid(
   return runs;
 }
 
-/**
- * The runs to add to `known` so that all of `asked` is void, ascending. Throws `validation_failed` for slots outside of
- * the batch.
- */
+/** The runs that make all of `asked` void too, ascending. Throws `validation_failed` for slots outside of the batch. */
 export function addedRuns(known: readonly VoidRun[], asked: readonly VoidRun[], vaultCount: number): VoidRun[] {
   const failures = new Map<number, string>();
   for (const { firstSlot, count, failure } of asked) {

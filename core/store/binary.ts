@@ -9,10 +9,7 @@ export const RECORD_VERSION = 1;
 const UUID_BYTES = 16;
 const DASH = 0x2d;
 
-/**
- * Writes binary records one after the other into one growing, reused buffer. Integers are big-endian; a varint is base
- * 128, low group first, top bit set on all bytes but the last.
- */
+/** Writes records into one growing buffer. Integers are big-endian; a varint is base 128, low group first. */
 export class ByteWriter {
   #buffer: Buffer;
   #length = 0;
@@ -118,10 +115,7 @@ export class ByteWriter {
 /** Writes all records, one after the other. */
 export const record = new ByteWriter(1 << 16);
 
-/**
- * Reads the output of {@link ByteWriter}. Throws `store_corrupt` for anything else, because it reads only the store's
- * own records.
- */
+/** Reads the output of {@link ByteWriter}, the store's own records. Throws `store_corrupt` for anything else. */
 export class ByteReader {
   readonly #buffer: Buffer;
   #at: number;
@@ -251,9 +245,7 @@ const randomPool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 const newUuid = Buffer.alloc(UUID_BYTES);
 
-/**
- * A UUID of version 7 (RFC 9562): ms since 1970, then 74 random bits. Neighbours in time are neighbours in the store.
- */
+/** A UUID of version 7 (RFC 9562): ms since 1970, then 74 random bits. So neighbours in time are stored together. */
 export function timeUuid(now: number): Uuid {
   if (used + 10 > POOL_BYTES) {
     randomFillSync(randomPool);

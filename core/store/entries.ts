@@ -108,9 +108,7 @@ const KINDS = {
   batchSealed: [11, { ...batchPlace, vaultCount: varint, mintCount: varint, ...roots }],
   batchSubmitted: [12, { ...batchPlace, txHash: hash }],
   batchCommitted: [13, { ...batchPlace, txHash: hash, blockNumber: bigVarint, ...accepted }],
-  /**
-   * An event of a vault on its token's chain. `total` is the sum of withdrawals, including units that a void exhausted.
-   */
+  /** An event of a vault on its token's chain. `total` sums all withdrawals, with units that a void exhausted. */
   vaultWithdrawn: [
     14,
     {

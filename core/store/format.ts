@@ -5,16 +5,10 @@ import { MintmarkError } from "../errors.ts";
 import type { Store, StoreOperation, StoreReader } from "./ports.ts";
 import { FORMAT_KEY } from "./store-keys.ts";
 
-/**
- * Version of everything that a store holds: keys, records, journal entries, batch data, roots. Every change of a
- * persisted byte raises it; `test/core/engine/format.test.ts` notices a change.
- */
+/** Every change of a persisted byte raises it; test/core/engine/format.test.ts notices one. */
 export const FORMAT_VERSION = 8;
 
-/**
- * The writes that bring a store's records from one format to the next. They never touch entries of the journal.
- * All of them are in memory at once.
- */
+/** The writes that bring records from one format to the next, all in memory at once. They never touch the journal. */
 type Step = (store: StoreReader) => Promise<readonly StoreOperation[]>;
 
 /** By the format that a step begins with. A version that raises {@link FORMAT_VERSION} adds one. */
@@ -81,10 +75,7 @@ export async function bringUp(store: Store, format: number, raiseFile: () => Pro
   }
 }
 
-/**
- * The format of a folder's store. Throws `store_mismatch` for one that this version cannot read. The format is in a
- * file next to LevelDB's, because LevelDB writes to a folder as soon as it opens it.
- */
+/** The same of a folder's store: in a file, because LevelDB writes to a folder as soon as it opens it. */
 export async function requireFolderFormat(folder: string): Promise<number> {
   const [format, version] = parts(await formatIn(folder), `${folder} holds`);
   requireFormat(`The store in ${folder}`, format, version);

@@ -131,10 +131,7 @@ export class Table<K, V> {
     this.#filling.records.set(key, value);
   }
 
-  /**
-   * The record to change in place: a copy of this group's own, which readers see when the group is durable. However many
-   * transitions change it, there is one.
-   */
+  /** The record to change in place: the group's own copy, one for all its transitions. Readers see it later. */
   change(group: Group, key: K): Changing<V> {
     const own = this.#filling?.group === group ? this.#filling.records.get(key) : undefined;
     if (own !== undefined) return own;

@@ -118,10 +118,7 @@ export type UserRequest =
   | { readonly sequence: number; readonly mints: MintEntries; readonly transferId: null }
   | { readonly sequence: number; readonly mints: null; readonly transferId: Uuid };
 
-/**
- * The mints and transfers at these sequences, in that order, without the requests of other kinds. Throws `store_corrupt`
- * when an entry is missing.
- */
+/** The mints and transfers at these sequences, in that order, without other kinds. Throws `store_corrupt` for a gap. */
 export async function readUserRequests(store: Pick<StoreReader, "getMany">, sequences: readonly number[]) {
   const records = await store.getMany(sequences.map(journalKey));
   return records.flatMap((record, i): UserRequest[] => {

@@ -53,10 +53,7 @@ export const BY_DEFAULT = 4;
 /** The entry has a fault, so no further check can look at it. */
 export const FAULTY = 8;
 
-/**
- * The entries of a mint request in order, of all users: one typed array a property, because an object for each entry
- * would dominate the cost of a mint.
- */
+/** The entries of a mint request, of all users, in order. An object for each would dominate the cost of a mint. */
 export class MintColumns {
   readonly count: number;
   /** Users by id, or by the address of their owner; null for one that names neither. */

@@ -20,10 +20,7 @@ import {
   varint,
 } from "./layout.ts";
 
-/**
- * The records that the engine derives from its journal, in byte order (core/store/layout.ts), with the keys of
- * core/store/store-keys.ts. The journal is enough to make all of them again.
- */
+/** Derived from the journal alone, in byte order (core/store/layout.ts), with the keys of core/store/store-keys.ts. */
 
 /** Fields that several records and journal entries have in this order. */
 export const batchPlace = { mode: oneOf(MODES), batchNumber: varint } as const;

@@ -59,9 +59,7 @@ export const PREFIX = {
   voids: 0x26,
   /** mode(1) ‖ batchNumber(4) ‖ journal sequence(8) → the mints lost when L1's history was adopted. */
   lost: 0x27,
-  /**
-   * assetIndex(4) ‖ token id (8 or 32) ‖ mode(1) ‖ batchNumber(4) → the slots of a sealed batch with an ERC-1155 id.
-   */
+  /** assetIndex(4) ‖ token id (8 or 32) ‖ mode(1) ‖ batchNumber(4) → slots of a sealed batch with an ERC-1155 id. */
   item: 0x28,
   /** assetIndex(4) ‖ token id (8 or 32) → the blob bound to an ERC-1155 id. */
   binding: 0x30,

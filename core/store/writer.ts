@@ -11,11 +11,7 @@ export interface Transition<T> {
   readonly isOwed?: true;
   /** The keys of the records that `apply` needs. Changes nothing; throws a `MintmarkError` to refuse. */
   keys(): Buffer[];
-  /**
-   * Checks and applies. Throws a `MintmarkError` only before any change; any other error stops the engine.
-   *
-   * @param stored - in the order of `keys`; later changes of earlier transitions are in `group`
-   */
+  /** Throws a `MintmarkError` only before any change. Earlier transitions' changes to `stored` are in `group`. */
   apply(group: Group, stored: readonly (Buffer | undefined)[]): T;
 }
 

@@ -15,10 +15,7 @@ const AMOUNT_BYTES = 8;
 /** Ids that are all nearer to the first one need no whole ids. */
 const NEAR = 1n << 23n;
 
-/**
- * Upper bounds of a commit's gas, which test/contracts/transfer-gas.test.ts compares with L1. A word of L1's spent vaults
- * covers 256 neighbours; its first vault pays for it, as if it were new.
- */
+/** Upper bounds, compared with L1 by test/contracts/transfer-gas.test.ts. A word covers 256 neighbouring vaults. */
 const COMMIT_GAS = 300_000;
 const GROUP_GAS = 4_000;
 const SLOT_GAS = 1_600;

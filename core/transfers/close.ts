@@ -27,10 +27,7 @@ interface Ready {
   readonly spent: readonly Spent[];
 }
 
-/**
- * Puts the waiting transfers that one commit carries into the next rollup batch, and closes the open ones before it.
- * Lists that can no longer come to L1 fail. Null when nothing waits.
- */
+/** Puts waiting transfers into the next rollup batch. Lists that came too late fail. Null when nothing waits. */
 export async function closeTransfers(ledger: Ledger, wait?: WaitOptions): Promise<Batch | null> {
   // Wrapped in an object, so that the writer does not wait for the promise.
   const { sealed } = await ledger.writer.alone(async (group) => {

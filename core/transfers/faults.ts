@@ -30,11 +30,7 @@ interface Examined {
   readonly failure: string | null;
 }
 
-/**
- * Examines a list for a commit at this time, in seconds.
- *
- * @param group - whose changes count, too
- */
+/** Examines a list, with a group's changes, for a commit at this time in seconds. */
 export async function examine(
   ledger: Ledger,
   group: Group | null,

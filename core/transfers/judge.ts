@@ -32,10 +32,7 @@ interface Judged {
   readonly activity: ActivityRecord;
 }
 
-/**
- * Decides the transfers of a batch that L1 has just committed, by L1's own rule. Between the sealing and the commit an
- * owner may have withdrawn alone, a session may have ended, and the deadline may be over.
- */
+/** Decides the transfers of a batch that L1 has just committed, by L1's own rule. */
 export async function judgeBatch(ledger: Ledger, group: Group, batch: BatchRecord, time: number): Promise<void> {
   await judge(ledger, group, batch, await listsOfBatch(ledger, batch), time);
 }

@@ -40,10 +40,7 @@ export interface TransferRequest {
   readonly signature: Hex;
 }
 
-/**
- * Takes an owner's signed transfers, all or none, and holds their vaults. The same transfers signed again return the list
- * that was taken, or try anew if that one failed.
- */
+/** Takes signed transfers, all or none. The same ones again return their list, or try anew if it failed. */
 export async function requestTransfers(
   { ledger, writer }: EngineContext,
   caller: TransferCaller,
@@ -66,10 +63,7 @@ const CANCELLED =
 const NOT_COVERED =
   "The key's session has ended, ends before the deadline, or does not cover one of the assets or amounts.";
 
-/**
- * Requires that the owner has signed or approved the list, or that a key with a session has signed it. Returns that key;
- * null when the list needs none. L1 decides once more at the commit.
- */
+/** The key that signed the list in a session; null if the owner signed or approved. L1 decides again at the commit. */
 async function requireAuthorized(ledger: Ledger, { digest, deadline, asked }: AskedList, signature: Hex) {
   const { owner } = (asked[0] as Asked).vault;
   const read = (key: Buffer) => ledger.store.get(key);

@@ -105,17 +105,11 @@ export interface Transfers {
    * `proof_not_ready` before the vault is final on L1, `withdrawal_pending`, `transfer_too_deep`, `amount_out_of_range`.
    */
   request(caller: TransferCaller, request: TransferRequest, wait?: WaitOptions): Promise<TransferList>;
-  /**
-   * Of an application, newest first. A page can be short although more follow, as with {@link Transactions.list}: it
-   * examines a bounded number of transfers.
-   */
+  /** Of an application, newest first. A page can be short although more follow, as with {@link Transactions.list}. */
   list(applicationId: Uuid, filter?: TransferFilter): List<TransferList>;
   /** Where a vault of any application comes from, and where it went. Rejects with `vault_not_found`. */
   history(vaultId: VaultId): Promise<VaultHistory>;
-  /**
-   * A list of an application, or one of the owner's own, by its id, or by the digest that was signed unless it has
-   * failed. Rejects with `transfer_not_found`.
-   */
+  /** A caller's list, by its id, or by its digest unless it has failed. Rejects with `transfer_not_found`. */
   get(caller: Uuid | { readonly owner: Address }, transferId: Uuid | Hash): Promise<TransferList>;
   /** The session of an owner with a key; null when L1 has told of none. */
   session(owner: Address, key: Address): Promise<KeySession | null>;

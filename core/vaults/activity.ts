@@ -50,11 +50,7 @@ export async function readActivities(ledger: Ledger, group: Group | null, vaultI
   return keys.map((key, i) => decodeActivity(group === null ? records[i] : group.resolve(key, records[i])));
 }
 
-/**
- * Writes a withdrawal, lists it by status and while it is pending, and tells its application and the listeners.
- *
- * @param before - the earlier record; null for a new withdrawal
- */
+/** Writes a withdrawal and its indexes, and tells its application and listeners. A new one has null `before`. */
 export function putWithdrawal(
   ledger: Ledger,
   group: Group,

@@ -10,10 +10,7 @@ import type { Found } from "./transaction-scan.ts";
 import { placeIn } from "./transfer-lists.ts";
 import { failureOf, readVaults, vaultViews } from "./vaults.ts";
 
-/**
- * A page of a user's balances by token, in the order of first mints. An ERC-721 balance is one vault; others are sums
- * over vaults. Void vaults count for nothing.
- */
+/** A user's balances by token, in the order of first mints: each ERC-721 vault, other vaults summed, no void ones. */
 export async function balancesFrom(ledger: Ledger, applicationId: Uuid, userId: Uuid, { after, limit }: PageStart) {
   const holding = await findUser(ledger, applicationId, userId);
   const { applicationIndex, userIndex } = holding;

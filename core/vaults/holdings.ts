@@ -16,10 +16,7 @@ import { matches } from "./transactions.ts";
 import { placeIn } from "./transfer-lists.ts";
 import { batchAt, lostAt, placeOf, readVault, readVaults, vaultViews } from "./vaults.ts";
 
-/**
- * The vault that a mint made or added to, or that a transfer made. Null for withdrawals, redemptions and waiting
- * transfers, and for a vault that L1's history lacks.
- */
+/** The vault that a mint or a transfer made. Null if there is none, or not yet, or L1's history lacks it. */
 function vaultOf(ledger: Ledger, { source }: Found): VaultPlace | null {
   if (source.type === "withdrawal") return null;
   if (source.type === "transfer")
@@ -33,10 +30,7 @@ function isHeld({ userId, ownerAddress }: Vault, filter: VaultFilter): boolean {
   return isOwners && (filter.userId === undefined || userId === filter.userId.toLowerCase());
 }
 
-/**
- * The mints that a list of vaults is built from: the mint that made each vault. A list by reference uses the first mint
- * into the vault under that reference.
- */
+/** Whether a mint lists its vault: the one that made it, or by reference the first one under that reference. */
 function listing(ledger: Ledger, filter: VaultFilter): (one: Found) => boolean {
   const listed = new Set<VaultId>();
   return (one) => {

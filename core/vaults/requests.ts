@@ -93,10 +93,7 @@ async function firstBlock(store: Entries, range: Parameters<Entries["entries"]>[
   return null;
 }
 
-/**
- * The first sequence of the newest request at or before a sequence, since that request may reach beyond it. Without
- * one: the sequence.
- */
+/** The first sequence of the newest request at or before a sequence, which it may reach; else the sequence. */
 async function requestHolding(store: Entries, at: (sequence: number) => Buffer, sequence: number): Promise<number> {
   if (sequence === 0) return 0;
   for await (const [key] of store.entries({ gte: at(0), lte: at(sequence), reverse: true, limit: 1 })) {

@@ -11,10 +11,7 @@ import { decodeActivity, failureOf, heldBack, readVaults } from "./vaults.ts";
 /** Journal entries per read. */
 const ENTRIES_AT_ONCE = 64;
 
-/**
- * Adds the transactions from `sums.upTo` to another sequence to the sums. Reads mints from their records without making
- * objects.
- */
+/** Adds the transactions from `sums.upTo` to another sequence. Reads mints from their records, without objects. */
 export async function addTransactions(ledger: Ledger, holding: Holding, sums: TokenSums, to: number): Promise<void> {
   const { applicationIndex, userIndex } = holding;
   const at = (sequence: number) => userTransactionKey(applicationIndex, userIndex, sequence);

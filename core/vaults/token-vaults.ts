@@ -72,10 +72,7 @@ async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigin
   return Promise.all(minted.map(({ place }) => tipOf(ledger, place)));
 }
 
-/**
- * The places of an ERC-1155 id after a position: from the records of sealed batches, and from the vaults in memory of
- * the others.
- */
+/** The places of an ERC-1155 id after a position: from records of sealed batches, and from vaults in memory. */
 async function placesOfItem(ledger: Ledger, { assetIndex }: AssetRecord, tokenId: bigint, { after, limit }: PageStart) {
   const blob = await ledger.store.get(bindingKey(assetIndex, tokenId));
   if (blob === undefined) return [];

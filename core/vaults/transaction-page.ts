@@ -22,11 +22,7 @@ interface FoundPage {
   readonly next: number | null;
 }
 
-/**
- * Finds a page. The filter's user, mint, vault, batch and times say where to look; `wanted` decides the rest.
- *
- * @throws MintmarkError `application_not_found`, `validation_failed`
- */
+/** The filter's user, mint, vault, batch and times say where to look; `wanted` decides the rest. */
 export async function findPage(
   ledger: Ledger,
   applicationId: Uuid,

@@ -45,10 +45,7 @@ export interface Part {
 /** Parts that hold every transaction that a filter can match, in order. */
 type Narrowed = readonly Part[];
 
-/**
- * Turns a filter into ranges, so that a page need not read all transactions. Times never go back, so bisection finds a
- * time; the times of batches bound a status. Null when nothing can match.
- */
+/** Turns a filter into ranges that hold all it can match; null when nothing can. Bisects times, which never go back. */
 export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
@@ -233,11 +230,7 @@ function failedWindows(ledger: Ledger, mode: Mode): Window[] {
   ];
 }
 
-/**
- * The first transaction at `time` or later; `end` when there is none before it.
- *
- * @param start - no match lies before it
- */
+/** The first transaction from `start` on at `time` or later; `end` when there is none before it. */
 export async function sequenceAt(ledger: Ledger, applicationIndex: number, end: number, time: number, start = 0) {
   let low = start;
   let high = end;

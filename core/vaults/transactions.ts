@@ -259,10 +259,7 @@ export function listWithdrawals(context: EngineContext, applicationId: Uuid, fil
 export interface Transactions {
   /** Rejects with `transaction_not_found`. */
   get(applicationId: Uuid, transactionId: string): Promise<Transaction>;
-  /**
-   * A page can be shorter than `limit` although more follow: the work of one page is bounded, however rare the matches
-   * are.
-   */
+  /** A page can be shorter than `limit` although more follow, because the work of one page is bounded. */
   list(applicationId: Uuid, filter?: TransactionFilter): List<Transaction>;
   /** What the application has used, in all and by hour, day or month: at most 100 periods. */
   usage(applicationId: Uuid, options?: UsageOptions): Promise<Usage>;

@@ -153,10 +153,7 @@ export async function makerOf(ledger: Ledger, place: VaultPlace): Promise<Listed
   return maker;
 }
 
-/**
- * The vault that a vault was made from; null when the record came before it. Such a record counts for nothing, and a
- * hostile operator can commit ones that spend each other in a circle.
- */
+/** Where a vault was made from; null if the record came first: a hostile operator can make circles of such ones. */
 export function sourceOf({ list, output }: Listed): VaultPlace | null {
   const source = unpackVaultId(output.transfer.vaultId);
   return source.mode === "zk-rollup" && source.batchNumber >= (list.batchNumber ?? 0) ? null : source;

@@ -113,11 +113,7 @@ export async function readVault(ledger: Ledger, place: VaultPlace): Promise<Stor
   return vault.vault;
 }
 
-/**
- * Reads existing vaults, in the given order, each record once. Throws `store_corrupt` when one is missing.
- *
- * @param group - whose changes count, too
- */
+/** Reads vaults with the group's changes, in this order, each record once. Throws `store_corrupt` if one is missing. */
 export async function readVaults(ledger: Ledger, places: readonly VaultPlace[], group: Group | null = null) {
   const keys = new Map<string, Buffer>();
   for (const place of places) keys.set(chunkIdOf(place), chunkKeyOf(place));
@@ -223,10 +219,7 @@ export function tokenIn({ standard, blobScheme }: Pick<AssetRecord, "standard" |
   return blob === "0x" ? null : fastTokenIdOf(standard, blobScheme, blob);
 }
 
-/**
- * The part of a vault that is withdrawn, reserved or on its way to another vault. An owner who withdraws alone can take
- * a pending request's reserve. A transfer takes the whole rest of its vault.
- */
+/** What is withdrawn, reserved or spent. An owner who withdraws alone can take a pending request's reserve. */
 export function heldBack(amount: bigint, { withdrawn, reserved, spentBy }: ActivityRecord): bigint {
   if (spentBy !== null) return amount;
   const taken = withdrawn + reserved;

@@ -78,11 +78,7 @@ export class TokenIndex {
     return true;
   }
 
-  /**
-   * {@link insert} for tokens of one shard, in one loop.
-   *
-   * @param refs - `firstRef` and twice the slot is a token's ref
-   */
+  /** {@link insert} for tokens of one shard, in one loop. A token's ref is `firstRef` and twice its slot. */
   insertAll(number: number, hashes: Uint32Array, slots: Uint32Array, firstRef: number): void {
     const shard = this.#withRoom(number, hashes.length);
     for (let i = 0; i < hashes.length; i++) place(shard, hashes[i] as number, firstRef + 2 * (slots[i] as number));
