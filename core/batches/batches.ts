@@ -80,7 +80,6 @@ function batchPage(ledger: Ledger, { mode: of }: BatchFilter, { after, limit }: 
   return { data, next: null };
 }
 
-/** The state after the first batches of each mode. */
 export function stateOver(ledger: Ledger, countValidium: number, countRollup: number): EngineState {
   const rootValidium = bytesToHex(ledger.histories.of("validium").root(countValidium));
   const rootRollup = bytesToHex(ledger.histories.of("zk-rollup").root(countRollup));
@@ -112,7 +111,6 @@ export function uncommittedVaults(ledger: Ledger): number {
   }, 0);
 }
 
-/** Vaults of the committed batches. */
 export function committedVaults(ledger: Ledger, mode: Mode, view: "get" | "latest"): number {
   return ledger.refs.vaultsBefore(mode, committedCount(ledger, mode, view));
 }
@@ -141,7 +139,6 @@ function isCommitted(batch: BatchRecord | undefined): boolean {
   return batch?.status === "settled" || batch?.status === "finalized";
 }
 
-/** Filter of a list of batches. */
 export interface BatchFilter extends PageOptions {
   readonly mode?: Mode | undefined;
 }

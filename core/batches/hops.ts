@@ -13,7 +13,6 @@ import { makerOf, outputsOf, placeIn, readTransferList, sourceOf } from "../vaul
 import { decodeActivity, placeOf } from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, headerOf } from "./batches.ts";
 
-/** The transfers that lead from a mint to a vault. */
 interface ProvenHops {
   readonly originId: VaultId;
   /** The records, from the mint to the last vault. */

@@ -31,7 +31,6 @@ export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<V
   return vaults;
 }
 
-/** Derives a batch again. Rejects with `kzg_unavailable`. */
 export async function derivedAgain(
   ledger: Ledger,
   batch: BatchPlace,
@@ -75,7 +74,6 @@ export async function derivedBatch(ledger: Ledger, batch: BatchPlace, vaults: Va
   }
 }
 
-/** The stored chunks of a batch's vaults, in slot order. */
 export async function* chunkRecords(
   ledger: Ledger,
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },

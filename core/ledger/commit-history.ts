@@ -6,7 +6,6 @@ import type { Table } from "../store/group.ts";
 import type { BatchRecord } from "../store/records.ts";
 import type { StateHistories } from "./state-histories.ts";
 
-/** The ledger's batches and their state leaves. */
 interface Recorded {
   readonly settlement: PortalIdentity;
   readonly batches: Readonly<Record<Mode, Table<number, BatchRecord>>>;

@@ -24,7 +24,6 @@ export class EngineContext {
     return this.#ledger;
   }
 
-  /** The same in the name of another. */
   actingAs(actor: Actor): EngineContext {
     return new EngineContext(this.#ledger, this.cursors, actor);
   }

@@ -54,7 +54,6 @@ export class JournalClock {
     return null;
   }
 
-  /** The time of the newest entry at opening, plus the time since. */
   #passed(): number {
     const { monotonic } = this.#options;
     return this.#newest + (monotonic === undefined ? performance.now() : monotonic()) - this.#opened;

@@ -27,7 +27,6 @@ import { TokenSumsCache } from "./token-sums-cache.ts";
 import { UserCache } from "./user-cache.ts";
 import { VaultRefs } from "./vault-refs.ts";
 
-/** The place and time that a journal entry got. */
 export interface Recorded {
   readonly sequence: number;
   readonly time: number;
@@ -69,17 +68,14 @@ export class Ledger {
   /** By log: 0 the operator's, else the application's index + 1. */
   readonly auditCounts = new Table(keys.auditCountKey, records.auditCountRecord);
   readonly assets = new Table(keys.assetKey, records.assetRecord);
-  /** By chain. */
   readonly portals = new Table(keys.portalKey, records.portalRecord);
   /** By asset id: assets with metadata of their own. */
   readonly collections = new Table(keys.collectionKey, records.collectionRecord);
-  /** By {@link enablementId}. */
   readonly enablements = new Table<string, boolean>();
   readonly batches: Readonly<Record<Mode, Table<number, records.BatchRecord>>> = {
     validium: new Table(),
     "zk-rollup": new Table(),
   };
-  /** Void slots of the sealed batches that have some. */
   readonly voids: Readonly<Record<Mode, Table<number, readonly records.VoidedRun[]>>> = {
     validium: new Table(),
     "zk-rollup": new Table(),
@@ -131,7 +127,6 @@ export class Ledger {
   reorganisations = 0;
   /** Whether the store must be compared with L1 before it mints. */
   awaitsComparison = false;
-  /** The head as it is on disk. */
   durableHead: records.HeadRecord = this.head;
 
   constructor(store: Store, options: EngineOptions, limits: Limits, emit: Emit, seed: Uint8Array) {
@@ -310,7 +305,6 @@ export class Ledger {
     return applicationIndices.get(applicationId) ?? applicationIndices.get(String(applicationId).toLowerCase());
   }
 
-  /** The asset at an index that a record names. */
   assetAt(assetIndex: number): records.AssetRecord {
     const record = this.assets.latest(assetIndex);
     if (record === undefined) throw new MintmarkError("store_corrupt", `Asset ${assetIndex} is missing.`);

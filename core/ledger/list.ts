@@ -6,7 +6,6 @@ import type { EngineContext } from "./context.ts";
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
 
-/** Start and length of a page. */
 export interface PageStart {
   /** The position after which the page begins; null for the first page. */
   readonly after: number | null;
@@ -98,7 +97,6 @@ export interface OrderedPage extends PageOptions {
   readonly order?: Order | undefined;
 }
 
-/** Selects a page of a list. */
 export interface PageOptions {
   /** 1 to 100; default 50. */
   readonly limit?: number | undefined;

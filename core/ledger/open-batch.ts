@@ -39,7 +39,6 @@ export class OpenBatch {
   readonly openedAt: number;
   /** The place of the first vault among those of its mode, for the index of tokens. */
   readonly firstOrdinal: number;
-  /** Whether it is the second open batch of its mode. */
   readonly isBeside: boolean;
   /** Whether its data go into blobs. The first vault decides. */
   inBlobs = false;
@@ -61,7 +60,6 @@ export class OpenBatch {
   #content: MutableContent = { vaults: 0, runs: 0, assets: 0, bytes: BATCH_DATA_BASE_BYTES, blobBytes: 0 };
   /** The result of {@link OpenBatch.#contentWith}: this and the content take turns, because an object a vault is much. */
   #next: MutableContent = { ...this.#content };
-  /** Field elements of a batch in blobs. */
   #elements = 0;
 
   constructor(
@@ -111,7 +109,6 @@ export class OpenBatch {
     return slot;
   }
 
-  /** @param content - of the batch with the vault */
   #fits(vault: NewVault, content: BatchContent): boolean {
     if (!this.inBlobs && this.vaults.count >= this.#limits.batchVaults[this.mode]) return false;
     if (this.#foreignItems.size > 0 && this.#hasAllIds(vault)) return false;
@@ -119,7 +116,6 @@ export class OpenBatch {
     return this.inBlobs ? this.#elements + elementsOf(vault) <= this.#limits.blobElements : this.#carries(content);
   }
 
-  /** Adds to a vault that {@link growing} found. */
   grow(slot: number, high: number, low: number, now: number): void {
     const { vaults } = this;
     // The new amount may need more bytes than the batch counted.
@@ -133,7 +129,6 @@ export class OpenBatch {
     this.#touch(slot);
   }
 
-  /** Reads the next chunk's vaults from the store. */
   load(record: Uint8Array, standards: readonly Standard[], hashOf: TokenHashOf): void {
     const { vaults } = this;
     const first = vaults.count;
@@ -221,7 +216,6 @@ export class OpenBatch {
     return width === before || this.#carries(this.#widened(slot, before, width));
   }
 
-  /** The content when a slot's amount takes more bytes. */
   #widened(slot: number, before: number, width: number): MutableContent {
     const { bytes, runs } = this.#content;
     if (this.mode === "validium") return { ...this.#content, bytes: bytes + width - before };
@@ -229,7 +223,6 @@ export class OpenBatch {
     return { ...this.#content, bytes: bytes + width - before, runs: runs + cuts };
   }
 
-  /** The content with one more vault. */
   #contentWith(vault: NewVault): MutableContent {
     const { assetIndex, amountHigh, amountLow, start, end } = vault;
     const { vaults, runs, assets, bytes, blobBytes } = this.#content;
@@ -294,7 +287,6 @@ export function elementsOf({ amountHigh, amountLow, blobs, start, end }: NewVaul
   return elementCount(amountOf(amountHigh, amountLow), blobs.subarray(start, end));
 }
 
-/** The record of an open batch. */
 export function openBatchRecord(
   open: Pick<OpenBatch, "mode" | "batchNumber" | "mintCount" | "since" | "inBlobs" | "transfers"> & {
     readonly vaults: Pick<VaultColumns, "count">;
@@ -341,14 +333,12 @@ export class UnsealedBatches {
   /** By number. */
   readonly #closed: Readonly<Record<Mode, Map<number, OpenBatch>>> = { validium: new Map(), "zk-rollup": new Map() };
 
-  /** The first open batch. */
   open(mode: Mode): OpenBatch {
     const open = this.#open.get(mode);
     if (open === undefined) throw new Error(`the open batch of ${mode} is not loaded`);
     return open;
   }
 
-  /** The second open batch, if there is one. */
   beside(mode: Mode): OpenBatch | undefined {
     return this.#beside.get(mode);
   }

@@ -17,7 +17,6 @@ const MAX_WAITING = 64;
 /** Told how many proofs the native code must make, before it makes them. A throw ends the call. */
 export type OnKzgProofs = (proofs: number) => void;
 
-/** The records of a sealed batch in blobs. */
 export interface BlobRecords {
   readonly data: Uint8Array;
   /** Of its blobs, one behind the other. */

@@ -30,7 +30,6 @@ export class TokenSumsCache {
     }
   }
 
-  /** Drops all sums. */
   forgetAll(): void {
     this.#known.clear();
     for (const running of this.#summing.values()) running.stale = true;

@@ -3,7 +3,6 @@ import { hexToBytes } from "../protocol/hex.ts";
 import { Recent } from "../recent.ts";
 import type { Holder } from "../store/vault-columns.ts";
 
-/** What a mint needs of a user. */
 export interface CachedUser extends Holder {
   readonly userId: Uuid;
   readonly ownerAddress: Address;

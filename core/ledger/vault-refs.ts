@@ -20,7 +20,6 @@ export class VaultRefs {
     return this.#firstOrdinals[mode][batchNumber] ?? 0;
   }
 
-  /** Vaults in all earlier batches of the mode. */
   vaultsBefore(mode: Mode, batchNumber: number): number {
     return this.#vaultsBefore[mode][batchNumber] ?? 0;
   }

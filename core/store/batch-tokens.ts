@@ -5,7 +5,6 @@ import { RECORD_VERSION } from "./binary.ts";
 /** Shards of the index of tokens; the record is sorted by shard. A power of two. */
 export const SHARDS = 256;
 
-/** The ERC-721 tokens of a batch: their hashes and their slots. */
 export interface BatchTokens {
   readonly hashes: Uint32Array;
   readonly slots: Uint32Array;

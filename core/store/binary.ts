@@ -112,7 +112,6 @@ export class ByteWriter {
   }
 }
 
-/** Writes all records, one after the other. */
 export const record = new ByteWriter(1 << 16);
 
 /** Reads the output of {@link ByteWriter}, the store's own records. Throws `store_corrupt` for anything else. */
@@ -176,7 +175,6 @@ export class ByteReader {
     }
   }
 
-  /** A view of the next bytes. */
   bytes(length: number): Buffer {
     const at = this.#take(length);
     return this.#buffer.subarray(at, at + length);
@@ -258,7 +256,6 @@ export function timeUuid(now: number): Uuid {
   return uuidText(newUuid);
 }
 
-/** The UUID of version 8 of a text, from its hash. */
 export function hashUuid(text: string): Uuid {
   const bytes = createHash("sha256").update(text).digest().subarray(0, UUID_BYTES);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);

@@ -82,7 +82,6 @@ const KINDS = {
     {
       ...assetPlace,
       ...assetForm,
-      /** Whether its blobs can be any bytes. */
       rawBlobs: flag,
       ...defaultMode,
       /** The first id that the engine gives; null: mints name their ids. */
@@ -153,7 +152,6 @@ const KINDS = {
   idempotencyForgotten: [25, { upTo: varint }],
   /** The contract that pays withdrawals on a chain other than the settlement contract's. */
   mirrorAdded: [26, { chainId: bigVarint, contract: address }],
-  /** A mirror has imported a batch. */
   batchImported: [27, { chainId: bigVarint, ...batchPlace, blockNumber: bigVarint, logIndex: varint, ...accepted }],
   /** L1's history differs from this store's. */
   historyDiverged: [28, { detail: text }],
@@ -221,7 +219,6 @@ const KINDS = {
   withdrawalListSigned: [43, { digest: hash, signature: hexBytes, vaults: listOf(listedVault) }],
   /** What their tokens say to committed vaults, where that has changed. */
   vaultsRefused: [44, { ...batchPlace, refusals: listOf(layout({ slot: varint, refusal: nullable(text) })) }],
-  /** Metadata of tokens, as JSON. */
   metadataSet: [60, { assetId: uuid, tokens: listOf(layout({ tokenId: bigVarint, metadata: text })) }],
   /** Metadata of these tokens never changes again. */
   metadataFrozen: [61, { assetId: uuid, tokenIds: listOf(bigVarint) }],
@@ -254,7 +251,6 @@ const KINDS = {
   transfersBatched: [71, { batchNumber: varint, transferIds: listOf(uuid) }],
   /** L1 does not take the batch. Its slots become void, its lists wait again; the roots are the batch's new ones. */
   transfersTakenBack: [72, { batchNumber: varint, failure: text, ...roots }],
-  /** A list that waits for a batch is given up. */
   transfersFailed: [73, { transferId: uuid, failure: text }],
   /** L1 lets a key transfer for an owner. Times are seconds, of the contract. */
   transferSessionAuthorized: [
@@ -306,12 +302,10 @@ const KINDS = {
   acted: [107, { personIndex: nullable(varint), applicationIndex: nullable(varint), count: varint }],
 } as const satisfies KindFields;
 
-/** The number of the `mint` kind. */
 export const MINT_KIND = 10;
 
 type EntryKinds = typeof KINDS;
 export type EntryKind = keyof EntryKinds;
-/** The content of an entry, by its kind. */
 export type EntryOf<K extends EntryKind> = { readonly kind: K } & ContentOf<EntryKinds, K>;
 /** Any entry but a mint. */
 export type Entry = { [K in EntryKind]: EntryOf<K> }[EntryKind];

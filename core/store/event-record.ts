@@ -77,7 +77,6 @@ export function encodeEvent(time: number, event: StoredEvent): Buffer {
   return LAYOUTS.encode(time, event.type, event);
 }
 
-/** The inverse of {@link encodeEvent}. Throws `store_corrupt`. */
 export function decodeEvent(record: Uint8Array, name: string): { readonly time: number; readonly event: StoredEvent } {
   const reader = new ByteReader(checkedRecord(record, name), 1);
   const time = reader.u48();

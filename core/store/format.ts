@@ -82,7 +82,6 @@ export async function requireFolderFormat(folder: string): Promise<number> {
   return format;
 }
 
-/** Format and version in a line. */
 function parts(line: string, holds: string): [format: number, version: string] {
   const [, format, version = ""] = LINE.exec(line) ?? [];
   if (format !== undefined) return [Number(format), version];

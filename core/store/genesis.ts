@@ -11,7 +11,6 @@ import type { Store, StoreOperation, StoreReader } from "./ports.ts";
 import { headRecord, portalRecord } from "./records.ts";
 import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
 
-/** The first entry of a journal with these options. */
 export function genesisOf({
   environment,
   settlement,
@@ -30,7 +29,6 @@ export async function requireEmpty(store: Store): Promise<void> {
   }
 }
 
-/** Writes the first records of a new store. */
 export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {
   const head = { journalLength: 1, time, userCount: 0, keysForgotten: 0 };
   const home = { chainId: genesis.chainId, contract: genesis.contract, observed: null, finalized: null };

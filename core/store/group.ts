@@ -41,7 +41,6 @@ export class Group {
     return this.resolveString(keyString(key), stored);
   }
 
-  /** The same for a key as a string. */
   resolveString(key: string, stored: Buffer | undefined): Buffer | undefined {
     const staged = this.staged(key);
     return staged === undefined ? stored : (staged ?? undefined);
@@ -92,12 +91,10 @@ export class Table<K, V> {
     return this.#durable.get(key);
   }
 
-  /** Number of records in the writer's view. */
   get latestCount(): number {
     return this.#latest.size;
   }
 
-  /** Number of durable records. */
   get count(): number {
     return this.#durable.size;
   }
@@ -107,7 +104,6 @@ export class Table<K, V> {
     return this.#durable.values();
   }
 
-  /** The keys of all durable records. */
   keys(): IterableIterator<K> {
     return this.#durable.keys();
   }

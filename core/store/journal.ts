@@ -11,7 +11,6 @@ import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 /** Its entries begin with the list's id. */
 const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number;
 
-/** An entry of the journal. */
 export interface Journaled<E = Entry | MintEntry> {
   /** 0 for genesis, then consecutive. */
   readonly sequence: number;
@@ -144,7 +143,6 @@ async function readRecord(store: Pick<StoreReader, "get">, sequence: number): Pr
   return record;
 }
 
-/** The journal sequence in an index record. */
 export function sequenceIn(reference: Buffer): number {
   if (reference.length !== 8) throw new MintmarkError("store_corrupt", "An index record is damaged.");
   return Number(reference.readBigUInt64BE());

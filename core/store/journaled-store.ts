@@ -16,7 +16,6 @@ const JOURNAL = Buffer.from([PREFIX.journal]);
 export class JournaledStore implements Store {
   readonly #store: Store;
   readonly #journal: Journal;
-  /** Number of entries in the journal. */
   #length: number;
 
   private constructor(store: Store, journal: Journal, length: number) {
@@ -64,14 +63,11 @@ export class JournaledStore implements Store {
   }
 }
 
-/** The result of {@link bringUp}. */
 export interface Copied {
   readonly entries: number;
-  /** Number of entries that were missing. */
   readonly added: number;
 }
 
-/** Options of a copy. */
 export interface CopyOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called from time to time with the number of entries in the journal. */

@@ -30,9 +30,7 @@ export const varint = plain("varint");
 export const bigVarint = plain("bigVarint");
 /** Milliseconds since 1970, 6 bytes. */
 export const time = plain("u48");
-/** 8 bytes. */
 export const u64 = plain("u64");
-/** 16 bytes. */
 export const uuid = plain("uuid");
 export const address = plain("hex", 20);
 export const hash = plain("hex", 32);
@@ -95,7 +93,6 @@ export function listOf<T>(field: Field<T>): Field<readonly T[]> {
   };
 }
 
-/** One after the other. */
 export function pairOf<A, B>(first: Field<A>, second: Field<B>): Field<readonly [A, B]> {
   return {
     write(to, [a, b]) {
@@ -106,7 +103,6 @@ export function pairOf<A, B>(first: Field<A>, second: Field<B>): Field<readonly 
   };
 }
 
-/** The fields one after another. */
 export function layout<S extends Fields>(fields: S): Field<RecordOf<S>> {
   const entries = Object.entries(fields);
   return {
@@ -156,7 +152,6 @@ export function checkedRecord(record: Uint8Array, name: string): Uint8Array {
 /** Kinds of a record by name: each has a number on disk, and its fields. */
 export type KindFields = Readonly<Record<string, readonly [number, Fields]>>;
 
-/** The content of a record of one kind. */
 export type ContentOf<K extends KindFields, N extends keyof K> = RecordOf<K[N][1]>;
 
 interface Kind<N> {

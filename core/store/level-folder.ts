@@ -122,7 +122,6 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
   return true;
 }
 
-/** The error for a journal that is shorter than its mark. */
 export function entriesMissing(folder: string, length: number, marked: number): MintmarkError {
   const detail = `The journal in ${folder} ends with entry ${length - 1}, but entries up to ${marked - 1} were acknowledged.`;
   const accept = `To continue without them, delete ${JournalMark.pathIn(folder)}; their callers get no further notice.`;

@@ -24,7 +24,6 @@ const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
 interface LogRecord {
   readonly type: number;
   readonly payload: Buffer;
-  /** The start of the next record. */
   readonly end: number;
 }
 
@@ -32,9 +31,7 @@ interface LogRecord {
 interface LogWrite {
   /** LevelDB's number of its first operation. Writes have consecutive ranges. */
   readonly sequence: bigint;
-  /** The operations in LevelDB's encoding. */
   readonly operations: Buffer;
-  /** The number of the first operation of the next write. */
   readonly next: bigint;
 }
 

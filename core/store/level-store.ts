@@ -118,7 +118,6 @@ export class LevelStore implements Store {
     if (entry !== undefined && this.#sync) this.#folder?.mark.set(1 + Number(entry.readBigUInt64BE(1)));
   }
 
-  /** See {@link LevelFolder.raiseFormat}. */
   async raiseFormat(): Promise<void> {
     await guarded(this.#folder?.raiseFormat() ?? Promise.resolve());
   }

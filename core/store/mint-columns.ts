@@ -58,7 +58,6 @@ export class MintColumns {
   readonly count: number;
   /** Users by id, or by the address of their owner; null for one that names neither. */
   readonly recipients: (Uuid | Address | null)[] = [];
-  /** Entries of each user. */
   readonly userCounts: number[] = [];
   readonly assetIndex: Uint32Array;
   /** Position in `MODES`. */
@@ -150,7 +149,6 @@ export class MintColumns {
     return this.#references === null ? null : (this.#references[entry] ?? null);
   }
 
-  /** The references and their entries, in order. */
   references(): (readonly [entry: number, reference: string])[] {
     if (this.#references === null) return [];
     return this.#references.flatMap((reference, entry) => (reference === null ? [] : [[entry, reference] as const]));
@@ -165,7 +163,6 @@ export class MintColumns {
     return this.metadata === null ? null : (this.metadata[entry] ?? null);
   }
 
-  /** The entries with metadata, in order. */
   entriesWithMetadata(): number[] {
     return this.metadata === null ? [] : this.metadata.flatMap((json, entry) => (json === null ? [] : [entry]));
   }
@@ -199,7 +196,6 @@ export class MintColumns {
     return hexOf(this.blobs, this.blobStart(entry), this.blobEnd[entry] as number);
   }
 
-  /** A view of an entry's blob. */
   blobBytes(entry: number): Uint8Array {
     return this.blobs.subarray(this.blobStart(entry), this.blobEnd[entry]);
   }
@@ -210,7 +206,6 @@ export class MintColumns {
     return this.isMarked(entry, BY_TOKEN_ID) ? "/tokenId" : "/mintingBlob";
   }
 
-  /** The field that gives an entry's amount. */
   amountField(entry: number): string {
     return this.isMarked(entry, BY_DECIMAL) ? "/amountDecimal" : "/amount";
   }

@@ -28,7 +28,6 @@ export function decodeMint(from: ByteReader): MintEntry {
   return { kind: "mint", ...entries.header, mints, references };
 }
 
-/** The part before the entries. */
 export function decodeMintHeader(from: ByteReader): MintHeader {
   const applicationIndex = from.varint();
   const keyIndex = from.varint();
@@ -62,7 +61,6 @@ export class MintEntries implements PlacedMint {
   #blobAt = 0;
   #blobBytes = 0;
 
-  /** @param from - at the start of the mint's content */
   constructor(from: ByteReader) {
     this.#from = from;
     this.header = decodeMintHeader(from);
@@ -71,7 +69,6 @@ export class MintEntries implements PlacedMint {
     this.#next = { validium: { ...validium }, "zk-rollup": { ...rollup } };
   }
 
-  /** Moves to the next entry; at first, to the first one. */
   next(): void {
     const from = this.#from;
     this.assetIndex = from.varint();

@@ -12,12 +12,10 @@ export interface OpenPlace {
   readonly slot: number;
 }
 
-/** One entry of a request and its place. */
 export interface PlacedMint {
   readonly assetIndex: number;
   readonly mode: Mode;
   readonly batchNumber: number;
-  /** Whether the batch is in blobs. */
   readonly inBlobs: boolean;
   readonly slot: number;
   /** The vault's amount before this entry; 0 for a new vault. */
@@ -92,7 +90,6 @@ export class PlacedColumns {
     this.grew(entry, amountHigh[slot] as number, amountLow[slot] as number, time - (createdAt[slot] as number));
   }
 
-  /** Records what an entry's vault was before. */
   grew(entry: number, high: number, low: number, age: number): void {
     if (!this.#hasGrown) {
       this.beforeHigh = columnOf(Uint32Array, this.#count);
@@ -118,7 +115,6 @@ export function vaultIdOf(mint: PlacedMint): VaultId {
   return packVaultId({ mode: mint.mode, batchNumber: mint.batchNumber, slot: mint.slot });
 }
 
-/** Entries with the caller's references. */
 export const REFERENCES = listOf(pairOf(varint, text));
 
 export const MODE_BIT = 1;

@@ -59,7 +59,6 @@ export const keyRecord = layout({
 });
 export type KeyRecord = ValueOf<typeof keyRecord>;
 
-/** An asset's contract. */
 export const assetPlace = {
   assetIndex: varint,
   assetId: uuid,
@@ -88,9 +87,7 @@ export const assetRecord = layout({
   /** The reason why L1 would refuse mints of it. */
   fault: nullable(text),
   createdAt: time,
-  /** Whether its blobs can be any bytes. */
   rawBlobs: flag,
-  /** For mints without a mode. */
   dataAvailabilityMode: nullable(oneOf(MODES)),
   /** The id that the engine gives next; null where mints name their ids. */
   nextTokenId: nullable(bigVarint),
@@ -105,7 +102,6 @@ export type AssetRecord = ValueOf<typeof assetRecord>;
 export const metadataRecord = layout({ metadata: text, frozen: flag, updatedAt: time });
 export type MetadataRecord = ValueOf<typeof metadataRecord>;
 
-/** Metadata of a whole asset. */
 export const collection = {
   assetId: uuid,
   /** Of its contract (ERC-7572), as JSON; null for name and symbol only. */
@@ -147,7 +143,6 @@ export const userRecord = layout({
   userId: uuid,
   ownerAddress: address,
   createdAt: time,
-  /** The application's own name for the user. */
   reference: nullable(text),
 });
 
@@ -225,9 +220,7 @@ export const batchRecord = layout({
   assets: nullable(listOf(layout({ chainId: bigVarint, assetType: hash }))),
   /** The assets that L1 leaves out, or will when it takes the batch; null for none. */
   leftOut: nullable(listOf(leftOutAsset)),
-  /** Whether it is a rollup batch in blobs. */
   inBlobs: flag,
-  /** Whether it is a rollup batch of transfers. */
   transfers: flag,
   /** Whether its leaves are those of its data, because another operator made it as no engine would. */
   given: flag,
@@ -243,7 +236,6 @@ export type VoidRun = ValueOf<typeof voidRun>;
 
 const storedRun = layout({ firstSlot: varint, count: varint, failure: text, voidedAt: time });
 
-/** A void run, with its time. */
 export interface VoidedRun extends VoidRun {
   readonly voidedAt: number;
   /** Whether the leaves stay in the tree: L1 took the batch, but left the asset out of its manifest. */
@@ -253,7 +245,6 @@ export interface VoidedRun extends VoidRun {
 const runsRecord = layout({
   ...batchPlace,
   runs: listOf(storedRun),
-  /** Positions of the left-out runs in the list. */
   leftOut: nullable(listOf(varint)),
 });
 
@@ -297,7 +288,6 @@ export type LostRecord = ValueOf<typeof lostRecord>;
 
 export const headRecord = layout({
   journalLength: varint,
-  /** Time of the newest entry. */
   time: time,
   userCount: varint,
   /** The idempotency keys of mints before this journal sequence are deleted. */
@@ -338,7 +328,6 @@ export const activityRecord = layout({
 });
 export type ActivityRecord = ValueOf<typeof activityRecord>;
 
-/** The statuses of a withdrawal, by number. */
 export const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
 
 /** A withdrawal as its owner signed it. `chainId` is that of the vault's token. */
@@ -371,7 +360,6 @@ export const withdrawalRecord = layout({
 export type WithdrawalRecord = ValueOf<typeof withdrawalRecord>;
 
 const listed = { vaultId: u64, withdrawnBefore: bigVarint, quantity: bigVarint } as const;
-/** One vault of a list that its owner signed. */
 export const listedVault = layout(listed);
 
 /** A signed list, in its order, with the withdrawals requested so far. */
@@ -389,7 +377,6 @@ const transferFacts = {
   /** The user of `to`; null for a redemption. */
   payeeIndex: nullable(varint),
 } as const;
-/** One transfer of a signed list. */
 export const signedTransfer = layout(transferFacts);
 export type SignedTransfer = ValueOf<typeof signedTransfer>;
 
@@ -447,7 +434,6 @@ export const transferListRecord = layout({
 });
 export type TransferListRecord = ValueOf<typeof transferListRecord>;
 
-/** An index record that names a list of transfers. */
 export const transferIdRecord = uuid;
 
 const DISTANCES = listOf(varint);
@@ -472,7 +458,6 @@ export const itemSlotsRecord: Field<readonly number[]> = {
 /** Of an idempotency key: SHA-256 of the request, and the journal sequence of its mint. */
 export const idempotencyRecord = layout({ digest: hash, sequence: varint });
 
-/** An index record that names a withdrawal. */
 export const withdrawalIdRecord = uuid;
 
 /** A key that an owner lets transfer for it, as L1 has it. Times are seconds; 0 for never. */
@@ -498,7 +483,6 @@ export const transferApprovalRecord = layout({
 });
 export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
 
-/** An applied L1 event. */
 export const l1EventRecord = layout({
   /** The vault of the event; null for a cancelled list, and for an import. */
   vaultId: nullable(u64),
@@ -512,7 +496,6 @@ export const l1EventRecord = layout({
   approval: nullable(layout({ owner: address, digest: hash, isCancelled: flag })),
 });
 export type L1EventRecord = ValueOf<typeof l1EventRecord>;
-/** An event that concerns none of these. */
 export const NO_EVENT: L1EventRecord = {
   vaultId: null,
   withdrawalIds: [],

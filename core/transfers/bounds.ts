@@ -33,12 +33,10 @@ export class BatchLoad {
     this.#limits = limits;
   }
 
-  /** Upper bound of the commit's gas. */
   get gas(): number {
     return this.#gas;
   }
 
-  /** Takes a list if it still fits. */
   take(transfers: readonly Transfer[]): boolean {
     const taken = slotCount(transfers);
     const ids = transfers.map(({ vaultId }) => vaultId);

@@ -16,12 +16,10 @@ import { examine, failWaiting, isFinal, type Spent, waitingLists } from "./fault
 
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
 const MIN_LEFT = 900n;
-/** Lists examined for one batch. */
 const MOST_LISTS = 8_192;
 /** Transfers of failed lists in one atomic step. */
 const MOST_FAILED = 8_192;
 
-/** A list for the next batch, with the vaults that it takes. */
 interface Ready {
   readonly list: TransferListRecord;
   readonly spent: readonly Spent[];

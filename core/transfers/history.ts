@@ -20,7 +20,6 @@ import { batchAt, decodeActivity, hasSlot, placeOf, readVault } from "../vaults/
 export interface HistoryStep {
   readonly transferId: Uuid;
   readonly status: Status;
-  /** The vault that is spent, and its owner. */
   readonly vaultId: VaultId;
   readonly from: Address;
   /** The receiver; the zero address redeems. Of change it is the giver. */

@@ -165,7 +165,6 @@ class Outputs {
     return changed;
   }
 
-  /** Writes what has changed. */
   flush(): void {
     for (const [index, { vaults, isChanged }] of this.#chunks)
       if (isChanged) this.#group.stage(chunkKey("zk-rollup", this.#batchNumber, index), encodeChunk(vaults));

@@ -27,7 +27,6 @@ const MOST_WORK = 10_000;
 /** Of a list: its two reads, each of its slots in them, and each slot that is shown with its vault and users. */
 const WORK = { list: 20, slot: 2, shown: 20 };
 
-/** An application's lists of transfers, newest first. */
 export function listTransfers(context: EngineContext, applicationId: Uuid, filter: TransferFilter): List<TransferList> {
   return listOf(context, "transfers", applicationId, filter, (start) =>
     pageOf(context.ledger, applicationId, filter, start),
@@ -75,7 +74,6 @@ function statusOfList(ledger: Ledger, list: TransferListRecord): Status {
   return list.status === "failed" ? "failed" : "accepted";
 }
 
-/** A list as its application sees it. */
 export async function transferListView(ledger: Ledger, list: TransferListRecord): Promise<TransferList> {
   const { applicationIndex, transferId, digest, deadline, failure, batchNumber, createdAt, updatedAt } = list;
   const outputs = outputsOf(list);
@@ -133,7 +131,6 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
   };
 }
 
-/** Filter of a list of transfers. */
 export interface TransferFilter extends PageOptions {
   readonly status?: Status | undefined;
   /** Milliseconds since 1970 of the request, exclusive. */

@@ -99,7 +99,6 @@ export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent
   note({ session: { owner, key, isRevoked: false } });
 }
 
-/** Undoes an event of a replaced block. */
 export async function revertPower(ledger: Ledger, group: Group, { session, approval }: L1EventRecord): Promise<void> {
   if (approval !== null) {
     const { owner, digest, isCancelled } = approval;

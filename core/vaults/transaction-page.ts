@@ -10,7 +10,6 @@ const WITHDRAWAL_WEIGHT = 20;
 /** Of each vault of a list of transfers: the whole list is read for any one of them. */
 const SLOT_WEIGHT = 2;
 
-/** What a list wants of the transactions, and their order. */
 interface Wanted extends Pick<Scan, "order"> {
   readonly type: Transaction["type"] | undefined;
   readonly wanted: (found: Found) => boolean;

@@ -33,11 +33,8 @@ export interface Sequences {
 /** Transactions within a range: of some users, one reference, marked blocks, some indexes, or all. */
 export interface Part {
   readonly users?: readonly number[] | undefined;
-  /** Only mints with this reference. */
   readonly reference?: string | undefined;
-  /** Only blocks with all of these marks. */
   readonly marks?: readonly Buffer[] | undefined;
-  /** Only requests in one of these indexes. */
   readonly indexes?: readonly Buffer[] | undefined;
   readonly within: Sequences;
 }
@@ -243,7 +240,6 @@ export async function sequenceAt(ledger: Ledger, applicationIndex: number, end: 
   return low;
 }
 
-/** The request of a transaction. */
 async function requestAt(ledger: Ledger, applicationIndex: number, sequence: number) {
   const range = { gte: keys.transactionKey(applicationIndex, 0), lte: keys.transactionKey(applicationIndex, sequence) };
   for await (const [key, reference] of ledger.store.entries({ ...range, reverse: true, limit: 1 })) {

@@ -19,7 +19,6 @@ export interface Found {
   readonly source:
     | {
         readonly type: "mint";
-        /** From its journal entry. */
         readonly journalSequence: number;
         readonly time: number;
         readonly mintId: Uuid;
@@ -52,7 +51,6 @@ function isOf(users: readonly number[], { userIndex, source }: Found): boolean {
   return source.type === "transfer" && source.output.holderIndex !== null && users.includes(source.output.holderIndex);
 }
 
-/** Ranges to examine, and their order. */
 export interface Scan {
   readonly applicationIndex: number;
   /** In order, without overlap. */
@@ -119,7 +117,6 @@ async function transactionsAt(ledger: Ledger, sequence: number): Promise<Found[]
   return [found];
 }
 
-/** The transactions of a mint, in the order of its request. */
 export function mintTransactions({ sequence: journalSequence, time, entry }: Journaled<MintEntry>): Found[] {
   const found: Found[] = [];
   for (const { userIndex, count } of entry.users) {
@@ -153,7 +150,6 @@ export async function transfersIn(ledger: Ledger, list: TransferListRecord): Pro
   });
 }
 
-/** An application's withdrawal; undefined when the id is unknown. */
 export async function findWithdrawal(
   ledger: Ledger,
   applicationIndex: number,
@@ -173,7 +169,6 @@ export async function findWithdrawal(
   return { sequence, userIndex, source: { type: "withdrawal", record, place, assetIndex, blob } };
 }
 
-/** One transfer of an application's list; undefined when there is none. */
 export async function findTransfer(ledger: Ledger, applicationIndex: number, transferId: Uuid, position: number) {
   const stored = await ledger.store.get(keys.transferListKey(transferId));
   if (stored === undefined) return undefined;

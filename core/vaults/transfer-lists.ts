@@ -17,7 +17,6 @@ import { decodeActivity, readVaults } from "./vaults.ts";
 export interface TransferOutput {
   /** Of the slot in the list, from 0. Also that of its transaction. */
   readonly position: number;
-  /** Of the transfer in the list. */
   readonly index: number;
   readonly transfer: TransferListRecord["transfers"][number];
   /** Whether it is what the owner keeps of a split vault. */
@@ -42,7 +41,6 @@ export function unitsOf({ transfer, isChange, holderIndex }: TransferOutput, res
   return holderIndex === null ? 0n : isChange ? rest - paid : paid;
 }
 
-/** An output with its list. */
 interface Listed {
   readonly list: TransferListRecord;
   readonly output: TransferOutput;
@@ -71,7 +69,6 @@ export async function amountsOf(ledger: Ledger, listed: readonly Listed[]): Prom
   });
 }
 
-/** The slots that transfers take. */
 export function slotCount(transfers: readonly { readonly amount: bigint }[]): number {
   return transfers.reduce((sum, transfer) => sum + slotsOf(transfer), 0);
 }
@@ -100,7 +97,6 @@ export function decodeTransferList(record: Buffer | undefined, transferId: Uuid)
   return decodeRecord(transferListRecord, record, `Transfer ${transferId}`);
 }
 
-/** A fault of a committed transfer, for people. */
 export function failureOfFault({ vaultId, fault }: TransferListRecord["transfers"][number]): string {
   return `L1 does not count the transfer of vault ${vaultId}: ${TRANSFER_FAULTS[fault as TransferFault]}`;
 }

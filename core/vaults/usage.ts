@@ -4,7 +4,6 @@ import type { Uuid } from "../model.ts";
 import { sequenceAt } from "./transaction-range.ts";
 
 const INTERVALS = ["hour", "day", "month"] as const;
-/** Most periods that one answer has. */
 const MOST_PERIODS = 100;
 
 /** What an application has used, in all and over a time. */
@@ -76,7 +75,6 @@ async function sequencesAt(
   return [...before, found, ...behind];
 }
 
-/** Where periods begin, and where the last ends. */
 function boundsOf({ since, until, interval = "day" }: UsageOptions, now: number): number[] {
   if (!INTERVALS.includes(interval))
     throw new MintmarkError("validation_failed", `interval must be one of ${INTERVALS.join(", ")}.`);

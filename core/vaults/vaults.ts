@@ -25,7 +25,6 @@ import {
 } from "../store/vault-columns.ts";
 import { requireAddress } from "../validate.ts";
 
-/** A stored vault with its place. */
 export interface LocatedVault {
   readonly place: VaultPlace;
   readonly vault: StoredVault;
@@ -50,7 +49,6 @@ export function voidAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace):
   return runs === undefined ? null : runAt(runs, slot);
 }
 
-/** A mint with its place. */
 export type Placed = VaultPlace & { readonly amountBefore: bigint; readonly amount: bigint };
 
 /** Why L1's history lacks the mint at a journal sequence; null when it has it. */
@@ -105,7 +103,6 @@ export function placeOf(vaultId: VaultId): VaultPlace {
   }
 }
 
-/** Reads one vault. Throws `vault_not_found`. */
 export async function readVault(ledger: Ledger, place: VaultPlace): Promise<StoredVault> {
   batchAt(ledger, place);
   const [vault] = await readVaults(ledger, [place]);
@@ -160,7 +157,6 @@ export function decodeActivity(record: Buffer | undefined): ActivityRecord {
   return record === undefined ? UNTOUCHED : decodeRecord(activityRecord, record, "A vault's activity");
 }
 
-/** An application's view of its vaults. */
 export async function vaultViews(ledger: Ledger, applicationIndex: number, located: readonly LocatedVault[]) {
   const userIndices = [...new Set(located.map(({ vault }) => vault.userIndex))];
   const [users, activities] = await Promise.all([
