@@ -70,9 +70,8 @@ export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tena
 export type { TransferCaller } from "./transfers/checks.ts";
 export type { HistoryStep, VaultHistory } from "./transfers/history.ts";
 export type { TransferFilter, TransferList, TransferredVault } from "./transfers/list.ts";
-export type { PreparedTransfers, TransferPreparation } from "./transfers/prepare.ts";
 export type { TransferRequest } from "./transfers/request.ts";
-export type { KeySession, Transfers } from "./transfers/transfers.ts";
+export type { KeySession, PreparedTransfers, TransferPreparation, Transfers } from "./transfers/transfers.ts";
 export type { Balance } from "./vaults/balances.ts";
 export type { Vaults } from "./vaults/holdings.ts";
 export type { TransactionFilter, VaultFilter } from "./vaults/transaction-range.ts";

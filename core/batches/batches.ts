@@ -155,9 +155,8 @@ export function batchesOf(context: EngineContext): Batches {
       const { ledger } = context;
       const batch = findBatch(ledger, requireMode(mode), batchNumber);
       const { assets, content, batchRoot, dataHash, inBlobs, transfers } = batch;
-      if (assets === null || content === null || batchRoot === null || dataHash === null) {
+      if (assets === null || content === null || batchRoot === null || dataHash === null)
         throw new MintmarkError("proof_not_ready", "The batch is still open.");
-      }
       const data = await ledger.store.get(batchDataKey(mode, batchNumber));
       if (data === undefined) throw corruptBatch(mode, batchNumber, "data");
       const whole = rootOf(kindOf(mode, inBlobs, transfers), manifestRoot(assets), content);

@@ -23,9 +23,8 @@ interface ProvenHops {
 export async function provenHops(ledger: Ledger, place: VaultPlace): Promise<ProvenHops> {
   const hops: ProvenHop[] = [];
   for (let { mode, batchNumber, slot } = place; ; ) {
-    if (!findBatch(ledger, mode, batchNumber).transfers) {
+    if (!findBatch(ledger, mode, batchNumber).transfers)
       return { originId: packVaultId({ mode, batchNumber, slot }), hops };
-    }
     const { hop, spent } = await provenHop(ledger, batchNumber, slot);
     hops.unshift(hop);
     ({ mode, batchNumber, slot } = placeOf(spent));

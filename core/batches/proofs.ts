@@ -17,9 +17,8 @@ import type { BatchVaultProof, EngineState, VaultMultiproof, VaultStateProof } f
 import { type StatePath, verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../protocol/proof.ts";
 import { packVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "../protocol/vault.ts";
 import { contentIn, contentOf, pointsIn } from "../sealing/contents.ts";
-import { leftOutPlaces, requireNotLeftOut } from "../sealing/left-out.ts";
 import { columnLeaves } from "../sealing/seal-columns.ts";
-import { clearVoidLeaves, requireNotVoid, zeroRuns } from "../sealing/void-runs.ts";
+import { clearVoidLeaves, leftOutPlaces, requireNotLeftOut, requireNotVoid, zeroRuns } from "../sealing/void-runs.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
@@ -135,9 +134,8 @@ export async function vaultMultiproof(ledger: Ledger, vaultIds: readonly VaultId
   const places = vaultIds.map((vaultId) => provablePlace(ledger, vaultId)).sort((a, b) => a.slot - b.slot);
   const [first] = places;
   if (first === undefined) throw new MintmarkError("validation_failed", "name at least one vault");
-  if (places.some(({ mode, batchNumber }) => mode !== first.mode || batchNumber !== first.batchNumber)) {
+  if (places.some(({ mode, batchNumber }) => mode !== first.mode || batchNumber !== first.batchNumber))
     throw new MintmarkError("validation_failed", "the vaults of one multiproof must be of one batch");
-  }
   const slots = places.map(({ slot }) => slot);
   const batch = await provableBatch(ledger, first, slots);
   const { record, batchRoot, assets, tree, pages } = batch;
@@ -238,9 +236,8 @@ async function provableBatch(
   slots: readonly number[],
 ): Promise<ProvableBatch> {
   const record = findBatch(ledger, mode, batchNumber);
-  if (record.inBlobs) {
+  if (record.inBlobs)
     throw new MintmarkError("validation_failed", "Vaults in blobs have no common proof. Ask for each one's proof.");
-  }
   const voids = ledger.voids[mode].get(batchNumber) ?? [];
   const batchRoot = requireSealed(record);
   const wanted = new Map(slots.map((slot) => pageOf(record.vaultCount, slot)).map((page) => [page.page, page]));

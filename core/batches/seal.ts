@@ -138,9 +138,8 @@ export function sealLater(ledger: Ledger, closed: OpenBatch): Promise<BatchRecor
       keys: () => [],
       apply(group) {
         // No code: the engine must stop, since later batches cannot be sealed before this one.
-        if (outcome.status === "rejected") {
+        if (outcome.status === "rejected")
           throw new Error(`${batchIdOf(mode, batchNumber)} cannot be derived`, { cause: outcome.reason });
-        }
         return sealBatch(ledger, group, closed, outcome.value);
       },
     }),

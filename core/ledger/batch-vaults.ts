@@ -2,14 +2,8 @@ import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import { batchIdOf, type Mode } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
-import {
-  type BatchPlace,
-  type DerivedBatch,
-  type DerivedRecords,
-  type DerivedVoid,
-  deriveBatch,
-  withContent,
-} from "../sealing/derive-batch.ts";
+import type { BatchPlace, Derived, DerivedBatch, DerivedVoid } from "../sealing/derive-batch.ts";
+import { deriveBatch, withContent } from "../sealing/derive-batch.ts";
 import type { BatchRecord } from "../store/records.ts";
 import { chunksOf, endOf } from "../store/store-keys.ts";
 import { shortDecimalIn } from "../store/token-id.ts";
@@ -24,9 +18,8 @@ type Counted = Pick<BatchRecord, "mode" | "batchNumber" | "vaultCount">;
 /** All vaults of a batch on disk, void ones too. Throws `store_corrupt` unless their number is that of its record. */
 export async function readBatchVaults(ledger: Ledger, batch: Counted): Promise<VaultColumns> {
   const vaults = new VaultColumns();
-  for await (const chunk of chunkRecords(ledger, batch)) {
+  for await (const chunk of chunkRecords(ledger, batch))
     decodeIntoColumns(chunk, vaults, (vault) => tokenHashOf(ledger, vault));
-  }
   requireCount(batch, vaults.count);
   return vaults;
 }
@@ -41,7 +34,7 @@ export async function derivedAgain(
 }
 
 /** Commits to the blobs of a batch, if it is in blobs. Rejects with `kzg_unavailable`. */
-export async function completed(ledger: Ledger, derived: DerivedBatch | DerivedRecords): Promise<DerivedBatch> {
+export async function completed(ledger: Ledger, derived: Derived): Promise<DerivedBatch> {
   return "content" in derived ? derived : withContent(derived, ledger.blobs.kzg);
 }
 
@@ -51,7 +44,7 @@ export async function recordsAgain(
   { mode, batchNumber, inBlobs = false }: BatchPlace,
   vaults: VaultColumns,
   voids: readonly DerivedVoid[] = [],
-): Promise<DerivedBatch | DerivedRecords> {
+): Promise<Derived> {
   const [batch, assetAt] = [{ mode, batchNumber }, (index: number) => ledger.assetAt(index)];
   if (inBlobs) return ledger.sealingThread.derive({ ...batch, inBlobs }, vaults, assetAt, voids);
   return deriveBatch(batch, vaults, assetAt, voids);

@@ -33,9 +33,8 @@ export class Cursors {
     const canonical = bytes.toString("base64url") === cursor && bytes.length === POSITION_BYTES + TAG_BYTES;
     if (!canonical) throw new MintmarkError("cursor_invalid");
     const position = bytes.subarray(0, POSITION_BYTES);
-    if (!timingSafeEqual(bytes.subarray(POSITION_BYTES), this.#tag(position, scope))) {
+    if (!timingSafeEqual(bytes.subarray(POSITION_BYTES), this.#tag(position, scope)))
       throw new MintmarkError("cursor_invalid");
-    }
     return Number(position.readBigUInt64BE());
   }
 

@@ -45,12 +45,10 @@ export class JournalClock {
   fault(newest: number): string | null {
     const now = this.#options.clock();
     const ahead = now - this.#passed();
-    if (ahead > this.#options.mostAheadMs) {
+    if (ahead > this.#options.mostAheadMs)
       return `the clock is ${apart(ahead)} ahead of the journal: set it right, or allow more if nothing ran for so long`;
-    }
-    if (newest - now > MOST_BEHIND_MS) {
+    if (newest - now > MOST_BEHIND_MS)
       return `the clock is ${apart(newest - now)} behind the journal's newest entry: set it right`;
-    }
     return null;
   }
 

@@ -32,9 +32,8 @@ export function listOf<T>(
 ): List<T> {
   const page = async (cursor: string | undefined): Promise<Page<T>> => {
     const limit = asked.limit ?? DEFAULT_LIMIT;
-    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
       throw new MintmarkError("validation_failed", `limit must be a whole number from 1 to ${MAX_LIMIT}`);
-    }
     const scope = scopeOf(name, owner, asked);
     const { data, next } = await read({ after: cursors.read(cursor, scope), limit });
     return { data, nextCursor: next === null ? null : cursors.issue(next, scope), hasMore: next !== null, limit };

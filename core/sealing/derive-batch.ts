@@ -58,28 +58,20 @@ export interface DerivedAsset extends AssetId {
   readonly blobScheme: BlobScheme;
 }
 
-/**
- * Encodes a batch, hashes its tree and lists its tokens, straight from columns and without void slots. Pure, so it runs
- * on any thread. {@link withContent} completes a batch in blobs.
- */
-export function deriveBatch(
-  batch: BatchPlace & { readonly inBlobs?: false },
+export type AssetAt = (assetIndex: number) => DerivedAsset;
+
+/** What is derived of a batch: without commitments if it is in blobs. */
+export type Derived<B extends BatchPlace = BatchPlace> =
+  | DerivedBatch
+  | ("inBlobs" extends keyof B ? DerivedRecords : never);
+
+/** Encodes a batch, hashes its tree and lists its tokens, without void slots. Pure, so it runs on any thread. */
+export function deriveBatch<B extends BatchPlace>(
+  { mode, batchNumber, inBlobs = false }: B,
   vaults: VaultColumns,
-  assetAt: (assetIndex: number) => DerivedAsset,
-  voids?: readonly DerivedVoid[],
-): DerivedBatch;
-export function deriveBatch(
-  batch: BatchPlace,
-  vaults: VaultColumns,
-  assetAt: (assetIndex: number) => DerivedAsset,
-  voids?: readonly DerivedVoid[],
-): DerivedBatch | DerivedRecords;
-export function deriveBatch(
-  { mode, batchNumber, inBlobs = false }: BatchPlace,
-  vaults: VaultColumns,
-  assetAt: (assetIndex: number) => DerivedAsset,
+  assetAt: AssetAt,
   voids: readonly DerivedVoid[] = [],
-): DerivedBatch | DerivedRecords {
+): Derived<B> {
   const zero = zeroRuns(voids);
   const mask = voidMask(zero, vaults.count);
   const held = voidMask(voids, vaults.count);
@@ -89,7 +81,7 @@ export function deriveBatch(
     const batch = encodeBlobBatch(
       Array.from({ length: vaults.count }, (_, slot) => entryOf(vaults, slot, assetAt, mask)),
     );
-    return { data: blobBatchData(batch), tokens, items, assets: batch.assets };
+    return { data: blobBatchData(batch), tokens, items, assets: batch.assets } as DerivedRecords as Derived<B>;
   }
   const alone = mask !== null && vaults.count === 1;
   const columns = encoderColumns(vaults, assetAt, mask);
@@ -100,7 +92,7 @@ export function deriveBatch(
     ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
     : columnLeaves(mode, batchNumber, vaults, assetAt);
   clearVoidLeaves(leaves, zero);
-  return withTree(mode, leaves, { data, tokens, items, assets: columns.assets });
+  return withTree(mode, leaves, { data, tokens, items, assets: columns.assets }) as Derived<B>;
 }
 
 /** The data and the manifest of a batch that another operator made, as L1 has them. */
@@ -114,9 +106,9 @@ export function deriveGiven(
   { mode, batchNumber }: BatchPlace,
   { data, assets }: GivenData,
   vaults: VaultColumns,
-  assetAt: (assetIndex: number) => DerivedAsset,
+  assetAt: AssetAt,
   voids: readonly DerivedVoid[],
-): DerivedBatch | DerivedRecords {
+): Derived {
   const held = voidMask(voids, vaults.count);
   const tokens = encodeBatchTokens(tokensOf(vaults, assetAt, held));
   const records = { data, tokens, items: itemsOf({ mode, batchNumber }, vaults, assetAt, held), assets };
@@ -166,7 +158,7 @@ function entryOf(
 /** The ERC-721 tokens of a batch in slot order, without void slots. */
 function tokensOf(
   { count, assetIndex, tokenHash }: VaultColumns,
-  assetAt: (assetIndex: number) => DerivedAsset,
+  assetAt: AssetAt,
   voids: Uint8Array | null,
 ): BatchTokens {
   const hashes = new Uint32Array(count);

@@ -6,14 +6,14 @@ import { encodeTransferData, type TransferGroup, transferLeaves } from "../proto
 import { encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { itemsOf } from "./batch-items.ts";
-import type { DerivedAsset, DerivedBatch } from "./derive-batch.ts";
+import type { AssetAt, DerivedBatch } from "./derive-batch.ts";
 
 /** Records of a batch of transfers. Its leaves bind what was signed; L1 decides what the vaults hold. No new tokens. */
 export function deriveTransfers(
   batchNumber: number,
   groups: readonly TransferGroup[],
   vaults: VaultColumns,
-  assetAt: (assetIndex: number) => DerivedAsset,
+  assetAt: AssetAt,
 ): DerivedBatch {
   const data = encodeTransferData(groups);
   const tree = new BatchTree(transferLeaves(groups, batchNumber));

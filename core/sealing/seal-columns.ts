@@ -85,9 +85,8 @@ function writeLeaf(
   writeWord(vaults.amountLow[slot] as number, into, offset + AMOUNT_AT + 4);
   let end = offset + LEAF_HEADER_BYTES;
   const { blobs } = vaults;
-  for (let i = vaults.blobStart(slot), behind = vaults.blobEnd[slot] as number; i < behind; i++) {
+  for (let i = vaults.blobStart(slot), behind = vaults.blobEnd[slot] as number; i < behind; i++)
     into[end++] = blobs[i] as number;
-  }
   return end;
 }
 

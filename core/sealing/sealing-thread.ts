@@ -3,10 +3,10 @@ import { MintmarkError } from "../errors.ts";
 import { VaultColumns, type VaultParts } from "../store/vault-columns.ts";
 import { brokenThread, helperThread } from "../thread.ts";
 import {
+  type AssetAt,
   type BatchPlace,
+  type Derived,
   type DerivedAsset,
-  type DerivedBatch,
-  type DerivedRecords,
   type DerivedVoid,
   deriveBatch,
 } from "./derive-batch.ts";
@@ -18,8 +18,6 @@ export interface DerivingJob {
   readonly assets: ReadonlyMap<number, DerivedAsset>;
   readonly voids: readonly DerivedVoid[];
 }
-
-type Derived = DerivedBatch | DerivedRecords;
 
 interface Waiting {
   readonly job: DerivingJob;
@@ -59,29 +57,12 @@ export class SealingThread {
   }
 
   /** The derived records of a closed batch. Rejects with `engine_closed` when the engine closes first. */
-  derive(
-    batch: BatchPlace & { readonly inBlobs?: false },
-    vaults: VaultColumns,
-    assetAt: (index: number) => DerivedAsset,
-    voids?: readonly DerivedVoid[],
-  ): Promise<DerivedBatch>;
-  derive(
-    batch: BatchPlace,
-    vaults: VaultColumns,
-    assetAt: (index: number) => DerivedAsset,
-    voids?: readonly DerivedVoid[],
-  ): Promise<Derived>;
-  derive(
-    batch: BatchPlace,
-    vaults: VaultColumns,
-    assetAt: (index: number) => DerivedAsset,
-    voids: readonly DerivedVoid[] = [],
-  ): Promise<Derived> {
+  derive<B extends BatchPlace>(place: B, vaults: VaultColumns, assetAt: AssetAt, voids: readonly DerivedVoid[] = []) {
     const assets = new Map(vaults.assetIndices().map((index) => [index, assetAt(index)]));
-    const { mode, batchNumber, inBlobs = false } = batch;
+    const { mode, batchNumber, inBlobs = false } = place;
     const job = { batch: { mode, batchNumber, inBlobs }, vaults: vaults.parts(), assets, voids };
-    return new Promise((resolve, reject) => {
-      const waiting = { job, resolve, reject };
+    return new Promise<Derived<B>>((resolve, reject) => {
+      const waiting = { job, resolve: resolve as Waiting["resolve"], reject };
       const worker = this.#started();
       if (worker === null) {
         deriveHere(waiting);

@@ -1,6 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import type { Mode } from "../model.ts";
+import type { AssetId } from "../ports.ts";
 import { equalBytes, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
+import { compareAssets } from "../protocol/manifest.ts";
 import { zeroRoot } from "../protocol/merkle.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { Table } from "../store/group.ts";
@@ -38,9 +40,8 @@ export function addedRuns(known: readonly VoidRun[], asked: readonly VoidRun[], 
   const failures = new Map<number, string>();
   for (const { firstSlot, count, failure } of asked) {
     const whole = Number.isInteger(firstSlot) && Number.isInteger(count) && firstSlot >= 0 && count >= 1;
-    if (!whole || firstSlot + count > vaultCount) {
+    if (!whole || firstSlot + count > vaultCount)
       throw new MintmarkError("validation_failed", `slots must be within the batch's ${vaultCount}`);
-    }
     const reason = requireText("failure", failure, 2000);
     for (let slot = firstSlot; slot < firstSlot + count; slot++) {
       if (runAt(known, slot) === null) failures.set(slot, reason);
@@ -100,4 +101,20 @@ export interface VoidSlots {
   readonly count: number;
   /** 1 to 2000 characters; the application reads it. */
   readonly failure: string;
+}
+
+/** Manifest places of the assets that L1 leaves out of a batch. */
+export function leftOutPlaces({ leftOut }: Pick<BatchRecord, "leftOut">): number[] {
+  return leftOut?.map(({ asset }) => asset) ?? [];
+}
+
+/** Why L1 leaves an asset out of a batch; null when it does not. */
+export function leftOutFailure({ assets, leftOut }: BatchRecord, asset: AssetId): string | null {
+  return leftOut?.find(({ asset: at }) => compareAssets(assets?.[at] as AssetId, asset) === 0)?.failure ?? null;
+}
+
+/** Throws `vault_void` for a vault whose asset L1 leaves out of the batch. */
+export function requireNotLeftOut(batch: BatchRecord, asset: AssetId): void {
+  const failure = leftOutFailure(batch, asset);
+  if (failure !== null) throw new MintmarkError("vault_void", `The vault pays nobody: ${failure}`);
 }

@@ -46,9 +46,8 @@ export function decodeBatchTokens(record: Buffer, name: string): BatchTokens {
   const count = (record.length - 5) / 8;
   const end = record.length - 4;
   const whole = Number.isInteger(count) && count >= 0 && record[0] === RECORD_VERSION;
-  if (!whole || record.readUInt32BE(end) !== crc32(record.subarray(0, end))) {
+  if (!whole || record.readUInt32BE(end) !== crc32(record.subarray(0, end)))
     throw new MintmarkError("store_corrupt", `The tokens of ${name} are not what the engine wrote.`);
-  }
   // Converts all to this machine's byte order at once. Single reads would take longer than the rest of opening.
   const words = Buffer.allocUnsafeSlow(8 * count);
   record.copy(words, 0, 1, end);

@@ -24,9 +24,8 @@ export function genesisOf({
 
 /** Throws `store_corrupt` for a store with records but without a head. */
 export async function requireEmpty(store: Store): Promise<void> {
-  for await (const _ of store.entries({ limit: 1 })) {
+  for await (const _ of store.entries({ limit: 1 }))
     throw new MintmarkError("store_corrupt", "The store holds records but no head; it is not an engine's, or damaged.");
-  }
 }
 
 export async function createStore(store: Store, genesis: EntryOf<"genesis">, time: number): Promise<void> {

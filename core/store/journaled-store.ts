@@ -125,9 +125,8 @@ export async function requireBeginning(store: StoreReader, journal: Journal): Pr
   let number = Math.max(0, length - ENTRIES_COMPARED);
   for (const entry of await answered(() => readUpTo(journal, number, length))) {
     const own = await store.get(journalKey(number));
-    if (own === undefined || !own.equals(entry)) {
+    if (own === undefined || !own.equals(entry))
       throw new MintmarkError("store_mismatch", `Entry ${number} of the journal differs from this store's.`);
-    }
     number++;
   }
   if (number < length) throw new MintmarkError("store_mismatch", `Entry ${number} of the journal is missing.`);

@@ -101,9 +101,8 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
   if (left === undefined) return false;
   const length = await requireLogs(folder, logs);
   if (marked === 0 && length === null && !hasTables) return false;
-  if (!files.includes("CURRENT")) {
+  if (!files.includes("CURRENT"))
     throw new MintmarkError("store_corrupt", `${folder} holds ${left} of a store, but no CURRENT file. ${RESTORE}`);
-  }
   const manifest = (await readFile(join(folder, "CURRENT"), "utf8")).trim();
   if (!STORE_FILE.test(manifest) || !files.includes(manifest)) {
     const detail = `${join(folder, "CURRENT")} names ${manifest === "" ? "no file" : "a file that is missing"}.`;

@@ -24,9 +24,8 @@ export class LevelJournal implements Journal, AsyncDisposable {
   /** Rejects with `store_locked` while another process has it open, with `store_corrupt` or `store_failed`. */
   static async open(journal: string | Database): Promise<LevelJournal> {
     const store = await LevelStore.open(journal, true);
-    for await (const [key] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 })) {
+    for await (const [key] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 }))
       return new LevelJournal(store, Number(key.readBigUInt64BE(1)) + 1);
-    }
     return new LevelJournal(store, 0);
   }
 
@@ -35,9 +34,8 @@ export class LevelJournal implements Journal, AsyncDisposable {
   }
 
   async append(length: number, entries: readonly Uint8Array[]): Promise<void> {
-    if (length !== this.#length) {
+    if (length !== this.#length)
       throw new MintmarkError("store_mismatch", `The journal holds ${this.#length} entries, not ${length}.`);
-    }
     await this.#store.raiseFormat();
     await this.#store.write(entries.map((value, i) => ({ type: "put", key: journalKey(length + i), value })));
     this.#length += entries.length;

@@ -104,9 +104,8 @@ function readWrite(bytes: Buffer): LogWrite | null {
 
 function crc32c(bytes: Uint8Array): number {
   let crc = -1;
-  for (let at = 0; at < bytes.length; at++) {
+  for (let at = 0; at < bytes.length; at++)
     crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ (bytes[at] as number)) & 0xff] as number);
-  }
   return ~crc;
 }
 

@@ -67,9 +67,8 @@ export class LevelStore implements Store {
   /** Compares the journal with the mark again: only now are LevelDB's tables readable. */
   async #beginMark({ path, mark }: LevelFolder): Promise<void> {
     let length = 0;
-    for await (const [key] of this.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 })) {
+    for await (const [key] of this.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 }))
       length = 1 + Number(key.readBigUInt64BE(1));
-    }
     if (mark.length !== null && length < mark.length) throw entriesMissing(path, length, mark.length);
     await guarded(mark.begin(length));
   }

@@ -5,16 +5,17 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { List } from "../ledger/list.ts";
 import { readUsers } from "../ledger/users.ts";
 import type { Address, Hash, Uuid, VaultId } from "../model.ts";
+import type { Transfer } from "../protocol/transfer.ts";
 import { decodeRecord } from "../store/layout.ts";
 import { type TransferListRecord, transferIdRecord, transferListRecord } from "../store/records.ts";
-import { transferDigestKey, transferListKey } from "../store/store-keys.ts";
+import { activityKey, transferDigestKey, transferListKey } from "../store/store-keys.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { requireAddress, requireHash, requireUuid } from "../validate.ts";
-import type { TransferCaller } from "./checks.ts";
+import { decodeActivity } from "../vaults/vaults.ts";
+import { type Asked, askedList, requireDeadline, requireTransferable, type TransferCaller } from "./checks.ts";
 import { historyOf, type VaultHistory } from "./history.ts";
 import { listTransfers, type TransferFilter, type TransferList, transferListView } from "./list.ts";
 import { readSession } from "./powers.ts";
-import { type PreparedTransfers, prepareTransfers, type TransferPreparation } from "./prepare.ts";
 import { requestTransfers, type TransferRequest } from "./request.ts";
 
 export function transfersOf(context: EngineContext): Transfers {
@@ -40,6 +41,43 @@ export function transfersOf(context: EngineContext): Transfers {
       return transferListView(ledger, list);
     },
   };
+}
+
+/** Seconds for which a prepared message is good: a batch may have to wait for L1. */
+const VALID_SECONDS = 86_400n;
+
+/** What an owner wants to transfer. */
+export interface TransferPreparation {
+  /** 1 to 1,024, each vault once. */
+  readonly transfers: readonly Transfer[];
+  /** Seconds since 1970; default in a day. */
+  readonly deadline?: bigint | undefined;
+}
+
+/** What the owner signs: `transfersTypedData(settlement, prepared)`. */
+export interface PreparedTransfers {
+  readonly owner: Address;
+  readonly transfers: readonly Transfer[];
+  /** Seconds since 1970. */
+  readonly deadline: bigint;
+  /** Of the typed data. */
+  readonly digest: Hash;
+}
+
+/** Makes the message that an owner signs, after all checks of a request but that of the signature. Changes nothing. */
+async function prepareTransfers(
+  ledger: Ledger,
+  caller: TransferCaller,
+  preparation: TransferPreparation,
+): Promise<PreparedTransfers> {
+  ledger.requirePromising();
+  const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
+  const { deadline = now + VALID_SECONDS } = preparation;
+  const { transfers, digest, asked } = await askedList(ledger, caller, { ...preparation, deadline });
+  requireDeadline(ledger, deadline);
+  const activities = await ledger.store.getMany(transfers.map(({ vaultId }) => activityKey(vaultId)));
+  requireTransferable(ledger, asked, activities.map(decodeActivity));
+  return { owner: (asked[0] as Asked).vault.owner, transfers, deadline, digest };
 }
 
 /** A key that may transfer for an owner, as L1 has it. Times are seconds since 1970. */

@@ -19,9 +19,8 @@ export async function* requestsIn(
   { from, to, ascending }: RequestRange,
 ): AsyncGenerator<number> {
   const start = await requestHolding(store, at, from);
-  for await (const [, reference] of store.entries({ gte: at(start), lt: at(to), reverse: !ascending })) {
+  for await (const [, reference] of store.entries({ gte: at(start), lt: at(to), reverse: !ascending }))
     yield sequenceIn(reference);
-  }
 }
 
 /** Merges several indexes into one order. Each request comes once. */
@@ -96,8 +95,7 @@ async function firstBlock(store: Entries, range: Parameters<Entries["entries"]>[
 /** The first sequence of the newest request at or before a sequence, which it may reach; else the sequence. */
 async function requestHolding(store: Entries, at: (sequence: number) => Buffer, sequence: number): Promise<number> {
   if (sequence === 0) return 0;
-  for await (const [key] of store.entries({ gte: at(0), lte: at(sequence), reverse: true, limit: 1 })) {
+  for await (const [key] of store.entries({ gte: at(0), lte: at(sequence), reverse: true, limit: 1 }))
     return Number(key.readBigUInt64BE(key.length - 8));
-  }
   return sequence;
 }

@@ -266,9 +266,8 @@ async function usersOf(
 async function usersOfOwner(ledger: Ledger, applicationIndex: number, ownerAddress: Address): Promise<number[]> {
   const prefix = keys.ownerKey(applicationIndex, requireAddress("ownerAddress", ownerAddress));
   const users: number[] = [];
-  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: keys.endOf(prefix), limit: MOST_USERS })) {
+  for await (const [, record] of ledger.store.entries({ gte: prefix, lt: keys.endOf(prefix), limit: MOST_USERS }))
     users.push(decodeRecord(ownerRecord, record, "An owner").userIndex);
-  }
   return users;
 }
 

@@ -6,7 +6,7 @@ import { readOwnUsers } from "../ledger/users.ts";
 import type { Address, Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
-import { leftOutFailure } from "../sealing/left-out.ts";
+import { leftOutFailure } from "../sealing/void-runs.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
 import type { BatchRecord, TransferListRecord, VoidedRun } from "../store/records.ts";
 import { withdrawalView } from "./activity.ts";

@@ -10,7 +10,7 @@ import { StateHistory } from "../../protocol/state-tree.ts";
 import { pointsIn, stateLeafOf } from "../../sealing/contents.ts";
 import { type DerivedBatch, type DerivedRecords, deriveGiven, withCommitments } from "../../sealing/derive-batch.ts";
 import { deriveTransfers } from "../../sealing/derive-transfers.ts";
-import { leftOutPlaces } from "../../sealing/left-out.ts";
+import { leftOutPlaces } from "../../sealing/void-runs.ts";
 import type { BatchRecord } from "../../store/records.ts";
 import { batchDataKey, batchTokensKey, pageRootsKey } from "../../store/store-keys.ts";
 import { decodeIntoColumns, type VaultColumns } from "../../store/vault-columns.ts";
