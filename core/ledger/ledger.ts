@@ -22,7 +22,7 @@ import { JournalClock, type JournalClockOptions } from "./journal-clock.ts";
 import { type OpenBatch, openBatchRecord, UnsealedBatches } from "./open-batch.ts";
 import type { EngineOptions } from "./options.ts";
 import { RollupBlobs } from "./rollup-blobs.ts";
-import { StateHistories } from "./state-histories.ts";
+import { byMode, StateHistories } from "./state-histories.ts";
 import { TokenSumsCache } from "./token-sums-cache.ts";
 import { UserCache } from "./users.ts";
 import { VaultRefs } from "./vault-refs.ts";
@@ -72,19 +72,10 @@ export class Ledger {
   /** By asset id: assets with metadata of their own. */
   readonly collections = new Table(keys.collectionKey, records.collectionRecord);
   readonly enablements = new Table<string, boolean>();
-  readonly batches: Readonly<Record<Mode, Table<number, records.BatchRecord>>> = {
-    validium: new Table(),
-    "zk-rollup": new Table(),
-  };
-  readonly voids: Readonly<Record<Mode, Table<number, readonly records.VoidedRun[]>>> = {
-    validium: new Table(),
-    "zk-rollup": new Table(),
-  };
+  readonly batches = byMode(() => new Table<number, records.BatchRecord>());
+  readonly voids = byMode(() => new Table<number, readonly records.VoidedRun[]>());
   /** Mints that L1's history lacks, by the number of their batch. */
-  readonly lost: Readonly<Record<Mode, Table<number, readonly records.LostRecord[]>>> = {
-    validium: new Table(),
-    "zk-rollup": new Table(),
-  };
+  readonly lost = byMode(() => new Table<number, readonly records.LostRecord[]>());
   readonly histories = new StateHistories();
   readonly commits = new CommitHistory();
   readonly unsealed = new UnsealedBatches();
@@ -93,10 +84,7 @@ export class Ledger {
   readonly signers = new SignerThread();
   readonly blobs: RollupBlobs;
   /** Batches that are closed and not yet sealed on disk, by number. */
-  readonly sealings: Readonly<Record<Mode, Map<number, Promise<records.BatchRecord>>>> = {
-    validium: new Map(),
-    "zk-rollup": new Map(),
-  };
+  readonly sealings = byMode(() => new Map<number, Promise<records.BatchRecord>>());
   readonly users = new UserCache();
   /** Mints in progress that have an idempotency key, by application and key. */
   readonly keyedMints = new Set<string>();
@@ -193,25 +181,23 @@ export class Ledger {
   /** The writer for changes of one actor: the entries of each in the journal are followed by the actor's name. */
   changesOf(actor: Actor): Changes {
     const { writer } = this;
+    /** Returns what ends the change. */
+    const begin = (group: Group) => {
+      actor.require();
+      const before = this.head.journalLength;
+      return <T>(value: T): T => {
+        this.#recordAct(group, actor, this.head.journalLength - before);
+        return value;
+      };
+    };
     return {
       run: <T>(transition: Transition<T>, signal?: AbortSignal) => {
-        const apply = (group: Group, stored: readonly (Buffer | undefined)[]): T => {
-          actor.require();
-          const before = this.head.journalLength;
-          const value = transition.apply(group, stored);
-          this.#recordAct(group, actor, this.head.journalLength - before);
-          return value;
-        };
-        return writer.run({ weight: transition.weight, keys: () => transition.keys(), apply }, signal);
+        const { weight } = transition;
+        const keys = () => transition.keys();
+        const apply: typeof transition.apply = (group, stored) => begin(group)(transition.apply(group, stored));
+        return writer.run({ weight, keys, apply }, signal);
       },
-      alone: (body, signal) =>
-        writer.alone(async (group) => {
-          actor.require();
-          const before = this.head.journalLength;
-          const value = await body(group);
-          this.#recordAct(group, actor, this.head.journalLength - before);
-          return value;
-        }, signal),
+      alone: (body, signal) => writer.alone(async (group) => begin(group)(await body(group)), signal),
     };
   }
 
@@ -286,23 +272,16 @@ export class Ledger {
 
   /** The application in the writer's view. Throws `application_not_found`. */
   latestApplication(applicationId: Uuid): records.ApplicationRecord {
-    const index = this.#applicationIndex(applicationId);
-    const record = index === undefined ? undefined : this.applications.latest(index);
-    if (record === undefined) throw new MintmarkError("application_not_found");
-    return record;
+    return this.application(applicationId, "latest");
   }
 
   /** The application in the readers' view. Throws `application_not_found`. */
-  application(applicationId: Uuid): records.ApplicationRecord {
-    const index = this.#applicationIndex(applicationId);
-    const record = index === undefined ? undefined : this.applications.get(index);
+  application(applicationId: Uuid, view: "get" | "latest" = "get"): records.ApplicationRecord {
+    const indices = this.applicationIndices;
+    const index = indices.get(applicationId) ?? indices.get(String(applicationId).toLowerCase());
+    const record = index === undefined ? undefined : this.applications[view](index);
     if (record === undefined) throw new MintmarkError("application_not_found");
     return record;
-  }
-
-  #applicationIndex(applicationId: Uuid): number | undefined {
-    const { applicationIndices } = this;
-    return applicationIndices.get(applicationId) ?? applicationIndices.get(String(applicationId).toLowerCase());
   }
 
   assetAt(assetIndex: number): records.AssetRecord {

@@ -23,6 +23,7 @@ import {
   widthOfSum,
   widthOfWords,
 } from "../store/vault-columns.ts";
+import { byMode } from "./state-histories.ts";
 
 /** Assets below this index share one number with the user as key of a vault. Higher indices use a text. */
 const ASSETS = 2 ** 21;
@@ -165,17 +166,13 @@ export class OpenBatch {
 
   #grows(userIndex: number, vault: NewVault, slot: number): void {
     const holding = holdingOf(userIndex, vault.assetIndex);
-    let ofHolder = this.#growing.get(holding);
-    if (ofHolder === undefined) {
-      ofHolder = new Map();
-      this.#growing.set(holding, ofHolder);
-    }
+    const ofHolder = this.#growing.get(holding) ?? new Map<BlobKey, number>();
+    if (ofHolder.size === 0) this.#growing.set(holding, ofHolder);
     const blob = blobKeyOf(vault);
     ofHolder.set(blob, slot);
     if (blob === "" || !this.#isForeign(vault.assetIndex)) return;
-    const items = this.#foreignItems.get(vault.assetIndex);
-    if (items === undefined) this.#foreignItems.set(vault.assetIndex, new Set([blob]));
-    else items.add(blob);
+    const items = this.#foreignItems.get(vault.assetIndex) ?? new Set();
+    this.#foreignItems.set(vault.assetIndex, items.add(blob));
   }
 
   /** Whether the vault's token has as many ids here as can be tried before the commit, and this is another one. */
@@ -218,8 +215,7 @@ export class OpenBatch {
 
   #widened(slot: number, before: number, width: number): MutableContent {
     const { bytes, runs } = this.#content;
-    if (this.mode === "validium") return { ...this.#content, bytes: bytes + width - before };
-    const cuts = this.#cutsAround(slot, width) - this.#cutsAround(slot, before);
+    const cuts = this.mode === "validium" ? 0 : this.#cutsAround(slot, width) - this.#cutsAround(slot, before);
     return { ...this.#content, bytes: bytes + width - before, runs: runs + cuts };
   }
 
@@ -331,7 +327,7 @@ export class UnsealedBatches {
   readonly #open = new Map<Mode, OpenBatch>();
   readonly #beside = new Map<Mode, OpenBatch>();
   /** By number. */
-  readonly #closed: Readonly<Record<Mode, Map<number, OpenBatch>>> = { validium: new Map(), "zk-rollup": new Map() };
+  readonly #closed = byMode(() => new Map<number, OpenBatch>());
 
   open(mode: Mode): OpenBatch {
     const open = this.#open.get(mode);

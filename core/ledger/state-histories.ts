@@ -2,9 +2,12 @@ import type { Mode } from "../model.ts";
 import { StateHistory } from "../protocol/state-tree.ts";
 import type { Group } from "../store/group.ts";
 
+/** One of each mode. */
+export const byMode = <T>(make: () => T): Readonly<Record<Mode, T>> => ({ validium: make(), "zk-rollup": make() });
+
 /** The state trees over all sealed batches, in the writer's view and in the readers' view. */
 export class StateHistories {
-  readonly #latest: Record<Mode, StateHistory> = { validium: new StateHistory(), "zk-rollup": new StateHistory() };
+  readonly #latest: Record<Mode, StateHistory> = byMode(() => new StateHistory());
   /** The writer's tree, or the one before a batch was sealed anew while that is not on disk. */
   readonly #durable: Record<Mode, StateHistory> = { ...this.#latest };
 
