@@ -17,25 +17,25 @@ const LINES: Readonly<Record<string, number>> = {
   // Raised for what two threads shared by copies; contracts were lowered.
   // Raised for what embedders get of drops and webhooks.
   core: 1_900,
-  "core/batches": 1_150,
+  "core/batches": 1_100,
   "core/guards": 5_600,
   // Raised to check all code of the settlement contract before it is used.
   // Raised: tokens that the console creates, whose constructors moved here from scripts/deploy.
   "core/l1": 7_850,
-  "core/ledger": 1_950,
+  "core/ledger": 1_850,
   // Raised: a cluster goes to the next format, and refuses a newer one before it writes.
   "core/lifecycle": 5_400,
   // Raised: drops came from server/jobs, and strict JSON from server/http.
   "core/mint": 4_000,
   // Raised for the check of contracts by verifiers; contracts were lowered.
   "core/protocol": 7_700,
-  "core/sealing": 900,
+  "core/sealing": 850,
   // Raised for the steps from one format to the next.
-  "core/store": 4_750,
+  "core/store": 4_650,
   // Raised: the delivery of webhooks came from server/jobs, where embedders could not use it.
   "core/tenants": 3_450,
-  "core/transfers": 1_500,
-  "core/vaults": 2_150,
+  "core/transfers": 1_450,
+  "core/vaults": 2_000,
   // Raised for drops and webhooks without the server.
   examples: 400,
   // Raised for files that several rooms write; `scripts/up` was lowered.

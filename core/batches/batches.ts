@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
+import { firstWhere, type List, listOf, type PageEntries, type PageOptions, type PageStart } from "../ledger/list.ts";
 import { openBatchRecord } from "../ledger/open-batch.ts";
 import { type Batch, batchIdOf, MODES, type Mode } from "../model.ts";
 import type { BatchHeader, StoredBatch } from "../ports.ts";
@@ -90,13 +90,7 @@ export function stateOver(ledger: Ledger, countValidium: number, countRollup: nu
 /** The committed batches of a mode are its first ones, so bisection finds their number. */
 export function committedCount(ledger: Ledger, mode: Mode, view: "get" | "latest" = "get"): number {
   const batches = ledger.batches[mode];
-  let [low, high] = [0, batches.latestCount];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (isCommitted(batches[view](middle))) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstWhere(batches.latestCount, (number) => !isCommitted(batches[view](number)));
 }
 
 /** Uncommitted vaults in the readers' view, with void slots and open batches. */

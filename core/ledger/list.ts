@@ -90,6 +90,17 @@ export interface List<T> extends Promise<Page<T>>, AsyncIterable<T> {}
 /** By age: `asc` has the oldest first, `desc` the newest. */
 export type Order = "asc" | "desc";
 
+/** Bisects the numbers below `count` for the first one from which on `holds`. */
+export function firstWhere(count: number, holds: (number: number) => boolean): number {
+  let [low, high] = [0, count];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (holds(middle)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 /** Selects a page of a list that can begin with its oldest entry or its newest. */
 export interface OrderedPage extends PageOptions {
   /** Default `asc`. */

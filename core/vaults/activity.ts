@@ -94,16 +94,8 @@ export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): 
   const [user] = await readUsers(ledger, record.applicationIndex, [record.userIndex]);
   const { withdrawalId, chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } = record;
   const { l1TxHash, l1BlockNumber, failure, createdAt, updatedAt } = record;
-  const message = {
-    withdrawalId,
-    userId: user?.userId ?? "",
-    chainId,
-    vaultId,
-    quantity,
-    recipient,
-    withdrawnBefore,
-    deadline,
-  };
+  const userId = user?.userId ?? "";
+  const message = { withdrawalId, userId, chainId, vaultId, quantity, recipient, withdrawnBefore, deadline };
   return { ...message, status, l1TxHash, l1BlockNumber, failure, createdAt, updatedAt };
 }
 

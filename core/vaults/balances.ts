@@ -5,8 +5,7 @@ import { findUser } from "../ledger/users.ts";
 import type { Hex, Uuid, Vault } from "../model.ts";
 import { fastTokenIdOf } from "../store/token-id.ts";
 import { addTransactions } from "./token-sums.ts";
-import { collect } from "./transaction-page.ts";
-import type { Found } from "./transaction-scan.ts";
+import { collect, type Found } from "./transaction-scan.ts";
 import { placeIn } from "./transfer-lists.ts";
 import { failureOf, readVaults, vaultViews } from "./vaults.ts";
 

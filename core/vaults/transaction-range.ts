@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { OrderedPage, PageOptions } from "../ledger/list.ts";
+import { firstWhere, type Order, type PageOptions } from "../ledger/list.ts";
 import {
   type Address,
   batchIdOf,
@@ -19,7 +19,7 @@ import { type BatchRecord, ownerRecord, userIdRecord, WITHDRAWAL_STATUSES } from
 import * as keys from "../store/store-keys.ts";
 import { requireAddress, requireUuid } from "../validate.ts";
 import { makerOf, slotCount } from "./transfer-lists.ts";
-import { placeOf, readVault } from "./vaults.ts";
+import { placeOf, readVault, statusOfBatch } from "./vaults.ts";
 
 /** Most users of one owner that a list covers: the first ones. */
 const MOST_USERS = 1_000;
@@ -39,36 +39,28 @@ export interface Part {
   readonly within: Sequences;
 }
 
-/** Parts that hold every transaction that a filter can match, in order. */
-type Narrowed = readonly Part[];
-
 /** Turns a filter into ranges that hold all it can match; null when nothing can. Bisects times, which never go back. */
 export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
-  filter: Omit<TransactionFilter, "order">,
+  filter: TransactionFilter,
   type: Transaction["type"] | undefined,
-): Promise<Narrowed | null> {
+): Promise<readonly Part[] | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
   const users = await usersOf(ledger, applicationIndex, filter);
   const vault = await orNull("vault_not_found", () => vaultOf(ledger, applicationIndex, filter.vaultId));
   const mint = await orNull("mint_not_found", () => mintOf(ledger, applicationId, filter.mintId));
-  const { reference, assetId } = filter;
+  const { reference, assetId, createdAfter, createdBefore } = filter;
   if (users?.length === 0 || vault === null || mint === null) return null;
   if (reference !== undefined && type !== undefined && type !== "mint") return null;
   if (type === "withdrawal" && filter.status === "batched") return null;
   if (vault !== undefined && users?.includes(vault.userIndex) === false) return null;
-  const since = Math.max(
-    filter.createdAfter === undefined ? 0 : Math.floor(filter.createdAfter) + 1,
-    vault?.createdAt ?? 0,
-  );
-  const before = filter.createdBefore === undefined ? Number.POSITIVE_INFINITY : filter.createdBefore;
+  const after = createdAfter === undefined ? 0 : Math.floor(createdAfter) + 1;
+  const since = Math.max(after, vault?.createdAt ?? 0);
   const within = mint ?? { from: 0, to: nextSequence };
   const find = (time: number) => sequenceAt(ledger, applicationIndex, nextSequence, time);
-  const { createdAfter } = filter;
-  const after = createdAfter === undefined ? 0 : await find(Math.floor(createdAfter) + 1);
   const from = since === 0 ? within.from : Math.max(within.from, await find(since));
-  const to = before === Number.POSITIVE_INFINITY ? within.to : Math.min(within.to, await find(before));
+  const to = createdBefore === undefined ? within.to : Math.min(within.to, await find(createdBefore));
   const asset = assetId === undefined ? undefined : ledger.assetIndices.get(assetId.toLowerCase());
   if (assetId !== undefined && asset === undefined) return null;
   const withdrawals = withdrawalIndexes(applicationIndex, filter, users, asset, type);
@@ -95,7 +87,7 @@ export async function narrow(
   const mints: Part = { users: owner, within: { from, to: lastMint } };
   if (type === "mint") return [mints];
   // A transfer that made the vault was asked for before it.
-  const made = await madeWithin(ledger, filter.vaultId as VaultId, { from: after, to });
+  const made = await madeWithin(ledger, filter.vaultId as VaultId, { from: after === 0 ? 0 : await find(after), to });
   if (type !== undefined) return [...(type === "transfer" ? made : []), { indexes, within: { from, to } }];
   return [...made, mints, { indexes, within: { from: lastMint, to } }];
 }
@@ -112,7 +104,7 @@ async function madeWithin(ledger: Ledger, vaultId: VaultId, { from, to }: Sequen
 /** The most selective indexes of transfers. A user's has its mints, too. */
 function transferIndexes(
   applicationIndex: number,
-  { vaultId }: Pick<TransactionFilter, "vaultId">,
+  { vaultId }: TransactionFilter,
   users: readonly number[] | undefined,
 ): Buffer[] {
   if (vaultId !== undefined) return [keys.transfersOfVault(applicationIndex, vaultId)];
@@ -122,14 +114,14 @@ function transferIndexes(
 /** The most selective indexes of withdrawals. */
 function withdrawalIndexes(
   applicationIndex: number,
-  { vaultId, status }: Pick<TransactionFilter, "vaultId" | "status">,
+  { vaultId, status }: TransactionFilter,
   users: readonly number[] | undefined,
   asset: number | undefined,
   type: Transaction["type"] | undefined,
 ): Buffer[] {
   if (vaultId !== undefined) return [keys.withdrawalsOfVault(applicationIndex, vaultId)];
   if (users !== undefined) return users.map((user) => keys.withdrawalsOfUser(applicationIndex, user));
-  const number = WITHDRAWAL_STATUSES.findIndex((known) => known === status);
+  const number = (WITHDRAWAL_STATUSES as readonly (Status | undefined)[]).indexOf(status);
   // For mints and withdrawals together, a status means that of either.
   if (type === "withdrawal" && number >= 0) return [keys.withdrawalsOfStatus(applicationIndex, number)];
   return [
@@ -145,7 +137,7 @@ interface Span extends Sequences {
 /** Splits a range by a filter's batch, mode and status, in order and without gaps. */
 async function spansOf(
   ledger: Ledger,
-  { batchId, status, dataAvailabilityMode }: Pick<TransactionFilter, "batchId" | "status" | "dataAvailabilityMode">,
+  { batchId, status, dataAvailabilityMode }: TransactionFilter,
   find: (time: number) => Promise<number>,
   { from, to }: Sequences,
 ): Promise<Span[]> {
@@ -183,33 +175,17 @@ function windowsOf(ledger: Ledger, mode: Mode, batchId: string | undefined, stat
   if (status === "failed") return failedWindows(ledger, mode);
   const batches = ledger.batches[mode];
   // The batches of a mode reach each status in order.
-  const first = firstBatch(
-    batches.count,
-    (number) => rankOf(batches.get(number)) <= RANKS.indexOf(status ?? "accepted"),
-  );
-  const end = firstBatch(batches.count, (number) => rankOf(batches.get(number)) < RANKS.indexOf(status ?? "accepted"));
+  const rank = RANKS.indexOf(status ?? "accepted");
+  const first = firstWhere(batches.count, (number) => rankOf(batches.get(number)) <= rank);
+  const end = firstWhere(batches.count, (number) => rankOf(batches.get(number)) < rank);
   const [oldest, newest] = [batches.get(first), batches.get(end - 1)];
   return first < end && oldest !== undefined && newest !== undefined ? [windowOf(ledger, oldest, newest)] : [];
 }
 
 const RANKS: readonly Status[] = ["accepted", "batched", "submitted", "settled", "finalized"];
-const STATUS_OF_BATCH = { open: "accepted", sealed: "batched" } as const;
 
 function rankOf(batch: BatchRecord | undefined): number {
-  const status = batch?.status ?? "open";
-  return RANKS.indexOf(status === "open" || status === "sealed" ? STATUS_OF_BATCH[status] : status);
-}
-
-/** Bisects batches for the first one where `holds` is true. */
-function firstBatch(count: number, holds: (batchNumber: number) => boolean): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (holds(middle)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+  return RANKS.indexOf(batch === undefined ? "accepted" : statusOfBatch(batch));
 }
 
 function windowOf(ledger: Ledger, oldest: BatchRecord, newest: BatchRecord): Window {
@@ -250,11 +226,7 @@ async function requestAt(ledger: Ledger, applicationIndex: number, sequence: num
 }
 
 /** The users that a filter names by id or owner; undefined when it names none. */
-async function usersOf(
-  ledger: Ledger,
-  applicationIndex: number,
-  { userId, ownerAddress }: Pick<TransactionFilter, "userId" | "ownerAddress">,
-): Promise<readonly number[] | undefined> {
+async function usersOf(ledger: Ledger, applicationIndex: number, { userId, ownerAddress }: OwnerFilter) {
   const owned = ownerAddress === undefined ? undefined : await usersOfOwner(ledger, applicationIndex, ownerAddress);
   if (userId === undefined) return owned;
   const record = await ledger.store.get(keys.userIdKey(applicationIndex, requireUuid("userId", userId)));
@@ -283,8 +255,7 @@ async function mintOf(ledger: Ledger, applicationId: Uuid, mintId: Uuid | undefi
   return { from: entry.firstSequence, to: entry.firstSequence + entry.mints.length };
 }
 
-function batchOf(ledger: Ledger, batchId: string | undefined) {
-  if (batchId === undefined) return undefined;
+function batchOf(ledger: Ledger, batchId: string) {
   for (const mode of MODES) {
     const batchNumber = Number(batchId.slice(mode.length + 1));
     if (batchId === batchIdOf(mode, batchNumber)) return ledger.batches[mode].get(batchNumber) ?? null;
@@ -311,42 +282,39 @@ export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid
   return found;
 }
 
-/** Filter and order of a list of transactions. */
-export interface TransactionFilter extends PageOptions {
-  readonly status?: Status | undefined;
-  readonly type?: Transaction["type"] | undefined;
+/** What every list of transactions or vaults can be narrowed by. */
+export interface OwnerFilter extends PageOptions {
   readonly userId?: Uuid | undefined;
   /** All users of this owner. */
   readonly ownerAddress?: Address | undefined;
   readonly assetId?: Uuid | undefined;
-  readonly vaultId?: VaultId | undefined;
-  /** `validium-12`, `zk-rollup-3`. */
-  readonly batchId?: string | undefined;
-  readonly mintId?: Uuid | undefined;
-  /** The caller's own name for its mints. */
-  readonly reference?: string | undefined;
-  readonly dataAvailabilityMode?: Mode | undefined;
-  /** Milliseconds since 1970, exclusive. */
+  /** Milliseconds since 1970 of the request, exclusive. */
   readonly createdAfter?: number | undefined;
   readonly createdBefore?: number | undefined;
+}
+
+interface MintFilter extends OwnerFilter {
+  readonly status?: Status | undefined;
+  /** `validium-12`, `zk-rollup-3`. */
+  readonly batchId?: string | undefined;
+  /** The caller's own name for its mints; of vaults, those with such a mint. */
+  readonly reference?: string | undefined;
+  readonly dataAvailabilityMode?: Mode | undefined;
+}
+
+/** Filter and order of a list of transactions. */
+export interface TransactionFilter extends MintFilter {
+  readonly type?: Transaction["type"] | undefined;
+  readonly vaultId?: VaultId | undefined;
+  readonly mintId?: Uuid | undefined;
   /** By sequence; default `desc`, newest first. */
-  readonly order?: "asc" | "desc" | undefined;
+  readonly order?: Order | undefined;
 }
 
 /** Filter of a list of vaults. A list by `tokenId` has an order of its own. */
-export interface VaultFilter extends OrderedPage {
-  readonly userId?: Uuid | undefined;
-  readonly ownerAddress?: Address | undefined;
-  readonly assetId?: Uuid | undefined;
+export interface VaultFilter extends MintFilter {
   /** For ERC-721 and ERC-1155. Covers every visible asset unless `assetId` is given. */
   readonly tokenId?: bigint | undefined;
-  /** `validium-12`, `zk-rollup-3`. */
-  readonly batchId?: string | undefined;
-  readonly dataAvailabilityMode?: Mode | undefined;
-  readonly status?: Status | undefined;
-  /** Vaults with a mint under this reference. */
-  readonly reference?: string | undefined;
-  /** Milliseconds since 1970, exclusive. */
-  readonly createdAfter?: number | undefined;
-  readonly createdBefore?: number | undefined;
+  /** Default `asc`. */
+  readonly order?: Order | undefined;
 }

@@ -1,6 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import type { Uuid } from "../model.ts";
+import type { Order, PageOptions, PageStart } from "../ledger/list.ts";
+import type { Transaction, Uuid } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import { type Journaled, readEntry } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
@@ -8,7 +9,7 @@ import type { MintEntry, PlacedMint } from "../store/mint-entry.ts";
 import { type TransferListRecord, type WithdrawalRecord, withdrawalRecord } from "../store/records.ts";
 import * as keys from "../store/store-keys.ts";
 import { type RequestRange, requestsIn, requestsInAny, requestsInBlocks } from "./requests.ts";
-import type { Part } from "./transaction-range.ts";
+import { narrow, type Part, type TransactionFilter } from "./transaction-range.ts";
 import { decodeTransferList, outputsOf, placeIn, readTransferList, type TransferOutput } from "./transfer-lists.ts";
 import { hasSlot, type LocatedVault, placeOf, readVault, readVaults } from "./vaults.ts";
 
@@ -55,7 +56,7 @@ export interface Scan {
   readonly applicationIndex: number;
   /** In order, without overlap. */
   readonly parts: readonly Part[];
-  readonly order: "asc" | "desc";
+  readonly order: Order;
   /** End of the page before. */
   readonly after: number | null;
   /** Is told of the vaults of each list of transfers that the scan reads. */
@@ -174,4 +175,52 @@ export async function findTransfer(ledger: Ledger, applicationIndex: number, tra
   if (stored === undefined) return undefined;
   const list = decodeTransferList(stored, transferId);
   return list.applicationIndex === applicationIndex ? (await transfersIn(ledger, list))[position] : undefined;
+}
+
+/** Most transactions that one page examines. A withdrawal or a transfer counts for as many as its two reads cost. */
+const SCAN_BOUND = 10_000;
+const WITHDRAWAL_WEIGHT = 20;
+/** Of each vault of a list of transfers: the whole list is read for any one of them. */
+const SLOT_WEIGHT = 2;
+
+interface Wanted extends Pick<Scan, "order"> {
+  readonly type: Transaction["type"] | undefined;
+  readonly wanted: (found: Found) => boolean;
+}
+
+/** The list's view of a transaction, and the sequence after which the next page begins. */
+interface FoundPage {
+  readonly found: readonly Found[];
+  readonly next: number | null;
+}
+
+/** The filter's user, mint, vault, batch and times say where to look; `wanted` decides the rest. */
+export async function findPage(
+  ledger: Ledger,
+  applicationId: Uuid,
+  filter: TransactionFilter | PageOptions,
+  { after, limit }: PageStart,
+  { wanted, order, type }: Wanted,
+): Promise<FoundPage> {
+  const { applicationIndex } = ledger.application(applicationId);
+  const parts = await narrow(ledger, applicationId, filter, type);
+  if (parts === null) return { found: [], next: null };
+  return collect(ledger, { applicationIndex, parts, order, after }, limit, wanted);
+}
+
+/** As many matches as fit a page, and the start of the next one; null at the end. */
+export async function collect(ledger: Ledger, scan: Scan, limit: number, wanted: (found: Found) => boolean) {
+  const found: Found[] = [];
+  let scanned = 0;
+  let last = 0;
+  const onTransfers = (slots: number) => {
+    scanned += slots * SLOT_WEIGHT;
+  };
+  for await (const one of scanTransactions(ledger, { ...scan, onTransfers })) {
+    if (found.length === limit || scanned >= SCAN_BOUND) return { found, next: last };
+    if (wanted(one)) found.push(one);
+    last = one.sequence;
+    scanned += one.source.type === "mint" ? 1 : WITHDRAWAL_WEIGHT;
+  }
+  return { found, next: null };
 }

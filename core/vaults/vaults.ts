@@ -70,9 +70,11 @@ export function failureOf(ledger: Ledger, mint: Placed, sequence: number): Voide
 /** The status of a mint, which follows from its batch. */
 export function statusOf(ledger: Ledger, place: VaultPlace): Status {
   if (voidAt(ledger, place) !== null) return "failed";
-  const batch = batchOfRecord(ledger, place);
-  if (batch.status === "open") return "accepted";
-  return batch.status === "sealed" ? "batched" : batch.status;
+  return statusOfBatch(batchOfRecord(ledger, place));
+}
+
+export function statusOfBatch({ status }: BatchRecord): Status {
+  return status === "open" ? "accepted" : status === "sealed" ? "batched" : status;
 }
 
 /** The batch of a place, in the readers' view. Throws `vault_not_found` when there is no such slot. */
