@@ -133,6 +133,7 @@ function isCommitted(batch: BatchRecord | undefined): boolean {
   return batch?.status === "settled" || batch?.status === "finalized";
 }
 
+/** Filter of a list of batches. */
 export interface BatchFilter extends PageOptions {
   readonly mode?: Mode | undefined;
 }

@@ -107,6 +107,7 @@ export interface OrderedPage extends PageOptions {
   readonly order?: Order | undefined;
 }
 
+/** Selects a page of a list. */
 export interface PageOptions {
   /** 1 to 100; default 50. */
   readonly limit?: number | undefined;

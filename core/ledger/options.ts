@@ -7,6 +7,7 @@ import type { Kzg } from "../protocol/kzg/kzg.ts";
 import type { ReceiptSigner } from "../protocol/receipt.ts";
 import type { Database, Journal, Store } from "../store/ports.ts";
 
+/** Options of an engine. */
 export interface EngineOptions {
   /** Folder of a LevelDB store, a database such as `new MemoryLevel()`, or your own store. */
   readonly store: string | Database | Store;

@@ -63,11 +63,13 @@ export class JournaledStore implements Store {
   }
 }
 
+/** How far a copy has come. */
 export interface Copied {
   readonly entries: number;
   readonly added: number;
 }
 
+/** Options of a copy. */
 export interface CopyOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called from time to time with the number of entries in the journal. */

@@ -34,6 +34,7 @@ export interface Store extends StoreReader {
   atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T>;
   /** Atomic, and durable when it resolves. The engine makes one write at a time. */
   write(operations: readonly StoreOperation[]): Promise<void>;
+  /** Releases the store's resources. */
   close(): Promise<void>;
 }
 

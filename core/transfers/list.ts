@@ -131,6 +131,7 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
   };
 }
 
+/** Filter of a list of transfers. */
 export interface TransferFilter extends PageOptions {
   readonly status?: Status | undefined;
   /** Milliseconds since 1970 of the request, exclusive. */

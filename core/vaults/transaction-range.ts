@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { firstWhere, type Order, type PageOptions } from "../ledger/list.ts";
+import { firstWhere, type OrderedPage, type PageOptions } from "../ledger/list.ts";
 import {
   type Address,
   batchIdOf,
@@ -43,7 +43,7 @@ export interface Part {
 export async function narrow(
   ledger: Ledger,
   applicationId: Uuid,
-  filter: TransactionFilter,
+  filter: Omit<TransactionFilter, "order">,
   type: Transaction["type"] | undefined,
 ): Promise<readonly Part[] | null> {
   const { applicationIndex, nextSequence } = ledger.application(applicationId);
@@ -226,7 +226,7 @@ async function requestAt(ledger: Ledger, applicationIndex: number, sequence: num
 }
 
 /** The users that a filter names by id or owner; undefined when it names none. */
-async function usersOf(ledger: Ledger, applicationIndex: number, { userId, ownerAddress }: OwnerFilter) {
+async function usersOf(ledger: Ledger, applicationIndex: number, { userId, ownerAddress }: TransactionFilter) {
   const owned = ownerAddress === undefined ? undefined : await usersOfOwner(ledger, applicationIndex, ownerAddress);
   if (userId === undefined) return owned;
   const record = await ledger.store.get(keys.userIdKey(applicationIndex, requireUuid("userId", userId)));
@@ -282,39 +282,42 @@ export async function findMint(ledger: Ledger, applicationId: Uuid, mintId: Uuid
   return found;
 }
 
-/** What every list of transactions or vaults can be narrowed by. */
-export interface OwnerFilter extends PageOptions {
+/** Filter and order of a list of transactions. */
+export interface TransactionFilter extends PageOptions {
+  readonly status?: Status | undefined;
+  readonly type?: Transaction["type"] | undefined;
   readonly userId?: Uuid | undefined;
   /** All users of this owner. */
   readonly ownerAddress?: Address | undefined;
   readonly assetId?: Uuid | undefined;
-  /** Milliseconds since 1970 of the request, exclusive. */
-  readonly createdAfter?: number | undefined;
-  readonly createdBefore?: number | undefined;
-}
-
-interface MintFilter extends OwnerFilter {
-  readonly status?: Status | undefined;
+  readonly vaultId?: VaultId | undefined;
   /** `validium-12`, `zk-rollup-3`. */
   readonly batchId?: string | undefined;
-  /** The caller's own name for its mints; of vaults, those with such a mint. */
+  readonly mintId?: Uuid | undefined;
+  /** The caller's own name for its mints. */
   readonly reference?: string | undefined;
   readonly dataAvailabilityMode?: Mode | undefined;
-}
-
-/** Filter and order of a list of transactions. */
-export interface TransactionFilter extends MintFilter {
-  readonly type?: Transaction["type"] | undefined;
-  readonly vaultId?: VaultId | undefined;
-  readonly mintId?: Uuid | undefined;
+  /** Milliseconds since 1970, exclusive. */
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
   /** By sequence; default `desc`, newest first. */
-  readonly order?: Order | undefined;
+  readonly order?: "asc" | "desc" | undefined;
 }
 
 /** Filter of a list of vaults. A list by `tokenId` has an order of its own. */
-export interface VaultFilter extends MintFilter {
+export interface VaultFilter extends OrderedPage {
+  readonly userId?: Uuid | undefined;
+  readonly ownerAddress?: Address | undefined;
+  readonly assetId?: Uuid | undefined;
   /** For ERC-721 and ERC-1155. Covers every visible asset unless `assetId` is given. */
   readonly tokenId?: bigint | undefined;
-  /** Default `asc`. */
-  readonly order?: Order | undefined;
+  /** `validium-12`, `zk-rollup-3`. */
+  readonly batchId?: string | undefined;
+  readonly dataAvailabilityMode?: Mode | undefined;
+  readonly status?: Status | undefined;
+  /** Vaults with a mint under this reference. */
+  readonly reference?: string | undefined;
+  /** Milliseconds since 1970, exclusive. */
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
 }

@@ -1,16 +1,16 @@
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Ledger } from "../ledger/ledger.ts";
-import { type List, listOf } from "../ledger/list.ts";
+import { type List, listOf, type PageOptions } from "../ledger/list.ts";
 import { readOwnUsers } from "../ledger/users.ts";
-import type { Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
+import type { Address, Transaction, Uuid, VaultId, Withdrawal } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leftOutFailure } from "../sealing/void-runs.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
 import type { BatchRecord, TransferListRecord, VoidedRun } from "../store/records.ts";
 import { withdrawalView } from "./activity.ts";
-import { findMint, type OwnerFilter, type TransactionFilter } from "./transaction-range.ts";
+import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findPage, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
 import { amountsOf, failureOfFault, placeIn, type TransferOutput } from "./transfer-lists.ts";
 import { type Usage, type UsageOptions, usageOf } from "./usage.ts";
@@ -191,7 +191,14 @@ function present(times: Partial<Record<keyof Transaction["timestamps"], number |
 }
 
 /** Filter of a list of withdrawals. */
-export interface WithdrawalFilter extends OwnerFilter {
+export interface WithdrawalFilter extends PageOptions {
+  readonly userId?: Uuid | undefined;
+  /** All users of this owner. */
+  readonly ownerAddress?: Address | undefined;
+  readonly assetId?: Uuid | undefined;
+  /** Time of the request: milliseconds since 1970, exclusive. */
+  readonly createdAfter?: number | undefined;
+  readonly createdBefore?: number | undefined;
   readonly vaultId?: VaultId | undefined;
   readonly status?: Withdrawal["status"] | undefined;
 }
