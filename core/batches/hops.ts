@@ -15,8 +15,7 @@ import { corruptBatch, findBatch, headerOf } from "./batches.ts";
 
 interface ProvenHops {
   readonly originId: VaultId;
-  /** The records, from the mint to the last vault. */
-  readonly hops: readonly ProvenHop[];
+  readonly hops: readonly ProvenHop[]; // The records, from the mint to the last vault
 }
 
 /** Proves each transfer from the mint to a vault of a sealed transfer batch. Throws `store_corrupt`. */

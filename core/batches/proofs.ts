@@ -42,8 +42,7 @@ interface ProvableBatch {
   readonly batchRoot: Hash;
   readonly assets: readonly AssetId[];
   readonly tree: PagedBatchTree;
-  /** The requested pages, by number. */
-  readonly pages: ReadonlyMap<number, Page>;
+  readonly pages: ReadonlyMap<number, Page>; // The requested pages, by number
 }
 
 /** The vaults of a page and their leaves; zero for void slots. */

@@ -97,8 +97,7 @@ export async function sealOpenBatch({ ledger, writer }: EngineContext, mode: Mod
   return newest === undefined ? null : batchView(newest);
 }
 
-/** Smaller batches in a tree are sealed at once: that takes a millisecond or less. */
-const OFF_LOOP_VAULTS = 1_024;
+const OFF_LOOP_VAULTS = 1_024; // Smaller batches in a tree are sealed at once: that takes a millisecond or less
 
 /** Seals a batch: at once if it is small and first, else after the thread. Until then its record is an open batch's. */
 export function sealClosed(ledger: Ledger, group: Group, closed: OpenBatch): BatchRecord | Promise<BatchRecord> {

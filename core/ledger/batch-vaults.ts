@@ -10,8 +10,7 @@ import { shortDecimalIn } from "../store/token-id.ts";
 import { decodeIntoColumns, type NewVault, VaultColumns } from "../store/vault-columns.ts";
 import type { Ledger } from "./ledger.ts";
 
-/** An operator may mend the machine meanwhile. */
-const KZG_RETRY: Backoff = { firstMs: 250, maxMs: 30_000 };
+const KZG_RETRY: Backoff = { firstMs: 250, maxMs: 30_000 }; // An operator may mend the machine meanwhile
 
 type Counted = Pick<BatchRecord, "mode" | "batchNumber" | "vaultCount">;
 

@@ -1,7 +1,5 @@
-/** Readers that wake together. The next group wakes after a pause. */
-const WOKEN_AT_ONCE = 64;
-/** Pause between two groups, in ms. A group's work takes a fraction of it, so mints run in between. */
-const PAUSE_MS = 5;
+const WOKEN_AT_ONCE = 64; // Readers that wake together. The next group wakes after a pause.
+const PAUSE_MS = 5; // Pause between two groups, in ms. A group's work takes a fraction of it, so mints run in between.
 
 /** Readers that wait for an application's next event. It wakes a bounded number at once, the others group by group. */
 export class Followers {

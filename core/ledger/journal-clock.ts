@@ -1,7 +1,6 @@
 import type { Clock } from "../ports.ts";
 
-/** A clock that is further behind the journal than this is wrong. */
-const MOST_BEHIND_MS = 60_000;
+const MOST_BEHIND_MS = 60_000; // A clock that is further behind the journal than this is wrong
 
 export interface JournalClockOptions {
   readonly clock: Clock;

@@ -86,22 +86,19 @@ export class Ledger {
   /** Batches that are closed and not yet sealed on disk, by number. */
   readonly sealings = byMode(() => new Map<number, Promise<records.BatchRecord>>());
   readonly users = new UserCache();
-  /** Mints in progress that have an idempotency key, by application and key. */
-  readonly keyedMints = new Set<string>();
+  readonly keyedMints = new Set<string>(); // Mints in progress that have an idempotency key, by application and key
   readonly tokenSums = new TokenSumsCache();
   /** ERC-1155 ids of up to 15 digits, by asset, bound to their own decimal: minting them needs no read. */
   readonly bindings = new Recent<number, number, true>(200_000);
   /** By application, and by asset or (below zero) mode: the newest block with that mark, for recent marks. */
   readonly marks = new Recent<number, number, number>(100_000);
   readonly followers = new Followers();
-  /** The standard of each asset, by index. It never changes. */
-  readonly standards: Standard[] = [];
+  readonly standards: Standard[] = []; // The standard of each asset, by index. It never changes.
   /** Whether an asset is an ERC-1155 token of a scheme that is not this project's own. */
   readonly isForeign = (assetIndex: number): boolean =>
     this.standards[assetIndex] === "erc1155" && this.assetAt(assetIndex).blobScheme !== "mintmark";
   readonly hasher: TokenHasher;
-  /** Every ERC-721 token, in the writer's view. */
-  tokens = new TokenIndex();
+  tokens = new TokenIndex(); // Every ERC-721 token, in the writer's view
   /** Indices never change, so one view is enough. The table says whether a record is on disk. */
   readonly applicationIndices = new Map<Uuid, number>();
   readonly keyIndices = new Map<string, number>();
@@ -111,10 +108,8 @@ export class Ledger {
   head: records.HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
   /** Why mints are refused; null while L1's history is a prefix of this store's. */
   divergence: records.DivergenceRecord | null = null;
-  /** Entries recorded since the opening, for all chains. */
-  reorganisations = 0;
-  /** Whether the store must be compared with L1 before it mints. */
-  awaitsComparison = false;
+  reorganisations = 0; // Entries recorded since the opening, for all chains
+  awaitsComparison = false; // Whether the store must be compared with L1 before it mints
   durableHead: records.HeadRecord = this.head;
 
   constructor(store: Store, options: EngineOptions, limits: Limits, emit: Emit, seed: Uint8Array) {

@@ -3,8 +3,7 @@ import type { Group } from "../store/group.ts";
 import { assetMark, blockOf, markKey, modeMark } from "../store/store-keys.ts";
 import type { Ledger } from "./ledger.ts";
 
-/** The value of a key whose presence says everything. */
-const PRESENT = Buffer.from([1]);
+const PRESENT = Buffer.from([1]); // The value of a key whose presence says everything
 
 /**
  * Marks the block of sequences in which a request begins with the assets and modes of its transactions. A list of one

@@ -38,11 +38,9 @@ export class OpenBatch {
   readonly mode: Mode;
   readonly batchNumber: number;
   readonly openedAt: number;
-  /** The place of the first vault among those of its mode, for the index of tokens. */
-  readonly firstOrdinal: number;
+  readonly firstOrdinal: number; // The place of the first vault among those of its mode, for the index of tokens
   readonly isBeside: boolean;
-  /** Whether its data go into blobs. The first vault decides. */
-  inBlobs = false;
+  inBlobs = false; // Whether its data go into blobs. The first vault decides.
   /** The content of a batch of transfers, which takes no mints; its outputs are the vaults. */
   transfers: readonly TransferGroup[] | null = null;
   readonly vaults = new VaultColumns();
@@ -326,8 +324,7 @@ export function openBatchRecord(
 export class UnsealedBatches {
   readonly #open = new Map<Mode, OpenBatch>();
   readonly #beside = new Map<Mode, OpenBatch>();
-  /** By number. */
-  readonly #closed = byMode(() => new Map<number, OpenBatch>());
+  readonly #closed = byMode(() => new Map<number, OpenBatch>()); // By number
 
   open(mode: Mode): OpenBatch {
     const open = this.#open.get(mode);

@@ -9,8 +9,7 @@ import { unpackVaultId } from "../protocol/vault.ts";
 import { Recent } from "../recent.ts";
 import { pointsIn } from "../sealing/contents.ts";
 
-/** Openings kept in memory, 0.5 KB each. */
-const KEPT = 10_000;
+const KEPT = 10_000; // Openings kept in memory, 0.5 KB each
 /** Openings of metered calls that may wait. Each takes a core for some 40 ms, and its batch's data, at most 0.8 MB. */
 const MAX_WAITING = 64;
 
@@ -31,12 +30,9 @@ export interface BlobRecords {
  */
 export class Openings {
   readonly #kzg: Kzg;
-  /** By commitment and place in the blob. */
-  readonly #kept = new Recent<Hex, number, Opening>(KEPT);
-  /** Proofs of whole blobs, by commitment. */
-  readonly #blobs = new Recent<Hex, "blob", BlobProof>(KEPT);
-  /** Proofs to be made: the engine's own, and those of metered calls. */
-  readonly #own: (() => Promise<void>)[] = [];
+  readonly #kept = new Recent<Hex, number, Opening>(KEPT); // By commitment and place in the blob
+  readonly #blobs = new Recent<Hex, "blob", BlobProof>(KEPT); // Proofs of whole blobs, by commitment
+  readonly #own: (() => Promise<void>)[] = []; // Proofs to be made: the engine's own, and those of metered calls
   readonly #metered: (() => Promise<void>)[] = [];
   #isBusy = false;
 

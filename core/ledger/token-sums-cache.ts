@@ -1,8 +1,7 @@
 import type { Hex } from "../model.ts";
 import { Recent } from "../recent.ts";
 
-/** Sums in each generation, about 200 bytes each. A user without sums counts as one. */
-const GENERATION = 50_000;
+const GENERATION = 50_000; // Sums in each generation, about 200 bytes each. A user without sums counts as one.
 
 /** Adds a user's later transactions to its sums. */
 export type AddTransactions = (sums: TokenSums) => Promise<void>;
@@ -16,8 +15,7 @@ interface Summing {
 /** Sums of recent users, so that only newer mints are added. Withdrawals, transfers and void slots drop a user's. */
 export class TokenSumsCache {
   readonly #known = new Recent<"user", number, TokenSums>(GENERATION, ({ size }) => 1 + size);
-  /** By user. Concurrent callers share one computation. */
-  readonly #summing = new Map<number, Summing>();
+  readonly #summing = new Map<number, Summing>(); // By user. Concurrent callers share one computation.
 
   /** A user's sums over the transactions before `to`, and possibly later ones. `add` brings them up to `to`. */
   async of({ userIndex }: Holding, to: number, add: AddTransactions): Promise<TokenSums> {
@@ -81,8 +79,7 @@ export interface TokenSum {
 
 /** A user's sums over the vaults that are not void. ERC-721 tokens are left out: each is one vault. */
 export class TokenSums {
-  /** The sums cover the application's transactions before this one. */
-  upTo = 0;
+  upTo = 0; // The sums cover the application's transactions before this one
   readonly #byToken = new Map<string, TokenSum>();
 
   get size(): number {

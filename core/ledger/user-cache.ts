@@ -8,8 +8,7 @@ export interface CachedUser extends Holder {
   readonly ownerAddress: Address;
 }
 
-/** Users in each generation, about 400 bytes each. */
-const GENERATION = 100_000;
+const GENERATION = 100_000; // Users in each generation, about 400 bytes each
 
 /** Users that minted lately, by application, then by id or owner, as mints name them. A user never changes. */
 export class UserCache extends Recent<number, Uuid | Address, CachedUser> {

@@ -2,8 +2,7 @@ import { MODES, type Mode } from "../model.ts";
 import type { VaultPlace } from "../protocol/vault.ts";
 import type { OpenBatch } from "./open-batch.ts";
 
-/** Refs from here on belong to a request that is being checked, not to vaults. */
-export const FIRST_PENDING = 0xfff0_0000;
+export const FIRST_PENDING = 0xfff0_0000; // Refs from here on belong to a request that is being checked, not to vaults
 
 /**
  * A vault in the token index takes 4 bytes instead of an id: its position among all vaults of its mode, and the mode.

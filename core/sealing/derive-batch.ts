@@ -18,8 +18,7 @@ import { contentIn } from "./contents.ts";
 import { ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
 import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-runs.ts";
 
-/** The encoding's aim for a batch's data. */
-const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const;
+const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const; // The encoding's aim for a batch's data
 
 /** A batch to derive. */
 export interface BatchPlace {

@@ -10,11 +10,9 @@ import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import { LEAF_HEADER_BYTES, MAX_LEAF_BYTES, writeLeafPreimage } from "../protocol/vault.ts";
 import { hexOf, type VaultColumns, widthOfWords } from "../store/vault-columns.ts";
 
-/** Leaves packed and hashed at a time: few enough for the cache. */
-const LEAVES_PER_CHUNK = 1024;
+const LEAVES_PER_CHUNK = 1024; // Leaves packed and hashed at a time: few enough for the cache
 // Offsets of the parts of a leaf's preimage that differ between vaults (docs/protocol.md 2).
-/** The three bytes with the slot and four bits of the batch number. */
-const SLOT_AT = 6;
+const SLOT_AT = 6; // The three bytes with the slot and four bits of the batch number
 const OWNER_AT = 17;
 const AMOUNT_AT = 69;
 const ZERO = 0x30;

@@ -25,8 +25,7 @@ interface Waiting {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Most batches that wait for the thread before the writer waits too. Bounds their memory. */
-const MAX_WAITING = 4;
+const MAX_WAITING = 4; // Most batches that wait for the thread before the writer waits too. Bounds their memory.
 const NAME = "mintmark-sealing";
 /** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(`./sealing-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
@@ -41,11 +40,9 @@ export class SealingThread {
   #worker: Worker | null = null;
   #fault: Error | null = null;
   #closed = false;
-  /** Batches given to the thread, oldest first. It answers in this order. */
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: Waiting[] = []; // Batches given to the thread, oldest first. It answers in this order.
   #letOn: (() => void) | null = null;
-  /** Resolves when another batch may be closed; null when it may be now. */
-  room: Promise<void> | null = null;
+  room: Promise<void> | null = null; // Resolves when another batch may be closed; null when it may be now
 
   constructor(script: URL = WORKER) {
     this.#script = script;

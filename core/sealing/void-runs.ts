@@ -86,8 +86,7 @@ export function clearVoidLeaves(leaves: Uint8Array, runs: readonly VoidRun[], le
   }
 }
 
-/** A batch whose only vault is void has a zero root, which L1 takes for no batch. */
-export const SLOTS_OF_ONE_VOID = 2;
+export const SLOTS_OF_ONE_VOID = 2; // A batch whose only vault is void has a zero root, which L1 takes for no batch
 
 /** The number of slots as L1 counts them: the vaults, unless the only one is void. */
 export function slotCountOf({ vaultCount, content }: Pick<BatchRecord, "vaultCount" | "content">): number {

@@ -2,8 +2,7 @@ import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
 import { RECORD_VERSION } from "./binary.ts";
 
-/** Shards of the index of tokens; the record is sorted by shard. A power of two. */
-export const SHARDS = 256;
+export const SHARDS = 256; // Shards of the index of tokens; the record is sorted by shard. A power of two.
 
 export interface BatchTokens {
   readonly hashes: Uint32Array;

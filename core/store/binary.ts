@@ -4,8 +4,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Hex, Uuid } from "../model.ts";
 import { hexValue } from "../protocol/hex.ts";
 
-/** First byte of every record of this version of the store. */
-export const RECORD_VERSION = 1;
+export const RECORD_VERSION = 1; // First byte of every record of this version of the store
 const UUID_BYTES = 16;
 const DASH = 0x2d;
 
@@ -237,8 +236,7 @@ export function uuidText(bytes: Uint8Array): Uuid {
   return uuidScratch.toString("latin1");
 }
 
-/** Random bytes drawn at a time, because a draw costs much more than its bytes. */
-const POOL_BYTES = 4096;
+const POOL_BYTES = 4096; // Random bytes drawn at a time, because a draw costs much more than its bytes
 const randomPool = Buffer.alloc(POOL_BYTES);
 let used = POOL_BYTES;
 const newUuid = Buffer.alloc(UUID_BYTES);

@@ -66,14 +66,12 @@ const KINDS = {
       keyIndex: varint,
       keyId: text,
       applicationIndex: varint,
-      /** SHA-256 of the secret. */
-      secretHash: hash,
+      secretHash: hash, // SHA-256 of the secret
       scopes: listOf(oneOf(SCOPES)),
       expiresAt: nullable(time),
       mintQuota: nullable(bigVarint),
       name: nullable(text),
-      /** Whether it is a person's own, which no program can use. */
-      ofPerson: flag,
+      ofPerson: flag, // Whether it is a person's own, which no program can use
     },
   ],
   keyRevoked: [4, { keyIndex: varint }],
@@ -84,8 +82,7 @@ const KINDS = {
       ...assetForm,
       rawBlobs: flag,
       ...defaultMode,
-      /** The first id that the engine gives; null: mints name their ids. */
-      nextTokenId: nullable(bigVarint),
+      nextTokenId: nullable(bigVarint), // The first id that the engine gives; null: mints name their ids
     },
   ],
   assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],
@@ -94,8 +91,7 @@ const KINDS = {
     {
       assetIndex: varint,
       minterLocked: nullable(flag),
-      /** Whether L1's registry has it as transferable; null: not asked. */
-      transferable: nullable(flag),
+      transferable: nullable(flag), // Whether L1's registry has it as transferable; null: not asked
     },
   ],
   assetEnabled: [8, { applicationIndex: varint, assetIndex: varint, enabled: flag }],
@@ -125,8 +121,7 @@ const KINDS = {
     15,
     { chainId: bigVarint, signer: address, digest: hash, blockNumber: bigVarint, logIndex: varint },
   ],
-  /** Events of a chain up to this block are applied. */
-  l1Observed: [16, observed],
+  l1Observed: [16, observed], // Events of a chain up to this block are applied
   l1Finalized: [17, observed],
   /** Blocks of a chain from this one on were replaced. */
   l1Reorganised: [18, { chainId: bigVarint, blockNumber: bigVarint }],
@@ -136,8 +131,7 @@ const KINDS = {
       withdrawalId: uuid,
       applicationIndex: varint,
       userIndex: varint,
-      /** The application's sequence of transactions. */
-      sequence: varint,
+      sequence: varint, // The application's sequence of transactions
       ...withdrawalFacts,
     },
   ],
@@ -153,8 +147,7 @@ const KINDS = {
   /** The contract that pays withdrawals on a chain other than the settlement contract's. */
   mirrorAdded: [26, { chainId: bigVarint, contract: address }],
   batchImported: [27, { chainId: bigVarint, ...batchPlace, blockNumber: bigVarint, logIndex: varint, ...accepted }],
-  /** L1's history differs from this store's. */
-  historyDiverged: [28, { detail: text }],
+  historyDiverged: [28, { detail: text }], // L1's history differs from this store's
   /** L1's batches replace this store's, from one batch on in each mode. */
   historyAdopted: [
     29,
@@ -179,8 +172,7 @@ const KINDS = {
           withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
         }),
       ),
-      /** Places in `batches` of those in blobs; null for none. */
-      inBlobs: nullable(listOf(varint)),
+      inBlobs: nullable(listOf(varint)), // Places in `batches` of those in blobs; null for none
       /** The batches of transfers, by their place in `batches`; null for none. */
       transfers: nullable(listOf(layout({ place: varint, lists: listOf(adoptedList) }))),
     },
@@ -192,10 +184,8 @@ const KINDS = {
       webhookId: uuid,
       applicationIndex: varint,
       url: text,
-      /** Types of event; all if empty. */
-      types: listOf(text),
-      /** Events up to this one are not delivered. */
-      delivered: varint,
+      types: listOf(text), // Types of event; all if empty
+      delivered: varint, // Events up to this one are not delivered
     },
   ],
   webhookDeleted: [31, { webhookIndex: varint }],
@@ -220,10 +210,8 @@ const KINDS = {
   /** What their tokens say to committed vaults, where that has changed. */
   vaultsRefused: [44, { ...batchPlace, refusals: listOf(layout({ slot: varint, refusal: nullable(text) })) }],
   metadataSet: [60, { assetId: uuid, tokens: listOf(layout({ tokenId: bigVarint, metadata: text })) }],
-  /** Metadata of these tokens never changes again. */
-  metadataFrozen: [61, { assetId: uuid, tokenIds: listOf(bigVarint) }],
-  /** Metadata of a whole asset, see {@link collectionRecord}. */
-  collectionChanged: [62, { ...collection }],
+  metadataFrozen: [61, { assetId: uuid, tokenIds: listOf(bigVarint) }], // Metadata of these tokens never changes again
+  collectionChanged: [62, { ...collection }], // Metadata of a whole asset, see collectionRecord
   /** Links whose holders can each claim a mint, given as JSON of a request's entry. */
   claimsCreated: [
     63,
@@ -282,8 +270,7 @@ const KINDS = {
     {
       personIndex: varint,
       personId: uuid,
-      /** null: of the operator. */
-      applicationIndex: nullable(varint),
+      applicationIndex: nullable(varint), // null: of the operator
       role: oneOf(ROLES),
       name: text,
       address: nullable(address),
@@ -310,5 +297,4 @@ export type EntryOf<K extends EntryKind> = { readonly kind: K } & ContentOf<Entr
 /** Any entry but a mint. */
 export type Entry = { [K in EntryKind]: EntryOf<K> }[EntryKind];
 
-/** The layouts of entries, without `mint`. */
-export const ENTRY_KINDS = new Kinds(KINDS);
+export const ENTRY_KINDS = new Kinds(KINDS); // The layouts of entries, without `mint`

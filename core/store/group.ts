@@ -7,8 +7,7 @@ export class Group {
   readonly operations: StoreOperation[] = [];
   readonly #staged = new Map<string, Buffer | null>();
   readonly #onDurable: (() => void)[] = [];
-  /** The previous group, while this one's reads may not see its write. */
-  #previous: Group | null;
+  #previous: Group | null; // The previous group, while this one's reads may not see its write
 
   constructor(previous: Group | null = null) {
     this.#previous = previous;

@@ -4,8 +4,7 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import { MintmarkError } from "../errors.ts";
 
-/** Length and checksum. */
-const BYTES = 12;
+const BYTES = 12; // Length and checksum
 
 /**
  * The number of journal entries, in a file next to LevelDB's: `length(8) ‖ crc32(4)`, big-endian. Written after each
@@ -13,8 +12,7 @@ const BYTES = 12;
  * time, which would cost as much as the write. So after a power cut it can hold a smaller length, never a larger one.
  */
 export class JournalMark {
-  /** Entries; null when the folder has no mark. */
-  readonly length: number | null;
+  readonly length: number | null; // Entries; null when the folder has no mark
   readonly #path: string;
   readonly #bytes = Buffer.alloc(BYTES);
   #file: FileHandle | null = null;

@@ -8,8 +8,7 @@ import type { MintEntry } from "./mint-entry.ts";
 import type { StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
-/** Its entries begin with the list's id. */
-const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number;
+const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number; // Its entries begin with the list's id
 
 export interface Journaled<E = Entry | MintEntry> {
   /** 0 for genesis, then consecutive. */
@@ -19,8 +18,7 @@ export interface Journaled<E = Entry | MintEntry> {
   readonly entry: E;
 }
 
-/** Position of the kind in a record, after version and time. */
-const KIND_AT = 7;
+const KIND_AT = 7; // Position of the kind in a record, after version and time
 
 /**
  * One entry of the journal, under its sequence number as u64:

@@ -3,8 +3,7 @@ import { requireInteger } from "../protocol/bounds.ts";
 import type { Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
-/** Entries copied at once. */
-const ENTRIES_AT_ONCE = 1_024;
+const ENTRIES_AT_ONCE = 1_024; // Entries copied at once
 /** Last entries of a journal that must equal the store's. Ids in them are random, so another store's differ. */
 const ENTRIES_COMPARED = 256;
 const JOURNAL = Buffer.from([PREFIX.journal]);

@@ -35,8 +35,7 @@ export const uuid = plain("uuid");
 export const address = plain("hex", 20);
 export const hash = plain("hex", 32);
 
-/** The last time that fits a record: in the year 10889. */
-export const MAX_TIME = 2 ** 48 - 1;
+export const MAX_TIME = 2 ** 48 - 1; // The last time that fits a record: in the year 10889
 
 /** The length as a varint, then UTF-8. */
 export const text: Field<string> = {

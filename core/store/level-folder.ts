@@ -15,8 +15,7 @@ const RESTORE = "Nothing in the folder was changed. Restore the whole folder fro
 
 /** The folder of a LevelDB store, locked by this process and checked to be complete. */
 export class LevelFolder implements AsyncDisposable {
-  /** The real path, because LevelDB's own lock within a process uses the folder's name. */
-  readonly path: string;
+  readonly path: string; // The real path, because LevelDB's own lock within a process uses the folder's name
   readonly mark: JournalMark;
   readonly #lock: Server | null;
   #format: number;

@@ -29,8 +29,7 @@ interface LogRecord {
 
 /** One atomic write. */
 interface LogWrite {
-  /** LevelDB's number of its first operation. Writes have consecutive ranges. */
-  readonly sequence: bigint;
+  readonly sequence: bigint; // LevelDB's number of its first operation. Writes have consecutive ranges.
   readonly operations: Buffer;
   readonly next: bigint;
 }

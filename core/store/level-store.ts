@@ -7,18 +7,15 @@ import { endOf, PREFIX } from "./store-keys.ts";
 
 const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 const JOURNAL = Buffer.from([PREFIX.journal]);
-/** Databases that an engine in this process has open. */
-const OPEN_DATABASES = new WeakSet<Database>();
+const OPEN_DATABASES = new WeakSet<Database>(); // Databases that an engine in this process has open
 
 /** The store on LevelDB, or on any other abstract-level database. */
 export class LevelStore implements Store {
   readonly #db: Database;
   readonly #options: typeof BINARY & { readonly snapshot?: AbstractSnapshot };
 
-  /** null for a database from the caller. */
-  readonly #folder: LevelFolder | null;
-  /** Whether a write is durable when it resolves. */
-  readonly #sync: boolean;
+  readonly #folder: LevelFolder | null; // null for a database from the caller
+  readonly #sync: boolean; // Whether a write is durable when it resolves
 
   private constructor(db: Database, folder: LevelFolder | null, sync: boolean, snapshot?: AbstractSnapshot) {
     this.#db = db;

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import { type Address, type Hex, MODES, type Uuid } from "../model.ts";
 import { hexOf } from "./vault-columns.ts";
 
-/** Longer columns have buffers of their own. */
-const SMALL_BYTES = 1_024;
+const SMALL_BYTES = 1_024; // Longer columns have buffers of their own
 const SLAB_BYTES = 1 << 15;
 let slab = new ArrayBuffer(SLAB_BYTES);
 let used = 0;
@@ -40,18 +39,12 @@ export function zerosOf<T extends { readonly length: number }>(type: ColumnType<
   return made;
 }
 
-/** Bytes of blobs reserved for an entry. */
-const USUAL_BLOB_BYTES = 24;
-/** The asset of an entry that names none. */
-export const NO_ASSET = 0xffff_ffff;
-/** The entry names its token by `tokenId`. */
-export const BY_TOKEN_ID = 1;
-/** The entry gives its amount by `amountDecimal`. */
-export const BY_DECIMAL = 2;
-/** The entry leaves its mode to the default. */
-export const BY_DEFAULT = 4;
-/** The entry has a fault, so no further check can look at it. */
-export const FAULTY = 8;
+const USUAL_BLOB_BYTES = 24; // Bytes of blobs reserved for an entry
+export const NO_ASSET = 0xffff_ffff; // The asset of an entry that names none
+export const BY_TOKEN_ID = 1; // The entry names its token by `tokenId`
+export const BY_DECIMAL = 2; // The entry gives its amount by `amountDecimal`
+export const BY_DEFAULT = 4; // The entry leaves its mode to the default
+export const FAULTY = 8; // The entry has a fault, so no further check can look at it
 
 /** The entries of a mint request, of all users, in order. An object for each would dominate the cost of a mint. */
 export class MintColumns {
@@ -60,28 +53,22 @@ export class MintColumns {
   readonly recipients: (Uuid | Address | null)[] = [];
   readonly userCounts: number[] = [];
   readonly assetIndex: Uint32Array;
-  /** Position in `MODES`. */
-  mode: Uint8Array;
+  mode: Uint8Array; // Position in `MODES`
   amountHigh: Uint32Array;
   readonly amountLow: Uint32Array;
   /** The token's id, if the blob is its decimal of at most 15 digits in this project's own scheme; else -1. */
   readonly shortId: Float64Array;
-  /** The end of each blob in `blobs`. A blob begins at the end of the one before. */
-  readonly blobEnd: Uint32Array;
+  readonly blobEnd: Uint32Array; // The end of each blob in `blobs`. A blob begins at the end of the one before.
   blobs: Uint8Array;
   /** Whether `mode` and `amountHigh` are of this request alone: nearly all amounts are small, most modes are the first. */
   #hasModes = false;
   #hasHighs = false;
   /** {@link BY_TOKEN_ID}, {@link BY_DECIMAL}, {@link BY_DEFAULT} and {@link FAULTY} of each entry; null while all are 0. */
   #marks: Uint8Array | null = null;
-  /** Tokens of each entry; null while every entry has one. */
-  #quantities: Uint32Array | null = null;
-  /** By entry; null while there is none. */
-  #references: (string | null)[] | null = null;
-  /** By entry, as JSON; null while there is none. */
-  metadata: (string | null)[] | null = null;
-  /** Tokens of all entries. */
-  minted: number;
+  #quantities: Uint32Array | null = null; // Tokens of each entry; null while every entry has one
+  #references: (string | null)[] | null = null; // By entry; null while there is none
+  metadata: (string | null)[] | null = null; // By entry, as JSON; null while there is none
+  minted: number; // Tokens of all entries
 
   constructor(count: number) {
     this.count = count;

@@ -52,10 +52,8 @@ export interface MintEntry extends MintHeader {
 export class PlacedColumns {
   readonly batchNumber: Uint32Array;
   readonly slot: Uint32Array;
-  /** {@link BLOBS_BIT} and {@link BESIDE_BIT} of the entry's flags. */
-  bits: Uint8Array;
-  /** The vault's amount before; both words 0 for a new vault. */
-  beforeHigh: Uint32Array;
+  bits: Uint8Array; // BLOBS_BIT and BESIDE_BIT of the entry's flags
+  beforeHigh: Uint32Array; // The vault's amount before; both words 0 for a new vault
   beforeLow: Uint32Array;
   age: Float64Array;
   readonly #count: number;
@@ -107,8 +105,7 @@ export class PlacedColumns {
 interface PlacedIn {
   readonly batchNumber: number;
   readonly inBlobs: boolean;
-  /** Whether it is the second of its mode's two open batches. */
-  readonly isBeside: boolean;
+  readonly isBeside: boolean; // Whether it is the second of its mode's two open batches
 }
 
 export function vaultIdOf(mint: PlacedMint): VaultId {

@@ -34,12 +34,9 @@ export const applicationRecord = layout({
   name: text,
   suspended: flag,
   createdAt: time,
-  /** Sequence number of the application's next transaction. */
-  nextSequence: varint,
-  /** Number of the application's events; also the newest one's sequence number. */
-  eventCount: varint,
-  /** For mints without a mode, of assets without a default of their own. */
-  dataAvailabilityMode: nullable(oneOf(MODES)),
+  nextSequence: varint, // Sequence number of the application's next transaction
+  eventCount: varint, // Number of the application's events; also the newest one's sequence number
+  dataAvailabilityMode: nullable(oneOf(MODES)), // For mints without a mode, of assets without a default of their own
 });
 export type ApplicationRecord = ValueOf<typeof applicationRecord>;
 
@@ -73,8 +70,7 @@ export const assetForm = {
   decimals: varint,
   blobScheme: oneOf(BLOB_SCHEMES),
   supplyCap: nullable(bigVarint),
-  /** The only application that can enable it; null: any can. */
-  applicationIndex: nullable(varint),
+  applicationIndex: nullable(varint), // The only application that can enable it; null: any can
 } as const;
 export const assetRecord = layout({
   ...assetPlace,
@@ -84,17 +80,13 @@ export const assetRecord = layout({
   whitelisted: flag,
   registered: flag,
   minterLocked: nullable(flag),
-  /** The reason why L1 would refuse mints of it. */
-  fault: nullable(text),
+  fault: nullable(text), // The reason why L1 would refuse mints of it
   createdAt: time,
   rawBlobs: flag,
   dataAvailabilityMode: nullable(oneOf(MODES)),
-  /** The id that the engine gives next; null where mints name their ids. */
-  nextTokenId: nullable(bigVarint),
-  /** No longer visible. If the asset was changed, its id belongs to a later record. */
-  removed: flag,
-  /** Whether L1's registry has it as transferable; null: not asked. */
-  transferable: nullable(flag),
+  nextTokenId: nullable(bigVarint), // The id that the engine gives next; null where mints name their ids
+  removed: flag, // No longer visible. If the asset was changed, its id belongs to a later record.
+  transferable: nullable(flag), // Whether L1's registry has it as transferable; null: not asked
 });
 export type AssetRecord = ValueOf<typeof assetRecord>;
 
@@ -104,12 +96,9 @@ export type MetadataRecord = ValueOf<typeof metadataRecord>;
 
 export const collection = {
   assetId: uuid,
-  /** Of its contract (ERC-7572), as JSON; null for name and symbol only. */
-  contractMetadata: nullable(text),
-  /** Shown as the metadata of every token, as JSON; null once the tokens show their own. */
-  placeholder: nullable(text),
-  /** Whether no token's metadata can change again. */
-  frozen: flag,
+  contractMetadata: nullable(text), // Of its contract (ERC-7572), as JSON; null for name and symbol only
+  placeholder: nullable(text), // Shown as the metadata of every token, as JSON; null once the tokens show their own
+  frozen: flag, // Whether no token's metadata can change again
 } as const;
 export const collectionRecord = layout({ ...collection, updatedAt: time });
 export type CollectionRecord = ValueOf<typeof collectionRecord>;
@@ -119,12 +108,9 @@ const CLAIM_STATUSES = ["open", "claimed", "cancelled"] as const;
 /** A claim link, by the address of its key. */
 export const claimRecord = layout({
   applicationIndex: varint,
-  /** The key that created it, and that mints. */
-  keyIndex: varint,
-  /** Order of creation, see {@link claimNumber}. */
-  number: varint,
-  /** The entry of the mint, as JSON. */
-  mint: text,
+  keyIndex: varint, // The key that created it, and that mints
+  number: varint, // Order of creation, see claimNumber
+  mint: text, // The entry of the mint, as JSON
   expiresAt: nullable(time),
   status: oneOf(CLAIM_STATUSES),
   ownerAddress: nullable(address),
@@ -163,20 +149,17 @@ export const personRecord = layout({
   applicationIndex: nullable(varint),
   role: oneOf(ROLES),
   name: text,
-  /** The wallet that signs in. */
-  address: nullable(address),
+  address: nullable(address), // The wallet that signs in
   keyIndex: nullable(varint),
   link: nullable(layout({ linkHash: hash, expiresAt: time })),
-  /** Oldest first, at most {@link MAX_SESSIONS}. */
-  sessions: listOf(personSession),
+  sessions: listOf(personSession), // Oldest first, at most MAX_SESSIONS
   createdAt: time,
   signedInAt: nullable(time),
   removedAt: nullable(time),
 });
 export type PersonRecord = ValueOf<typeof personRecord>;
 
-/** A further session of a person ends the oldest. */
-export const MAX_SESSIONS = 10;
+export const MAX_SESSIONS = 10; // A further session of a person ends the oldest
 /** How many entries an audit log has had. */
 export const auditCountRecord = layout({ log: varint, count: varint });
 
@@ -187,11 +170,9 @@ export const webhookRecord = layout({
   url: text,
   types: listOf(text),
   status: oneOf(["active", "disabled", "deleted"]),
-  /** Number of rotations of the secret, which identifies the current one. */
-  rotations: varint,
+  rotations: varint, // Number of rotations of the secret, which identifies the current one
   rotatedAt: nullable(time),
-  /** Sequence of the last event that is delivered, or need not be. */
-  delivered: varint,
+  delivered: varint, // Sequence of the last event that is delivered, or need not be
   failingSince: nullable(time),
   failure: nullable(text),
   createdAt: time,
@@ -214,16 +195,14 @@ export const batchRecord = layout({
   ...each(nullable(bigVarint), "l1BlockNumber", "committedAt", "l1Sequence"),
   openedAt: time,
   ...each(nullable(time), "sealedAt", "submittedAt", "settledAt", "finalizedAt"),
-  /** Root of the vault tree, or the content of a batch in blobs. */
-  content: nullable(hash),
+  content: nullable(hash), // Root of the vault tree, or the content of a batch in blobs
   /** The batch's manifest; null while the batch is open. */
   assets: nullable(listOf(layout({ chainId: bigVarint, assetType: hash }))),
   /** The assets that L1 leaves out, or will when it takes the batch; null for none. */
   leftOut: nullable(listOf(leftOutAsset)),
   inBlobs: flag,
   transfers: flag,
-  /** Whether its leaves are those of its data, because another operator made it as no engine would. */
-  given: flag,
+  given: flag, // Whether its leaves are those of its data, because another operator made it as no engine would
 });
 export type BatchRecord = ValueOf<typeof batchRecord>;
 
@@ -290,8 +269,7 @@ export const headRecord = layout({
   journalLength: varint,
   time: time,
   userCount: varint,
-  /** The idempotency keys of mints before this journal sequence are deleted. */
-  keysForgotten: varint,
+  keysForgotten: varint, // The idempotency keys of mints before this journal sequence are deleted
 });
 export type HeadRecord = ValueOf<typeof headRecord>;
 
@@ -299,10 +277,8 @@ export type HeadRecord = ValueOf<typeof headRecord>;
 export const portalRecord = layout({
   chainId: bigVarint,
   contract: address,
-  /** Last block whose events are applied. */
-  observed: nullable(bigVarint),
-  /** Last block known to be final. */
-  finalized: nullable(bigVarint),
+  observed: nullable(bigVarint), // Last block whose events are applied
+  finalized: nullable(bigVarint), // Last block known to be final
 });
 export type PortalRecord = ValueOf<typeof portalRecord>;
 
@@ -315,16 +291,12 @@ export const importRecord = layout(accepted);
 /** The later history of one sealed vault, whose own record never changes. */
 export const activityRecord = layout({
   withdrawn: bigVarint,
-  /** Sum over `pending`. */
-  reserved: bigVarint,
+  reserved: bigVarint, // Sum over `pending`
   pending: listOf(uuid),
   updatedAt: time,
-  /** Why its token refuses the committed vault; null while nothing is known against it. */
-  refusal: nullable(text),
-  /** The list of transfers that takes the vault; null for none. */
-  spentBy: nullable(uuid),
-  /** Units that its transfer has put into other vaults; 0 while the list waits. */
-  transferred: bigVarint,
+  refusal: nullable(text), // Why its token refuses the committed vault; null while nothing is known against it
+  spentBy: nullable(uuid), // The list of transfers that takes the vault; null for none
+  transferred: bigVarint, // Units that its transfer has put into other vaults; 0 while the list waits
 });
 export type ActivityRecord = ValueOf<typeof activityRecord>;
 
@@ -339,15 +311,13 @@ export const withdrawalFacts = {
   withdrawnBefore: bigVarint,
   deadline: bigVarint,
   digest: hash,
-  /** Empty when the digest is of a list, which has the signature. */
-  signature: hexBytes,
+  signature: hexBytes, // Empty when the digest is of a list, which has the signature
 } as const;
 
 export const withdrawalRecord = layout({
   withdrawalId: uuid,
   ...each(varint, "applicationIndex", "userIndex", "sequence"),
-  /** Of the entry with the request. */
-  journalSequence: varint,
+  journalSequence: varint, // Of the entry with the request
   ...withdrawalFacts,
   status: oneOf(WITHDRAWAL_STATUSES),
   l1TxHash: nullable(hash),
@@ -371,11 +341,9 @@ export type WithdrawalListRecord = ValueOf<typeof withdrawalListRecord>;
 
 const transferFacts = {
   vaultId: u64,
-  /** 0 for the whole rest. */
-  amount: bigVarint,
+  amount: bigVarint, // 0 for the whole rest
   to: address,
-  /** The user of `to`; null for a redemption. */
-  payeeIndex: nullable(varint),
+  payeeIndex: nullable(varint), // The user of `to`; null for a redemption
 } as const;
 export const signedTransfer = layout(transferFacts);
 export type SignedTransfer = ValueOf<typeof signedTransfer>;
@@ -383,10 +351,8 @@ export type SignedTransfer = ValueOf<typeof signedTransfer>;
 export const signedList = {
   digest: hash,
   deadline: bigVarint,
-  /** Empty when the owner has approved the digest on L1. */
-  signature: hexBytes,
-  /** The key that signed for the owner; null when no session's key did. */
-  sessionKey: nullable(address),
+  signature: hexBytes, // Empty when the owner has approved the digest on L1
+  sessionKey: nullable(address), // The key that signed for the owner; null when no session's key did
 } as const;
 
 /** A list of transfers that L1's history holds, as the vaults before it say. */
@@ -401,32 +367,27 @@ export type AdoptedList = ValueOf<typeof adoptedList>;
 /** Where a list of transfers is before its batch says the rest. */
 export const TRANSFER_STATUSES = ["waiting", "batched", "failed"] as const;
 
-/** By number on disk. */
-const FAULTS = Object.keys(TRANSFER_FAULTS) as TransferFault[];
+const FAULTS = Object.keys(TRANSFER_FAULTS) as TransferFault[]; // By number on disk
 
 /** Transfers under one signature. L1 takes all of them together. */
 export const transferListRecord = layout({
   transferId: uuid,
   applicationIndex: varint,
   firstSequence: varint,
-  /** Of the entry with the request. */
-  journalSequence: varint,
+  journalSequence: varint, // Of the entry with the request
   ...signedList,
   transfers: listOf(
     layout({
       ...transferFacts,
-      /** Of the vault's owner. */
-      userIndex: varint,
+      userIndex: varint, // Of the vault's owner
       assetIndex: varint,
-      /** Transfers between the mint and the new vaults, this one included. */
-      hops: varint,
+      hops: varint, // Transfers between the mint and the new vaults, this one included
       /** Why L1 does not count the committed transfer; null when it does, and before the commit. */
       fault: nullable(oneOf(FAULTS)),
     }),
   ),
   status: oneOf(TRANSFER_STATUSES),
-  /** The rollup batch and its slot of the first transfer; null unless batched. */
-  batchNumber: nullable(varint),
+  batchNumber: nullable(varint), // The rollup batch and its slot of the first transfer; null unless batched
   firstSlot: nullable(varint),
   failure: nullable(text),
   createdAt: time,
@@ -464,13 +425,10 @@ export const withdrawalIdRecord = uuid;
 export const transferSessionRecord = layout({
   authorizedAt: u64,
   until: u64,
-  /** Most units of one transfer. */
-  limit: u64,
-  /** The only asset; zero for every asset. */
-  assetType: hash,
+  limit: u64, // Most units of one transfer
+  assetType: hash, // The only asset; zero for every asset
   revokedAt: u64,
-  /** Of the authorization. */
-  blockNumber: bigVarint,
+  blockNumber: bigVarint, // Of the authorization
 });
 export type TransferSessionRecord = ValueOf<typeof transferSessionRecord>;
 
@@ -478,16 +436,13 @@ export type TransferSessionRecord = ValueOf<typeof transferSessionRecord>;
 export const transferApprovalRecord = layout({
   approvedAt: u64,
   cancelledAt: u64,
-  /** Of the approval. */
-  blockNumber: bigVarint,
+  blockNumber: bigVarint, // Of the approval
 });
 export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
 
 export const l1EventRecord = layout({
-  /** The vault of the event; null for a cancelled list, and for an import. */
-  vaultId: nullable(u64),
-  /** The withdrawals that the event decided. */
-  withdrawalIds: listOf(uuid),
+  vaultId: nullable(u64), // The vault of the event; null for a cancelled list, and for an import
+  withdrawalIds: listOf(uuid), // The withdrawals that the event decided
   /** The batch that it brought to a mirror. */
   imported: nullable(layout(batchPlace)),
   /** The session that it authorized or revoked. */

@@ -3,135 +3,71 @@ import { putUuid } from "./binary.ts";
 
 /** First byte of each kind of key. Integers in keys are big-endian, so byte order is their order. */
 export const PREFIX = {
-  /** `head`: the end of the journal and the open batches. */
-  head: 0x01,
-  /** `secret`: this store's own random key for cursors. The journal does not determine it. */
-  secret: 0x02,
-  /** `seed`: this store's own random key for the hashes of tokens. */
-  seed: 0x04,
-  /** `divergence`, present while L1's history differs from the store's. */
-  divergence: 0x05,
-  /** `position`: in a cluster, the number of writes of the shared journal that this server's store holds. */
-  position: 0x06,
+  head: 0x01, // `head`: the end of the journal and the open batches
+  secret: 0x02, // `secret`: this store's own random key for cursors. The journal does not determine it.
+  seed: 0x04, // `seed`: this store's own random key for the hashes of tokens
+  divergence: 0x05, // `divergence`, present while L1's history differs from the store's
+  position: 0x06, // `position`: in a cluster, the number of writes of the shared journal that this server's store holds
   /** `format` → as the folder's file of that name, once a step brought the records to another format than the genesis's. */
   format: 0x07,
-  /** sequence(8) → journal entry. */
-  journal: 0x03,
-  /** applicationIndex(4) → application. */
-  application: 0x10,
-  /** keyIndex(4) → API key. */
-  key: 0x11,
-  /** assetIndex(4) → asset. */
-  asset: 0x12,
-  /** applicationIndex(4) ‖ assetIndex(4), present when enabled. */
-  enablement: 0x13,
-  /** applicationIndex(4) ‖ userIndex(4) → user. */
-  user: 0x14,
-  /** applicationIndex(4) ‖ userId(16) → userIndex(4) ‖ owner(20). */
-  userId: 0x15,
-  /** webhookIndex(4) → webhook. */
-  webhook: 0x16,
-  /** applicationIndex(4) ‖ rotationId(16) → the rotation of a webhook's secret. */
-  rotation: 0x17,
-  /** applicationIndex(4) ‖ owner(20) → the owner's first user; with userIndex(4) at the end → each of its others. */
-  owner: 0x18,
-  /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ userIndex(4), present for a user with this reference. */
-  userReference: 0x19,
-  /** personIndex(4) → person. */
-  person: 0x70,
-  /** log(4) → the number of its entries so far; log: 0 the operator's, else applicationIndex + 1. */
-  auditCount: 0x71,
-  /** log(4) ‖ number(8) → journal sequence of an `acted` entry; the newest ones of each log. */
-  audit: 0x72,
-  /** mode(1) ‖ batchNumber(4) → batch. */
-  batch: 0x20,
-  /** mode(1) ‖ batchNumber(4) ‖ chunk(2) → 64 vaults. */
-  chunk: 0x21,
-  /** mode(1) ‖ batchNumber(4) → batch data. */
-  batchData: 0x22,
-  /** mode(1) ‖ batchNumber(4) → page roots. */
-  pageRoots: 0x23,
-  /** mode(1) ‖ batchNumber(4) → hashes of the ERC-721 tokens of a sealed batch. */
-  batchTokens: 0x24,
-  /** mode(1) ‖ batchNumber(4) → the applications with vaults in a sealed batch. */
-  batchApplications: 0x25,
-  /** mode(1) ‖ batchNumber(4) → the void slots of a sealed batch, if any. */
-  voids: 0x26,
-  /** mode(1) ‖ batchNumber(4) ‖ journal sequence(8) → the mints lost when L1's history was adopted. */
-  lost: 0x27,
-  /** assetIndex(4) ‖ token id (8 or 32) ‖ mode(1) ‖ batchNumber(4) → slots of a sealed batch with an ERC-1155 id. */
-  item: 0x28,
-  /** assetIndex(4) ‖ token id (8 or 32) → the blob bound to an ERC-1155 id. */
-  binding: 0x30,
-  /** assetId(16) ‖ token id (8 or 32) → the metadata of a token. */
-  metadata: 0x32,
-  /** assetId(16) → the metadata of an asset. */
-  collection: 0x33,
-  /** link(20) → the claim link of a key with this address. */
-  claim: 0x34,
-  /** applicationIndex(4) ‖ number(8) → link(20): the application's claim links. */
-  applicationClaim: 0x35,
-  /** applicationIndex(4) ‖ first sequence(8) → journal sequence: the application's transactions. */
-  transaction: 0x40,
-  /** applicationIndex(4) ‖ userIndex(4) ‖ first sequence(8) → journal sequence: the user's transactions. */
-  userTransaction: 0x41,
-  /** mintId(16) → journal sequence. */
-  mint: 0x42,
-  /** applicationIndex(4) ‖ SHA-256 of the idempotency key(32) → digest(32) ‖ journal sequence. */
-  idempotency: 0x43,
-  /** applicationIndex(4) ‖ sequence(8) → event. */
-  applicationEvent: 0x44,
-  /** applicationIndex(4) ‖ sequence(8) → journal sequence: the application's withdrawals. */
-  applicationWithdrawal: 0x45,
-  /** applicationIndex(4) ‖ reference ‖ 0(1) ‖ first sequence(8) → journal sequence: the mints with the reference. */
+  journal: 0x03, // sequence(8) → journal entry
+  application: 0x10, // application(4) → application
+  key: 0x11, // keyIndex(4) → API key
+  asset: 0x12, // asset(4) → asset
+  enablement: 0x13, // application(4) ‖ asset(4), present when enabled
+  user: 0x14, // application(4) ‖ user(4) → user
+  userId: 0x15, // application(4) ‖ userId(16) → user(4) ‖ owner(20)
+  webhook: 0x16, // webhookIndex(4) → webhook
+  rotation: 0x17, // application(4) ‖ rotationId(16) → the rotation of a webhook's secret
+  owner: 0x18, // application(4) ‖ owner(20) → the owner's first user; with user(4) at the end → each of its others
+  userReference: 0x19, // application(4) ‖ reference ‖ 0(1) ‖ user(4), present for such a user
+  person: 0x70, // personIndex(4) → person
+  auditCount: 0x71, // log(4) → the number of its entries so far; log: 0 the operator's, else applicationIndex + 1
+  audit: 0x72, // log(4) ‖ number(8) → journal sequence of an `acted` entry; the newest ones of each log
+  batch: 0x20, // mode(1) ‖ batchNumber(4) → batch
+  chunk: 0x21, // mode(1) ‖ batchNumber(4) ‖ chunk(2) → 64 vaults
+  batchData: 0x22, // mode(1) ‖ batchNumber(4) → batch data
+  pageRoots: 0x23, // mode(1) ‖ batchNumber(4) → page roots
+  batchTokens: 0x24, // mode(1) ‖ batchNumber(4) → hashes of the ERC-721 tokens of a sealed batch
+  batchApplications: 0x25, // mode(1) ‖ batchNumber(4) → the applications with vaults in a sealed batch
+  voids: 0x26, // mode(1) ‖ batchNumber(4) → the void slots of a sealed batch, if any
+  lost: 0x27, // mode(1) ‖ batchNumber(4) ‖ journal sequence(8) → the mints lost when L1's history was adopted
+  item: 0x28, // asset(4) ‖ token id (8 or 32) ‖ mode(1) ‖ batchNumber(4) → slots of a sealed batch with an ERC-1155 id
+  binding: 0x30, // asset(4) ‖ token id (8 or 32) → the blob bound to an ERC-1155 id
+  metadata: 0x32, // assetId(16) ‖ token id (8 or 32) → the metadata of a token
+  collection: 0x33, // assetId(16) → the metadata of an asset
+  claim: 0x34, // link(20) → the claim link of a key with this address
+  applicationClaim: 0x35, // application(4) ‖ number(8) → link(20): the application's claim links
+  transaction: 0x40, // application(4) ‖ first sequence(8) → journal sequence: the application's transactions
+  userTransaction: 0x41, // application(4) ‖ user(4) ‖ first sequence(8) → journal sequence: the user's transactions
+  mint: 0x42, // mintId(16) → journal sequence
+  idempotency: 0x43, // application(4) ‖ SHA-256 of the idempotency key(32) → digest(32) ‖ journal sequence
+  applicationEvent: 0x44, // application(4) ‖ sequence(8) → event
+  applicationWithdrawal: 0x45, // application(4) ‖ sequence(8) → journal sequence: the application's withdrawals
+  /** application(4) ‖ reference ‖ 0(1) ‖ first sequence(8) → journal sequence: the mints with the reference. */
   mintReference: 0x46,
-  /**
-   * applicationIndex(4) ‖ kind(1) ‖ value ‖ block(8), present when a request that begins in the block has the value:
-   * for kind 1 the mode(1), for kind 2 the assetIndex(4).
-   */
-  mark: 0x47,
-  /**
-   * applicationIndex(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: withdrawals of a
-   * user(4), asset(4), vault(8) or status(1).
-   */
+  mark: 0x47, // application(4) ‖ kind(1) ‖ value ‖ block(8): a request begins there with mode(1) (kind 1) or asset(4) (2)
+  // application(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: of a user(4), asset(4), vault(8) or status(1)
   withdrawalBy: 0x48,
-  /** vaultId(8) → the withdrawn and reserved amounts of a vault. */
-  activity: 0x50,
-  /** withdrawalId(16) → withdrawal. */
-  withdrawal: 0x51,
-  /** chainId(8) ‖ journal sequence(8) → withdrawalId: neither settled nor failed. */
-  pendingWithdrawal: 0x52,
-  /** digest(32) → withdrawalId. */
-  authorization: 0x53,
-  /** digest(32) → a list of vaults with one signature. */
-  withdrawalList: 0x54,
-  /** transferId(16) → transfers with one signature. */
-  transferList: 0x55,
-  /** digest(32) → transferId of these signed transfers; none once they have failed. */
-  transferDigest: 0x56,
-  /** journal sequence(8) → transferId: transfers that wait for a batch. */
-  waitingTransfers: 0x57,
-  /** batchNumber(4) ‖ first slot(4) → transferId: the lists of a rollup batch of transfers. */
-  batchTransfers: 0x58,
-  /**
-   * applicationIndex(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: lists of transfers, all for kind 1 and no
-   * value, and for kind 2 those that spend a vault(8).
-   */
+  activity: 0x50, // vaultId(8) → the withdrawn and reserved amounts of a vault
+  withdrawal: 0x51, // withdrawalId(16) → withdrawal
+  pendingWithdrawal: 0x52, // chainId(8) ‖ journal sequence(8) → withdrawalId: neither settled nor failed
+  authorization: 0x53, // digest(32) → withdrawalId
+  withdrawalList: 0x54, // digest(32) → a list of vaults with one signature
+  transferList: 0x55, // transferId(16) → transfers with one signature
+  transferDigest: 0x56, // digest(32) → transferId of these signed transfers; none once they have failed
+  waitingTransfers: 0x57, // journal sequence(8) → transferId: transfers that wait for a batch
+  batchTransfers: 0x58, // batchNumber(4) ‖ first slot(4) → transferId: the lists of a rollup batch of transfers
+  // application(4) ‖ kind(1) ‖ value ‖ sequence(8) → journal sequence: all (kind 1), or by spent vault(8) (2)
   transferBy: 0x59,
-  /** owner(20) ‖ key(20) → the key's session: it transfers for the owner. */
-  transferSession: 0x5a,
-  /** owner(20) ‖ digest(32) → the approval of a list of transfers on L1. */
-  transferApproval: 0x5b,
-  /** chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → an applied L1 event. */
-  l1Event: 0x60,
+  transferSession: 0x5a, // owner(20) ‖ key(20) → the key's session: it transfers for the owner
+  transferApproval: 0x5b, // owner(20) ‖ digest(32) → the approval of a list of transfers on L1
+  l1Event: 0x60, // chainId(8) ‖ blockNumber(8) ‖ logIndex(4) → an applied L1 event
   /** vaultId(8) ‖ blockNumber(8) ‖ logIndex(4) → total withdrawn then; blocks of the chain of the vault's token. */
   vaultEvent: 0x61,
-  /** chainId(8) → the contract that pays withdrawals there. */
-  portal: 0x62,
-  /** chainId(8) ‖ mode(1) ‖ batchNumber(4) → header of a batch that a mirror has imported. */
-  import: 0x63,
-  /** chainId(8) ‖ blockNumber(8) → hash of a block with applied events. */
-  checkpoint: 0x64,
+  portal: 0x62, // chainId(8) → the contract that pays withdrawals there
+  import: 0x63, // chainId(8) ‖ mode(1) ‖ batchNumber(4) → header of a batch that a mirror has imported
+  checkpoint: 0x64, // chainId(8) ‖ blockNumber(8) → hash of a block with applied events
 } as const;
 
 export const HEAD_KEY = Buffer.from([PREFIX.head]);
@@ -272,8 +208,7 @@ export const idempotencyKeyKey = (application: number, keyHash: Buffer): Buffer 
   Buffer.concat([idempotencyKeys(application), keyHash]);
 export const applicationEventKey = keyOf(PREFIX.applicationEvent, "u32", "u64");
 
-/** Sequences of an application that share marks: few enough to scan. */
-const BLOCK = 64;
+const BLOCK = 64; // Sequences of an application that share marks: few enough to scan
 export const blockOf = (sequence: number): number => Math.floor(sequence / BLOCK);
 export const firstOfBlock = (block: number): number => block * BLOCK;
 const modeMarks = keyOf(PREFIX.mark, "u32", "u8", "mode");

@@ -6,8 +6,7 @@ import { bytesToHex } from "../protocol/hex.ts";
 const THREE = 0x33;
 const ZERO = 0x30;
 const NINE = 0x39;
-/** Decimal digits that a double holds exactly. */
-const EXACT_DIGITS = 15;
+const EXACT_DIGITS = 15; // Decimal digits that a double holds exactly
 export const MAX_SHORT_ID = 10 ** EXACT_DIGITS - 1;
 
 /**

@@ -6,8 +6,7 @@ import { checkedRecord } from "./layout.ts";
 // Amounts are two 32-bit words in typed arrays instead of a bigint object. All are below 2^63.
 
 const WORD = 2 ** 32;
-/** The high word of 2^63 - 1. */
-const MAX_HIGH = 0x7fff_ffff;
+const MAX_HIGH = 0x7fff_ffff; // The high word of 2^63 - 1
 
 export function highWord(amount: bigint): number {
   return Number(amount >> 32n);
@@ -87,10 +86,8 @@ export class VaultColumns {
   amountLow: Uint32Array<ArrayBuffer>;
   createdAt: Float64Array<ArrayBuffer>;
   updatedAt: Float64Array<ArrayBuffer>;
-  /** Hash of the token; 0 unless ERC-721. */
-  tokenHash: Uint32Array<ArrayBuffer>;
-  /** The end of each blob in `blobs`. A blob begins at the end of the one before. */
-  blobEnd: Uint32Array<ArrayBuffer>;
+  tokenHash: Uint32Array<ArrayBuffer>; // Hash of the token; 0 unless ERC-721
+  blobEnd: Uint32Array<ArrayBuffer>; // The end of each blob in `blobs`. A blob begins at the end of the one before.
   blobs: Uint8Array<ArrayBuffer>;
   readonly #holders = new Map<number, Holder>();
   #lastHolder: Holder | null = null;
@@ -235,8 +232,7 @@ export interface StoredVault {
   updatedAt: number;
 }
 
-/** Vaults in one stored record. */
-export const CHUNK_VAULTS = 64;
+export const CHUNK_VAULTS = 64; // Vaults in one stored record
 
 /** The hash of a vault's token; 0 unless ERC-721. */
 export type TokenHashOf = (vault: NewVault) => number;

@@ -26,8 +26,7 @@ interface Waiting {
   readonly transition: Transition<unknown> | Alone<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** Marks it as started, so it can no longer be cancelled; null without a signal. */
-  begin: (() => void) | null;
+  begin: (() => void) | null; // Marks it as started, so it can no longer be cancelled; null without a signal
 }
 
 interface Outcome {
@@ -35,15 +34,13 @@ interface Outcome {
   readonly value: unknown;
 }
 
-/** Most weight of one group. */
-const GROUP_WEIGHT = 1 << 14;
+const GROUP_WEIGHT = 1 << 14; // Most weight of one group
 /** Between the steps of a group of this weight, other work that waits for the event loop gets a pass. */
 const HEAVY = 1 << 11;
 
 /** Work that the writer waits for. */
 interface Sealing {
-  /** Resolves when another group may be applied; null when it may at once. */
-  readonly room: Promise<void> | null;
+  readonly room: Promise<void> | null; // Resolves when another group may be applied; null when it may at once
 }
 
 /** Takes changes. Both methods resolve once the change is durable. */
@@ -63,8 +60,7 @@ export class Writer {
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
   #closed = false;
-  /** Why no change is taken now; null while they are. */
-  #refusal: MintmarkError | null = null;
+  #refusal: MintmarkError | null = null; // Why no change is taken now; null while they are
   readonly #ended = new AbortController();
 
   constructor(store: Store, finish: (group: Group) => void, sealing: Sealing) {

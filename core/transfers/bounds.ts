@@ -8,12 +8,10 @@ import { slotCount } from "../vaults/transfer-lists.ts";
 const GROUP_BYTES = 77;
 const LENGTH_BYTES = 2;
 const RECORD_BYTES = 23;
-/** The further bytes of a whole vault id, which vaults far apart need. */
-const WHOLE_ID_BYTES = 5;
+const WHOLE_ID_BYTES = 5; // The further bytes of a whole vault id, which vaults far apart need
 const AMOUNT_BYTES = 8;
 
-/** Ids that are all nearer to the first one need no whole ids. */
-const NEAR = 1n << 23n;
+const NEAR = 1n << 23n; // Ids that are all nearer to the first one need no whole ids
 
 /** Upper bounds, compared with L1 by test/contracts/transfer-gas.test.ts. A word covers 256 neighbouring vaults. */
 const COMMIT_GAS = 300_000;

@@ -12,8 +12,7 @@ import { makersOf } from "../vaults/transfer-lists.ts";
 import { ownedBy, placeOf, readVaults } from "../vaults/vaults.ts";
 import { requireCarried } from "./bounds.ts";
 
-/** Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow. */
-const MIN_VALIDITY = 3_600n;
+const MIN_VALIDITY = 3_600n; // Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow.
 const MAX_VALIDITY = 2_592_000n;
 
 /** Asks for transfers: an application from its vaults, or an owner from its own. */

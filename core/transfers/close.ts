@@ -17,8 +17,7 @@ import { examine, failWaiting, isFinal, type Spent, waitingLists } from "./fault
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
 const MIN_LEFT = 900n;
 const MOST_LISTS = 8_192;
-/** Transfers of failed lists in one atomic step. */
-const MOST_FAILED = 8_192;
+const MOST_FAILED = 8_192; // Transfers of failed lists in one atomic step
 
 interface Ready {
   readonly list: TransferListRecord;

@@ -13,8 +13,7 @@ import { listsOfBatch, putTransferList, readTransferList } from "../vaults/trans
 import { hasSlot, placeOf, readVaults } from "../vaults/vaults.ts";
 import { powersOf } from "./powers.ts";
 
-/** Least seconds between L1's newest block and a deadline, when a commit is sent. */
-const COMMIT_SECONDS = 600n;
+const COMMIT_SECONDS = 600n; // Least seconds between L1's newest block and a deadline, when a commit is sent
 const MISSING = "L1's history lacks a vault of the transfers.";
 const WITHDRAWN = "its owner has withdrawn from it on L1.";
 

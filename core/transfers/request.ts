@@ -98,10 +98,8 @@ class TakeTransfers implements Transition<TransferListRecord | Uuid> {
   readonly #signed: Signed;
   readonly #asked: readonly Asked[];
   readonly #applicationIndex: number;
-  /** The distinct owners who get vaults. */
-  readonly #receivers: readonly Address[];
-  /** Of them, those that the cache lacked. */
-  readonly #unknown: Address[] = [];
+  readonly #receivers: readonly Address[]; // The distinct owners who get vaults
+  readonly #unknown: Address[] = []; // Of them, those that the cache lacked
 
   constructor(ledger: Ledger, caller: TransferCaller, signed: Signed) {
     this.#ledger = ledger;

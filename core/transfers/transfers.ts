@@ -43,8 +43,7 @@ export function transfersOf(context: EngineContext): Transfers {
   };
 }
 
-/** Seconds for which a prepared message is good: a batch may have to wait for L1. */
-const VALID_SECONDS = 86_400n;
+const VALID_SECONDS = 86_400n; // Seconds for which a prepared message is good: a batch may have to wait for L1
 
 /** What an owner wants to transfer. */
 export interface TransferPreparation {

@@ -8,8 +8,7 @@ import { activityKey, userTransactionKey } from "../store/store-keys.ts";
 import { outputsOf, placeIn, readTransferList } from "./transfer-lists.ts";
 import { decodeActivity, failureOf, heldBack, readVaults } from "./vaults.ts";
 
-/** Journal entries per read. */
-const ENTRIES_AT_ONCE = 64;
+const ENTRIES_AT_ONCE = 64; // Journal entries per read
 
 /** Adds the transactions from `sums.upTo` to another sequence. Reads mints from their records, without objects. */
 export async function addTransactions(ledger: Ledger, holding: Holding, sums: TokenSums, to: number): Promise<void> {

@@ -16,8 +16,7 @@ import type { VaultFilter } from "./transaction-range.ts";
 import { tipOf } from "./transfer-lists.ts";
 import { readVaults, vaultViews } from "./vaults.ts";
 
-/** Most assets that a search by token id alone covers. */
-const MOST_ASSETS = 100;
+const MOST_ASSETS = 100; // Most assets that a search by token id alone covers
 
 /** A page of a token's vaults, batch by batch. Searches all assets unless the filter names one. */
 export async function vaultsOfToken(

@@ -21,8 +21,7 @@ import { requireAddress, requireUuid } from "../validate.ts";
 import { makerOf, slotCount } from "./transfer-lists.ts";
 import { placeOf, readVault, statusOfBatch } from "./vaults.ts";
 
-/** Most users of one owner that a list covers: the first ones. */
-const MOST_USERS = 1_000;
+const MOST_USERS = 1_000; // Most users of one owner that a list covers: the first ones
 
 /** Transactions from one sequence to another, exclusive. */
 export interface Sequences {

@@ -180,8 +180,7 @@ export async function findTransfer(ledger: Ledger, applicationIndex: number, tra
 /** Most transactions that one page examines. A withdrawal or a transfer counts for as many as its two reads cost. */
 const SCAN_BOUND = 10_000;
 const WITHDRAWAL_WEIGHT = 20;
-/** Of each vault of a list of transfers: the whole list is read for any one of them. */
-const SLOT_WEIGHT = 2;
+const SLOT_WEIGHT = 2; // Of each vault of a list of transfers: the whole list is read for any one of them
 
 interface Wanted extends Pick<Scan, "order"> {
   readonly type: Transaction["type"] | undefined;

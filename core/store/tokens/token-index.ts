@@ -131,8 +131,7 @@ export class TokenIndex {
 
 const MIN_CAPACITY = 4;
 const MAX_LOAD = 0.75;
-/** The load of a table at its expected size: it can grow by a quarter. */
-const START_LOAD = 0.6;
+const START_LOAD = 0.6; // The load of a table at its expected size: it can grow by a quarter
 const GROWTH = 1.5;
 
 function home(hash: number, shard: Uint32Array): number {
