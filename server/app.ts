@@ -66,6 +66,7 @@ export async function buildServer(options: ServerOptions): Promise<FastifyInstan
     hosts: [...(options.hosts ?? []), ...(options.origin ? [options.origin.hostname] : [])],
     requestTimeoutSeconds: parts.requestTimeoutSeconds,
     stalledMs: options.stalledMs,
+    mostConnections: options.mostConnections,
     methodsOf,
     ...(options.errorHandler && { errorHandler: options.errorHandler }),
     bodyLimit: SMALL_BODY_BYTES,

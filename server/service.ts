@@ -79,6 +79,8 @@ export interface ServerOptions {
   readonly requestTimeoutSeconds?: number;
   /** Milliseconds after which a connection is closed whose peer neither reads its response nor sends. Default 10,000. */
   readonly stalledMs?: number;
+  /** Most connections at once, half of them for callers without a key. Default 12,288. */
+  readonly mostConnections?: number;
   /** Most open event streams of one key. Default 10. */
   readonly streamsPerKey?: number;
   /** Options of the deliveries to webhooks, which run from listening to closing. */

@@ -6,7 +6,14 @@ export class Turns {
   readonly #waiting = new Map<string, (() => void)[]>();
   /** By caller, the end of its newest large work. */
   readonly #alone = new Map<string, Promise<void>>();
+  readonly #pauseMs: number;
+  #last = Number.NEGATIVE_INFINITY;
   #taken = 0;
+
+  /** Turns are at least `pauseMs` apart. Default: one pass of the loop. */
+  constructor(pauseMs = 0) {
+    this.#pauseMs = pauseMs;
+  }
 
   /** Number of turns so far, for tests and metrics. */
   get taken(): number {
@@ -16,7 +23,7 @@ export class Turns {
   /** Resolves at this caller's turn. Do the work before the next `await`, to stay in this pass of the loop. */
   turn(caller: string): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#waiting.size === 0) setImmediate(() => this.#give());
+      if (this.#waiting.size === 0) this.#next();
       const queue = this.#waiting.get(caller);
       if (queue === undefined) this.#waiting.set(caller, [resolve]);
       else queue.push(resolve);
@@ -39,6 +46,12 @@ export class Turns {
     }
   }
 
+  #next(): void {
+    const wait = this.#last + this.#pauseMs - performance.now();
+    if (wait > 0) setTimeout(() => this.#give(), wait);
+    else setImmediate(() => this.#give());
+  }
+
   #give(): void {
     const [next] = this.#waiting;
     if (next === undefined) return;
@@ -47,7 +60,8 @@ export class Turns {
     // Puts the caller behind the others.
     this.#waiting.delete(caller);
     if (queue.length > 0) this.#waiting.set(caller, queue);
-    if (this.#waiting.size > 0) setImmediate(() => this.#give());
+    this.#last = performance.now();
+    if (this.#waiting.size > 0) this.#next();
     this.#taken += 1;
     go?.();
   }

@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HeldBytes } from "../../server/http/access/account.ts";
 import { addressGroup } from "../../server/http/access/rate-limit.ts";
-import { boundConnections } from "../../server/http/fastify-app.ts";
+import { boundConnections, RECOGNIZED } from "../../server/http/fastify-app.ts";
 import { FORM } from "../../server/http/wire/body.ts";
 import { Connection, listen } from "./connection.ts";
 import { createWorld, entries, type World } from "./fixture.ts";
@@ -36,6 +37,35 @@ test("an address with many connections loses its own, and no other address loses
     expect(await sends(open("127.0.0.4"))).toBe(200);
     expect(await sends(honest)).toBe(200);
     await expect.poll(() => opened.filter(({ socket }) => !socket.closed).length).toBe(4);
+  } finally {
+    for (const { socket } of opened) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+test("hundreds of new connections from one address delay neither a tenant's nor another address", async () => {
+  let strangers = 0;
+  const server = createServer((request, response) => {
+    if (request.url === "/tenant") request.socket.emit(RECOGNIZED, "tenant");
+    if (request.url === "/stranger") strangers += 1;
+    response.end("well");
+  });
+  boundConnections(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const opened: Connection[] = [];
+  const open = (from: string, path: string) => {
+    const connection = new Connection(port, from).write(REQUEST.replace("/", path));
+    opened.push(connection);
+    return connection;
+  };
+  try {
+    await open("127.0.0.1", "/tenant").answer();
+    for (let i = 0; i < 400; i++) open("127.0.0.2", "/stranger");
+    await expect.poll(() => strangers).toBeGreaterThan(0);
+    await Promise.all([open("127.0.0.1", "/tenant").answer(), open("127.0.0.3", "/other").answer()]);
+    expect(strangers).toBeLessThan(200);
+    await expect.poll(() => strangers, { timeout: 10_000 }).toBe(400);
   } finally {
     for (const { socket } of opened) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
@@ -79,18 +109,21 @@ test("bodies that arrive in pieces, several at once, are each read whole", async
 test("a body that comes in thousands of pieces is read whole, and in order", async () => {
   const tokens = Array.from({ length: 2_000 }, (_, i) => `"${i}":0`);
   const text = `{"users":[],${tokens.join()},"last":0}`;
-  const pieces = Array.from({ length: Math.ceil(text.length / 5) }, (_, i) =>
-    chunk(Buffer.from(text.slice(5 * i, 5 * i + 5))),
-  );
-  const connection = new Connection(port).write(head("/api/v1/mint", "Transfer-Encoding: chunked"));
-  const { body } = await connection.write(Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")])).answer();
-  expect(pieces.length).toBeGreaterThan(3_000);
-  expect(JSON.parse(body).code).toBe("validation_failed");
-  const { body: damaged } = await new Connection(port)
-    .write(head("/api/v1/mint", "Transfer-Encoding: chunked"))
-    .write(Buffer.concat([...pieces.slice(0, 1_500), ...pieces.slice(1_501), Buffer.from("0\r\n\r\n")]))
-    .answer();
-  expect(JSON.parse(damaged).code).toBe("malformed_json");
+  const cut = (size: number) =>
+    Array.from({ length: Math.ceil(text.length / size) }, (_, i) =>
+      chunk(Buffer.from(text.slice(size * i, size * (i + 1)))),
+    );
+  const codeOf = async (pieces: readonly Buffer[]) => {
+    const connection = new Connection(port).write(head("/api/v1/mint", "Transfer-Encoding: chunked"));
+    const { body } = await connection.write(Buffer.concat([...pieces, Buffer.from("0\r\n\r\n")])).answer();
+    return JSON.parse(body).code;
+  };
+  const pieces = cut(16);
+  expect(pieces.length).toBeGreaterThan(1_000);
+  expect(await codeOf(pieces)).toBe("validation_failed");
+  expect(await codeOf([...pieces.slice(0, 500), ...pieces.slice(501)])).toBe("malformed_json");
+  // Node's parser takes a microsecond for each piece, also of a closed connection.
+  expect(await codeOf(cut(5))).toBe("malformed_request");
 });
 
 test("a body of unknown length is refused as soon as it is too long, and its connection closed", async () => {
@@ -114,11 +147,14 @@ test("a connection that breaks off within a body harms no other", async () => {
   expect(await world.snapshot()).toEqual(before);
 });
 
+/** The smallest piece that a body may have on average. */
+const SMALL = `10\r\n${" ".repeat(16)}\r\n`;
+
 test.each([
   ["/oauth/token", FORM],
   ["/oauth/token", "application/json"],
   ["/owner/v1/challenge", "application/json"],
-])("a body for %s as %s in pieces of one byte takes no more memory than its caller pays for", async (path, type) => {
+])("a body for %s as %s in small pieces takes no more memory than its caller pays for", async (path, type) => {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   const used = () => {
@@ -128,10 +164,10 @@ test.each([
   const [before, paid] = [used(), memory.total];
   const start = head(path, "Transfer-Encoding: chunked", type);
   const callers = Array.from({ length: 100 }, (_, i) =>
-    new Connection(port, `127.0.1.${i + 1}`).write(start + "1\r\n \r\n".repeat(1_000)),
+    new Connection(port, `127.0.1.${i + 1}`).write(start + SMALL.repeat(500)),
   );
   // The account and the buffer of each.
-  await expect.poll(() => memory.total - paid).toBeGreaterThanOrEqual(100 * (8 * 1024 + 1_000));
+  await expect.poll(() => memory.total - paid).toBeGreaterThanOrEqual(100 * (8 * 1024 + 8_000));
   // With what both ends of the connections take in this process.
   expect(used() - before).toBeLessThan(100 * 64 * 1024);
   for (const { socket } of callers) socket.destroy();
@@ -142,15 +178,14 @@ test("a caller pays for the pieces of a body", async () => {
   const publicReads = { units: 100, windowSeconds: 1_000 };
   await using own = await createWorld({ rateLimits: { publicReads }, now: () => 0 });
   const start = head("/owner/v1/challenge", "Transfer-Encoding: chunked");
-  const pieces = `1\r\n{\r\n${"1\r\n \r\n".repeat(1_998)}1\r\n}\r\n0\r\n\r\n`;
+  const pieces = `10\r\n{${" ".repeat(15)}\r\n${SMALL.repeat(998)}1\r\n}\r\n0\r\n\r\n`;
   const { head: answer } = await new Connection(await listen(own.app)).write(start + pieces).answer();
-  expect(answer).toMatch(/^ratelimit: "public";r=66;/im);
+  expect(answer).toMatch(/^ratelimit: "public";r=68;/im);
 });
 
 test("connections of tenants outlast those of strangers, one for each of many addresses", async () => {
-  await using world = await createWorld();
+  await using world = await createWorld({ mostConnections: 8 });
   const port = await listen(world.app);
-  boundConnections(world.app.server, 8);
   const opened: Connection[] = [];
   const open = (from: string) => {
     const connection = new Connection(port, from);
