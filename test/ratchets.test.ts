@@ -62,8 +62,8 @@ const LINES: Readonly<Record<string, number>> = {
   "scripts/up": 1_200,
   server: 850,
   "server/client": 500,
-  // Raised for the spellings of StarkExpress.
-  "server/http": 2_500,
+  // Raised for the spellings of StarkExpress, and for connections that take turns.
+  "server/http": 2_600,
   "server/jobs": 700,
   // Raised for a reference of our own in place of 24 packages, and for the search of the console with a page of each
   // thing that it finds; `test/` was lowered.
@@ -78,7 +78,7 @@ const LINES: Readonly<Record<string, number>> = {
   // Raised for guides that are pasted, takeovers, golden files, the fuzzing of decoders, and new tokens.
   // Raised again: golden exits on L1, connections, wallets that are asked with bounded gas.
   // Raised by 150: a mirror takes no older state, nobody opens a burned vault, and no cursor is forged.
-  test: 53_050,
+  test: 53_100,
 };
 // Raised for Node 24 on three more platforms, of which a machine installs at most one.
 const PACKAGES = 500;

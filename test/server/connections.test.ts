@@ -6,7 +6,7 @@ import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { HeldBytes } from "../../server/http/access/account.ts";
 import { addressGroup } from "../../server/http/access/rate-limit.ts";
-import { boundConnections, RECOGNIZED } from "../../server/http/fastify-app.ts";
+import { boundConnections, RECOGNIZED } from "../../server/http/connections.ts";
 import { FORM } from "../../server/http/wire/body.ts";
 import { Connection, listen } from "./connection.ts";
 import { createWorld, entries, type World } from "./fixture.ts";

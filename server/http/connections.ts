@@ -1,0 +1,181 @@
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { timeUuid } from "../../core/internal.ts";
+import { addressGroup } from "./access/rate-limit.ts";
+import { problem, type ServerErrorCode } from "./errors.ts";
+import { Turns } from "./turns.ts";
+
+/** Most unanswered requests of one connection. Hardly any client sends a second one before the first answer. */
+const MOST_UNANSWERED = 32;
+
+const unanswered = new WeakMap<Socket, number>();
+
+/**
+ * Watches a request's connection. Closes one with too many unanswered requests, whose answers would wait here. After
+ * `stalledMs` without traffic, closes one whose peer does not read its answer or does not send the rest of its body.
+ * While the server works, the peer owes nothing. Returns false for a closed connection.
+ */
+export function watchConnection(request: IncomingMessage, response: ServerResponse, stalledMs: number): boolean {
+  const { socket } = request;
+  const count = (unanswered.get(socket) ?? 0) + 1;
+  // Node's parser goes on to the end of what it has read.
+  if (socket.destroyed) return false;
+  if (count > MOST_UNANSWERED) {
+    socket.destroy();
+    return false;
+  }
+  unanswered.set(socket, count);
+  response.once("close", () => unanswered.set(socket, (unanswered.get(socket) ?? 1) - 1));
+  // Not all at the same time: thousands that open their connections again would delay everybody.
+  // A request in memory has no such socket.
+  socket.setTimeout?.(stalledMs * (1 + Math.random()));
+  response.on("timeout", () => {
+    if (socket.writableLength > 0 || (request.complete === false && request.readableLength === 0)) socket.destroy();
+  });
+  if (request.headers["transfer-encoding"] !== undefined) boundPieces(request, response);
+  return true;
+}
+
+/** Least average bytes of a chunked body's pieces. */
+const PIECE_BYTES = 16;
+/** Pieces that may be smaller. */
+const SMALL_PIECES = 64;
+
+/**
+ * Ends a request whose body comes in tiny pieces. Node's parser calls `push` for each, thousands of times for what it
+ * reads at once: 400 connections delayed everybody by 18 s, however soon they were refused.
+ */
+function boundPieces(request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
+  let spare = SMALL_PIECES * PIECE_BYTES;
+  // Nobody needs the rest of a body that was answered before its end.
+  response.once("finish", () => {
+    if (!request.complete) close();
+  });
+  const close = () => {
+    deafen(socket);
+    socket.destroySoon();
+  };
+  request.push = (piece: Buffer | null) => {
+    spare += piece === null ? 0 : piece.length - PIECE_BYTES;
+    if (spare >= 0) return Object.getPrototypeOf(request).push.call(request, piece);
+    if (!response.headersSent) socket.write(answer("malformed_request", TINY_PIECES));
+    close();
+    return false;
+  };
+}
+
+/**
+ * Lets the parser of a socket that is about to close skip the bodies in what it has read: Node's would report each
+ * piece even of a closed connection. Node keeps parsers for other sockets, so this one listens again in the end.
+ */
+function deafen(socket: Socket & { parser?: Record<number, unknown> | null }): void {
+  const { parser } = socket;
+  const [key, report] =
+    Object.entries(parser ?? {}).find(([, each]) => each instanceof Function && each.name === "parserOnBody") ?? [];
+  if (!parser || key === undefined) return;
+  parser[Number(key)] = null;
+  socket.once("close", () => {
+    parser[Number(key)] = report;
+  });
+}
+
+const TINY_PIECES = `The body came in pieces of less than ${PIECE_BYTES} bytes. Send it in larger ones, or with a Content-Length.`;
+
+const MOST_CONNECTIONS = 12_288;
+
+/** Milliseconds between two connections of strangers, so that they take a tenth of the event loop. */
+const STRANGER_MS = 4;
+
+/** Most addresses of tenants that are remembered. */
+const MOST_KNOWN = 10_000;
+
+/** Emitted on a socket with the tenant of a request whose credentials were right. */
+export const RECOGNIZED = "mintmark:recognized";
+
+/**
+ * Keeps at most `most` connections, half of them for callers that were {@link RECOGNIZED}. One too many ends the oldest
+ * of the address, the IPv6 /48 or the tenant with the most, so that no others take the connections of a tenant. New
+ * connections begin one after the other, and addresses take turns, because thousands that begin at once would delay
+ * everybody. Those from addresses of tenants do not wait for strangers.
+ */
+export function boundConnections(server: Server, most = MOST_CONNECTIONS): void {
+  const strangers = new Crowds();
+  const tenants = new Crowds();
+  const turns = { ofStrangers: new Turns(STRANGER_MS), ofTenants: new Turns() };
+  const known = new Set<string>();
+  const [begin] = server.listeners("connection");
+  if (begin === undefined) throw new Error("the server does not serve HTTP");
+  server.off("connection", begin as () => void);
+  Object.assign(server, { pauseOnConnect: true });
+  server.on("connection", async (socket) => {
+    const address = addressGroup(socket.remoteAddress ?? "", 48);
+    // Until Node's HTTP server listens to it.
+    const ignore = () => {};
+    socket.on("error", ignore);
+    strangers.add(address, socket);
+    socket.once("close", () => strangers.delete(address, socket));
+    socket.once(RECOGNIZED, (tenant: string) => {
+      known.delete(address);
+      known.add(address);
+      const [oldest = address] = known;
+      if (known.size > MOST_KNOWN) known.delete(oldest);
+      if (!strangers.delete(address, socket)) return;
+      tenants.add(tenant, socket);
+      socket.once("close", () => tenants.delete(tenant, socket));
+    });
+    if (strangers.count + tenants.count > most) (strangers.count > most / 2 ? strangers : tenants).endOne();
+    await (known.has(address) ? turns.ofTenants : turns.ofStrangers).turn(address);
+    socket.off("error", ignore);
+    if (!server.listening) socket.destroy();
+    if (socket.destroyed) return;
+    begin.call(server, socket);
+    socket.resume();
+  });
+}
+
+/** Sockets by the name of whom they belong to. */
+class Crowds {
+  count = 0;
+  readonly #crowds = new Map<string, Set<Socket>>();
+
+  add(name: string, socket: Socket): void {
+    this.#crowds.set(name, (this.#crowds.get(name) ?? new Set()).add(socket));
+    this.count += 1;
+  }
+
+  /** Returns whether the socket was here. */
+  delete(name: string, socket: Socket): boolean {
+    const crowd = this.#crowds.get(name);
+    if (crowd?.delete(socket) !== true) return false;
+    if (crowd.size === 0) this.#crowds.delete(name);
+    this.count -= 1;
+    return true;
+  }
+
+  /** Ends the oldest socket of the largest crowd. */
+  endOne(): void {
+    let [name, most] = ["", new Set<Socket>()];
+    for (const [each, crowd] of this.#crowds) if (crowd.size > most.size) [name, most] = [each, crowd];
+    const [oldest] = most;
+    if (oldest === undefined) return;
+    this.delete(name, oldest);
+    oldest.destroy();
+  }
+}
+
+/** A whole answer as text, for a socket whose connection closes after it. */
+export function answer(code: ServerErrorCode, detail?: string): string {
+  const requestId = timeUuid(Date.now());
+  const body = problem(code, requestId, detail);
+  const text = JSON.stringify(body);
+  return [
+    `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`,
+    "Connection: close",
+    "Content-Type: application/problem+json",
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    `X-Request-Id: ${requestId}`,
+    "",
+    text,
+  ].join("\r\n");
+}
