@@ -64,8 +64,7 @@ export function placesOf(batch: BatchRecord, assets: readonly LeftOut[]): LeftOu
 
 /** An asset of a batch, and why L1 leaves it out. */
 export interface LeftOut extends AssetId {
-  /** 1 to 2000 characters; the application reads it. */
-  readonly failure: string;
+  readonly failure: string; // 1 to 2000 characters; the application reads it
 }
 
 /** The batch is final, so mints of its left-out assets fail as in {@link voidSlots}. Data and roots stay. */

@@ -1,8 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { BlobRecords, OnKzgProofs } from "../ledger/openings.ts";
-import type { Hash, Mode, VaultId } from "../model.ts";
-import { batchIdOf } from "../model.ts";
+import { batchIdOf, type Hash, type Mode, type VaultId } from "../model.ts";
 import type { AssetId, BatchHeader, VaultContent } from "../ports.ts";
 import { decodeSlots } from "../protocol/batch-decoder.ts";
 import { PagedBatchTree, pageOf } from "../protocol/batch-tree.ts";

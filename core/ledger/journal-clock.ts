@@ -4,10 +4,8 @@ const MOST_BEHIND_MS = 60_000; // A clock that is further behind the journal tha
 
 export interface JournalClockOptions {
   readonly clock: Clock;
-  /** A monotonic clock of any origin, in ms; the process's own if undefined. */
-  readonly monotonic: Clock | undefined;
-  /** How far the clock may be ahead of the journal, in ms. */
-  readonly mostAheadMs: number;
+  readonly monotonic: Clock | undefined; // A monotonic clock of any origin, in ms; the process's own if undefined
+  readonly mostAheadMs: number; // How far the clock may be ahead of the journal, in ms
 }
 
 /** The system's clock, checked against the journal and the time since the opening. So no wrong reading does harm. */

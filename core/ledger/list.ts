@@ -7,8 +7,7 @@ const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
 
 export interface PageStart {
-  /** The position after which the page begins; null for the first page. */
-  readonly after: number | null;
+  readonly after: number | null; // The position after which the page begins; null for the first page
   readonly limit: number;
 }
 

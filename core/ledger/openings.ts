@@ -18,8 +18,7 @@ export type OnKzgProofs = (proofs: number) => void;
 
 export interface BlobRecords {
   readonly data: Uint8Array;
-  /** Of its blobs, one behind the other. */
-  readonly commitments: Uint8Array;
+  readonly commitments: Uint8Array; // Of its blobs, one behind the other
   readonly leftOut: readonly number[];
 }
 

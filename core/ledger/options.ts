@@ -1,5 +1,4 @@
-import type { Environment, Limits } from "../model.ts";
-import { MAX_BATCH_VAULTS } from "../model.ts";
+import { type Environment, type Limits, MAX_BATCH_VAULTS } from "../model.ts";
 import type { Clock, L1Reader, Settlement } from "../ports.ts";
 import { MAX_BLOB_VAULTS } from "../protocol/blob-batch.ts";
 import { requireInteger } from "../protocol/bounds.ts";

@@ -69,11 +69,9 @@ export class TokenSumsCache {
 export interface TokenSum {
   readonly assetIndex: number;
   readonly blob: Hex;
-  /** The first transaction of it that still counts. */
-  readonly first: number;
+  readonly first: number; // The first transaction of it that still counts
   amount: bigint;
-  /** Part of `amount` that is withdrawn or reserved. */
-  heldBack: bigint;
+  heldBack: bigint; // Part of `amount` that is withdrawn or reserved
   withdrawn: bigint;
 }
 

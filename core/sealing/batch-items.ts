@@ -7,8 +7,7 @@ import type { VaultColumns } from "../store/vault-columns.ts";
 
 /** The slots of a batch by ERC-1155 id, as store records in four arrays, which are cheap to pass between threads. */
 export interface BatchItems {
-  /** Keys back to back, and the end of each. */
-  readonly keys: Uint8Array;
+  readonly keys: Uint8Array; // Keys back to back, and the end of each
   readonly keyEnds: Uint32Array;
   readonly values: Uint8Array;
   readonly valueEnds: Uint32Array;

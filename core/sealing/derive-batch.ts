@@ -24,8 +24,7 @@ const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const; // The encodin
 export interface BatchPlace {
   readonly mode: Mode;
   readonly batchNumber: number;
-  /** Default false. */
-  readonly inBlobs?: boolean;
+  readonly inBlobs?: boolean; // Default false
 }
 
 /** Void slots of a batch. Those of left-out assets keep their vaults in the data. */
@@ -34,11 +33,9 @@ export type DerivedVoid = VoidRun & { readonly leftOut?: boolean };
 /** The records of a sealed batch that any thread derives from its vaults. */
 export interface DerivedRecords {
   readonly data: Uint8Array;
-  /** As {@link encodeBatchTokens}. */
-  readonly tokens: Uint8Array;
+  readonly tokens: Uint8Array; // As encodeBatchTokens
   readonly items: BatchItems;
-  /** The batch's manifest. */
-  readonly assets: readonly AssetId[];
+  readonly assets: readonly AssetId[]; // The batch's manifest
 }
 
 /** All records of a sealed batch. */

@@ -8,6 +8,7 @@ import {
   hexBytes,
   type KindFields,
   Kinds,
+  kind,
   layout,
   listOf,
   nullable,
@@ -37,6 +38,7 @@ import {
 
 /** The block's hash at the time of reading. */
 const observed = { chainId: bigVarint, blockNumber: bigVarint, blockHash: nullable(hash) } as const;
+const logPlace = { blockNumber: bigVarint, logIndex: varint } as const;
 /** For mints without a mode; null: they need one. */
 const defaultMode = { dataAvailabilityMode: nullable(oneOf(MODES)) } as const;
 
@@ -48,245 +50,206 @@ const defaultMode = { dataAvailabilityMode: nullable(oneOf(MODES)) } as const;
  */
 const KINDS = {
   /** Always sequence 0: identifies the journal. */
-  genesis: [
-    0,
-    {
-      formatVersion: varint,
-      environment: oneOf(ENVIRONMENTS),
-      chainId: bigVarint,
-      contract: address,
-      engineVersion: varint,
-    },
-  ],
-  applicationCreated: [1, { applicationIndex: varint, applicationId: uuid, name: text, ...defaultMode }],
-  applicationSuspended: [2, { applicationIndex: varint, suspended: flag }],
-  keyIssued: [
-    3,
-    {
-      keyIndex: varint,
-      keyId: text,
-      applicationIndex: varint,
-      secretHash: hash, // SHA-256 of the secret
-      scopes: listOf(oneOf(SCOPES)),
-      expiresAt: nullable(time),
-      mintQuota: nullable(bigVarint),
-      name: nullable(text),
-      ofPerson: flag, // Whether it is a person's own, which no program can use
-    },
-  ],
-  keyRevoked: [4, { keyIndex: varint }],
-  assetAdded: [
-    5,
-    {
-      ...assetPlace,
-      ...assetForm,
-      rawBlobs: flag,
-      ...defaultMode,
-      nextTokenId: nullable(bigVarint), // The first id that the engine gives; null: mints name their ids
-    },
-  ],
-  assetWhitelisted: [6, { assetIndex: varint, whitelisted: flag }],
-  assetRegistered: [
-    7,
-    {
-      assetIndex: varint,
-      minterLocked: nullable(flag),
-      transferable: nullable(flag), // Whether L1's registry has it as transferable; null: not asked
-    },
-  ],
-  assetEnabled: [8, { applicationIndex: varint, assetIndex: varint, enabled: flag }],
-  userCreated: [
-    9,
-    { applicationIndex: varint, userIndex: varint, userId: uuid, ownerAddress: address, reference: nullable(text) },
-  ],
+  genesis: kind(0, {
+    formatVersion: varint,
+    environment: oneOf(ENVIRONMENTS),
+    chainId: bigVarint,
+    contract: address,
+    engineVersion: varint,
+  }),
+  applicationCreated: kind(1, { applicationIndex: varint, applicationId: uuid, name: text, ...defaultMode }),
+  applicationSuspended: kind(2, { applicationIndex: varint, suspended: flag }),
+  keyIssued: kind(3, {
+    keyIndex: varint,
+    keyId: text,
+    applicationIndex: varint,
+    secretHash: hash, // SHA-256 of the secret
+    scopes: listOf(oneOf(SCOPES)),
+    expiresAt: nullable(time),
+    mintQuota: nullable(bigVarint),
+    name: nullable(text),
+    ofPerson: flag, // Whether it is a person's own, which no program can use
+  }),
+  keyRevoked: kind(4, { keyIndex: varint }),
+  assetAdded: kind(5, {
+    ...assetPlace,
+    ...assetForm,
+    rawBlobs: flag,
+    ...defaultMode,
+    nextTokenId: nullable(bigVarint), // The first id that the engine gives; null: mints name their ids
+  }),
+  assetWhitelisted: kind(6, { assetIndex: varint, whitelisted: flag }),
+  assetRegistered: kind(7, {
+    assetIndex: varint,
+    minterLocked: nullable(flag),
+    transferable: nullable(flag), // Whether L1's registry has it as transferable; null: not asked
+  }),
+  assetEnabled: kind(8, { applicationIndex: varint, assetIndex: varint, enabled: flag }),
+  userCreated: kind(9, {
+    applicationIndex: varint,
+    userIndex: varint,
+    userId: uuid,
+    ownerAddress: address,
+    reference: nullable(text),
+  }),
   // 10 is `mint`, core/store/mint-entry.ts.
-  batchSealed: [11, { ...batchPlace, vaultCount: varint, mintCount: varint, ...roots }],
-  batchSubmitted: [12, { ...batchPlace, txHash: hash }],
-  batchCommitted: [13, { ...batchPlace, txHash: hash, blockNumber: bigVarint, ...accepted }],
+  batchSealed: kind(11, { ...batchPlace, vaultCount: varint, mintCount: varint, ...roots }),
+  batchSubmitted: kind(12, { ...batchPlace, txHash: hash }),
+  batchCommitted: kind(13, { ...batchPlace, txHash: hash, blockNumber: bigVarint, ...accepted }),
   /** An event of a vault on its token's chain. `total` sums all withdrawals, with units that a void exhausted. */
-  vaultWithdrawn: [
-    14,
-    {
-      chainId: bigVarint,
-      vaultId: u64,
-      blockNumber: bigVarint,
-      logIndex: varint,
-      txHash: hash,
-      quantity: bigVarint,
-      total: bigVarint,
-      recipient: nullable(address),
-    },
-  ],
-  authorizationCancelled: [
-    15,
-    { chainId: bigVarint, signer: address, digest: hash, blockNumber: bigVarint, logIndex: varint },
-  ],
-  l1Observed: [16, observed], // Events of a chain up to this block are applied
-  l1Finalized: [17, observed],
+  vaultWithdrawn: kind(14, {
+    chainId: bigVarint,
+    vaultId: u64,
+    ...logPlace,
+    txHash: hash,
+    quantity: bigVarint,
+    total: bigVarint,
+    recipient: nullable(address),
+  }),
+  authorizationCancelled: kind(15, { chainId: bigVarint, signer: address, digest: hash, ...logPlace }),
+  l1Observed: kind(16, observed), // Events of a chain up to this block are applied
+  l1Finalized: kind(17, observed),
   /** Blocks of a chain from this one on were replaced. */
-  l1Reorganised: [18, { chainId: bigVarint, blockNumber: bigVarint }],
-  withdrawalRequested: [
-    19,
-    {
-      withdrawalId: uuid,
-      applicationIndex: varint,
-      userIndex: varint,
-      sequence: varint, // The application's sequence of transactions
-      ...withdrawalFacts,
-    },
-  ],
-  withdrawalSubmitted: [20, { withdrawalId: uuid, txHash: hash }],
-  withdrawalAttempted: [21, { withdrawalId: uuid, failure: text }],
-  withdrawalFailed: [22, { withdrawalId: uuid, failure: text }],
+  l1Reorganised: kind(18, { chainId: bigVarint, blockNumber: bigVarint }),
+  withdrawalRequested: kind(19, {
+    withdrawalId: uuid,
+    applicationIndex: varint,
+    userIndex: varint,
+    sequence: varint, // The application's sequence of transactions
+    ...withdrawalFacts,
+  }),
+  withdrawalSubmitted: kind(20, { withdrawalId: uuid, txHash: hash }),
+  withdrawalAttempted: kind(21, { withdrawalId: uuid, failure: text }),
+  withdrawalFailed: kind(22, { withdrawalId: uuid, failure: text }),
   /** The reason why L1 would refuse mints of the asset; null when it would not. */
-  assetFault: [24, { assetIndex: varint, fault: nullable(text) }],
+  assetFault: kind(24, { assetIndex: varint, fault: nullable(text) }),
   /** Slots of a sealed batch that L1 refuses become void; the roots are the batch's new ones. */
-  slotsVoided: [23, { ...batchPlace, voids: listOf(voidRun), ...roots }],
+  slotsVoided: kind(23, { ...batchPlace, voids: listOf(voidRun), ...roots }),
   /** The idempotency keys of mints before this journal sequence are deleted. */
-  idempotencyForgotten: [25, { upTo: varint }],
+  idempotencyForgotten: kind(25, { upTo: varint }),
   /** The contract that pays withdrawals on a chain other than the settlement contract's. */
-  mirrorAdded: [26, { chainId: bigVarint, contract: address }],
-  batchImported: [27, { chainId: bigVarint, ...batchPlace, blockNumber: bigVarint, logIndex: varint, ...accepted }],
-  historyDiverged: [28, { detail: text }], // L1's history differs from this store's
+  mirrorAdded: kind(26, { chainId: bigVarint, contract: address }),
+  batchImported: kind(27, { chainId: bigVarint, ...batchPlace, ...logPlace, ...accepted }),
+  historyDiverged: kind(28, { detail: text }), // L1's history differs from this store's
   /** L1's batches replace this store's, from one batch on in each mode. */
-  historyAdopted: [
-    29,
-    {
-      firsts: listOf(layout(batchPlace)),
-      failure: text,
-      batches: listOf(
-        layout({
-          ...batchPlace,
-          /** The vaults, as in core/store/vault-columns.ts; those of void slots are placeholders. */
-          chunks: listOf(hexBytes),
-          voids: listOf(voidRun),
-          /** Data and manifest, if this engine would make others of these vaults. */
-          given: nullable(layout({ data: hexBytes, assets: listOf(layout({ chainId: bigVarint, assetType: hash })) })),
-          ...roots,
-        }),
-      ),
-      lost: listOf(
-        layout({
-          ...batchPlace,
-          runs: listOf(lostRun),
-          withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
-        }),
-      ),
-      inBlobs: nullable(listOf(varint)), // Places in `batches` of those in blobs; null for none
-      /** The batches of transfers, by their place in `batches`; null for none. */
-      transfers: nullable(listOf(layout({ place: varint, lists: listOf(adoptedList) }))),
-    },
-  ],
-  webhookCreated: [
-    30,
-    {
-      webhookIndex: varint,
-      webhookId: uuid,
-      applicationIndex: varint,
-      url: text,
-      types: listOf(text), // Types of event; all if empty
-      delivered: varint, // Events up to this one are not delivered
-    },
-  ],
-  webhookDeleted: [31, { webhookIndex: varint }],
-  webhookSecretRotated: [32, { webhookIndex: varint }],
-  webhookEnabled: [33, { webhookIndex: varint }],
-  webhookDelivered: [34, { webhookIndex: varint, sequence: varint }],
-  webhookFailing: [35, { webhookIndex: varint, failure: text }],
-  webhookDisabled: [36, { webhookIndex: varint, failure: text }],
+  historyAdopted: kind(29, {
+    firsts: listOf(layout(batchPlace)),
+    failure: text,
+    batches: listOf(
+      layout({
+        ...batchPlace,
+        chunks: listOf(hexBytes), // The vaults, as in core/store/vault-columns.ts; those of void slots are placeholders
+        voids: listOf(voidRun),
+        /** Data and manifest, if this engine would make others of these vaults. */
+        given: nullable(layout({ data: hexBytes, assets: listOf(layout({ chainId: bigVarint, assetType: hash })) })),
+        ...roots,
+      }),
+    ),
+    lost: listOf(
+      layout({
+        ...batchPlace,
+        runs: listOf(lostRun),
+        withdrawn: listOf(layout({ slot: varint, assetIndex: varint, blob: hexBytes })),
+      }),
+    ),
+    inBlobs: nullable(listOf(varint)), // Places in `batches` of those in blobs; null for none
+    /** The batches of transfers, by their place in `batches`; null for none. */
+    transfers: nullable(listOf(layout({ place: varint, lists: listOf(adoptedList) }))),
+  }),
+  webhookCreated: kind(30, {
+    webhookIndex: varint,
+    webhookId: uuid,
+    applicationIndex: varint,
+    url: text,
+    types: listOf(text), // Types of event; all if empty
+    delivered: varint, // Events up to this one are not delivered
+  }),
+  webhookDeleted: kind(31, { webhookIndex: varint }),
+  webhookSecretRotated: kind(32, { webhookIndex: varint }),
+  webhookEnabled: kind(33, { webhookIndex: varint }),
+  webhookDelivered: kind(34, { webhookIndex: varint, sequence: varint }),
+  webhookFailing: kind(35, { webhookIndex: varint, failure: text }),
+  webhookDisabled: kind(36, { webhookIndex: varint, failure: text }),
   /** L1 leaves out exactly these assets of a sealed batch; the roots are the batch's new ones. */
-  assetsLeftOut: [38, { ...batchPlace, assets: listOf(leftOutAsset), ...roots }],
+  assetsLeftOut: kind(38, { ...batchPlace, assets: listOf(leftOutAsset), ...roots }),
   /** The final history leaves these slots out: they become void, and their leaves stay. */
-  slotsLeftOut: [39, { ...batchPlace, voids: listOf(voidRun) }],
+  slotsLeftOut: kind(39, { ...batchPlace, voids: listOf(voidRun) }),
   /** The application's id of the rotation, so a repetition changes nothing. */
-  webhookSecretRotatedOnce: [37, { webhookIndex: varint, rotationId: uuid }],
-  applicationChanged: [40, { applicationIndex: varint, dataAvailabilityMode: nullable(oneOf(MODES)) }],
+  webhookSecretRotatedOnce: kind(37, { webhookIndex: varint, rotationId: uuid }),
+  applicationChanged: kind(40, { applicationIndex: varint, dataAvailabilityMode: nullable(oneOf(MODES)) }),
   /** Fields that can change even after the first mint. */
-  assetChanged: [41, { assetIndex: varint, rawBlobs: flag, dataAvailabilityMode: nullable(oneOf(MODES)) }],
+  assetChanged: kind(41, { assetIndex: varint, rawBlobs: flag, dataAvailabilityMode: nullable(oneOf(MODES)) }),
   /** The asset had no mints. If the next entry adds an asset under its id, that is the same asset, changed. */
-  assetRemoved: [42, { assetIndex: varint }],
+  assetRemoved: kind(42, { assetIndex: varint }),
   /** A list of vaults with one signature. Its withdrawals follow and name its digest. */
-  withdrawalListSigned: [43, { digest: hash, signature: hexBytes, vaults: listOf(listedVault) }],
+  withdrawalListSigned: kind(43, { digest: hash, signature: hexBytes, vaults: listOf(listedVault) }),
   /** What their tokens say to committed vaults, where that has changed. */
-  vaultsRefused: [44, { ...batchPlace, refusals: listOf(layout({ slot: varint, refusal: nullable(text) })) }],
-  metadataSet: [60, { assetId: uuid, tokens: listOf(layout({ tokenId: bigVarint, metadata: text })) }],
-  metadataFrozen: [61, { assetId: uuid, tokenIds: listOf(bigVarint) }], // Metadata of these tokens never changes again
-  collectionChanged: [62, { ...collection }], // Metadata of a whole asset, see collectionRecord
+  vaultsRefused: kind(44, { ...batchPlace, refusals: listOf(layout({ slot: varint, refusal: nullable(text) })) }),
+  metadataSet: kind(60, { assetId: uuid, tokens: listOf(layout({ tokenId: bigVarint, metadata: text })) }),
+  metadataFrozen: kind(61, { assetId: uuid, tokenIds: listOf(bigVarint) }), // Metadata of these tokens never changes again
+  collectionChanged: kind(62, { ...collection }), // Metadata of a whole asset, see collectionRecord
   /** Links whose holders can each claim a mint, given as JSON of a request's entry. */
-  claimsCreated: [
-    63,
-    {
-      applicationIndex: varint,
-      keyIndex: varint,
-      claims: listOf(layout({ link: address, mint: text, expiresAt: nullable(time) })),
-    },
-  ],
-  claimCancelled: [64, { link: address }],
+  claimsCreated: kind(63, {
+    applicationIndex: varint,
+    keyIndex: varint,
+    claims: listOf(layout({ link: address, mint: text, expiresAt: nullable(time) })),
+  }),
+  claimCancelled: kind(64, { link: address }),
   /** The mint of a link, for the owner that its holder has signed. `mintSequence` is the mint's journal sequence. */
-  claimTaken: [65, { link: address, ownerAddress: address, signature: hexBytes, mintId: uuid, mintSequence: varint }],
+  claimTaken: kind(65, {
+    link: address,
+    ownerAddress: address,
+    signature: hexBytes,
+    mintId: uuid,
+    mintSequence: varint,
+  }),
   /** Transfers with one signature. Each takes one transaction, and a split takes two. */
-  transfersRequested: [
-    70,
-    {
-      transferId: uuid,
-      applicationIndex: varint,
-      firstSequence: varint,
-      ...signedList,
-      transfers: listOf(signedTransfer),
-    },
-  ],
+  transfersRequested: kind(70, {
+    transferId: uuid,
+    applicationIndex: varint,
+    firstSequence: varint,
+    ...signedList,
+    transfers: listOf(signedTransfer),
+  }),
   /** These lists are the content of the next rollup batch, in this order. Their outputs are its vaults. */
-  transfersBatched: [71, { batchNumber: varint, transferIds: listOf(uuid) }],
+  transfersBatched: kind(71, { batchNumber: varint, transferIds: listOf(uuid) }),
   /** L1 does not take the batch. Its slots become void, its lists wait again; the roots are the batch's new ones. */
-  transfersTakenBack: [72, { batchNumber: varint, failure: text, ...roots }],
-  transfersFailed: [73, { transferId: uuid, failure: text }],
+  transfersTakenBack: kind(72, { batchNumber: varint, failure: text, ...roots }),
+  transfersFailed: kind(73, { transferId: uuid, failure: text }),
   /** L1 lets a key transfer for an owner. Times are seconds, of the contract. */
-  transferSessionAuthorized: [
-    74,
-    {
-      owner: address,
-      key: address,
-      until: u64,
-      limit: u64,
-      assetType: hash,
-      authorizedAt: u64,
-      blockNumber: bigVarint,
-      logIndex: varint,
-    },
-  ],
-  transferSessionRevoked: [
-    75,
-    { owner: address, key: address, revokedAt: u64, blockNumber: bigVarint, logIndex: varint },
-  ],
+  transferSessionAuthorized: kind(74, {
+    owner: address,
+    key: address,
+    until: u64,
+    limit: u64,
+    assetType: hash,
+    authorizedAt: u64,
+    ...logPlace,
+  }),
+  transferSessionRevoked: kind(75, { owner: address, key: address, revokedAt: u64, ...logPlace }),
   /** An owner has approved a list's digest on L1. */
-  transfersApproved: [76, { owner: address, digest: hash, approvedAt: u64, blockNumber: bigVarint, logIndex: varint }],
+  transfersApproved: kind(76, { owner: address, digest: hash, approvedAt: u64, ...logPlace }),
   /** A signer has cancelled a list's digest on L1. */
-  transfersCancelled: [
-    77,
-    { owner: address, digest: hash, cancelledAt: u64, blockNumber: bigVarint, logIndex: varint },
-  ],
-  personInvited: [
-    100,
-    {
-      personIndex: varint,
-      personId: uuid,
-      applicationIndex: nullable(varint), // null: of the operator
-      role: oneOf(ROLES),
-      name: text,
-      address: nullable(address),
-      /** The key under which the person's mints and withdrawals are recorded; nobody has its secret. */
-      keyIndex: nullable(varint),
-    },
-  ],
-  personChanged: [101, { personIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }],
-  personRemoved: [102, { personIndex: varint }],
+  transfersCancelled: kind(77, { owner: address, digest: hash, cancelledAt: u64, ...logPlace }),
+  personInvited: kind(100, {
+    personIndex: varint,
+    personId: uuid,
+    applicationIndex: nullable(varint), // null: of the operator
+    role: oneOf(ROLES),
+    name: text,
+    address: nullable(address),
+    /** The key under which the person's mints and withdrawals are recorded; nobody has its secret. */
+    keyIndex: nullable(varint),
+  }),
+  personChanged: kind(101, { personIndex: varint, role: oneOf(ROLES), keyIndex: nullable(varint) }),
+  personRemoved: kind(102, { personIndex: varint }),
   /** A link that signs the person in once, by SHA-256 of its secret. It replaces an earlier one. */
-  personLinked: [103, { personIndex: varint, linkHash: hash, expiresAt: time }],
-  personAddressed: [104, { personIndex: varint, address }],
-  sessionOpened: [105, { personIndex: varint, sessionHash: hash, byLink: flag, expiresAt: time }],
-  sessionEnded: [106, { personIndex: varint, sessionHash: hash }],
+  personLinked: kind(103, { personIndex: varint, linkHash: hash, expiresAt: time }),
+  personAddressed: kind(104, { personIndex: varint, address }),
+  sessionOpened: kind(105, { personIndex: varint, sessionHash: hash, byLink: flag, expiresAt: time }),
+  sessionEnded: kind(106, { personIndex: varint, sessionHash: hash }),
   /** A person, or for null the operator's command line, made the `count` entries before this one. */
-  acted: [107, { personIndex: nullable(varint), applicationIndex: nullable(varint), count: varint }],
+  acted: kind(107, { personIndex: nullable(varint), applicationIndex: nullable(varint), count: varint }),
 } as const satisfies KindFields;
 
 export const MINT_KIND = 10;

@@ -1,5 +1,4 @@
-import type { EventType } from "../model.ts";
-import { MODES } from "../model.ts";
+import { type EventType, MODES } from "../model.ts";
 import { ByteReader } from "./binary.ts";
 import {
   address,

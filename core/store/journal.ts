@@ -11,10 +11,8 @@ import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 const TRANSFERS_KIND = ENTRY_KINDS.byName.transfersRequested.number; // Its entries begin with the list's id
 
 export interface Journaled<E = Entry | MintEntry> {
-  /** 0 for genesis, then consecutive. */
-  readonly sequence: number;
-  /** Milliseconds since 1970; at least the previous entry's. */
-  readonly time: number;
+  readonly sequence: number; // 0 for genesis, then consecutive
+  readonly time: number; // Milliseconds since 1970; at least the previous entry's
   readonly entry: E;
 }
 

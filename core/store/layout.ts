@@ -151,6 +151,9 @@ export function checkedRecord(record: Uint8Array, name: string): Uint8Array {
 /** Kinds of a record by name: each has a number on disk, and its fields. */
 export type KindFields = Readonly<Record<string, readonly [number, Fields]>>;
 
+/** A kind with its number on disk. */
+export const kind = <F extends Fields>(number: number, fields: F): readonly [number, F] => [number, fields];
+
 export type ContentOf<K extends KindFields, N extends keyof K> = RecordOf<K[N][1]>;
 
 interface Kind<N> {

@@ -18,10 +18,8 @@ export interface PlacedMint {
   readonly batchNumber: number;
   readonly inBlobs: boolean;
   readonly slot: number;
-  /** The vault's amount before this entry; 0 for a new vault. */
-  readonly amountBefore: bigint;
-  /** The vault's age in milliseconds; 0 for a new vault. */
-  readonly age: number;
+  readonly amountBefore: bigint; // The vault's amount before this entry; 0 for a new vault
+  readonly age: number; // The vault's age in milliseconds; 0 for a new vault
   readonly amount: bigint;
   readonly blob: Hex;
 }

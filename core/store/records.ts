@@ -125,12 +125,7 @@ export type ClaimRecord = ValueOf<typeof claimRecord>;
 /** The order of a claim link: by the journal sequence of its creation, and by its place there. */
 export const claimNumber = (sequence: number, place: number): number => sequence * 1_024 + place;
 
-export const userRecord = layout({
-  userId: uuid,
-  ownerAddress: address,
-  createdAt: time,
-  reference: nullable(text),
-});
+export const userRecord = layout({ userId: uuid, ownerAddress: address, createdAt: time, reference: nullable(text) });
 
 /** userId → index and owner, for a mint to a user. */
 export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
@@ -443,8 +438,7 @@ export type TransferApprovalRecord = ValueOf<typeof transferApprovalRecord>;
 export const l1EventRecord = layout({
   vaultId: nullable(u64), // The vault of the event; null for a cancelled list, and for an import
   withdrawalIds: listOf(uuid), // The withdrawals that the event decided
-  /** The batch that it brought to a mirror. */
-  imported: nullable(layout(batchPlace)),
+  imported: nullable(layout(batchPlace)), // The batch that it brought to a mirror
   /** The session that it authorized or revoked. */
   session: nullable(layout({ owner: address, key: address, isRevoked: flag })),
   /** The list that it approved or cancelled. */

@@ -50,8 +50,7 @@ function byteWidth(value: number): number {
 export interface Holder {
   readonly applicationIndex: number;
   readonly userIndex: number;
-  /** 20 bytes. */
-  readonly owner: Uint8Array;
+  readonly owner: Uint8Array; // 20 bytes
 }
 
 /** The content of a vault without its holder. */
@@ -59,8 +58,7 @@ export interface NewVault {
   readonly assetIndex: number;
   readonly amountHigh: number;
   readonly amountLow: number;
-  /** Holds the blob from `start` to `end`. */
-  readonly blobs: Uint8Array;
+  readonly blobs: Uint8Array; // Holds the blob from `start` to `end`
   readonly start: number;
   readonly end: number;
 }

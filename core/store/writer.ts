@@ -5,8 +5,7 @@ import type { Store } from "./ports.ts";
 
 /** A transition that shares its write with others. */
 export interface Transition<T> {
-  /** Its share of a group's limit, such as its number of mints. */
-  readonly weight: number;
+  readonly weight: number; // Its share of a group's limit, such as its number of mints
   /** Whether it waits instead while changes are refused, because it follows from changes that were not. */
   readonly isOwed?: true;
   /** The keys of the records that `apply` needs. Changes nothing; throws a `MintmarkError` to refuse. */

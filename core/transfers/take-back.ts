@@ -13,8 +13,7 @@ import { forgetSums } from "./close.ts";
 import { failWaiting } from "./faults.ts";
 
 export interface TakeBackOptions extends WaitOptions {
-  /** Whether the transfers fail, and do not wait for another batch; default no. */
-  readonly givesUp?: boolean;
+  readonly givesUp?: boolean; // Whether the transfers fail, and do not wait for another batch; default no
 }
 
 /**

@@ -6,8 +6,7 @@ type Entries = Pick<StoreReader, "entries">;
 
 /** An application's requests within a range of sequences, from an index. */
 export interface RequestRange {
-  /** The index key of a sequence; null for the application's requests of some blocks. */
-  readonly from: number;
+  readonly from: number; // The index key of a sequence; null for the application's requests of some blocks
   readonly to: number;
   readonly ascending: boolean;
 }

@@ -11,8 +11,7 @@ import {
   type Uuid,
   type VaultId,
 } from "../model.ts";
-import type { Journaled } from "../store/journal.ts";
-import { readMint, readTime, sequenceIn } from "../store/journal.ts";
+import { type Journaled, readMint, readTime, sequenceIn } from "../store/journal.ts";
 import { decodeRecord } from "../store/layout.ts";
 import type { MintEntry } from "../store/mint-entry.ts";
 import { type BatchRecord, ownerRecord, userIdRecord, WITHDRAWAL_STATUSES } from "../store/records.ts";

@@ -25,8 +25,7 @@ export interface Found {
         readonly mintId: Uuid;
         readonly position: number;
         readonly mint: PlacedMint;
-        /** The caller's own name for it. */
-        readonly reference: string | null;
+        readonly reference: string | null; // The caller's own name for it
       }
     | {
         readonly type: "withdrawal";
@@ -39,8 +38,7 @@ export interface Found {
         readonly type: "transfer";
         readonly list: TransferListRecord;
         readonly output: TransferOutput;
-        /** Of the vault that is spent. */
-        readonly place: VaultPlace;
+        readonly place: VaultPlace; // Of the vault that is spent
         readonly assetIndex: number;
         readonly blob: PlacedMint["blob"];
       };
@@ -54,13 +52,10 @@ function isOf(users: readonly number[], { userIndex, source }: Found): boolean {
 
 export interface Scan {
   readonly applicationIndex: number;
-  /** In order, without overlap. */
-  readonly parts: readonly Part[];
+  readonly parts: readonly Part[]; // In order, without overlap
   readonly order: Order;
-  /** End of the page before. */
-  readonly after: number | null;
-  /** Is told of the vaults of each list of transfers that the scan reads. */
-  readonly onTransfers?: (slots: number) => void;
+  readonly after: number | null; // End of the page before
+  readonly onTransfers?: (slots: number) => void; // Is told of the vaults of each list of transfers that the scan reads
 }
 
 /** Transactions by sequence. An index record stands for a whole request, of which the filter may want a part. */
