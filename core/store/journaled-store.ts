@@ -1,6 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import { requireInteger } from "../protocol/bounds.ts";
-import type { Journal, KeyRange, Store, StoreOperation, StoreReader } from "./ports.ts";
+import type { Journal, Store, StoreOperation, StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
 const ENTRIES_AT_ONCE = 1_024; // Entries copied at once
@@ -9,57 +9,26 @@ const ENTRIES_COMPARED = 256;
 const JOURNAL = Buffer.from([PREFIX.journal]);
 
 /**
- * A store with a second copy of its journal. A write resolves once it is complete in the store and its entries are in
- * the copy. So the copy has every acknowledged write and is never ahead. After a crash, opening adds missing entries.
+ * A store with a second copy of its journal, to which it adds the missing entries first. A write resolves once it is
+ * complete in the store and its entries are in the copy. So the copy has every acknowledged write and is never ahead.
  */
-export class JournaledStore implements Store {
-  readonly #store: Store;
-  readonly #journal: Journal;
-  #length: number;
-
-  private constructor(store: Store, journal: Journal, length: number) {
-    this.#store = store;
-    this.#journal = journal;
-    this.#length = length;
-  }
-
-  /** Adds the store's missing entries to the journal; see {@link bringUp}. */
-  static async open(store: Store, journal: Journal): Promise<JournaledStore> {
-    return new JournaledStore(store, journal, (await bringUp(store, journal)).entries);
-  }
-
-  get(key: Buffer): Promise<Buffer | undefined> {
-    return this.#store.get(key);
-  }
-
-  getMany(keys: Buffer[]): Promise<(Buffer | undefined)[]> {
-    return this.#store.getMany(keys);
-  }
-
-  entries(range: KeyRange): AsyncIterable<[Buffer, Buffer]> {
-    return this.#store.entries(range);
-  }
-
-  atSnapshot<T>(body: (store: StoreReader) => Promise<T>): Promise<T> {
-    return this.#store.atSnapshot(body);
-  }
-
-  async write(operations: readonly StoreOperation[]): Promise<void> {
-    await this.#store.write(operations);
-    await this.#append(
-      operations.flatMap((one) => (one.type === "put" && one.key[0] === JOURNAL[0] ? [one.value] : [])),
-    );
-  }
-
-  close(): Promise<void> {
-    return this.#store.close();
-  }
-
-  async #append(entries: readonly Uint8Array[]): Promise<void> {
-    if (entries.length === 0) return;
-    await answered(async () => this.#journal.append(this.#length, entries));
-    this.#length += entries.length;
-  }
+export async function withJournal(store: Store, journal: Journal): Promise<Store> {
+  let length = (await bringUp(store, journal)).entries;
+  return {
+    get: (key) => store.get(key),
+    getMany: (keys) => store.getMany(keys),
+    entries: (range) => store.entries(range),
+    atSnapshot: (body) => store.atSnapshot(body),
+    close: () => store.close(),
+    async write(operations) {
+      await store.write(operations);
+      const isEntry = ({ key }: StoreOperation) => key[0] === JOURNAL[0];
+      const entries = operations.flatMap((one) => (one.type === "put" && isEntry(one) ? [one.value] : []));
+      if (entries.length === 0) return;
+      await answered(async () => journal.append(length, entries));
+      length += entries.length;
+    },
+  };
 }
 
 /** How far a copy has come. */

@@ -11,7 +11,11 @@ import { PREFIX } from "./store-keys.ts";
 const STORE_FILE = /^(?:CURRENT|LOCK|LOG(?:\.old)?|MANIFEST-\d+|\d+\.(?:dbtmp|ldb|sst|log)|journal-length)$/;
 const TABLE_FILE = /^\d+\.(?:ldb|sst)$/;
 const LOG_FILE = /^\d+\.log$/;
-const RESTORE = "Nothing in the folder was changed. Restore the whole folder from a copy.";
+
+function corrupt(detail: string, options?: { readonly cause: unknown }): MintmarkError {
+  const advice = "Nothing in the folder was changed. Restore the whole folder from a copy.";
+  return new MintmarkError("store_corrupt", `${detail} ${advice}`, options);
+}
 
 /** The folder of a LevelDB store, locked by this process and checked to be complete. */
 export class LevelFolder implements AsyncDisposable {
@@ -100,21 +104,20 @@ async function requireWhole(folder: string, marked: number | null): Promise<bool
   if (left === undefined) return false;
   const length = await requireLogs(folder, logs);
   if (marked === 0 && length === null && !hasTables) return false;
-  if (!files.includes("CURRENT"))
-    throw new MintmarkError("store_corrupt", `${folder} holds ${left} of a store, but no CURRENT file. ${RESTORE}`);
+  if (!files.includes("CURRENT")) throw corrupt(`${folder} holds ${left} of a store, but no CURRENT file.`);
   const manifest = (await readFile(join(folder, "CURRENT"), "utf8")).trim();
   if (!STORE_FILE.test(manifest) || !files.includes(manifest)) {
-    const detail = `${join(folder, "CURRENT")} names ${manifest === "" ? "no file" : "a file that is missing"}.`;
-    throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
+    throw corrupt(`${join(folder, "CURRENT")} names ${manifest === "" ? "no file" : "a file that is missing"}.`);
   }
   if (logs.length === 0 || (length === null && !hasTables)) {
     const missing = logs.length === 0 ? "no .log file: its newest writes are gone" : "a store without a single entry";
-    throw new MintmarkError("store_corrupt", `${folder} holds ${missing}. ${RESTORE}`);
+    throw corrupt(`${folder} holds ${missing}.`);
   }
   const oldest = oldestLog(await readFile(join(folder, manifest)));
   if (oldest !== null && !logs.some((log) => Number.parseInt(log, 10) === oldest)) {
-    const detail = `${join(folder, manifest)} names a log that is missing: the manifest is truncated, or the log is gone.`;
-    throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`);
+    throw corrupt(
+      `${join(folder, manifest)} names a log that is missing: the manifest is truncated, or the log is gone.`,
+    );
   }
   if (marked !== null && length !== null && length < marked) throw entriesMissing(folder, length, marked);
   return true;
@@ -138,8 +141,7 @@ async function requireLogs(folder: string, logs: readonly string[]): Promise<num
       }
     } catch (cause) {
       if (!(cause instanceof LogHole)) throw cause;
-      const detail = `Acknowledged writes are missing from ${join(folder, log)}: ${cause.message}.`;
-      throw new MintmarkError("store_corrupt", `${detail} ${RESTORE}`, { cause });
+      throw corrupt(`Acknowledged writes are missing from ${join(folder, log)}: ${cause.message}.`, { cause });
     }
   }
   return newest === undefined ? null : Number(newest.readBigUInt64BE(1)) + 1;

@@ -196,14 +196,9 @@ export class VaultColumns {
 
   #grow(): void {
     const capacity = 2 * this.userIndex.length;
-    this.userIndex = larger(this.userIndex, capacity);
-    this.assetIndex = larger(this.assetIndex, capacity);
-    this.amountHigh = larger(this.amountHigh, capacity);
-    this.amountLow = larger(this.amountLow, capacity);
+    for (const name of SEALED_COLUMNS) this[name] = larger(this[name], capacity);
     this.createdAt = larger(this.createdAt, capacity);
     this.updatedAt = larger(this.updatedAt, capacity);
-    this.tokenHash = larger(this.tokenHash, capacity);
-    this.blobEnd = larger(this.blobEnd, capacity);
   }
 }
 

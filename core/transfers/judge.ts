@@ -58,7 +58,7 @@ async function judge(
   const located = await readVaults(ledger, places, group);
   const vaults = new Map(located.map(({ place, vault }) => [packVaultId(place), vault]));
   const activities = await readActivities(ledger, group, ids);
-  const outputs = new Outputs(ledger, group, batch);
+  const outputs = outputsIn(ledger, group, batch);
   const changed: VaultId[] = [];
   let next = 0;
   for (const list of lists) {
@@ -135,49 +135,40 @@ function putFaults(
 }
 
 /** The vaults that a batch of transfers has made, a record of them at a time. */
-class Outputs {
-  readonly #ledger: Ledger;
-  readonly #group: Group;
-  readonly #batchNumber: number;
-  readonly #chunks = new Map<number, { readonly vaults: StoredVault[]; isChanged: boolean }>();
-
-  constructor(ledger: Ledger, group: Group, { batchNumber }: BatchRecord) {
-    this.#ledger = ledger;
-    this.#group = group;
-    this.#batchNumber = batchNumber;
-  }
-
-  /** Gives the outputs of a list these units. Returns the vaults that had others. */
-  async set({ firstSlot }: TransferListRecord, amounts: readonly bigint[], time: number): Promise<VaultId[]> {
-    const changed: VaultId[] = [];
-    for (const [position, amount] of amounts.entries()) {
-      const slot = (firstSlot as number) + position;
-      const chunk = await this.#chunk(Math.floor(slot / CHUNK_VAULTS));
-      const vault = chunk.vaults[slot % CHUNK_VAULTS] as StoredVault;
-      if (vault.amount === amount) continue;
-      chunk.isChanged = true;
-      chunk.vaults[slot % CHUNK_VAULTS] = { ...vault, amount, updatedAt: time };
-      const vaultId = packVaultId({ mode: "zk-rollup", batchNumber: this.#batchNumber, slot });
-      changed.push(vaultId);
-      this.#group.onDurable(() => this.#ledger.tokenSums.forget(vault.userIndex));
-      if (amount < vault.amount) await failWithdrawals(this.#ledger, this.#group, vaultId, LESS, time);
-    }
-    return changed;
-  }
-
-  flush(): void {
-    for (const [index, { vaults, isChanged }] of this.#chunks)
-      if (isChanged) this.#group.stage(chunkKey("zk-rollup", this.#batchNumber, index), encodeChunk(vaults));
-  }
-
-  async #chunk(index: number): Promise<{ readonly vaults: StoredVault[]; isChanged: boolean }> {
-    const known = this.#chunks.get(index);
+function outputsIn(ledger: Ledger, group: Group, { batchNumber }: BatchRecord) {
+  const chunks = new Map<number, { readonly vaults: StoredVault[]; isChanged: boolean }>();
+  const keyOf = (index: number) => chunkKey("zk-rollup", batchNumber, index);
+  const chunkAt = async (index: number) => {
+    const known = chunks.get(index);
     if (known !== undefined) return known;
-    const record = await this.#group.read(this.#ledger.store, chunkKey("zk-rollup", this.#batchNumber, index));
+    const record = await group.read(ledger.store, keyOf(index));
     const chunk = { vaults: record === undefined ? [] : decodeChunk(record), isChanged: false };
-    this.#chunks.set(index, chunk);
+    chunks.set(index, chunk);
     return chunk;
-  }
+  };
+  return {
+    /** Gives the outputs of a list these units. Returns the vaults that had others. */
+    async set({ firstSlot }: TransferListRecord, amounts: readonly bigint[], time: number): Promise<VaultId[]> {
+      const changed: VaultId[] = [];
+      for (const [position, amount] of amounts.entries()) {
+        const slot = (firstSlot as number) + position;
+        const chunk = await chunkAt(Math.floor(slot / CHUNK_VAULTS));
+        const vault = chunk.vaults[slot % CHUNK_VAULTS] as StoredVault;
+        if (vault.amount === amount) continue;
+        chunk.isChanged = true;
+        chunk.vaults[slot % CHUNK_VAULTS] = { ...vault, amount, updatedAt: time };
+        const vaultId = packVaultId({ mode: "zk-rollup", batchNumber, slot });
+        changed.push(vaultId);
+        group.onDurable(() => ledger.tokenSums.forget(vault.userIndex));
+        if (amount < vault.amount) await failWithdrawals(ledger, group, vaultId, LESS, time);
+      }
+      return changed;
+    },
+    flush(): void {
+      for (const [index, { vaults, isChanged }] of chunks)
+        if (isChanged) group.stage(keyOf(index), encodeChunk(vaults));
+    },
+  };
 }
 
 const LESS = "L1 has given this vault less, because its transfer counts for less or for nothing.";

@@ -2,6 +2,7 @@ import type { Ledger } from "../ledger/ledger.ts";
 import type { Address, Hash } from "../model.ts";
 import type { L1Event } from "../ports.ts";
 import type { TransferPowers } from "../protocol/transfer-rules.ts";
+import type { Entry } from "../store/entries.ts";
 import type { Group } from "../store/group.ts";
 import { decodeRecord, encodeRecord } from "../store/layout.ts";
 import {
@@ -64,51 +65,48 @@ export async function powersOf(
 export async function applyPower(ledger: Ledger, group: Group, event: PowerEvent): Promise<void> {
   const { blockNumber, logIndex } = event;
   const at = { blockNumber, logIndex };
+  const read: ReadRecord = (key) => group.read(ledger.store, key);
   const eventKey = l1EventKey(ledger.settlement.chainId, blockNumber, logIndex);
-  if ((await group.read(ledger.store, eventKey)) !== undefined) return;
+  if ((await read(eventKey)) !== undefined) return;
   const owner = event.owner.toLowerCase() as Address;
   const note = (of: Partial<L1EventRecord>) =>
     group.stage(eventKey, encodeRecord(l1EventRecord, { ...NO_EVENT, ...of }));
   if (event.type === "transfersApproved" || event.type === "transfersCancelled") {
     const { digest } = event;
+    const known = await readApproval(read, owner, digest);
     const isCancelled = event.type === "transfersCancelled";
-    const known = await readApproval((one) => group.read(ledger.store, one), owner, digest);
-    if (isCancelled) {
-      ledger.record(group, { kind: "transfersCancelled", owner, digest, cancelledAt: event.cancelledAt, ...at });
-      putApproval(group, owner, digest, { ...known, cancelledAt: event.cancelledAt });
-    } else {
-      ledger.record(group, { kind: "transfersApproved", owner, digest, approvedAt: event.approvedAt, ...at });
-      putApproval(group, owner, digest, { ...known, approvedAt: event.approvedAt, blockNumber });
-    }
+    const facts = isCancelled ? { cancelledAt: event.cancelledAt } : { approvedAt: event.approvedAt };
+    ledger.record(group, { kind: event.type, owner, digest, ...facts, ...at } as Entry);
+    putApproval(group, owner, digest, { ...known, ...facts, ...(!isCancelled && { blockNumber }) });
     note({ approval: { owner, digest, isCancelled } });
     return;
   }
   const key = event.key.toLowerCase() as Address;
-  const known = (await readSession((one) => group.read(ledger.store, one), owner, key)) ?? NO_SESSION;
-  if (event.type === "sessionRevoked") {
+  const known = (await readSession(read, owner, key)) ?? NO_SESSION;
+  const isRevoked = event.type === "sessionRevoked";
+  if (isRevoked) {
     const { revokedAt } = event;
     ledger.record(group, { kind: "transferSessionRevoked", owner, key, revokedAt, ...at });
     putSession(group, owner, key, { ...known, revokedAt });
-    note({ session: { owner, key, isRevoked: true } });
-    return;
+  } else {
+    const { until, limit, assetType, authorizedAt } = event;
+    const facts = { until, limit, assetType, authorizedAt };
+    ledger.record(group, { kind: "transferSessionAuthorized", owner, key, ...facts, ...at });
+    putSession(group, owner, key, { ...known, ...facts, blockNumber });
   }
-  const { until, limit, assetType, authorizedAt } = event;
-  const facts = { until, limit, assetType, authorizedAt };
-  ledger.record(group, { kind: "transferSessionAuthorized", owner, key, ...facts, ...at });
-  putSession(group, owner, key, { ...known, ...facts, blockNumber });
-  note({ session: { owner, key, isRevoked: false } });
+  note({ session: { owner, key, isRevoked } });
 }
 
 export async function revertPower(ledger: Ledger, group: Group, { session, approval }: L1EventRecord): Promise<void> {
+  const read: ReadRecord = (key) => group.read(ledger.store, key);
   if (approval !== null) {
     const { owner, digest, isCancelled } = approval;
-    const known = await readApproval((one) => group.read(ledger.store, one), owner, digest);
     const undone = isCancelled ? { cancelledAt: 0n } : { approvedAt: 0n, blockNumber: 0n };
-    putApproval(group, owner, digest, { ...known, ...undone });
+    putApproval(group, owner, digest, { ...(await readApproval(read, owner, digest)), ...undone });
   }
   if (session === null) return;
   const { owner, key, isRevoked } = session;
-  const known = (await readSession((one) => group.read(ledger.store, one), owner, key)) ?? NO_SESSION;
+  const known = (await readSession(read, owner, key)) ?? NO_SESSION;
   const before = isRevoked ? { ...known, revokedAt: 0n } : { ...NO_SESSION, revokedAt: known.revokedAt };
   if (before.authorizedAt === 0n && before.revokedAt === 0n) group.remove(transferSessionKey(owner, key));
   else putSession(group, owner, key, before);

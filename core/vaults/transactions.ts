@@ -7,7 +7,7 @@ import { type Address, batchIdOf, type Transaction, type Uuid, type VaultId, typ
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { leftOutFailure } from "../sealing/void-runs.ts";
 import { vaultIdOf } from "../store/mint-entry.ts";
-import type { BatchRecord, TransferListRecord, VoidedRun } from "../store/records.ts";
+import type { BatchRecord, TransferListRecord } from "../store/records.ts";
 import { withdrawalView } from "./activity.ts";
 import { findMint, type TransactionFilter } from "./transaction-range.ts";
 import { type Found, findPage, findTransfer, findWithdrawal, mintTransactions } from "./transaction-scan.ts";
@@ -108,80 +108,70 @@ function view(ledger: Ledger, found: Found, userId: Uuid, moved: ReadonlyMap<Fou
     decimals,
     dataAvailabilityMode: place.mode,
     batchId: batchIdOfFound(found),
+    mintId: null,
+    reference: null,
   };
   if (source.type === "mint") {
-    const { mint, mintId, journalSequence } = source;
+    const { mint, mintId, journalSequence, reference, time: accepted } = source;
     const lost = lostAt(ledger, mint, journalSequence);
     // The batch of a lost mint is gone. Another batch may have its number.
     const batch = lost === null ? batchOfRecord(ledger, mint) : null;
     const voided = lost ?? voidAt(ledger, mint);
+    const isVoid = voided !== null;
     return {
       ...common,
       type: "mint",
-      reference: source.reference,
+      reference,
       transactionId: `${mintId}.${source.position}`,
       mintId,
       vaultId: vaultIdOf(mint),
       amount: mint.amount,
-      l1TxHash: voided === null ? (batch?.l1TxHash ?? null) : null,
-      l1BlockNumber: voided === null ? (batch?.l1BlockNumber ?? null) : null,
+      ...placeOnL1(isVoid ? null : batch),
       // Until L1's history is final the mint has not failed, although the reason is known.
       failure: voided?.failure ?? (batch && leftOutFailure(batch, ledger.assetAt(mint.assetIndex))),
-      timestamps: mintTimes(source.time, batch, voided),
+      timestamps: isVoid
+        ? present({ accepted, batched: batch?.sealedAt ?? null, failed: voided.voidedAt })
+        : present({ accepted, ...timesOf(batch) }),
     };
   }
-  if (source.type === "transfer")
-    return { ...common, ...transferFacts(ledger, source), amount: moved.get(source) ?? 0n };
-  const { record } = source;
+  if (source.type === "transfer") {
+    const { list, output } = source;
+    const made = placeIn(list, output.position);
+    const batch = made === null ? null : batchOfRecord(ledger, made);
+    const { fault, vaultId } = output.transfer;
+    const failed = list.status === "failed" || fault !== null ? list.updatedAt : null;
+    return {
+      ...common,
+      type: "transfer",
+      transactionId: `${list.transferId}.${output.position}`,
+      vaultId,
+      ...placeOnL1(batch),
+      failure: fault === null ? list.failure : failureOfFault(output.transfer),
+      timestamps: present({ accepted: list.createdAt, ...timesOf(batch), failed }),
+      amount: moved.get(source) ?? 0n,
+    };
+  }
+  const { withdrawalId, vaultId, quantity, failure, createdAt: accepted, failedAt: failed, ...record } = source.record;
   return {
     ...common,
     type: "withdrawal",
-    transactionId: record.withdrawalId,
-    mintId: null,
-    reference: null,
-    vaultId: record.vaultId,
-    amount: record.quantity,
-    l1TxHash: record.l1TxHash,
-    l1BlockNumber: record.l1BlockNumber,
-    failure: record.failure,
-    timestamps: present({
-      accepted: record.createdAt,
-      submitted: record.submittedAt,
-      settled: record.settledAt,
-      finalized: record.finalizedAt,
-      failed: record.failedAt,
-    }),
+    transactionId: withdrawalId,
+    vaultId,
+    amount: quantity,
+    ...placeOnL1(record),
+    failure,
+    timestamps: present({ accepted, ...timesOf({ ...record, sealedAt: null }), failed }),
   };
 }
 
-function transferFacts(ledger: Ledger, { list, output }: Found["source"] & { readonly type: "transfer" }) {
-  const place = placeIn(list, output.position);
-  const batch = place === null ? null : batchOfRecord(ledger, place);
-  return {
-    type: "transfer",
-    transactionId: `${list.transferId}.${output.position}`,
-    mintId: null,
-    reference: null,
-    vaultId: output.transfer.vaultId,
-    l1TxHash: batch?.l1TxHash ?? null,
-    l1BlockNumber: batch?.l1BlockNumber ?? null,
-    failure: output.transfer.fault === null ? list.failure : failureOfFault(output.transfer),
-    timestamps: present({
-      accepted: list.createdAt,
-      batched: batch?.sealedAt ?? null,
-      submitted: batch?.submittedAt ?? null,
-      settled: batch?.settledAt ?? null,
-      finalized: batch?.finalizedAt ?? null,
-      failed: list.status === "failed" || output.transfer.fault !== null ? list.updatedAt : null,
-    }),
-  } as const;
+function placeOnL1(sent: Pick<BatchRecord, "l1TxHash" | "l1BlockNumber"> | null) {
+  return { l1TxHash: sent?.l1TxHash ?? null, l1BlockNumber: sent?.l1BlockNumber ?? null };
 }
 
-function mintTimes(accepted: number, batch: BatchRecord | null, voided: VoidedRun | null): Transaction["timestamps"] {
-  if (voided !== null) return present({ accepted, batched: batch?.sealedAt ?? null, failed: voided.voidedAt });
-  if (batch === null) return present({ accepted });
-  const { sealedAt: batched, submittedAt: submitted, settledAt: settled, finalizedAt: finalized } = batch;
-  return present({ accepted, batched, submitted, settled, finalized });
+function timesOf(sent: Pick<BatchRecord, "sealedAt" | "submittedAt" | "settledAt" | "finalizedAt"> | null) {
+  if (sent === null) return {};
+  const { sealedAt: batched, submittedAt: submitted, settledAt: settled, finalizedAt: finalized } = sent;
+  return { batched, submitted, settled, finalized };
 }
 
 /** Only statuses that the transaction has reached. */

@@ -181,14 +181,8 @@ function vaultView(
   const asset = ledger.assetAt(vault.assetIndex);
   const batch = batchOfRecord(ledger, place);
   const status = statusOf(ledger, place);
-  const voidedAt = voidAt(ledger, place)?.voidedAt ?? 0;
-  const moved = Math.max(
-    voidedAt,
-    batch.sealedAt ?? 0,
-    batch.submittedAt ?? 0,
-    batch.settledAt ?? 0,
-    batch.finalizedAt ?? 0,
-  );
+  const { sealedAt, submittedAt, settledAt, finalizedAt } = batch;
+  const times = [voidAt(ledger, place)?.voidedAt, sealedAt, submittedAt, settledAt, finalizedAt];
   return {
     vaultId: packVaultId(place),
     userId,
@@ -208,7 +202,7 @@ function vaultView(
     status,
     ...(activity.refusal !== null && { refusal: activity.refusal }),
     createdAt: vault.createdAt,
-    updatedAt: Math.max(vault.updatedAt, moved, activity.updatedAt),
+    updatedAt: Math.max(vault.updatedAt, activity.updatedAt, ...times.map((time) => time ?? 0)),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Settlement } from "../../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds.ts";
 import { bringUp, FORMAT_VERSION } from "../../store/format.ts";
 import { createStore, genesisOf, readSeed, requireEmpty, requireSameStore } from "../../store/genesis.ts";
-import { JournaledStore, requireBeginning } from "../../store/journaled-store.ts";
+import { requireBeginning, withJournal } from "../../store/journaled-store.ts";
 import { storeMissing } from "../../store/level-folder.ts";
 import { LevelStore } from "../../store/level-store.ts";
 import type { Store } from "../../store/ports.ts";
@@ -70,7 +70,7 @@ async function openStore(options: EngineOptions): Promise<Store> {
       if (store instanceof LevelStore) await store.raiseFormat();
     });
     // It may write to the backup, which the version before then refuses. So the step comes first.
-    return journal === undefined ? store : await JournaledStore.open(store, journal);
+    return journal === undefined ? store : await withJournal(store, journal);
   } catch (error) {
     await store.close();
     throw error;
