@@ -31,7 +31,7 @@ const LINES: Readonly<Record<string, number>> = {
   "core/protocol": 7_700,
   "core/sealing": 850,
   // Raised for the steps from one format to the next.
-  "core/store": 4_400,
+  "core/store": 4_350,
   // Raised: the delivery of webhooks came from server/jobs, where embedders could not use it.
   "core/tenants": 3_450,
   "core/transfers": 1_450,

@@ -14,9 +14,8 @@ import { batchView, latestUncommitted } from "./batches.ts";
 import { failSlots, pendingIn, putRoots } from "./void-slots.ts";
 
 /**
- * Records the assets that L1 leaves out of a sealed batch's manifest, with reasons. Replaces earlier ones. The batch
- * root and the later state roots change; vaults, data and the vault tree do not. The mints fail only when the commit is
- * final.
+ * Records which assets L1 leaves out of a sealed batch's manifest, in place of earlier ones. Batch root and later state
+ * roots change; vaults, data and the vault tree do not. The mints fail only when the commit is final.
  */
 export function setLeftOut(ledger: Ledger, group: Group, batch: BatchRecord, assets: readonly LeftOutAsset[]) {
   const { mode, batchNumber, assets: named, content, dataHash, inBlobs, transfers } = batch;

@@ -159,13 +159,7 @@ export async function vaultStateProof(ledger: Ledger, vaultId: VaultId, at?: Sta
   const { dataHash, inBlobs } = findBatch(ledger, mode, batchNumber);
   if (dataHash === null) throw corruptBatch(mode, batchNumber, "data hash");
   const siblings = unpackHashes(ledger.histories.of(mode).siblings(batchNumber, count));
-  const path: StatePath = {
-    dataHash,
-    siblings,
-    otherRoot: mode === "validium" ? rootRollup : rootValidium,
-    countValidium: counts.countValidium,
-    countRollup: counts.countRollup,
-  };
+  const path: StatePath = { dataHash, siblings, otherRoot: mode === "validium" ? rootRollup : rootValidium, ...counts };
   const proof = await vaultProof(ledger, vaultId);
   // The pairing of a vault in blobs would take 0.1 s of the event loop.
   const isRight = inBlobs || verifyVaultInState(ledger.settlement, commitment, proof, path);

@@ -10,7 +10,7 @@ import { bytesToHex, HASH_BYTES, hexToBytes } from "../protocol/hex.ts";
 import type { Kzg } from "../protocol/kzg/kzg.ts";
 import { batchRoot, kindOf, manifestRoot } from "../protocol/manifest.ts";
 import { vaultLeaves } from "../protocol/vault.ts";
-import { type BatchTokens, encodeBatchTokens } from "../store/batch-tokens.ts";
+import { encodeBatchTokens } from "../store/batch-tokens.ts";
 import type { VoidRun } from "../store/records.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { type BatchItems, itemsOf } from "./batch-items.ts";
@@ -152,11 +152,7 @@ function entryOf(
 }
 
 /** The ERC-721 tokens of a batch in slot order, without void slots. */
-function tokensOf(
-  { count, assetIndex, tokenHash }: VaultColumns,
-  assetAt: AssetAt,
-  voids: Uint8Array | null,
-): BatchTokens {
+function tokensOf({ count, assetIndex, tokenHash }: VaultColumns, assetAt: AssetAt, voids: Uint8Array | null) {
   const hashes = new Uint32Array(count);
   const slots = new Uint32Array(count);
   let found = 0;

@@ -42,12 +42,7 @@ const logPlace = { blockNumber: bigVarint, logIndex: varint } as const;
 /** For mints without a mode; null: they need one. */
 const defaultMode = { dataAvailabilityMode: nullable(oneOf(MODES)) } as const;
 
-/**
- * The kinds of journal entry by number, except `mint`, which has its own module. The fields are in this order, written
- * as in core/store/layout.ts.
- *
- * Applications, keys, assets and users are named by their order in the journal, from 0 for each kind.
- */
+/** The kinds of entry, in byte order, without `mint`. Indices count applications, keys, assets, users from 0 on. */
 const KINDS = {
   /** Always sequence 0: identifies the journal. */
   genesis: kind(0, {

@@ -61,10 +61,8 @@ export function formatRecord(format: number): StoreOperation {
 }
 
 /**
- * Brings a store's records up to this version's format: one atomic write for each step. The folder's file comes first,
- * so that no earlier version opens what a step has written. After a crash in between, this version goes on.
- *
- * @param raiseFile - writes the file
+ * Brings records up to this version's format, one atomic write a step; after a crash it goes on. First `raiseFile`
+ * writes the folder's file, so that no earlier version opens what a step has written.
  */
 export async function bringUp(store: Store, format: number, raiseFile: () => Promise<void>): Promise<void> {
   for (let from = format; from < FORMAT_VERSION; from++) {

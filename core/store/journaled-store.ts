@@ -44,11 +44,7 @@ export interface CopyOptions {
   readonly onProgress?: (entries: number) => void;
 }
 
-/**
- * Appends a store's missing entries to a journal. Compares the newest common entries.
- *
- * @throws MintmarkError `store_mismatch` when the journal is not a prefix of the store's own
- */
+/** Appends a store's missing entries to a journal. Throws `store_mismatch` unless that is a prefix. */
 export async function bringUp(store: StoreReader, journal: Journal, { signal, onProgress }: CopyOptions = {}) {
   const before = await requireBeginning(store, journal);
   let length = before;

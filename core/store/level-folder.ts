@@ -89,10 +89,8 @@ export function storeMissing(folder: string): MintmarkError {
 }
 
 /**
- * Whether a folder holds a store. After an interrupted creation, which its mark shows, it does not.
- *
- * @param marked - number of journal entries by the mark; null when unknown
- * @throws MintmarkError `store_corrupt` for a store without its CURRENT file, manifest, log or acknowledged writes
+ * Whether a folder holds a store: not after an interrupted creation, which its mark of the journal's length shows.
+ * Throws `store_corrupt` for a store without its CURRENT file, manifest, log or acknowledged writes.
  */
 async function requireWhole(folder: string, marked: number | null): Promise<boolean> {
   const files = await readdir(folder);

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../errors.ts";
-import { LevelStore } from "./level-store.ts";
+import { journalLength, LevelStore } from "./level-store.ts";
 import type { Database, Journal } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 
@@ -24,9 +24,7 @@ export class LevelJournal implements Journal, AsyncDisposable {
   /** Rejects with `store_locked` while another process has it open, with `store_corrupt` or `store_failed`. */
   static async open(journal: string | Database): Promise<LevelJournal> {
     const store = await LevelStore.open(journal, true);
-    for await (const [key] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 }))
-      return new LevelJournal(store, Number(key.readBigUInt64BE(1)) + 1);
-    return new LevelJournal(store, 0);
+    return new LevelJournal(store, await journalLength(store));
   }
 
   async length(): Promise<number> {

@@ -63,9 +63,7 @@ export class LevelStore implements Store {
 
   /** Compares the journal with the mark again: only now are LevelDB's tables readable. */
   async #beginMark({ path, mark }: LevelFolder): Promise<void> {
-    let length = 0;
-    for await (const [key] of this.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 }))
-      length = 1 + Number(key.readBigUInt64BE(1));
+    const length = await journalLength(this);
     if (mark.length !== null && length < mark.length) throw entriesMissing(path, length, mark.length);
     await guarded(mark.begin(length));
   }
@@ -140,29 +138,29 @@ async function opened(db: Database): Promise<Database> {
 async function guarded<T>(operation: Promise<T>): Promise<T> {
   try {
     return await operation;
-  } catch (error) {
-    throw codeOf(error) === "LEVEL_CORRUPTION"
-      ? new MintmarkError("store_corrupt", undefined, { cause: error })
-      : new MintmarkError("store_failed", undefined, { cause: error });
+  } catch (cause) {
+    throw new MintmarkError(codeOf(cause) === "LEVEL_CORRUPTION" ? "store_corrupt" : "store_failed", undefined, {
+      cause,
+    });
   }
 }
 
-function openingFailure(error: unknown): MintmarkError {
-  const inner = error instanceof Error && error.cause !== undefined ? error.cause : error;
-  switch (codeOf(inner)) {
-    case "LEVEL_LOCKED":
-      return new MintmarkError("store_locked", undefined, { cause: error });
-    case "LEVEL_CORRUPTION":
-      return new MintmarkError("store_corrupt", undefined, { cause: error });
-    default:
-      return new MintmarkError(
-        "store_failed",
-        `The store could not be opened: ${inner instanceof Error ? inner.message : inner}. Check the folder's permissions and its disk.`,
-        { cause: error },
-      );
-  }
+function openingFailure(cause: unknown): MintmarkError {
+  const inner = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause;
+  const code = codeOf(inner);
+  if (code === "LEVEL_LOCKED") return new MintmarkError("store_locked", undefined, { cause });
+  if (code === "LEVEL_CORRUPTION") return new MintmarkError("store_corrupt", undefined, { cause });
+  const detail = `The store could not be opened: ${inner instanceof Error ? inner.message : inner}.`;
+  return new MintmarkError("store_failed", `${detail} Check the folder's permissions and its disk.`, { cause });
 }
 
 function codeOf(error: unknown): unknown {
   return typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+}
+
+/** The number of entries in a store's journal. */
+export async function journalLength(store: StoreReader): Promise<number> {
+  for await (const [key] of store.entries({ gte: JOURNAL, lt: endOf(JOURNAL), reverse: true, limit: 1 }))
+    return 1 + Number(key.readBigUInt64BE(1));
+  return 0;
 }

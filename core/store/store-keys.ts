@@ -153,9 +153,9 @@ export const userIdKey = keyOf(PREFIX.userId, "u32", "uuid");
 export const ownerKey = keyOf(PREFIX.owner, "u32", "address");
 export const ownerUserKey = keyOf(PREFIX.owner, "u32", "address", "u32");
 const userReferences = keyOf(PREFIX.userReference, "u32");
-export const userReferencesOf = (application: number, reference: string): Buffer =>
+export const userReferencesOf = (application: number, reference: string) =>
   withText(userReferences(application), reference);
-export const userReferenceKey = (application: number, reference: string, user: number): Buffer =>
+export const userReferenceKey = (application: number, reference: string, user: number) =>
   Buffer.concat([userReferencesOf(application, reference), u32(user)]);
 
 export const batchKey = keyOf(PREFIX.batch, "mode", "u32");
@@ -168,18 +168,15 @@ export const batchApplicationsKey = keyOf(PREFIX.batchApplications, "mode", "u32
 export const voidsKey = keyOf(PREFIX.voids, "mode", "u32");
 export const lostKey = keyOf(PREFIX.lost, "mode", "u32", "u64");
 
-/**
- * The key of an ERC-1155 id's binding. The asset stands for its chain and contract, of which it is the only one. Ids
- * below 2^64 take 8 bytes, so usual keys are short and neighbours adjacent; other ids take 32.
- */
+/** Ids below 2^64 take 8 bytes, so usual keys are short and neighbours adjacent; other ids take 32. */
 export const bindingKey = (assetIndex: number, tokenId: bigint): Buffer => withTokenId(bindings(assetIndex), tokenId);
 const bindings = keyOf(PREFIX.binding, "u32");
 
 /** The prefix of the keys of sealed vaults of an ERC-1155 id in a mode. */
-export const itemsOf = (assetIndex: number, tokenId: bigint, mode: Mode): Buffer =>
+export const itemsOf = (assetIndex: number, tokenId: bigint, mode: Mode) =>
   Buffer.concat([withTokenId(items(assetIndex), tokenId), Buffer.from([MODES.indexOf(mode)])]);
 const items = keyOf(PREFIX.item, "u32");
-export const itemKey = (assetIndex: number, tokenId: bigint, mode: Mode, batchNumber: number): Buffer =>
+export const itemKey = (assetIndex: number, tokenId: bigint, mode: Mode, batchNumber: number) =>
   Buffer.concat([itemsOf(assetIndex, tokenId, mode), u32(batchNumber)]);
 
 /** By the asset's id, which outlives a change of the asset before its first mint. */
@@ -201,10 +198,10 @@ export const requestsOfUser = keyOf(PREFIX.userTransaction, "u32", "u32");
 export const userTransactionKey = keyOf(PREFIX.userTransaction, "u32", "u32", "u64");
 export const mintKey = keyOf(PREFIX.mint, "uuid");
 const mintReferences = keyOf(PREFIX.mintReference, "u32");
-export const mintReferenceKey = (application: number, reference: string, sequence: number): Buffer =>
+export const mintReferenceKey = (application: number, reference: string, sequence: number) =>
   requestByKey(withText(mintReferences(application), reference), sequence);
 const idempotencyKeys = keyOf(PREFIX.idempotency, "u32");
-export const idempotencyKeyKey = (application: number, keyHash: Buffer): Buffer =>
+export const idempotencyKeyKey = (application: number, keyHash: Buffer) =>
   Buffer.concat([idempotencyKeys(application), keyHash]);
 export const applicationEventKey = keyOf(PREFIX.applicationEvent, "u32", "u64");
 
@@ -228,29 +225,25 @@ export const applicationWithdrawalKey = keyOf(PREFIX.applicationWithdrawal, "u32
 const withdrawalsByIndex = keyOf(PREFIX.withdrawalBy, "u32", "u8", "u32");
 const withdrawalsByVault = keyOf(PREFIX.withdrawalBy, "u32", "u8", "u64");
 const withdrawalsByStatus = keyOf(PREFIX.withdrawalBy, "u32", "u8", "u8");
-export const withdrawalsOfUser = (application: number, user: number): Buffer =>
-  withdrawalsByIndex(application, 1, user);
-export const withdrawalsOfAsset = (application: number, asset: number): Buffer =>
-  withdrawalsByIndex(application, 2, asset);
-export const withdrawalsOfVault = (application: number, vaultId: VaultId): Buffer =>
+export const withdrawalsOfUser = (application: number, user: number) => withdrawalsByIndex(application, 1, user);
+export const withdrawalsOfAsset = (application: number, asset: number) => withdrawalsByIndex(application, 2, asset);
+export const withdrawalsOfVault = (application: number, vaultId: VaultId) =>
   withdrawalsByVault(application, 3, vaultId);
 /** @param status - its number in a withdrawal's record */
-export const withdrawalsOfStatus = (application: number, status: number): Buffer =>
-  withdrawalsByStatus(application, 4, status);
+export const withdrawalsOfStatus = (application: number, status: number) => withdrawalsByStatus(application, 4, status);
 
 export const transferListKey = keyOf(PREFIX.transferList, "uuid");
 export const transferDigestKey = keyOf(PREFIX.transferDigest, "hash");
 const waitingTransfers = keyOf(PREFIX.waitingTransfers, "u64", "uuid");
 /** In the order of their requests. The lists of one adopted history have one sequence. */
-export const waitingTransfersKey = (of: { readonly journalSequence: number; readonly transferId: Uuid }): Buffer =>
+export const waitingTransfersKey = (of: { readonly journalSequence: number; readonly transferId: Uuid }) =>
   waitingTransfers(of.journalSequence, of.transferId);
 export const batchTransfersOf = keyOf(PREFIX.batchTransfers, "u32");
 export const batchTransfersKey = keyOf(PREFIX.batchTransfers, "u32", "u32");
 const transfersBy = keyOf(PREFIX.transferBy, "u32", "u8");
 const transfersByVault = keyOf(PREFIX.transferBy, "u32", "u8", "u64");
 export const transfersOf = (application: number): Buffer => transfersBy(application, 1);
-export const transfersOfVault = (application: number, vaultId: VaultId): Buffer =>
-  transfersByVault(application, 2, vaultId);
+export const transfersOfVault = (application: number, vaultId: VaultId) => transfersByVault(application, 2, vaultId);
 /** The indexes that hold a list of transfers. */
 export const transferIndexes = (application: number, spent: readonly { readonly vaultId: VaultId }[]): Buffer[] => [
   transfersOf(application),

@@ -9,7 +9,7 @@ import type { ActivityRecord } from "../store/records.ts";
 import type { StoredVault } from "../store/vault-columns.ts";
 import { requireAddress } from "../validate.ts";
 import { makersOf } from "../vaults/transfer-lists.ts";
-import { ownedBy, placeOf, readVaults } from "../vaults/vaults.ts";
+import { hasSlot, ownedBy, placeOf, readVaults } from "../vaults/vaults.ts";
 import { requireCarried } from "./bounds.ts";
 
 const MIN_VALIDITY = 3_600n; // Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow.
@@ -56,9 +56,8 @@ function receiverOf({ to }: Transfer, i: number): Address {
 async function askedVaults(ledger: Ledger, caller: TransferCaller, transfers: readonly Transfer[]): Promise<Asked[]> {
   const issues: Issue[] = [];
   const places = transfers.map(({ vaultId }) => placeOf(vaultId));
-  const isKnown = ({ mode, batchNumber, slot }: VaultPlace) =>
-    slot < (ledger.batches[mode].get(batchNumber)?.vaultCount ?? 0);
-  for (const [i, place] of places.entries()) if (!isKnown(place)) issues.push(issueAt(i, "vault_not_found"));
+  for (const [i, place] of places.entries())
+    if (!hasSlot(ledger, place, "get")) issues.push(issueAt(i, "vault_not_found"));
   if (issues.length > 0) throw refusal(issues);
   const found = await readVaults(ledger, places);
   const isOwn = ownedBy(ledger, caller);

@@ -85,10 +85,8 @@ export function isFinal(ledger: Ledger, { transfers }: TransferListRecord): bool
 }
 
 /**
- * Why a sealed batch of transfers must not go to L1 now; null when it may. L1 takes a record that does not count, and
- * then the vault's owner can never transfer it again.
- *
- * @param l1Time - seconds of L1's newest block
+ * Why a sealed batch of transfers must not go to L1 after this time (seconds); null when it may. L1 takes a record that
+ * does not count, and then the vault's owner can never transfer it again.
  */
 export async function transferFault(ledger: Ledger, batchNumber: number, l1Time: bigint): Promise<string | null> {
   for (const list of await listsOfBatch(ledger, findBatch(ledger, "zk-rollup", batchNumber))) {

@@ -64,11 +64,7 @@ export interface PreparedTransfers {
 }
 
 /** Makes the message that an owner signs, after all checks of a request but that of the signature. Changes nothing. */
-async function prepareTransfers(
-  ledger: Ledger,
-  caller: TransferCaller,
-  preparation: TransferPreparation,
-): Promise<PreparedTransfers> {
+async function prepareTransfers(ledger: Ledger, caller: TransferCaller, preparation: TransferPreparation) {
   ledger.requirePromising();
   const now = BigInt(Math.floor(ledger.journalClock.now() / 1000));
   const { deadline = now + VALID_SECONDS } = preparation;

@@ -14,7 +14,7 @@ import type { VaultColumns } from "../store/vault-columns.ts";
 import { isVisible } from "../tenants/asset-view.ts";
 import type { VaultFilter } from "./transaction-range.ts";
 import { tipOf } from "./transfer-lists.ts";
-import { readVaults, vaultViews } from "./vaults.ts";
+import { hasSlot, readVaults, vaultViews } from "./vaults.ts";
 
 const MOST_ASSETS = 100; // Most assets that a search by token id alone covers
 
@@ -32,8 +32,9 @@ export async function vaultsOfToken(
     if (asset.standard === "erc721") places.push(...(await placesOfUnique(ledger, asset, filter.tokenId)));
     else places.push(...(await placesOfItem(ledger, asset, filter.tokenId, { after, limit: limit + 1 })));
   }
+  // The index in memory can be a moment ahead of the disk.
   const ordered = places
-    .filter((place) => isDurable(ledger, place) && positionOf(place) > (after ?? -1))
+    .filter((place) => hasSlot(ledger, place, "get") && positionOf(place) > (after ?? -1))
     .sort((a, b) => positionOf(a) - positionOf(b));
   const page = ordered.slice(0, limit);
   const own = (await readVaults(ledger, page)).filter(({ vault }) => vault.applicationIndex === applicationIndex);
@@ -63,7 +64,7 @@ async function placesOfUnique(ledger: Ledger, asset: AssetRecord, tokenId: bigin
   const places = refs
     .filter((ref) => ref < FIRST_PENDING)
     .map((ref) => ledger.refs.placeOf(ref))
-    .filter((place) => isDurable(ledger, place));
+    .filter((place) => hasSlot(ledger, place, "get"));
   const located = await readVaults(ledger, places);
   const minted = located.filter(({ vault: { assetIndex, blob } }) => {
     return assetIndex === asset.assetIndex && tokenIdOf(asset.standard, asset.blobScheme, blob) === tokenId;
@@ -118,11 +119,6 @@ function slotsWith(vaults: VaultColumns, assetIndex: number, blob: Buffer): numb
     if (end - start === blob.length && blob.equals(vaults.blobs.subarray(start, end))) slots.push(slot);
   }
   return slots;
-}
-
-/** Whether readers may see a place. The index in memory can be a moment ahead of the disk. */
-function isDurable(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): boolean {
-  return slot < (ledger.batches[mode].get(batchNumber)?.vaultCount ?? 0);
 }
 
 /** Order of places: by batch and slot, the modes in turn. Below 2^53. */

@@ -85,8 +85,8 @@ export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace)
 }
 
 /** Whether the store has a slot. It may have adopted another history since it told of the slot. */
-export function hasSlot(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace): boolean {
-  return slot < (ledger.batches[mode].latest(batchNumber)?.vaultCount ?? 0);
+export function hasSlot(ledger: Ledger, place: VaultPlace, view: "get" | "latest" = "latest"): boolean {
+  return place.slot < (ledger.batches[place.mode][view](place.batchNumber)?.vaultCount ?? 0);
 }
 
 /** The batch of a stored record. The store can be a moment ahead of the readers' view. */
