@@ -222,11 +222,7 @@ function requireSealed({ batchRoot }: BatchRecord): Hash {
 }
 
 /** Reads the parts of a batch that proofs of these slots need. Throws `proof_not_ready`, `store_corrupt`. */
-async function provableBatch(
-  ledger: Ledger,
-  { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
-  slots: readonly number[],
-): Promise<ProvableBatch> {
+async function provableBatch(ledger: Ledger, { mode, batchNumber }: VaultPlace, slots: readonly number[]) {
   const record = findBatch(ledger, mode, batchNumber);
   if (record.inBlobs)
     throw new MintmarkError("validation_failed", "Vaults in blobs have no common proof. Ask for each one's proof.");
@@ -251,7 +247,7 @@ async function provableBatch(
     if (given === undefined) clearVoidLeaves(leaves, zeroRuns(voids), firstSlot);
     pages.set(page, { firstSlot, vaults, leaves });
   }
-  return { record, batchRoot, assets: record.assets ?? [], tree, pages };
+  return { record, batchRoot, assets: record.assets ?? [], tree, pages } satisfies ProvableBatch;
 }
 
 /** The leaves of consecutive slots of given data. */

@@ -15,7 +15,7 @@ import type { VoidRun } from "../store/records.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { type BatchItems, itemsOf } from "./batch-items.ts";
 import { contentIn } from "./contents.ts";
-import { ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
+import { type AssetIdAt, ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
 import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-runs.ts";
 
 const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const; // The encoding's aim for a batch's data
@@ -139,12 +139,7 @@ export function withCommitments(derived: DerivedRecords, commitments: readonly H
 }
 
 /** A slot's vault; null when the slot is void. */
-function entryOf(
-  vaults: VaultColumns,
-  slot: number,
-  assetAt: (assetIndex: number) => AssetId,
-  voids: Uint8Array | null,
-): VaultEntry | null {
+function entryOf(vaults: VaultColumns, slot: number, assetAt: AssetIdAt, voids: Uint8Array | null): VaultEntry | null {
   if (voids?.[slot] === 1) return null;
   const { owner, amount, blob, assetIndex } = vaults.at(slot);
   const { chainId, assetType } = assetAt(assetIndex);

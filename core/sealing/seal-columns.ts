@@ -19,14 +19,10 @@ const ZERO = 0x30;
 const NINE = 0x39;
 const NO_OWNER = `0x${"00".repeat(20)}` as const;
 
+export type AssetIdAt = (assetIndex: number) => AssetId;
+
 /** Same result as `vaultLeaves`, straight from columns: 32 bytes a slot, from `firstSlot` on. */
-export function columnLeaves(
-  mode: Mode,
-  batchNumber: number,
-  vaults: VaultColumns,
-  assetAt: (assetIndex: number) => AssetId,
-  firstSlot = 0,
-): Uint8Array {
+export function columnLeaves(mode: Mode, batchNumber: number, vaults: VaultColumns, assetAt: AssetIdAt, firstSlot = 0) {
   const leaves = new Uint8Array(vaults.count * HASH_BYTES);
   const first = BigInt(batchNumber) << 20n;
   const vaultId = mode === "validium" ? first : (1n << 63n) | first;
@@ -98,7 +94,7 @@ function writeWord(word: number, into: Uint8Array, at: number): void {
 /** Same result as `readColumns`. `voids` is 1 for each void slot; null when there is none. */
 export function encoderColumns(
   vaults: VaultColumns,
-  assetAt: (assetIndex: number) => AssetId,
+  assetAt: AssetIdAt,
   voids: Uint8Array | null = null,
 ): BatchColumns {
   const { count } = vaults;

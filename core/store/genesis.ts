@@ -11,13 +11,8 @@ import type { Store, StoreOperation, StoreReader } from "./ports.ts";
 import { headRecord, portalRecord } from "./records.ts";
 import { HEAD_KEY, journalKey, portalKey, SECRET_KEY, SEED_KEY } from "./store-keys.ts";
 
-export function genesisOf({
-  environment,
-  settlement,
-}: {
-  readonly settlement: Settlement;
-  readonly environment: Environment;
-}): EntryOf<"genesis"> {
+export function genesisOf(given: { settlement: Settlement; environment: Environment }): EntryOf<"genesis"> {
+  const { settlement, environment } = given;
   const { chainId, contract, engineVersion } = settlement;
   return { kind: "genesis", formatVersion: FORMAT_VERSION, environment, chainId, contract, engineVersion };
 }

@@ -1,19 +1,7 @@
 import type { Hex, Mode } from "../model.ts";
 import type { ByteReader } from "./binary.ts";
-import {
-  AMOUNT_BIT,
-  BESIDE_BIT,
-  BLOBS_BIT,
-  EXISTING_BIT,
-  type MintEntry,
-  type MintHeader,
-  MODE_BIT,
-  NEXT_BATCH_BIT,
-  type OpenPlace,
-  type PlacedMint,
-  REFERENCES,
-  TWO_ON_BIT,
-} from "./mint-entry.ts";
+import * as bits from "./mint-entry.ts";
+import { type MintEntry, type MintHeader, type OpenPlace, type PlacedMint, REFERENCES } from "./mint-entry.ts";
 
 /** The inverse of `encodeMint`. */
 export function decodeMint(from: ByteReader): MintEntry {
@@ -73,20 +61,20 @@ export class MintEntries implements PlacedMint {
     const from = this.#from;
     this.assetIndex = from.varint();
     const flags = from.u8();
-    this.mode = flags & MODE_BIT ? "zk-rollup" : "validium";
+    this.mode = flags & bits.MODE_BIT ? "zk-rollup" : "validium";
     const place = this.#next[this.mode];
-    if (flags & NEXT_BATCH_BIT) {
-      place.batchNumber += flags & TWO_ON_BIT ? 2 : 1;
+    if (flags & bits.NEXT_BATCH_BIT) {
+      place.batchNumber += flags & bits.TWO_ON_BIT ? 2 : 1;
       place.slot = 0;
     }
-    const existing = (flags & EXISTING_BIT) !== 0;
-    const isBeside = (flags & BESIDE_BIT) !== 0;
+    const existing = (flags & bits.EXISTING_BIT) !== 0;
+    const isBeside = (flags & bits.BESIDE_BIT) !== 0;
     this.batchNumber = place.batchNumber + (isBeside ? 1 : 0);
-    this.inBlobs = (flags & BLOBS_BIT) !== 0;
+    this.inBlobs = (flags & bits.BLOBS_BIT) !== 0;
     this.slot = existing || isBeside ? from.varint() : place.slot++;
     this.amountBefore = existing ? from.bigVarint() : 0n;
     this.age = existing ? from.varint() : 0;
-    this.amount = flags & AMOUNT_BIT ? from.bigVarint() : 1n;
+    this.amount = flags & bits.AMOUNT_BIT ? from.bigVarint() : 1n;
     this.#blobBytes = from.u8();
     this.#blobAt = from.skip(this.#blobBytes);
   }

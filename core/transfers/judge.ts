@@ -46,13 +46,7 @@ export async function judgeSpender(ledger: Ledger, group: Group, vaultId: VaultI
   await judge(ledger, group, batch, [list], time);
 }
 
-async function judge(
-  ledger: Ledger,
-  group: Group,
-  batch: BatchRecord,
-  lists: readonly TransferListRecord[],
-  time: number,
-): Promise<void> {
+async function judge(ledger: Ledger, group: Group, batch: BatchRecord, lists: TransferListRecord[], time: number) {
   const ids = lists.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
   const places = ids.map(placeOf).filter((place) => hasSlot(ledger, place));
   const located = await readVaults(ledger, places, group);

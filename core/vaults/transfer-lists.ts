@@ -74,10 +74,7 @@ export function slotCount(transfers: readonly { readonly amount: bigint }[]): nu
 }
 
 /** The place of a list's output; null while the list has no batch. */
-export function placeIn(
-  { batchNumber, firstSlot }: Pick<TransferListRecord, "batchNumber" | "firstSlot">,
-  position: number,
-): VaultPlace | null {
+export function placeIn({ batchNumber, firstSlot }: TransferListRecord, position: number): VaultPlace | null {
   if (batchNumber === null || firstSlot === null) return null;
   return { mode: "zk-rollup", batchNumber, slot: firstSlot + position };
 }
@@ -128,10 +125,7 @@ export function tellAccepted(ledger: Ledger, group: Group, list: TransferListRec
 }
 
 /** The lists of a batch of transfers, in slot order. Throws `store_corrupt` unless they fill its slots. */
-export async function listsOfBatch(
-  ledger: Ledger,
-  { batchNumber, vaultCount }: Pick<BatchRecord, "batchNumber" | "vaultCount">,
-): Promise<TransferListRecord[]> {
+export async function listsOfBatch(ledger: Ledger, { batchNumber, vaultCount }: BatchRecord) {
   const prefix = keys.batchTransfersOf(batchNumber);
   const ids: Uuid[] = [];
   for await (const [, id] of ledger.store.entries({ gte: prefix, lt: keys.endOf(prefix) }))

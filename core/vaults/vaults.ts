@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import { readUsers } from "../ledger/users.ts";
-import type { Address, Hex, Mode, Principal, Status, Uuid, Vault, VaultId } from "../model.ts";
+import type { Address, Hex, Mode, Principal, Status, Vault, VaultId } from "../model.ts";
 import { batchIdOf } from "../model.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { runAt } from "../sealing/void-runs.ts";
@@ -166,44 +166,35 @@ export async function vaultViews(ledger: Ledger, applicationIndex: number, locat
     ledger.store.getMany(located.map(({ place }) => activityKey(packVaultId(place)))),
   ]);
   const userIds = new Map(userIndices.map((index, i) => [index, users[i]?.userId ?? ""]));
-  return located.map(({ place, vault }, i) =>
-    vaultView(ledger, place, vault, userIds.get(vault.userIndex) ?? "", decodeActivity(activities[i])),
-  );
-}
-
-function vaultView(
-  ledger: Ledger,
-  place: VaultPlace,
-  vault: StoredVault,
-  userId: Uuid,
-  activity: ActivityRecord,
-): Vault {
-  const asset = ledger.assetAt(vault.assetIndex);
-  const batch = batchOfRecord(ledger, place);
-  const status = statusOf(ledger, place);
-  const { sealedAt, submittedAt, settledAt, finalizedAt } = batch;
-  const times = [voidAt(ledger, place)?.voidedAt, sealedAt, submittedAt, settledAt, finalizedAt];
-  return {
-    vaultId: packVaultId(place),
-    userId,
-    ownerAddress: vault.owner,
-    assetId: asset.assetId,
-    assetType: asset.assetType,
-    quantum: asset.quantum,
-    decimals: asset.decimals,
-    mintingBlob: vault.blob,
-    tokenId: tokenIn(asset, vault.blob),
-    dataAvailabilityMode: place.mode,
-    amount: vault.amount,
-    availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),
-    withdrawnBalance: activity.withdrawn,
-    transferredBalance: activity.transferred,
-    batchId: batchIdOf(place.mode, place.batchNumber),
-    status,
-    ...(activity.refusal !== null && { refusal: activity.refusal }),
-    createdAt: vault.createdAt,
-    updatedAt: Math.max(vault.updatedAt, activity.updatedAt, ...times.map((time) => time ?? 0)),
-  };
+  return located.map(({ place, vault }, i): Vault => {
+    const activity = decodeActivity(activities[i]);
+    const asset = ledger.assetAt(vault.assetIndex);
+    const batch = batchOfRecord(ledger, place);
+    const status = statusOf(ledger, place);
+    const { sealedAt, submittedAt, settledAt, finalizedAt } = batch;
+    const times = [voidAt(ledger, place)?.voidedAt, sealedAt, submittedAt, settledAt, finalizedAt];
+    return {
+      vaultId: packVaultId(place),
+      userId: userIds.get(vault.userIndex) ?? "",
+      ownerAddress: vault.owner,
+      assetId: asset.assetId,
+      assetType: asset.assetType,
+      quantum: asset.quantum,
+      decimals: asset.decimals,
+      mintingBlob: vault.blob,
+      tokenId: tokenIn(asset, vault.blob),
+      dataAvailabilityMode: place.mode,
+      amount: vault.amount,
+      availableBalance: status === "failed" ? 0n : vault.amount - heldBack(vault.amount, activity),
+      withdrawnBalance: activity.withdrawn,
+      transferredBalance: activity.transferred,
+      batchId: batchIdOf(place.mode, place.batchNumber),
+      status,
+      ...(activity.refusal !== null && { refusal: activity.refusal }),
+      createdAt: vault.createdAt,
+      updatedAt: Math.max(vault.updatedAt, activity.updatedAt, ...times.map((time) => time ?? 0)),
+    };
+  });
 }
 
 /** The token that a blob names; null for an ERC-20, and for the slot of a void mint or an unknown vault's transfer. */
