@@ -29,7 +29,7 @@ const LINES: Readonly<Record<string, number>> = {
   "core/mint": 4_000,
   // Raised for the check of contracts by verifiers; contracts were lowered.
   "core/protocol": 7_700,
-  "core/sealing": 850,
+  "core/sealing": 800,
   // Raised for the steps from one format to the next.
   "core/store": 4_350,
   // Raised: the delivery of webhooks came from server/jobs, where embedders could not use it.

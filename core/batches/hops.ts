@@ -13,13 +13,8 @@ import { makerOf, outputsOf, placeIn, readTransferList, sourceOf } from "../vaul
 import { decodeActivity, placeOf } from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, headerOf } from "./batches.ts";
 
-interface ProvenHops {
-  readonly originId: VaultId;
-  readonly hops: readonly ProvenHop[]; // The records, from the mint to the last vault
-}
-
 /** Proves each transfer from the mint to a vault of a sealed transfer batch. Throws `store_corrupt`. */
-export async function provenHops(ledger: Ledger, place: VaultPlace): Promise<ProvenHops> {
+export async function provenHops(ledger: Ledger, place: VaultPlace) {
   const hops: ProvenHop[] = [];
   for (let { mode, batchNumber, slot } = place; ; ) {
     if (!findBatch(ledger, mode, batchNumber).transfers)

@@ -1,7 +1,7 @@
-import type { BlobScheme, Mode, Standard } from "../model.ts";
+import type { Mode } from "../model.ts";
 import { tokenIdOfBytes } from "../protocol/blob.ts";
 import { encodeRecord } from "../store/layout.ts";
-import { itemSlotsRecord } from "../store/records.ts";
+import { type AssetRecord, itemSlotsRecord } from "../store/records.ts";
 import { itemKey } from "../store/store-keys.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 
@@ -13,17 +13,11 @@ export interface BatchItems {
   readonly valueEnds: Uint32Array;
 }
 
-/** How an asset's vaults name their tokens. */
-interface TokenAsset {
-  readonly standard: Standard;
-  readonly blobScheme: BlobScheme;
-}
-
 /** Lists the vaults of each ERC-1155 id in a batch, without void slots. */
 export function itemsOf(
   { mode, batchNumber }: { readonly mode: Mode; readonly batchNumber: number },
   vaults: VaultColumns,
-  assetAt: (assetIndex: number) => TokenAsset,
+  assetAt: (assetIndex: number) => Pick<AssetRecord, "standard" | "blobScheme">,
   voids: Uint8Array | null,
 ): BatchItems {
   const slotsOf = new Map<string, { readonly first: number; readonly slots: number[] }>();

@@ -21,12 +21,6 @@ const CRC_TABLE = Int32Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-interface LogRecord {
-  readonly type: number;
-  readonly payload: Buffer;
-  readonly end: number;
-}
-
 /** One atomic write. */
 interface LogWrite {
   readonly sequence: bigint; // LevelDB's number of its first operation. Writes have consecutive ranges.
@@ -79,7 +73,7 @@ function recordStart(at: number): number {
 }
 
 /** The record at a position; null when there is none. */
-function readRecord(log: Buffer, at: number): LogRecord | null {
+function readRecord(log: Buffer, at: number) {
   const type = log[at + 6];
   if (type === undefined || type < FULL || type > LAST) return null;
   const start = at + HEAD_BYTES;

@@ -129,7 +129,6 @@ export const userRecord = layout({ userId: uuid, ownerAddress: address, createdA
 
 /** userId → index and owner, for a mint to a user. */
 export const userIdRecord = layout({ userIndex: varint, ownerAddress: address });
-export type UserIdRecord = ValueOf<typeof userIdRecord>;
 
 /** owner → one of its users, for a mint to an address. */
 export const ownerRecord = layout({ userIndex: varint, userId: uuid });
@@ -332,7 +331,6 @@ export const withdrawalListRecord = layout({
   signature: hexBytes,
   vaults: listOf(layout({ ...listed, withdrawalId: nullable(uuid) })),
 });
-export type WithdrawalListRecord = ValueOf<typeof withdrawalListRecord>;
 
 const transferFacts = {
   vaultId: u64,
@@ -341,7 +339,6 @@ const transferFacts = {
   payeeIndex: nullable(varint), // The user of `to`; null for a redemption
 } as const;
 export const signedTransfer = layout(transferFacts);
-export type SignedTransfer = ValueOf<typeof signedTransfer>;
 
 export const signedList = {
   digest: hash,

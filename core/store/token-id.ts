@@ -2,6 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { BlobScheme, Hex, Standard } from "../model.ts";
 import { isText, tokenIdOf, tokenIdOfBytes } from "../protocol/blob.ts";
 import { bytesToHex } from "../protocol/hex.ts";
+import type { AssetRecord } from "./records.ts";
 
 const THREE = 0x33;
 const ZERO = 0x30;
@@ -9,10 +10,7 @@ const NINE = 0x39;
 const EXACT_DIGITS = 15; // Decimal digits that a double holds exactly
 export const MAX_SHORT_ID = 10 ** EXACT_DIGITS - 1;
 
-/**
- * {@link tokenIdOf} for the hot path. Reads the usual blob, a short decimal of the `mintmark` scheme, from its hex, in
- * which digits are `3d3d…`. Other blobs take the plain path. Throws `blob_invalid` as that does.
- */
+/** {@link tokenIdOf}, fast for a short decimal of the `mintmark` scheme: hex `3d3d…`. Throws `blob_invalid`. */
 export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex): bigint | null {
   const short = standard === "erc20" || scheme !== "mintmark" ? -1 : shortDecimal(blob);
   return short < 0 ? tokenIdOf(standard, scheme, blob) : BigInt(short);
@@ -22,7 +20,10 @@ export function fastTokenIdOf(standard: Standard, scheme: BlobScheme, blob: Hex)
  * The token id of a new mint's blob. Throws `blob_invalid` as {@link tokenIdOf} does. Also throws for bytes that are
  * not text, unless the asset takes raw blobs: the blob `0x1001`, meant as id 1001, would name another token forever.
  */
-export function mintedTokenId({ standard, blobScheme, rawBlobs }: TokenForm, blob: Uint8Array): bigint | null {
+export function mintedTokenId(
+  { standard, blobScheme, rawBlobs }: Pick<AssetRecord, "standard" | "blobScheme" | "rawBlobs">,
+  blob: Uint8Array,
+): bigint | null {
   const tokenId = tokenIdOfBytes(standard, blobScheme, blob);
   if (tokenId === null || rawBlobs || blobScheme === "raw32" || isText(blob)) return tokenId;
   const digits = bytesToHex(blob).slice(2);
@@ -33,13 +34,6 @@ export function mintedTokenId({ standard, blobScheme, rawBlobs }: TokenForm, blo
     "blob_invalid",
     `the minting blob is not the hex of a text (scheme ${blobScheme}). Name the token by its id, "tokenId": "${meant}"; only an asset with rawBlobs takes other bytes`,
   );
-}
-
-/** How an asset's blobs name tokens. */
-interface TokenForm {
-  readonly standard: Standard;
-  readonly blobScheme: BlobScheme;
-  readonly rawBlobs: boolean;
 }
 
 /** The value of a canonical decimal of 1 to 15 digits; -1 for any other blob. */

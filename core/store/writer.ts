@@ -37,11 +37,6 @@ const GROUP_WEIGHT = 1 << 14; // Most weight of one group
 /** Between the steps of a group of this weight, other work that waits for the event loop gets a pass. */
 const HEAVY = 1 << 11;
 
-/** Work that the writer waits for. */
-interface Sealing {
-  readonly room: Promise<void> | null; // Resolves when another group may be applied; null when it may at once
-}
-
 /** Takes changes. Both methods resolve once the change is durable. */
 export type Changes = Pick<Writer, "run" | "alone">;
 
@@ -54,7 +49,7 @@ export class Writer {
   readonly #store: Store;
   /** Adds the records that a group writes once, however many transitions change them. */
   readonly #finish: (group: Group) => void;
-  readonly #sealing: Sealing;
+  readonly #sealing: { readonly room: Promise<void> | null }; // Resolves when another group may be applied
   #queue: Waiting[] = [];
   #running: Promise<void> | null = null;
   #failure: MintmarkError | null = null;
@@ -62,7 +57,7 @@ export class Writer {
   #refusal: MintmarkError | null = null; // Why no change is taken now; null while they are
   readonly #ended = new AbortController();
 
-  constructor(store: Store, finish: (group: Group) => void, sealing: Sealing) {
+  constructor(store: Store, finish: (group: Group) => void, sealing: { readonly room: Promise<void> | null }) {
     this.#store = store;
     this.#finish = finish;
     this.#sealing = sealing;

@@ -182,12 +182,6 @@ interface Wanted extends Pick<Scan, "order"> {
   readonly wanted: (found: Found) => boolean;
 }
 
-/** The list's view of a transaction, and the sequence after which the next page begins. */
-interface FoundPage {
-  readonly found: readonly Found[];
-  readonly next: number | null;
-}
-
 /** The filter's user, mint, vault, batch and times say where to look; `wanted` decides the rest. */
 export async function findPage(
   ledger: Ledger,
@@ -195,7 +189,7 @@ export async function findPage(
   filter: TransactionFilter | PageOptions,
   { after, limit }: PageStart,
   { wanted, order, type }: Wanted,
-): Promise<FoundPage> {
+) {
   const { applicationIndex } = ledger.application(applicationId);
   const parts = await narrow(ledger, applicationId, filter, type);
   if (parts === null) return { found: [], next: null };
