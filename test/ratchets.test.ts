@@ -34,7 +34,7 @@ const LINES: Readonly<Record<string, number>> = {
   "core/store": 4_350,
   // Raised: the delivery of webhooks came from server/jobs, where embedders could not use it.
   "core/tenants": 3_450,
-  "core/transfers": 1_450,
+  "core/transfers": 1_400,
   "core/vaults": 2_000,
   // Raised for drops and webhooks without the server.
   examples: 400,

@@ -80,9 +80,8 @@ function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatc
 }
 
 /**
- * Closes the mode's open batches unless there are no vaults, and waits for their seals. Returns the newest. An abort
- * after the close has no effect. Rejects with `kzg_unavailable` when a closed batch waits for KZG; the engine seals it,
- * and those behind it, as soon as KZG works.
+ * Closes the mode's open batches unless they are empty, and waits for their seals. Returns the newest. An abort after
+ * the close has no effect. Rejects with `kzg_unavailable`; the engine seals the batches as soon as KZG works.
  */
 export async function sealOpenBatch({ ledger, writer }: EngineContext, mode: Mode, signal?: AbortSignal) {
   // Wrapped in an object, so that the writer does not wait for the promise.

@@ -18,9 +18,9 @@ interface End extends StateCounts {
 }
 
 /**
- * The rolling hash over the batches that L1 has committed, in L1's order (docs/protocol.md 3). It is derived from this
- * store's batches and never from L1's hash, so the two can be compared. Each call hashes only the commits since the
- * last one. A reorganisation goes back to the final commits.
+ * The rolling hash over the batches that L1 has committed, in L1's order (docs/protocol.md 3). It comes from this
+ * store's batches, so it can be compared with L1's. Hashes only new commits. A reorganisation goes back to the final
+ * ones.
  */
 export class CommitHistory {
   #final: End | null = null;

@@ -23,9 +23,8 @@ export interface BlobRecords {
 }
 
 /**
- * Opens elements of batches in blobs. One at a time, so that commitments to new blobs wait for one opening at most; and
- * in turns of one element each, so that nobody waits for all of another's. Metered calls, which strangers cause, wait
- * behind the engine's own. A commitment binds its blob, so what is kept stays right.
+ * Opens elements of batches in blobs one at a time, so that nobody waits for all of another's. Metered calls, which
+ * strangers cause, wait behind the engine's own. A commitment binds its blob, so what is kept stays right.
  */
 export class Openings {
   readonly #kzg: Kzg;

@@ -31,9 +31,8 @@ const NAME = "mintmark-sealing";
 const WORKER = new URL(`./sealing-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
 /**
- * Derives closed batches on a thread, one after the other, so that the event loop goes on with mints: deriving a batch
- * takes as long as minting it. The thread starts with the first batch and never keeps the process alive when it is
- * idle. Without a thread, or after it died, the caller derives batches itself.
+ * Derives closed batches on a thread, one after the other, which takes as long as minting them. It starts with the
+ * first batch, and when idle keeps no process alive. Without it, or after it died, the caller derives batches itself.
  */
 export class SealingThread {
   readonly #script: URL;

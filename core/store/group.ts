@@ -63,9 +63,8 @@ export class Group {
 }
 
 /**
- * Immutable records in memory in two views: the writer's, perhaps not durable yet, and the readers', which is durable.
- * Few enough to hold all: applications, keys, assets, batches. A table with a key and a field writes each record that a
- * group changes once.
+ * Records in memory in two views: the writer's, perhaps not durable yet, and the readers'. Few enough to hold all. A
+ * table with a key and a field writes each record that a group changes once.
  */
 export class Table<K, V> {
   readonly #latest = new Map<K, V>();

@@ -41,9 +41,8 @@ const HEAVY = 1 << 11;
 export type Changes = Pick<Writer, "run" | "alone">;
 
 /**
- * The single writer. It applies transitions one after another to the state in memory, puts many of them into one write,
- * and acknowledges each when that write is durable. It reads for and applies the next group during a write. So after a
- * failed write the memory is ahead of the disk, and the writer refuses everything.
+ * The single writer. It applies transitions one by one in memory, puts many into one write, and acknowledges each when
+ * that is durable. During a write it applies the next group, so after a failed one it refuses everything.
  */
 export class Writer {
   readonly #store: Store;

@@ -9,18 +9,12 @@ import { tokenIdOf } from "../protocol/blob.ts";
 import { packVaultId } from "../protocol/vault.ts";
 import { readEntry } from "../store/journal.ts";
 import type { TransferListRecord } from "../store/records.ts";
-import { requestByKey, transfersOf } from "../store/store-keys.ts";
+import { activityKey, requestByKey, transfersOf } from "../store/store-keys.ts";
 import { requestsIn } from "../vaults/requests.ts";
 import { narrow } from "../vaults/transaction-range.ts";
-import {
-  amountsOf,
-  failureOfFault,
-  outputsOf,
-  placeIn,
-  readTransferList,
-  slotCount,
-} from "../vaults/transfer-lists.ts";
-import { hasSlot, placeOf, readVaults, statusOf } from "../vaults/vaults.ts";
+import { statusOfTransfer } from "../vaults/transactions.ts";
+import * as lists from "../vaults/transfer-lists.ts";
+import { batchAt, decodeActivity, hasSlot, placeOf, readVault, readVaults, statusOf } from "../vaults/vaults.ts";
 
 /** Most work of one page, which has at least one list: a scan of 10,000 mints costs about the same. */
 const MOST_WORK = 10_000;
@@ -56,41 +50,41 @@ async function pageOf(
     }
     const { entry } = await readEntry(ledger.store, sequence);
     if (entry.kind !== "transfersRequested") throw new MintmarkError("store_corrupt", "An index record is damaged.");
-    const list = await readTransferList(ledger, entry.transferId);
+    const list = await lists.readTransferList(ledger, entry.transferId);
     // The newest list before the range comes too, because a request can reach beyond its first sequence.
     if (list.firstSequence < from) break;
     const isWanted = status === undefined || status === statusOfList(ledger, list);
     if (isWanted) found.push(list);
     last = list.firstSequence;
-    work += WORK.list + slotCount(list.transfers) * (isWanted ? WORK.slot + WORK.shown : WORK.slot);
+    work += WORK.list + lists.slotCount(list.transfers) * (isWanted ? WORK.slot + WORK.shown : WORK.slot);
   }
   return { data: await Promise.all(found.map((list) => transferListView(ledger, list))), next };
 }
 
 /** The status of a list: that of its batch, once it has one. */
 function statusOfList(ledger: Ledger, list: TransferListRecord): Status {
-  const first = placeIn(list, 0);
+  const first = lists.placeIn(list, 0);
   if (first !== null) return statusOf(ledger, first);
   return list.status === "failed" ? "failed" : "accepted";
 }
 
 export async function transferListView(ledger: Ledger, list: TransferListRecord): Promise<TransferList> {
   const { applicationIndex, transferId, digest, deadline, failure, batchNumber, createdAt, updatedAt } = list;
-  const outputs = outputsOf(list);
+  const outputs = lists.outputsOf(list);
   const indices = [
     ...new Set(outputs.flatMap(({ transfer, holderIndex }) => [transfer.userIndex, holderIndex ?? []].flat())),
   ];
   const users = await readOwnUsers(ledger, applicationIndex, indices);
   const userOf = new Map(indices.map((index, i) => [index, users[i]]));
   // Both have the token. A vault that is spent can be gone, after a reorganisation deeper than finality.
-  const places = outputs.map(({ position, transfer }) => placeIn(list, position) ?? placeOf(transfer.vaultId));
+  const places = outputs.map(({ position, transfer }) => lists.placeIn(list, position) ?? placeOf(transfer.vaultId));
   const vaults = places.every((place) => hasSlot(ledger, place)) ? await readVaults(ledger, places) : [];
   // An adopted list can take vaults of several applications, and ids that no batch has made.
   const spent = outputs.map(({ transfer }) => placeOf(transfer.vaultId)).filter((place) => hasSlot(ledger, place));
   const owners = new Map(
     (await readVaults(ledger, spent)).map(({ place, vault }) => [packVaultId(place), vault.owner]),
   );
-  const amounts = await amountsOf(
+  const amounts = await lists.amountsOf(
     ledger,
     outputs.map((output) => ({ list, output })),
   );
@@ -101,7 +95,7 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
     digest,
     deadline,
     transfers: outputs.map(({ position, transfer, isChange, holderIndex }) => {
-      const place = placeIn(list, position);
+      const place = lists.placeIn(list, position);
       const asset = ledger.assetAt(transfer.assetIndex);
       const blob = vaults[position]?.vault.blob;
       const giver = userOf.get(transfer.userIndex);
@@ -120,7 +114,7 @@ export async function transferListView(ledger: Ledger, list: TransferListRecord)
         quantum: asset.quantum,
         decimals: asset.decimals,
         hops: transfer.hops,
-        failure: transfer.fault === null ? list.failure : failureOfFault(transfer),
+        failure: transfer.fault === null ? list.failure : lists.failureOfFault(transfer),
       };
     }),
     l1TxHash: batch?.l1TxHash ?? null,
@@ -183,4 +177,65 @@ export interface TransferredVault {
   readonly hops: number;
   /** Why the transfer moves nothing: the list has failed, or L1 does not count its record. Null while it may. */
   readonly failure: string | null;
+}
+
+/** One vault that a transfer made, or a waiting one will make. */
+export interface HistoryStep {
+  readonly transferId: Uuid;
+  readonly status: Status;
+  readonly vaultId: VaultId;
+  readonly from: Address;
+  /** The receiver; the zero address redeems. Of change it is the giver. */
+  readonly to: Address;
+  readonly isChange: boolean;
+  /** Null before the batch is sealed, and for a redemption. */
+  readonly newVaultId: VaultId | null;
+  /** Units of the new vault, or burnt. Null while unknown: the batch settles how much is left of a vault. */
+  readonly amount: bigint | null;
+  /** Milliseconds since 1970, of the request. */
+  readonly createdAt: number;
+}
+
+/** Where a vault comes from, and where it went. */
+export interface VaultHistory {
+  /** The transfers from the mint to the vault, oldest first; at most 8. */
+  readonly before: readonly HistoryStep[];
+  /** What took the vault: the receiver's part and the change. Empty while nothing did. */
+  readonly after: readonly HistoryStep[];
+}
+
+export async function historyOf(ledger: Ledger, vaultId: VaultId): Promise<VaultHistory> {
+  batchAt(ledger, placeOf(vaultId));
+  const before: HistoryStep[] = [];
+  for (let maker = await lists.makerOf(ledger, placeOf(vaultId)); maker !== null; ) {
+    before.unshift(await stepOf(ledger, maker.list, maker.output));
+    const source = lists.sourceOf(maker);
+    maker = source === null ? null : await lists.makerOf(ledger, source);
+  }
+  const { spentBy } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
+  if (spentBy === null) return { before, after: [] };
+  const list = await lists.readTransferList(ledger, spentBy);
+  const outputs = lists.outputsOf(list).filter(({ transfer }) => transfer.vaultId === vaultId);
+  return { before, after: await Promise.all(outputs.map((output) => stepOf(ledger, list, output))) };
+}
+
+async function stepOf(ledger: Ledger, list: TransferListRecord, output: lists.TransferOutput): Promise<HistoryStep> {
+  const { transfer, position, isChange, holderIndex } = output;
+  const { vaultId, to } = transfer;
+  // A record of a hostile operator can spend an id that no batch has made.
+  const source = placeOf(vaultId);
+  const from = hasSlot(ledger, source) ? (await readVault(ledger, source)).owner : zeroAddress;
+  const place = lists.placeIn(list, position);
+  const [amount = null] = await lists.amountsOf(ledger, [{ list, output }]);
+  return {
+    transferId: list.transferId,
+    status: statusOfTransfer(ledger, list, output),
+    vaultId,
+    from,
+    to: isChange ? from : to,
+    isChange,
+    newVaultId: place === null || holderIndex === null ? null : packVaultId(place),
+    amount,
+    createdAt: list.createdAt,
+  };
 }

@@ -46,9 +46,8 @@ export class TokenIndex {
   }
 
   /**
-   * The ref in each hash's own place; 0 when the place is free, which proves that no token has the hash. The table
-   * exceeds the processor's caches. In this loop the look-ups do not wait for each other's memory. The result is valid
-   * until the next call.
+   * The ref in each hash's own place; 0 proves that no token has the hash. The look-ups of this loop do not wait for
+   * each other's memory. The result is valid until the next call.
    */
   refsAtHome(hashes: Uint32Array): Uint32Array {
     if (hashes.length > this.#atHome.length) this.#atHome = new Uint32Array(2 * hashes.length);
