@@ -73,6 +73,9 @@ describe("mintmark up on a public network", () => {
       expect(doctor.said).toMatch(/role +fault +0x\w+ does not hold the operator role/);
     });
     await running.interrupt();
+    const again = mintmark(...args, ...more, "--start");
+    expect(await again.ended).toBe(1);
+    expect(again.said).toMatch(/operator role/);
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow("fetch failed");
     const log = await readFile(join(folder, "logs", "server.log"), "utf8");
     expect(log).toContain("shutting down");
