@@ -22,6 +22,7 @@ export { assetType } from "./protocol/asset.ts";
 export { quantizedAmount } from "./protocol/quantized.ts";
 export { isVisible, NOT_HIDDEN, visible } from "./protocol/text.ts";
 export { tipOwnerOf } from "./protocol/transfer-proof.ts";
+export { Stack } from "./stack.ts";
 export { hashUuid, timeUuid } from "./store/binary.ts";
 export { ForbiddenAddress, type Reach, requireReachable } from "./tenants/delivery/address-policy.ts";
 export { type EventJson, eventJson } from "./tenants/events/event-json.ts";

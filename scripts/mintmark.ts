@@ -3,7 +3,8 @@
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 
-const NODE = 24;
+// The sources need a newer one than the compiled package.
+const NODE = import.meta.url.endsWith(".ts") ? 24 : 22;
 if (Number.parseInt(process.versions.node, 10) < NODE) {
   process.stderr.write(`error: Mintmark needs Node ${NODE}; this is Node ${process.versions.node}\n`);
   process.exit(1);

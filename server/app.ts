@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError } from "../core/index.ts";
+import { Stack } from "../core/internal.ts";
 import { Account, type Caller, KEY_PRICES, PUBLIC, PUBLIC_PRICES } from "./http/access/account.ts";
 import { addressGroup } from "./http/access/rate-limit.ts";
 import { RECOGNIZED } from "./http/connections.ts";
@@ -107,7 +108,7 @@ function workWhileListening(
   { webhooks, drops }: Pick<Service, "webhooks" | "drops">,
 ): void {
   const failed = (what: string) => (error: unknown) => app.log.error({ err: error }, what);
-  const work = new AsyncDisposableStack();
+  const work = new Stack();
   app.addHook("onListen", async () => {
     if (onlyReads === true) return;
     webhooks.start();
@@ -116,9 +117,9 @@ function workWhileListening(
       forgetOldKeys(engine, keepIdempotencyHours, failed("idempotency keys could not be deleted; trying again")),
     );
   });
-  work.use(drops);
+  if (drops !== null) work.use(drops);
   work.defer(() => webhooks.stop(new ServerError("shutting_down")));
-  app.addHook("preClose", () => work.disposeAsync());
+  app.addHook("preClose", () => work[Symbol.asyncDispose]());
 }
 
 async function mountAll(app: FastifyInstance, service: Service, meters: Meters): Promise<void> {

@@ -12,6 +12,7 @@ import {
   openEngine,
   type Settlement,
 } from "../core/index.ts";
+import { Stack } from "../core/internal.ts";
 import { connectL1, readL1, signatureChecks } from "../core/l1/index.ts";
 import type { ClusterNode, ClusterRole } from "../core/lifecycle/cluster/index.ts";
 import { buildServer } from "./app.ts";
@@ -91,7 +92,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     return chain.gasUsed(txHash);
   };
   await using progress = new ProgressLog(engine, gasOf, metrics?.spent);
-  await using settlings = new AsyncDisposableStack();
+  await using settlings = new Stack();
   const settle = async (operator: LocalAccount, l1: Awaited<ReturnType<typeof connectL1>>, signal: AbortSignal) => {
     const asking = { operator, settlement: engine.settlement };
     const { MINTMARK_SEAL_SECONDS: validium, MINTMARK_SEAL_SECONDS_ROLLUP: rollup = validium } = config;

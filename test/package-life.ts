@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { toHex } from "viem";
 import { expect } from "vitest";
@@ -14,12 +14,15 @@ const keyOf = ({ getHdKey }: typeof ADMIN) => toHex(getHdKey().privateKey ?? new
 /** Everything that a user does with the installed package alone, on a chain that the repository starts. */
 export class PackageLife implements AsyncDisposable {
   readonly #project: string;
+  /** The folder of the `node` that runs it. */
+  readonly #node: string;
   readonly #processes: ChildProcess[] = [];
   #settings: Record<string, string> = {};
   #stopChain = async () => {};
 
-  constructor(project: string) {
+  constructor(project: string, node: string) {
     this.#project = project;
+    this.#node = node;
   }
 
   async run(): Promise<void> {
@@ -69,7 +72,7 @@ export class PackageLife implements AsyncDisposable {
     const { vaultId } = at(minted.vaults, 0);
     await promisify(execFile)(this.#bin, ["exit-kit", vaultId, "--store", "life-rebuilt", "--out", "kit.json"], {
       cwd: this.#project,
-      env: cleanEnvironment(this.#settings),
+      env: this.#environment(),
     });
     const owner = at(USERS, 0).owner;
     const left = await this.#mintmark(["exit", "kit.json", "--wait"], { MINTMARK_OWNER_KEY: keyOf(owner) });
@@ -91,6 +94,11 @@ export class PackageLife implements AsyncDisposable {
     return { apiKey, mint: { users: [{ userId, mints: [entry] }] } };
   }
 
+  #environment(settings: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+    const PATH = `${this.#node}${delimiter}${process.env.PATH}`;
+    return { ...cleanEnvironment({ ...this.#settings, ...settings }), PATH };
+  }
+
   get #bin(): string {
     return join(this.#project, "node_modules/.bin/mintmark");
   }
@@ -100,7 +108,7 @@ export class PackageLife implements AsyncDisposable {
   }
 
   async #mintmark(args: readonly string[], settings: Record<string, string> = {}): Promise<unknown> {
-    const env = cleanEnvironment({ ...this.#settings, ...settings });
+    const env = this.#environment(settings);
     // An incomplete rebuild ends with 1; its answer is judged by the caller.
     const ended = await promisify(execFile)(this.#bin, [...args, "--json"], { cwd: this.#project, env }).catch(
       (error: { stdout: string; stderr: string }) => error,
@@ -111,7 +119,7 @@ export class PackageLife implements AsyncDisposable {
 
   /** Starts a process and resolves once it has printed what it listens on. */
   #start([file = "", ...args]: readonly string[], marker: RegExp, settings: Record<string, string> = {}) {
-    const env = cleanEnvironment({ ...this.#settings, ...settings });
+    const env = this.#environment(settings);
     const child = spawn(file, args, { cwd: this.#project, env, stdio: ["ignore", "pipe", "pipe"] });
     this.#processes.push(child);
     return new Promise<RegExpExecArray>((resolve, reject) => {

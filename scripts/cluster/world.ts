@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { toHex } from "viem";
 import { ClusterNode, PostgresJournal } from "../../core/lifecycle/cluster/index.ts";
+import { Stack } from "../../core/stack.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../sandbox/accounts.ts";
 import { startChain } from "../sandbox/chain.ts";
 import { freePort } from "../sandbox/port.ts";
@@ -156,14 +157,14 @@ export interface World extends Servers {
 type OwnSettings = (name: string) => Readonly<Record<string, string>> & { readonly MINTMARK_JOURNAL: string };
 
 export async function startWorld(folder: string, onProgress: (step: string) => void): Promise<World> {
-  await using stack = new AsyncDisposableStack();
+  await using stack = new Stack();
   await emptyFolder(folder);
   onProgress("starting PostgreSQL: a primary and a synchronous standby");
   const primary = stack.use(await PostgresServer.primary(resolve(folder, "primary")));
   const standby = stack.use(await primary.standby(resolve(folder, "standby"), "one"));
   const servers = stack.use(await startServers(folder, () => ({ MINTMARK_JOURNAL: primary.url }), onProgress));
   const running = stack.move();
-  return { ...servers, primary, standby, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return { ...servers, primary, standby, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
 
 /** An empty folder that PostgreSQL can access, which runs as another user when this runs as root. */
@@ -178,7 +179,7 @@ export async function startServers(
   own: OwnSettings,
   onProgress: (step: string) => void,
 ): Promise<Servers> {
-  await using stack = new AsyncDisposableStack();
+  await using stack = new Stack();
   onProgress("starting the local chain");
   const chain = await startChain("local", 0);
   stack.defer(() => chain.stop());
@@ -227,7 +228,7 @@ export async function startServers(
   }
 
   const running = stack.move();
-  const disposable = { [Symbol.asyncDispose]: () => running.disposeAsync() };
+  const disposable = { [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
   return { members, rpcUrl: chain.rpcUrl, facts, journal: { shard, key }, join, ...disposable };
 }
 

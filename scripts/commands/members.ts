@@ -14,6 +14,7 @@ import {
   voidOnMirror,
 } from "../../core/guards/mirror/index.ts";
 import { connectL1, connectMirror, readL1 } from "../../core/l1/index.ts";
+import { Stack } from "../../core/stack.ts";
 import { serveMetrics } from "../../server/process/metrics.ts";
 import { MirrorChain } from "../../server/process/mirror-chain.ts";
 import {
@@ -223,7 +224,7 @@ interface SignerProcess {
 /** Keeps a signer's archive up to date with L1 and serves it until SIGINT or SIGTERM; then closes it. */
 async function runSigner(parts: SignerProcess) {
   const { what, signer, l1, settings, secrets, build, work, beside, untilStopped } = parts;
-  await using stack = new AsyncDisposableStack();
+  await using stack = new Stack();
   stack.defer(() => signer.close());
   const watcher = new Watcher({
     archive: signer.archive,

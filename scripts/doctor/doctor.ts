@@ -86,7 +86,7 @@ function notAsked(check: string, error: unknown): Result {
 async function versions({ MINTMARK_STORE: store }: Config): Promise<Result> {
   const [major = ""] = process.versions.node.split(".");
   const found = `Mintmark ${packageJson.version}, Node ${process.versions.node}`;
-  if (Number(major) < 24) return fault(found, "Run it with Node 24 or newer.");
+  if (Number(major) < 22) return fault(found, "Run it with Node 22 or newer.");
   if (!existsSync(store))
     return fault(`${found}; there is no store in ${store}`, `Create it: mintmark init --store ${store}`);
   await requireFolderFormat(store);

@@ -9,6 +9,7 @@ import { CommitteeMember, type MemberOptions } from "../../core/guards/committee
 import { type Asset, type Engine, type Kzg, KzgThread, openEngine, type Uuid } from "../../core/index.ts";
 import { connectL1, signatureChecks } from "../../core/l1/index.ts";
 import type { RollupData } from "../../core/l1/settlement/index.ts";
+import { Stack } from "../../core/stack.ts";
 import { buildServer } from "../../server/app.ts";
 import { ProgressLog } from "../../server/jobs/progress-log.ts";
 import { claimSettling, SETTLES_BY_ITSELF } from "../../server/jobs/settlement.ts";
@@ -78,7 +79,7 @@ const MATURITY_SECONDS = 3n;
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   requireHardhat();
   const { onProgress = () => {} } = options;
-  await using whole = new AsyncDisposableStack();
+  await using whole = new Stack();
   const folder = resolve(options.folder);
   whole.defer(await lockFolder(folder));
   for (const name of ["engine", "committee", "deployments", "sandbox.json"]) {
@@ -88,7 +89,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   onProgress("starting the local chain");
   const chain = await startChain("local", options.chainPort);
   whole.defer(() => chain.stop());
-  const stack = whole.use(new AsyncDisposableStack());
+  const stack = whole.use(new Stack());
   tellPort("chain", options.chainPort, chain.port, onProgress);
   const deployment = await deployTo(chain.rpcUrl, folder, onProgress);
 
@@ -170,7 +171,12 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   await writeFile(descriptionFile, `${JSON.stringify(description, null, 2)}\n`, { mode: 0o600 });
   stack.defer(() => rm(descriptionFile, { force: true }));
   const running = whole.move();
-  return { description, engine, stopServer: () => stack.disposeAsync(), stop: () => running.disposeAsync() };
+  return {
+    description,
+    engine,
+    stopServer: () => stack[Symbol.asyncDispose](),
+    stop: () => running[Symbol.asyncDispose](),
+  };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { collectAttestations, type MemberClient } from "../../core/guards/committee/index.ts";
 import { SourceHistory } from "../../core/guards/mirror/index.ts";
 import { type Address, type Engine, MintmarkError } from "../../core/index.ts";
+import { Stack } from "../../core/internal.ts";
 import type { connectL1 } from "../../core/l1/index.ts";
 import {
   type ConsentStanding,
@@ -60,7 +61,7 @@ export interface Settling extends AsyncDisposable {
  */
 export async function startSettling(options: SettlingOptions): Promise<Settling> {
   const { engine, l1, operator, fromBlock, intervalMs, mirrors = [] } = options;
-  await using stack = new AsyncDisposableStack();
+  await using stack = new Stack();
   const missing = await missingRole(l1, operator);
   if (missing !== null) throw new ConfigError(`MINTMARK_OPERATOR_KEY: ${missing}`);
   const far: MirrorSettler[] = [];
@@ -105,7 +106,7 @@ export async function startSettling(options: SettlingOptions): Promise<Settling>
       ),
       ...Object.fromEntries(unserved.map(({ chainId }) => [`mirror-${chainId}`, async () => UNSERVED])),
     },
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
   };
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Engine, type Leading, openLeader, openStandby, type Standby } from "../../engine.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { EngineOptions } from "../../ledger/options.ts";
+import { Stack } from "../../stack.ts";
 import { ClusterStore } from "./cluster-store.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
 
@@ -83,7 +84,7 @@ export class ClusterNode implements AsyncDisposable {
    * `journal_unavailable`, `store_mismatch`, `store_locked`, `store_corrupt`, `store_failed`
    */
   static async join(options: ClusterOptions): Promise<ClusterNode> {
-    await using opened = new AsyncDisposableStack();
+    await using opened = new Stack();
     opened.defer(() => options.journal.close());
     const store = await ClusterStore.open(options.store, options.journal);
     opened.defer(() => store.release());

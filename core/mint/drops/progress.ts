@@ -1,4 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
+import { Stack } from "../../stack.ts";
 
 /** Rows left out of a window's request, by line, with the reason. */
 export type LeftOut = ReadonlyMap<number, { readonly code: string; readonly detail: string }>;
@@ -53,7 +54,7 @@ export class DropFiles implements AsyncDisposable {
 
   /** Opens or creates both. Removes the incomplete end of a killed run. Rejects with `AnotherDrop`. */
   static async open(result: string, progress: string, id: string): Promise<DropFiles> {
-    await using opening = new AsyncDisposableStack();
+    await using opening = new Stack();
     // Opening must never truncate them: the flag creates missing files.
     const files = await Promise.all([result, progress].map((path) => open(path, "a+")));
     for (const file of files) opening.defer(() => file.close());
