@@ -2,7 +2,7 @@
  * `npm run golden`: writes test/golden/1.0 anew, by the product itself: a store with every kind of entry, its backup,
  * what readers see of it, webhook deliveries, exit kits of all kinds with the contract's storage, a receipt, signed
  * messages, the code of the contracts, the OpenAPI document, the names of all exports, and lists of what else programs
- * rely on. Until 1.0.0 is released, whoever changes a format runs it. Then the folder stays, and the next version gets
+ * rely on. Until 1.0.0 is published, whoever changes a format runs it. Then the folder stays, and the next version gets
  * its own.
  */
 import { mkdir, rm, writeFile } from "node:fs/promises";
@@ -34,7 +34,7 @@ import { httpDocument } from "./openapi.ts";
 import { surface } from "./surface.ts";
 
 answerHelp(
-  "Usage: npm run golden [-- surface]\n\nWrites test/golden/1.0 anew, or of it only what programs rely on: the OpenAPI document and the lists. Only for a version that is not released yet.\n",
+  "Usage: npm run golden [-- surface]\n\nWrites test/golden/1.0 anew, or of it only what programs rely on: the OpenAPI document and the lists. Only for a version that is not published yet.\n",
 );
 const file = (name: string, text: string) => writeFile(join(GOLDEN, name), text);
 

@@ -49,7 +49,7 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
   token: TOKEN,
   expires_in: 3600,
   scope: "read mint",
-  version: "0.1.0",
+  version: "1.0.0",
   message: "example.com wants you to sign in with your Ethereum account: …",
 };
 
