@@ -5,10 +5,7 @@ import { type Endpoint, endpoint } from "./api/endpoint.ts";
 const success = { status: 200, description: "The application.", schemas: [application] } as const;
 
 export const applicationEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "getApplication",
-    method: "GET",
-    path: "/api/v1/application",
+  endpoint("GET /api/v1/application", "getApplication", {
     tag: "Service",
     access: "any",
     summary: "The application that the credentials belong to",
@@ -17,10 +14,7 @@ export const applicationEndpoints: readonly Endpoint[] = [
       return applicationToWire(await engine.applications.get(principal.applicationId));
     },
   }),
-  endpoint({
-    operationId: "setApplicationDefaults",
-    method: "PUT",
-    path: "/api/v1/application/defaults",
+  endpoint("PUT /api/v1/application/defaults", "setApplicationDefaults", {
     tag: "Service",
     access: "assets",
     summary: "Set the mode of the application's mints that name none",

@@ -5,25 +5,18 @@ import { type Endpoint, endpoint } from "./api/endpoint.ts";
 const oneAsset = { status: 200, description: "The asset.", schemas: [asset] } as const;
 
 export const assetEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "listAssets",
-    method: "GET",
-    path: "/api/v1/assets",
+  endpoint("GET /api/v1/assets", "listAssets", {
     tag: "Assets",
     access: "read",
     summary: "The operator's assets, as shown to the application",
     query: assetQuery,
     success: { status: 200, description: "One page.", schemas: [assetPage] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine }, principal, query: { assetType, ...rest } }) {
       const filter = assetType === undefined ? rest : { ...rest, standard: standardsOf(assetType) };
       return pageToWire(await engine.assets.list(principal.applicationId, filter), assetToWire);
     },
   }),
-  endpoint({
-    operationId: "getAsset",
-    method: "GET",
-    path: "/api/v1/assets/{assetId}",
+  endpoint("GET /api/v1/assets/{assetId}", "getAsset", {
     tag: "Assets",
     access: "read",
     summary: "One asset",
@@ -34,10 +27,7 @@ export const assetEndpoints: readonly Endpoint[] = [
       return assetToWire(await engine.assets.get(principal.applicationId, params.assetId));
     },
   }),
-  endpoint({
-    operationId: "enableAsset",
-    method: "PUT",
-    path: "/api/v1/assets/{assetId}/enablement",
+  endpoint("PUT /api/v1/assets/{assetId}/enablement", "enableAsset", {
     tag: "Assets",
     access: "assets",
     summary: "Enable an asset for the application",
@@ -48,10 +38,7 @@ export const assetEndpoints: readonly Endpoint[] = [
       return assetToWire(await engine.assets.enable(principal.applicationId, params.assetId));
     },
   }),
-  endpoint({
-    operationId: "disableAsset",
-    method: "DELETE",
-    path: "/api/v1/assets/{assetId}/enablement",
+  endpoint("DELETE /api/v1/assets/{assetId}/enablement", "disableAsset", {
     tag: "Assets",
     access: "assets",
     summary: "Disable an asset for the application",

@@ -13,19 +13,16 @@ type Input<Name extends string, Schema extends z.ZodType> = { readonly service: 
 // Batches and state are the same for everyone, so each read exists twice: under /api with credentials, under /public without.
 
 const list = {
-  method: "GET",
   tag: "Batches",
   summary: "Batches, newest first",
   query: batchQuery,
   success: { status: 200, description: "One page.", schemas: [batchPage] },
-  errors: ["cursor_invalid"],
   async handle({ service: { engine }, query }: Input<"query", typeof batchQuery>) {
     return pageToWire(await engine.batches.list(query), batchToWire);
   },
 } as const;
 
 const one = {
-  method: "GET",
   tag: "Batches",
   summary: "One batch: roots, counts, L1 transaction",
   params: batchParams,
@@ -38,7 +35,6 @@ const one = {
 } as const;
 
 const data = {
-  method: "GET",
   tag: "Batches",
   summary: "A sealed batch's encoded data, from which anyone can compute its root",
   oneByOne: true,
@@ -61,7 +57,6 @@ const data = {
 } as const;
 
 const blobs = {
-  method: "GET",
   tag: "Batches",
   summary: "The proofs of a sealed batch's blobs, by which a browser checks its data",
   params: batchParams,
@@ -78,7 +73,6 @@ const blobs = {
 } as const;
 
 const stateRead = {
-  method: "GET",
   tag: "State",
   summary: "State roots and commitment: of all sealed batches, and of those committed on L1",
   success: { status: 200, description: "The state.", schemas: [state] },
@@ -88,24 +82,19 @@ const stateRead = {
 } as const;
 
 export const batchEndpoints: readonly Endpoint[] = [
-  endpoint({ ...list, operationId: "listBatches", path: "/api/v1/batches", access: "read" }),
-  endpoint({ ...one, operationId: "getBatch", path: "/api/v1/batches/{batchId}", access: "read" }),
-  endpoint({ ...data, operationId: "getBatchData", path: "/api/v1/batches/{batchId}/data", access: "read" }),
-  endpoint({ ...blobs, operationId: "listBatchBlobs", path: "/api/v1/batches/{batchId}/blobs", access: "read" }),
-  endpoint({ ...list, operationId: "listPublicBatches", path: "/public/v1/batches", access: "public" }),
-  endpoint({ ...one, operationId: "getPublicBatch", path: "/public/v1/batches/{batchId}", access: "public" }),
-  endpoint({ ...data, operationId: "getPublicBatchData", path: "/public/v1/batches/{batchId}/data", access: "public" }),
-  endpoint({
-    ...blobs,
-    operationId: "listPublicBatchBlobs",
-    path: "/public/v1/batches/{batchId}/blobs",
-    access: "public",
-  }),
+  endpoint("GET /api/v1/batches", "listBatches", { ...list, access: "read" }),
+  endpoint("GET /api/v1/batches/{batchId}", "getBatch", { ...one, access: "read" }),
+  endpoint("GET /api/v1/batches/{batchId}/data", "getBatchData", { ...data, access: "read" }),
+  endpoint("GET /api/v1/batches/{batchId}/blobs", "listBatchBlobs", { ...blobs, access: "read" }),
+  endpoint("GET /public/v1/batches", "listPublicBatches", { ...list, access: "public" }),
+  endpoint("GET /public/v1/batches/{batchId}", "getPublicBatch", { ...one, access: "public" }),
+  endpoint("GET /public/v1/batches/{batchId}/data", "getPublicBatchData", { ...data, access: "public" }),
+  endpoint("GET /public/v1/batches/{batchId}/blobs", "listPublicBatchBlobs", { ...blobs, access: "public" }),
 ];
 
 export const stateEndpoints: readonly Endpoint[] = [
-  endpoint({ ...stateRead, operationId: "getState", path: "/api/v1/state", access: "read" }),
-  endpoint({ ...stateRead, operationId: "getPublicState", path: "/public/v1/state", access: "public" }),
+  endpoint("GET /api/v1/state", "getState", { ...stateRead, access: "read" }),
+  endpoint("GET /public/v1/state", "getPublicState", { ...stateRead, access: "public" }),
 ];
 
 /** Splits `zk-rollup-3`. A number beyond all batches is a batch that does not exist. */

@@ -22,10 +22,7 @@ const one = { tag: "Claims", params: claimParams } as const;
 const asClaim = { status: 200, description: "The link.", schemas: [claim] } as const;
 
 export const claimEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: "POST",
-    operationId: "createClaimLinks",
-    path: PATH,
+  endpoint(`POST ${PATH}`, "createClaimLinks", {
     tag: "Claims",
     access: "mint",
     summary: "Create up to 1,000 claim links, all or none",
@@ -48,24 +45,17 @@ export const claimEndpoints: readonly Endpoint[] = [
       return { data: (await engine.claims.createAll(principal, claims)).map(claimToWire) };
     },
   }),
-  endpoint({
-    method: "GET",
-    operationId: "listClaimLinks",
-    path: PATH,
+  endpoint(`GET ${PATH}`, "listClaimLinks", {
     tag: "Claims",
     access: "read",
     summary: "Claim links of the application, oldest first",
     query: claimQuery,
     success: { status: 200, description: "One page.", schemas: [claimPage] },
-    errors: ["cursor_invalid"],
     handle: async ({ service: { engine }, principal, query }) =>
       pageToWire(await engine.claims.list(principal.applicationId, query), claimToWire),
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/{linkAddress}`, "getClaimLink", {
     ...one,
-    method: "GET",
-    operationId: "getClaimLink",
-    path: `${PATH}/{linkAddress}`,
     access: "read",
     summary: "One claim link, and who has claimed it",
     success: asClaim,
@@ -73,11 +63,8 @@ export const claimEndpoints: readonly Endpoint[] = [
     handle: async ({ service: { engine }, principal, params }) =>
       claimToWire(await engine.claims.get(principal.applicationId, params.linkAddress)),
   }),
-  endpoint({
+  endpoint(`DELETE ${PATH}/{linkAddress}`, "cancelClaimLink", {
     ...one,
-    method: "DELETE",
-    operationId: "cancelClaimLink",
-    path: `${PATH}/{linkAddress}`,
     access: "mint",
     summary: "Cancel an open claim link",
     success: asClaim,
@@ -85,11 +72,8 @@ export const claimEndpoints: readonly Endpoint[] = [
     handle: async ({ service: { engine }, principal, params }) =>
       claimToWire(await engine.claims.cancel(principal.applicationId, params.linkAddress)),
   }),
-  endpoint({
+  endpoint(`GET ${PUBLIC}`, "getPublicClaimLink", {
     ...one,
-    method: "GET",
-    operationId: "getPublicClaimLink",
-    path: PUBLIC,
     access: "public",
     summary: "What the holder of a claim link can claim",
     success: { status: 200, description: "The link.", schemas: [publicClaim] },
@@ -97,11 +81,8 @@ export const claimEndpoints: readonly Endpoint[] = [
     handle: async ({ service: { engine }, params }) =>
       publicToWire(engine, await engine.claims.find(params.linkAddress)),
   }),
-  endpoint({
+  endpoint(`POST ${PUBLIC}`, "takeClaimLink", {
     ...one,
-    method: "POST",
-    operationId: "takeClaimLink",
-    path: PUBLIC,
     access: "public",
     summary: "Claim a link: mint to the owner that its key has signed, once",
     description: "The same owner again gets the same answer.",

@@ -47,9 +47,9 @@ const common = { tag: "Console", access: "person" } as const;
 const ofKeys = { ...common, right: "keys" } as const;
 const ofPeople = { ...common, right: "people" } as const;
 const ofOperator = { ...common, right: "operate" } as const;
+const SUSPENSION = `${PATH}/applications/{applicationId}/suspension`;
 const ofApplication = {
   ...ofOperator,
-  path: `${PATH}/applications/{applicationId}/suspension`,
   params: applicationParams,
   success: { status: 200, description: "The application.", schemas: [application] },
 } as const;
@@ -61,12 +61,9 @@ const SIGNED = {
 };
 
 export const consoleEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint(`POST ${PATH}/challenge`, "createPersonChallenge", {
     ...common,
     access: "public",
-    method: "POST",
-    operationId: "createPersonChallenge",
-    path: `${PATH}/challenge`,
     summary: "A message (EIP-4361) for a person's wallet to sign",
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
@@ -76,12 +73,9 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return { message, expiresAt: time(expiresAt) };
     },
   }),
-  endpoint({
+  endpoint(`POST ${PATH}/session`, "createPersonSession", {
     ...common,
     access: "public",
-    method: "POST",
-    operationId: "createPersonSession",
-    path: `${PATH}/session`,
     summary: "Sign a person in by a wallet's signature, or by a link that works once",
     description:
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
@@ -104,22 +98,16 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return openedSessionToWire(opened);
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/session`, "getPersonSession", {
     ...common,
-    method: "GET",
-    operationId: "getPersonSession",
-    path: `${PATH}/session`,
     summary: "Who is signed in, with the rights of the role",
     success: { status: 200, description: "The session.", schemas: [personSession] },
     async handle({ signedIn: { session } }) {
       return personSessionToWire(session);
     },
   }),
-  endpoint({
+  endpoint(`DELETE ${PATH}/session`, "deletePersonSession", {
     ...common,
-    method: "DELETE",
-    operationId: "deletePersonSession",
-    path: `${PATH}/session`,
     summary: "Sign out",
     success: { status: 200, description: "The session that has ended.", schemas: [personSession] },
     async handle({ service, signedIn: { session, token }, reply }) {
@@ -128,11 +116,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return personSessionToWire(session);
     },
   }),
-  endpoint({
+  endpoint(`PUT ${PATH}/session/wallet`, "setPersonWallet", {
     ...common,
-    method: "PUT",
-    operationId: "setPersonWallet",
-    path: `${PATH}/session/wallet`,
     summary: "Set the wallet that signs the person in from now on",
     body: walletBody,
     example: SIGNED,
@@ -143,24 +128,17 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return personToWire(await service.engine.people.setAddress(session.person.personId, address));
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/keys`, "listConsoleKeys", {
     ...common,
-    method: "GET",
-    operationId: "listConsoleKeys",
-    path: `${PATH}/keys`,
     summary: "The application's API keys, without their secrets",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [keyList] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine }, signedIn, query }) {
       return pageToWire(await engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }), apiKeyToWire);
     },
   }),
-  endpoint({
+  endpoint(`POST ${PATH}/keys`, "createConsoleKey", {
     ...ofKeys,
-    method: "POST",
-    operationId: "createConsoleKey",
-    path: `${PATH}/keys`,
     summary: "Issue an API key, with scopes that the person's role has",
     body: keyBody,
     example: { name: "Shop", scopes: ["mint", "read"] },
@@ -171,11 +149,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return { key: apiKeyToWire(key), secret };
     },
   }),
-  endpoint({
+  endpoint(`POST ${PATH}/keys/{keyId}/rotation`, "rotateKey", {
     ...ofKeys,
-    method: "POST",
-    operationId: "rotateKey",
-    path: `${PATH}/keys/{keyId}/rotation`,
     summary: "Issue a key like another one, which stays valid until it is revoked",
     params: keyParams,
     body: rotationBody,
@@ -187,11 +162,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return { key: apiKeyToWire(key), secret };
     },
   }),
-  endpoint({
+  endpoint(`DELETE ${PATH}/keys/{keyId}`, "deleteConsoleKey", {
     ...ofKeys,
-    method: "DELETE",
-    operationId: "deleteConsoleKey",
-    path: `${PATH}/keys/{keyId}`,
     summary: "Revoke an API key and its tokens at once",
     params: keyParams,
     success: { status: 200, description: "The revoked key.", schemas: [apiKey] },
@@ -200,24 +172,17 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return apiKeyToWire(await engine.keys.revoke(keyId));
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/people`, "listConsolePeople", {
     ...common,
-    method: "GET",
-    operationId: "listConsolePeople",
-    path: `${PATH}/people`,
     summary: "The people of the application, or of the operator, with removed ones",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [personList] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine }, signedIn: { applicationId }, query }) {
       return pageToWire(await engine.people.list(applicationId, { ...query, ...NEWEST }), personToWire);
     },
   }),
-  endpoint({
+  endpoint(`POST ${PATH}/people`, "createConsolePerson", {
     ...ofPeople,
-    method: "POST",
-    operationId: "createConsolePerson",
-    path: `${PATH}/people`,
     summary: "Invite a person, by a wallet or by a link that works once",
     body: personBody,
     example: { name: "Ada", role: "developer" },
@@ -227,11 +192,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return invitationToWire(await engine.people.invite({ ...body, applicationId }));
     },
   }),
-  endpoint({
+  endpoint(`PUT ${PERSON}/role`, "setPersonRole", {
     ...ofPeople,
-    method: "PUT",
-    operationId: "setPersonRole",
-    path: `${PERSON}/role`,
     summary: "Give a person another role, at once",
     params: personParams,
     body: roleBody,
@@ -242,11 +204,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return personToWire(await engine.people.changeRole(personId, role));
     },
   }),
-  endpoint({
+  endpoint(`POST ${PERSON}/links`, "createConsolePersonLink", {
     ...ofPeople,
-    method: "POST",
-    operationId: "createConsolePersonLink",
-    path: `${PERSON}/links`,
     summary: "Make a new link that signs a person in once, within a week",
     params: personParams,
     success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
@@ -255,11 +214,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return invitationToWire(await engine.people.link(personId));
     },
   }),
-  endpoint({
+  endpoint(`DELETE ${PERSON}`, "deleteConsolePerson", {
     ...ofPeople,
-    method: "DELETE",
-    operationId: "deleteConsolePerson",
-    path: PERSON,
     summary: "End a person's sessions and rights for ever",
     params: personParams,
     success: { status: 200, description: "The removed person.", schemas: [person] },
@@ -268,37 +224,26 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return personToWire(await engine.people.remove(personId));
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/audit`, "listAuditEntries", {
     ...common,
-    method: "GET",
-    operationId: "listAuditEntries",
-    path: `${PATH}/audit`,
     summary: "Who did what in the application, or for the operator",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first; 10,000 acts are kept.", schemas: [auditLog] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine }, signedIn: { applicationId }, query }) {
       return pageToWire(await engine.people.audit(applicationId, query), auditEntryToWire);
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/applications`, "listConsoleApplications", {
     ...ofOperator,
-    method: "GET",
-    operationId: "listConsoleApplications",
-    path: `${PATH}/applications`,
     summary: "All applications",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [applicationList] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine }, query }) {
       return pageToWire(await engine.applications.list({ ...query, ...NEWEST }), applicationToWire);
     },
   }),
-  endpoint({
+  endpoint(`POST ${PATH}/applications`, "createConsoleApplication", {
     ...ofOperator,
-    method: "POST",
-    operationId: "createConsoleApplication",
-    path: `${PATH}/applications`,
     summary: "Create an application",
     body: newApplicationBody,
     example: { name: "My game" },
@@ -307,29 +252,22 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return applicationToWire(await engine.applications.create(body));
     },
   }),
-  endpoint({
+  endpoint(`PUT ${SUSPENSION}`, "suspendApplication", {
     ...ofApplication,
-    operationId: "suspendApplication",
-    method: "PUT",
     summary: "Refuse every request of an application, at once",
     async handle({ service: { engine }, params: { applicationId } }) {
       return applicationToWire(await engine.applications.suspend(applicationId));
     },
   }),
-  endpoint({
+  endpoint(`DELETE ${SUSPENSION}`, "resumeApplication", {
     ...ofApplication,
-    operationId: "resumeApplication",
-    method: "DELETE",
     summary: "Accept an application's requests again",
     async handle({ service: { engine }, params: { applicationId } }) {
       return applicationToWire(await engine.applications.resume(applicationId));
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/operations`, "getOperations", {
     ...ofOperator,
-    method: "GET",
-    operationId: "getOperations",
-    path: `${PATH}/operations`,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
     success: { status: 200, description: "The operations.", schemas: [operations] },
     async handle({ service: { engine, readiness, commitGas } }) {

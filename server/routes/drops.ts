@@ -15,10 +15,7 @@ const MAX_BYTES = 256 * 1024 * 1024;
 const one = { tag: "Drops", params: dropParams, errors: ["drop_not_found"] } as const;
 
 export const dropEndpoints: readonly Endpoint[] = [
-  endpoint({
-    method: "POST",
-    operationId: "createDrop",
-    path: PATH,
+  endpoint(`POST ${PATH}`, "createDrop", {
     tag: "Drops",
     access: "mint",
     summary: "Mint the rows of a CSV or NDJSON file, up to a million, in the background",
@@ -59,10 +56,7 @@ export const dropEndpoints: readonly Endpoint[] = [
       }
     },
   }),
-  endpoint({
-    method: "GET",
-    operationId: "listDrops",
-    path: PATH,
+  endpoint(`GET ${PATH}`, "listDrops", {
     tag: "Drops",
     access: "read",
     summary: "Drops of the application, newest first",
@@ -75,33 +69,24 @@ export const dropEndpoints: readonly Endpoint[] = [
       return { data: ((await drops?.list(principal.applicationId)) ?? []).map(dropToWire) };
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/{dropId}`, "getDrop", {
     ...one,
-    method: "GET",
-    operationId: "getDrop",
-    path: `${PATH}/{dropId}`,
     access: "read",
     summary: "One drop and its progress",
     success: { status: 200, description: "The drop.", schemas: [drop] },
     handle: async ({ service: { drops }, principal, params }) =>
       dropToWire(await known(drops).get(principal.applicationId, params.dropId)),
   }),
-  endpoint({
+  endpoint(`DELETE ${PATH}/{dropId}`, "deleteDrop", {
     ...one,
-    method: "DELETE",
-    operationId: "deleteDrop",
-    path: `${PATH}/{dropId}`,
     access: "mint",
     summary: "Stop a drop; its mints stay",
     success: { status: 200, description: "The drop as it stopped.", schemas: [drop] },
     handle: async ({ service: { drops }, principal, params }) =>
       dropToWire(await known(drops).stop(principal.applicationId, params.dropId)),
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/{dropId}/result`, "getDropResult", {
     ...one,
-    method: "GET",
-    operationId: "getDropResult",
-    path: `${PATH}/{dropId}/result`,
     access: "read",
     summary: "A line of JSON for each finished row",
     success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },

@@ -12,10 +12,7 @@ const LAST_EVENT_POINTER = "/headers/last-event-id";
 const DEFAULT_LIMIT = 50;
 
 export const eventEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "listEvents",
-    method: "GET",
-    path: "/api/v1/events",
+  endpoint("GET /api/v1/events", "listEvents", {
     tag: "Events",
     access: "read",
     summary: "The application's events in order: as pages, or as a stream",

@@ -17,22 +17,16 @@ export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: 
 }
 
 export const healthEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint("GET /healthz", "getHealth", {
     access: "public",
-    operationId: "getHealth",
-    method: "GET",
-    path: "/healthz",
     tag: "Service",
     unmetered: true,
     summary: "Whether the process is alive",
     success: { status: 200, description: "Alive.", schemas: [health], text: HEALTHY },
     handle: ({ service, request, reply }) => sayHealthy(request, reply, service.version),
   }),
-  endpoint({
+  endpoint("GET /readyz", "getReadiness", {
     access: "public",
-    operationId: "getReadiness",
-    method: "GET",
-    path: "/readyz",
     tag: "Service",
     unmetered: true,
     summary: "Whether the server can serve: its store, the open batches, and the checks of its operator",

@@ -27,10 +27,7 @@ export function limitsOf({
 }
 
 export const limitEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "getLimits",
-    method: "GET",
-    path: "/api/v1/limits",
+  endpoint("GET /api/v1/limits", "getLimits", {
     tag: "Service",
     access: "any",
     summary: "The limits of this server",

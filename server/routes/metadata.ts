@@ -32,7 +32,6 @@ const asCollection = { status: 200, description: "The asset's metadata.", schema
 const served = {
   tag: "Metadata",
   access: "public",
-  method: "GET",
   headers: { "If-None-Match": "The `ETag` of an earlier response." },
   success: {
     status: 200,
@@ -44,11 +43,8 @@ const served = {
 } as const;
 
 export const metadataEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint(`PUT ${ASSET}/tokens/{tokenId}/metadata`, "setTokenMetadata", {
     ...oneToken,
-    method: "PUT",
-    operationId: "setTokenMetadata",
-    path: `${ASSET}/tokens/{tokenId}/metadata`,
     access: "mint",
     summary: "Set the metadata of a token, minted or not",
     description: "Public at once, unless the asset has a placeholder. The asset must be reserved for the application.",
@@ -65,11 +61,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return tokenToWire(await engine.metadata.get(applicationId, assetId, tokenId));
     },
   }),
-  endpoint({
+  endpoint(`GET ${ASSET}/tokens/{tokenId}/metadata`, "getTokenMetadata", {
     ...oneToken,
-    method: "GET",
-    operationId: "getTokenMetadata",
-    path: `${ASSET}/tokens/{tokenId}/metadata`,
     access: "read",
     summary: "The metadata of a token, also while a placeholder hides it",
     success: asToken,
@@ -77,11 +70,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
     handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId, tokenId } }) =>
       tokenToWire(await engine.metadata.get(applicationId, assetId, tokenId)),
   }),
-  endpoint({
+  endpoint(`POST ${ASSET}/metadata`, "setMetadataOfTokens", {
     ...oneAsset,
-    method: "POST",
-    operationId: "setMetadataOfTokens",
-    path: `${ASSET}/metadata`,
     access: "mint",
     summary: "Set the metadata of up to 1,000 tokens, all or none",
     body: bulkBody,
@@ -94,11 +84,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return { tokens: tokens.length };
     },
   }),
-  endpoint({
+  endpoint(`PUT ${ASSET}/metadata/frozen`, "freezeMetadataOfTokens", {
     ...oneAsset,
-    method: "PUT",
-    operationId: "freezeMetadataOfTokens",
-    path: `${ASSET}/metadata/frozen`,
     access: "assets",
     summary: "Freeze the metadata of up to 1,000 tokens for ever",
     body: freezeBody,
@@ -110,11 +97,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return { tokens: tokenIds.length };
     },
   }),
-  endpoint({
+  endpoint(`GET ${ASSET}/collection`, "getCollection", {
     ...oneAsset,
-    method: "GET",
-    operationId: "getCollection",
-    path: `${ASSET}/collection`,
     access: "read",
     summary: "The metadata of an asset as a whole",
     success: asCollection,
@@ -122,11 +106,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
     handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId } }) =>
       collectionToWire(await engine.metadata.getCollection(applicationId, assetId)),
   }),
-  endpoint({
+  endpoint(`PUT ${ASSET}/collection`, "changeCollection", {
     ...oneAsset,
-    method: "PUT",
-    operationId: "changeCollection",
-    path: `${ASSET}/collection`,
     access: "assets",
     summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
     description: "Fields that are absent stay as they are.",
@@ -139,11 +120,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return collectionToWire(await engine.metadata.changeCollection(applicationId, assetId, changes));
     },
   }),
-  endpoint({
+  endpoint(`PUT ${ASSET}/collection/frozen`, "freezeCollection", {
     ...oneAsset,
-    method: "PUT",
-    operationId: "freezeCollection",
-    path: `${ASSET}/collection/frozen`,
     access: "assets",
     summary: "Freeze the metadata of all tokens for ever, of tokens to come too",
     description: "A placeholder can still be removed, and none can be set.",
@@ -152,10 +130,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
     handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId } }) =>
       collectionToWire(await engine.metadata.freeze(applicationId, assetId)),
   }),
-  endpoint({
+  endpoint("GET /public/v1/vaults/{vaultId}/metadata", "getPublicVaultMetadata", {
     ...served,
-    operationId: "getPublicVaultMetadata",
-    path: "/public/v1/vaults/{vaultId}/metadata",
     summary: "The metadata of the token in a vault, or of its contract if it has none",
     description: "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
     params: vaultParams,
@@ -165,20 +141,16 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return send(await engine.metadata.servedVault(vault), request, reply);
     },
   }),
-  endpoint({
+  endpoint("GET /public/v1/metadata/{assetId}", "getPublicContractMetadata", {
     ...served,
-    operationId: "getPublicContractMetadata",
-    path: "/public/v1/metadata/{assetId}",
     summary: "The metadata of a contract, for `contractURI` (ERC-7572)",
     params: assetParams,
     errors: ["asset_not_found"],
     handle: async ({ service: { engine }, params: { assetId }, request, reply }) =>
       send(await engine.metadata.servedContract(assetId), request, reply),
   }),
-  endpoint({
+  endpoint("GET /public/v1/metadata/{assetId}/{tokenId}", "getPublicTokenMetadata", {
     ...served,
-    operationId: "getPublicTokenMetadata",
-    path: "/public/v1/metadata/{assetId}/{tokenId}",
     summary: "The metadata of a token, for `tokenURI` (ERC-721) and `uri` (ERC-1155)",
     description:
       "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",

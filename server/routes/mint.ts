@@ -39,7 +39,6 @@ export const mintErrors = [
 ] as const satisfies readonly Code[];
 
 const definition = {
-  method: "POST",
   tag: "Mint",
   access: "mint",
   query: mintQuery,
@@ -113,17 +112,13 @@ function deprecate(reply: FastifyReply): void {
 }
 
 export const mintEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint("POST /api/v1/mint", "mint", {
     ...definition,
-    operationId: "mint",
-    path: "/api/v1/mint",
     summary: "Mint for many users at once, all or nothing",
     handle: mint,
   }),
-  endpoint({
+  endpoint("POST /api/mint", "mintByAlias", {
     ...definition,
-    operationId: "mintByAlias",
-    path: "/api/mint",
     summary: "Alias of /api/v1/mint",
     deprecated: true,
     handle(call: MintCall) {
@@ -131,10 +126,7 @@ export const mintEndpoints: readonly Endpoint[] = [
       return mint(call);
     },
   }),
-  endpoint({
-    operationId: "getMint",
-    method: "GET",
-    path: "/api/v1/mints/{mintId}",
+  endpoint("GET /api/v1/mints/{mintId}", "getMint", {
     tag: "Mint",
     access: "read",
     oneByOne: true,

@@ -13,11 +13,8 @@ const PATH = "/console/v1/tokens";
 const [UNIT, QUANTUM] = [10n ** 18n, 10n ** 9n];
 
 export const newTokenEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint(`POST ${PATH}`, "prepareToken", {
     ...common,
-    method: "POST",
-    operationId: "prepareToken",
-    path: PATH,
     summary: "The transaction by which an admin's wallet creates a token for the application",
     body: newTokenBody,
     example: {
@@ -41,11 +38,8 @@ export const newTokenEndpoints: readonly Endpoint[] = [
       return { ...prepared, chainId: String(chainId) };
     },
   }),
-  endpoint({
+  endpoint(`PUT ${PATH}/{txHash}`, "addToken", {
     ...common,
-    method: "PUT",
-    operationId: "addToken",
-    path: `${PATH}/{txHash}`,
     summary: "How far the token of a transaction is; adds its asset once the registration is final",
     params: newTokenParams,
     success: {

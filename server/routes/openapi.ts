@@ -16,11 +16,8 @@ function documentOf(service: Service) {
 }
 
 export const openApiEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint("GET /openapi.json", "getOpenApiDocument", {
     access: "public",
-    operationId: "getOpenApiDocument",
-    method: "GET",
-    path: "/openapi.json",
     tag: "Service",
     summary: "This document",
     headers: { "If-None-Match": "The `ETag` of an earlier response." },

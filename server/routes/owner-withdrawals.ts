@@ -30,11 +30,8 @@ function countAccepted(listed: readonly ListedWithdrawal[]): number {
  * address's rate.
  */
 export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint("POST /owner/v1/withdrawals/prepare", "prepareOwnersWithdrawals", {
     access: "owner",
-    operationId: "prepareOwnersWithdrawals",
-    method: "POST",
-    path: "/owner/v1/withdrawals/prepare",
     tag: "Owners",
     summary: "What the signed-in owner signs to withdraw its vaults",
     description:
@@ -58,11 +55,8 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       return preparationToWire(prepared, { one: null, list: LIST });
     },
   }),
-  endpoint({
+  endpoint(`POST ${LIST}`, "createOwnersWithdrawals", {
     access: "owner",
-    method: "POST",
-    operationId: "createOwnersWithdrawals",
-    path: LIST,
     tag: "Owners",
     summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
     description:
@@ -94,11 +88,8 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       };
     },
   }),
-  endpoint({
+  endpoint(`GET ${LIST}`, "listOwnersWithdrawals", {
     access: "owner",
-    method: "GET",
-    operationId: "listOwnersWithdrawals",
-    path: LIST,
     tag: "Owners",
     summary: "The newest withdrawal of each of the signed-in owner's vaults",
     query: ownersQuery,

@@ -31,11 +31,8 @@ async function payingChain({ chains }: Service, chainId: bigint): Promise<KitCha
 }
 
 export const ownerEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint("POST /owner/v1/challenge", "createSignInChallenge", {
     access: "public",
-    operationId: "createSignInChallenge",
-    method: "POST",
-    path: "/owner/v1/challenge",
     tag: "Owners",
     summary: "A message (EIP-4361) for an owner's wallet to sign",
     body: challengeBody,
@@ -50,11 +47,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
       return { message, expiresAt: time(expiresAt) };
     },
   }),
-  endpoint({
+  endpoint("POST /owner/v1/session", "createOwnerSession", {
     access: "public",
-    operationId: "createOwnerSession",
-    method: "POST",
-    path: "/owner/v1/session",
     oneByOne: true,
     tag: "Owners",
     summary: "Exchange a signed challenge for an owner's session of 15 minutes",
@@ -70,11 +64,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
       return { ...opened, expiresAt: time(opened.expiresAt) };
     },
   }),
-  endpoint({
+  endpoint("GET /owner/v1/vaults/{vaultId}/exit-kit", "getExitKit", {
     access: "owner",
-    operationId: "getExitKit",
-    method: "GET",
-    path: "/owner/v1/vaults/{vaultId}/exit-kit",
     tag: "Owners",
     summary: "Everything the owner of a vault needs to withdraw it without the operator",
     params: vaultParams,

@@ -9,10 +9,7 @@ import { type Endpoint, endpoint } from "./api/endpoint.ts";
 const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
 
 export const sessionKeyEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "createSessionKeysPrepare",
-    method: "POST",
-    path: "/api/v1/session-keys/prepare",
+  endpoint("POST /api/v1/session-keys/prepare", "createSessionKeysPrepare", {
     tag: "Transfers",
     access: "transfer",
     summary: "What an owner signs so that another key may transfer for it, and the transaction that says so on L1",
@@ -36,10 +33,7 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
       return { typedData, call: { chainId: decimal(chainId), to, data: sessionCalldata(session, signature) } };
     },
   }),
-  endpoint({
-    operationId: "getSessionKey",
-    method: "GET",
-    path: "/api/v1/session-keys/{ownerAddress}/{keyAddress}",
+  endpoint("GET /api/v1/session-keys/{ownerAddress}/{keyAddress}", "getSessionKey", {
     tag: "Transfers",
     access: "read",
     summary: "The session of an owner with a key, as L1 tells it",

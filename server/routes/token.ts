@@ -20,11 +20,8 @@ const tokenBody = requestComponent(
 );
 
 export const tokenEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "createAccessToken",
+  endpoint(`POST ${TOKEN_PATH}`, "createAccessToken", {
     access: "public",
-    method: "POST",
-    path: TOKEN_PATH,
     tag: "Tokens",
     summary: "Exchange an API key for a bearer token of 15 minutes (OAuth 2 client credentials)",
     description:

@@ -3,26 +3,19 @@ import { pageToWire, transactionToWire } from "../schemas/wire.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const transactionEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "listTransactions",
-    method: "GET",
-    path: "/api/v1/transactions",
+  endpoint("GET /api/v1/transactions", "listTransactions", {
     tag: "Transactions",
     access: "read",
     summary: "Mints, withdrawals and transfers of the application, newest first",
     description: "A page can be shorter than `limit` even if there is a next one.",
     query: transactionQuery,
     success: { status: 200, description: "One page.", schemas: [transactionPage] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
       await turns.turn(principal.applicationId);
       return pageToWire(await engine.transactions.list(principal.applicationId, query), transactionToWire);
     },
   }),
-  endpoint({
-    operationId: "getTransaction",
-    method: "GET",
-    path: "/api/v1/transactions/{transactionId}",
+  endpoint("GET /api/v1/transactions/{transactionId}", "getTransaction", {
     tag: "Transactions",
     access: "read",
     summary: "One transaction",

@@ -55,10 +55,7 @@ const REQUEST = {
 };
 
 export const transferEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "createTransfersPrepare",
-    method: "POST",
-    path: "/api/v1/transfers/prepare",
+  endpoint("POST /api/v1/transfers/prepare", "createTransfersPrepare", {
     tag: "Transfers",
     access: "transfer",
     summary: "What an owner signs to give vaults or parts of them away, or to redeem them",
@@ -74,10 +71,7 @@ export const transferEndpoints: readonly Endpoint[] = [
       return transferPreparationToWire(engine.settlement, prepared, "/api/v1/transfers");
     },
   }),
-  endpoint({
-    operationId: "createTransfer",
-    method: "POST",
-    path: "/api/v1/transfers",
+  endpoint("POST /api/v1/transfers", "createTransfer", {
     tag: "Transfers",
     access: "transfer",
     summary: "Transfer or redeem up to 1,024 vaults with one signature of their owner",
@@ -99,10 +93,7 @@ export const transferEndpoints: readonly Endpoint[] = [
       return transferListToWire(accepted);
     },
   }),
-  endpoint({
-    operationId: "listTransfers",
-    method: "GET",
-    path: "/api/v1/transfers",
+  endpoint("GET /api/v1/transfers", "listTransfers", {
     tag: "Transfers",
     access: "read",
     summary: "Transfers of the application, newest first",
@@ -110,16 +101,12 @@ export const transferEndpoints: readonly Endpoint[] = [
       "A page can be shorter than `limit` even if there is a next one: it examines a bounded number of transfers. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
     query: transferQuery,
     success: { status: 200, description: "One page.", schemas: [transferPage] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
       await turns.turn(principal.applicationId);
       return pageToWire(await engine.transfers.list(principal.applicationId, query), transferListToWire);
     },
   }),
-  endpoint({
-    operationId: "getVaultHistory",
-    method: "GET",
-    path: "/api/v1/vaults/{vaultId}/history",
+  endpoint("GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
     tag: "Vaults",
     access: "read",
     summary: "The transfers that led to a vault, and what took it",
@@ -131,10 +118,7 @@ export const transferEndpoints: readonly Endpoint[] = [
       return historyToWire(await engine.transfers.history(vaultId));
     },
   }),
-  endpoint({
-    operationId: "getPublicVaultHistory",
-    method: "GET",
-    path: "/public/v1/vaults/{vaultId}/history",
+  endpoint("GET /public/v1/vaults/{vaultId}/history", "getPublicVaultHistory", {
     tag: "Vaults",
     access: "public",
     summary: "The transfers in sealed batches that led to a vault, and that took it",
@@ -149,10 +133,7 @@ export const transferEndpoints: readonly Endpoint[] = [
       return publicHistoryToWire({ before, after: told, vault: vault.amount === 0n ? null : vault });
     },
   }),
-  endpoint({
-    operationId: "getTransfer",
-    method: "GET",
-    path: "/api/v1/transfers/{transferId}",
+  endpoint("GET /api/v1/transfers/{transferId}", "getTransfer", {
     tag: "Transfers",
     access: "read",
     summary: "One transfer, with every vault that it takes and makes",
@@ -167,11 +148,8 @@ export const transferEndpoints: readonly Endpoint[] = [
 
 /** Transfers of a signed-in owner, whatever application the vaults are of. Their gas counts like that of withdrawals. */
 export const ownerTransferEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint("POST /owner/v1/transfers/prepare", "createOwnerTransfersPrepare", {
     access: "owner",
-    operationId: "createOwnerTransfersPrepare",
-    method: "POST",
-    path: "/owner/v1/transfers/prepare",
     tag: "Owners",
     summary: "What the signed-in owner signs to transfer or redeem its vaults",
     description: "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
@@ -187,11 +165,8 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
       return transferPreparationToWire(engine.settlement, prepared, "/owner/v1/transfers");
     },
   }),
-  endpoint({
+  endpoint("POST /owner/v1/transfers", "createOwnerTransfer", {
     access: "owner",
-    operationId: "createOwnerTransfer",
-    method: "POST",
-    path: "/owner/v1/transfers",
     tag: "Owners",
     summary: "Transfer or redeem vaults of the signed-in owner with one signature",
     description: "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
@@ -209,11 +184,8 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
       return ownersTransferListToWire(await ownerRelay.count(owner, count, request, () => count));
     },
   }),
-  endpoint({
+  endpoint("GET /owner/v1/transfers/{transferId}", "getOwnerTransfer", {
     access: "owner",
-    operationId: "getOwnerTransfer",
-    method: "GET",
-    path: "/owner/v1/transfers/{transferId}",
     tag: "Owners",
     summary: "One transfer that the signed-in owner has signed",
     params: transferParams,

@@ -3,10 +3,7 @@ import { usageToWire } from "../schemas/wire.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const usageEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "getUsage",
-    method: "GET",
-    path: "/api/v1/usage",
+  endpoint("GET /api/v1/usage", "getUsage", {
     tag: "Service",
     access: "read",
     summary: "The usage of the application and each of its keys, in total and by hour, day or month",

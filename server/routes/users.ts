@@ -17,10 +17,7 @@ import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../schemas/w
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const userEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "createUser",
-    method: "POST",
-    path: "/api/v1/users",
+  endpoint("POST /api/v1/users", "createUser", {
     tag: "Users",
     access: "users",
     summary: "Register a user with the L1 address that owns its tokens",
@@ -47,10 +44,7 @@ export const userEndpoints: readonly Endpoint[] = [
       return userToWire(created);
     },
   }),
-  endpoint({
-    operationId: "createUsers",
-    method: "POST",
-    path: "/api/v1/users/bulk",
+  endpoint("POST /api/v1/users/bulk", "createUsers", {
     tag: "Users",
     access: "users",
     summary: "Register up to 1,000 users, all or none",
@@ -70,24 +64,17 @@ export const userEndpoints: readonly Endpoint[] = [
       return { users: (await engine.users.createAll(principal.applicationId, body.users)).map(userToWire) };
     },
   }),
-  endpoint({
-    operationId: "listUsers",
-    method: "GET",
-    path: "/api/v1/users",
+  endpoint("GET /api/v1/users", "listUsers", {
     tag: "Users",
     access: "read",
     summary: "Users of the application, by owner or by reference",
     query: userQuery,
     success: { status: 200, description: "One page.", schemas: [userPage] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine }, principal, query }) {
       return pageToWire(await engine.users.list(principal.applicationId, query), userToWire);
     },
   }),
-  endpoint({
-    operationId: "getUser",
-    method: "GET",
-    path: "/api/v1/users/{userId}",
+  endpoint("GET /api/v1/users/{userId}", "getUser", {
     tag: "Users",
     access: "read",
     summary: "One user",
@@ -98,33 +85,27 @@ export const userEndpoints: readonly Endpoint[] = [
       return userToWire(await engine.users.get(principal.applicationId, params.userId));
     },
   }),
-  endpoint({
-    operationId: "listUserVaults",
-    method: "GET",
-    path: "/api/v1/users/{userId}/vaults",
+  endpoint("GET /api/v1/users/{userId}/vaults", "listUserVaults", {
     tag: "Users",
     access: "read",
     summary: "Vaults of one user, oldest first",
     params: userParams,
     query: z.strictObject(page),
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
-    errors: ["user_not_found", "cursor_invalid"],
+    errors: ["user_not_found"],
     async handle({ service: { engine }, principal: { applicationId }, params: { userId }, query }) {
       await engine.users.get(applicationId, userId);
       return pageToWire(await engine.vaults.list(applicationId, { ...query, userId }), vaultToWire);
     },
   }),
-  endpoint({
-    operationId: "listUserBalances",
-    method: "GET",
-    path: "/api/v1/users/{userId}/balances",
+  endpoint("GET /api/v1/users/{userId}/balances", "listUserBalances", {
     tag: "Users",
     access: "read",
     summary: "A user's holdings by token, in the order of first mints",
     params: userParams,
     query: z.strictObject(page),
     success: { status: 200, description: "One page.", schemas: [balancePage] },
-    errors: ["user_not_found", "cursor_invalid"],
+    errors: ["user_not_found"],
     async handle({ service: { engine }, principal: { applicationId }, params: { userId }, query }) {
       return pageToWire(await engine.vaults.balances(applicationId, userId, query), balanceToWire);
     },

@@ -21,10 +21,7 @@ export function paidBy({ account }: FastifyRequest): ProofOptions {
 }
 
 export const vaultEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "listVaults",
-    method: "GET",
-    path: "/api/v1/vaults",
+  endpoint("GET /api/v1/vaults", "listVaults", {
     tag: "Vaults",
     access: "read",
     summary: "Vaults of the application, oldest first",
@@ -32,16 +29,12 @@ export const vaultEndpoints: readonly Endpoint[] = [
       "A page can be shorter than `limit` even if there is a next one. With `tokenId` the vaults come batch by batch, without failed ERC-721 mints, because their ids are free again.",
     query: vaultQuery,
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
       await turns.turn(principal.applicationId);
       return pageToWire(await engine.vaults.list(principal.applicationId, query), vaultToWire);
     },
   }),
-  endpoint({
-    operationId: "getVault",
-    method: "GET",
-    path: "/api/v1/vaults/{vaultId}",
+  endpoint("GET /api/v1/vaults/{vaultId}", "getVault", {
     tag: "Vaults",
     access: "read",
     summary: "One vault",
@@ -52,10 +45,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
       return vaultToWire(await engine.vaults.get(principal.applicationId, params.vaultId));
     },
   }),
-  endpoint({
-    operationId: "getVaultProof",
-    method: "GET",
-    path: "/api/v1/vaults/{vaultId}/proof",
+  endpoint("GET /api/v1/vaults/{vaultId}/proof", "getVaultProof", {
     tag: "Vaults",
     access: "read",
     summary: "A vault's path to its batch root, and calldata for its owner to withdraw alone",
@@ -79,11 +69,8 @@ export const vaultEndpoints: readonly Endpoint[] = [
 
 /** Public reads of single vaults: batch data is public, and contains nothing about tenants. */
 export const publicVaultEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint("GET /public/v1/vaults/{vaultId}/proof", "getPublicVaultProof", {
     access: "public",
-    operationId: "getPublicVaultProof",
-    method: "GET",
-    path: "/public/v1/vaults/{vaultId}/proof",
     tag: "Vaults",
     summary: "A vault's content and its path to its batch root",
     params: vaultParams,

@@ -32,11 +32,8 @@ const attempted = { status: 200, description: "The outcome.", schemas: [webhookA
 const found = { status: 200, description: "The webhook.", schemas: [webhook] } as const;
 
 export const webhookEndpoints: readonly Endpoint[] = [
-  endpoint({
+  endpoint(`POST ${PATH}`, "createWebhook", {
     ...common,
-    method: "POST",
-    operationId: "createWebhook",
-    path: PATH,
     summary: "Deliver events to an address",
     description:
       "All later events are posted there in order, each at least once, signed according to Standard Webhooks. The secret is shown once.",
@@ -50,11 +47,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return issuedToWire(reply, await engine.webhooks.create(principal.applicationId, asked));
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}`, "listWebhooks", {
     ...common,
-    method: "GET",
-    operationId: "listWebhooks",
-    path: PATH,
     summary: "The application's webhooks and their status",
     success: { status: 200, description: "All of them.", schemas: [webhookList] },
     async handle({ service: { engine }, principal }) {
@@ -62,24 +56,18 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return { data: data.map(webhookToWire) };
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/{webhookId}`, "getWebhook", {
     ...common,
     ...one,
-    method: "GET",
-    operationId: "getWebhook",
-    path: `${PATH}/{webhookId}`,
     summary: "One webhook",
     success: found,
     async handle({ service: { engine }, principal, params }) {
       return webhookToWire(await engine.webhooks.get(principal.applicationId, params.webhookId));
     },
   }),
-  endpoint({
+  endpoint(`DELETE ${PATH}/{webhookId}`, "deleteWebhook", {
     ...common,
     ...one,
-    method: "DELETE",
-    operationId: "deleteWebhook",
-    path: `${PATH}/{webhookId}`,
     summary: "Delete a webhook and end its deliveries",
     success: { ...found, description: "The webhook before its deletion." },
     async handle({ service: { engine }, principal, params }) {
@@ -88,12 +76,9 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return webhookToWire(last);
     },
   }),
-  endpoint({
+  endpoint(`POST ${PATH}/{webhookId}/secret`, "rotateWebhookSecret", {
     ...common,
     ...one,
-    method: "POST",
-    operationId: "rotateWebhookSecret",
-    path: `${PATH}/{webhookId}/secret`,
     summary: "Give a webhook a new secret",
     description:
       "For a day deliveries also have a signature by the old secret, so that the receiver can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
@@ -104,24 +89,18 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return issuedToWire(reply, await engine.webhooks.rotateSecret(principal.applicationId, params.webhookId, asked));
     },
   }),
-  endpoint({
+  endpoint(`PUT ${PATH}/{webhookId}/enablement`, "enableWebhook", {
     ...common,
     ...one,
-    method: "PUT",
-    operationId: "enableWebhook",
-    path: `${PATH}/{webhookId}/enablement`,
     summary: "Enable a failed webhook again; its deliveries resume at once where they stopped",
     success: found,
     async handle({ service: { engine }, principal, params }) {
       return webhookToWire(await engine.webhooks.enable(principal.applicationId, params.webhookId));
     },
   }),
-  endpoint({
+  endpoint(`POST ${PATH}/{webhookId}/test`, "testWebhook", {
     ...common,
     ...one,
-    method: "POST",
-    operationId: "testWebhook",
-    path: `${PATH}/{webhookId}/test`,
     summary: "Deliver a test event now, also to a disabled webhook",
     description:
       "The event has the type `webhook.test` and the sequence 0. Its outcome does not change the webhook, and is in memory only: after a restart, a repetition with the same Idempotency-Key delivers it again, with the same `webhook-id`.",
@@ -131,12 +110,9 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return attemptOf(await webhooks.test(webhook, idOfRequest("testId", principal, request).testId));
     },
   }),
-  endpoint({
+  endpoint(`GET ${PATH}/{webhookId}/deliveries`, "listWebhookDeliveries", {
     ...common,
     ...one,
-    method: "GET",
-    operationId: "listWebhookDeliveries",
-    path: `${PATH}/{webhookId}/deliveries`,
     summary: "The last 50 attempts at a webhook since the server started, newest first",
     success: { status: 200, description: "The attempts.", schemas: [webhookAttempts] },
     async handle({ service: { engine, webhooks }, principal, params }) {
@@ -144,12 +120,9 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return { data: webhooks.attempts(webhookId).map(attemptToWire) };
     },
   }),
-  endpoint({
+  endpoint(`POST ${PATH}/{webhookId}/deliveries/{sequence}/redeliver`, "redeliverEvent", {
     ...common,
     ...one,
-    method: "POST",
-    operationId: "redeliverEvent",
-    path: `${PATH}/{webhookId}/deliveries/{sequence}/redeliver`,
     summary: "Deliver an event of the application again, with the same `webhook-id`",
     description:
       "After a restart, a repetition with the same Idempotency-Key delivers it again: attempts are in memory only, and receivers identify an event by its `webhook-id`.",

@@ -37,10 +37,7 @@ export const VAULT_ERRORS = [
 ] as const;
 
 export const withdrawalEndpoints: readonly Endpoint[] = [
-  endpoint({
-    operationId: "prepareWithdrawals",
-    method: "POST",
-    path: "/api/v1/withdrawals/prepare",
+  endpoint("POST /api/v1/withdrawals/prepare", "prepareWithdrawals", {
     tag: "Withdrawals",
     access: "withdraw",
     summary: "What an owner signs to withdraw from vaults, or from all of a token, with one signature",
@@ -63,10 +60,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       return preparationToWire(prepared, paths, found.nextCursor);
     },
   }),
-  endpoint({
-    operationId: "createWithdrawal",
-    method: "POST",
-    path: "/api/v1/withdrawals",
+  endpoint("POST /api/v1/withdrawals", "createWithdrawal", {
     tag: "Withdrawals",
     access: "withdraw",
     summary: "Withdraw from a vault to its token's chain with its owner's signature",
@@ -106,10 +100,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       return withdrawalToWire(accepted);
     },
   }),
-  endpoint({
-    operationId: "createWithdrawalsBulk",
-    method: "POST",
-    path: "/api/v1/withdrawals/bulk",
+  endpoint("POST /api/v1/withdrawals/bulk", "createWithdrawalsBulk", {
     tag: "Withdrawals",
     access: "withdraw",
     summary: "Withdraw from up to 256 vaults with one signature of their owner",
@@ -139,26 +130,19 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       return { vaults: (await engine.withdrawals.requestList(principal, body)).map(listedWithdrawalToWire) };
     },
   }),
-  endpoint({
-    operationId: "listWithdrawals",
-    method: "GET",
-    path: "/api/v1/withdrawals",
+  endpoint("GET /api/v1/withdrawals", "listWithdrawals", {
     tag: "Withdrawals",
     access: "read",
     summary: "Withdrawals of the application, newest first",
     description: "A page can be shorter than `limit` even if there is a next one.",
     query: withdrawalQuery,
     success: { status: 200, description: "One page.", schemas: [withdrawalPage] },
-    errors: ["cursor_invalid"],
     async handle({ service: { engine, turns }, principal, query }) {
       await turns.turn(principal.applicationId);
       return pageToWire(await engine.withdrawals.list(principal.applicationId, query), withdrawalToWire);
     },
   }),
-  endpoint({
-    operationId: "getWithdrawal",
-    method: "GET",
-    path: "/api/v1/withdrawals/{withdrawalId}",
+  endpoint("GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
     tag: "Withdrawals",
     access: "read",
     summary: "One withdrawal",

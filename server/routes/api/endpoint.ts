@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
-import type { z } from "zod";
+import { z } from "zod";
 import {
   type Address,
   type Issue,
@@ -88,12 +88,9 @@ export type Tag =
   | "Service"
   | "Tokens";
 
+type Method = HTTPMethods & ("GET" | "POST" | "PUT" | "DELETE");
+
 interface Description {
-  /** Names the operation for people and for generated clients, such as `listUsers`. */
-  readonly operationId: string;
-  readonly method: HTTPMethods & ("GET" | "POST" | "PUT" | "DELETE");
-  /** With parameters in braces, as OpenAPI writes them. */
-  readonly path: string;
   readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
@@ -137,18 +134,29 @@ type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /** One route: its input, its answers, and its handler. OpenAPI is generated from the same object. */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
+  /** Names the operation for people and for generated clients, such as `listUsers`. */
+  readonly operationId: string;
+  readonly method: Method;
+  /** With parameters in braces, as OpenAPI writes them. */
+  readonly path: string;
   readonly access: Access;
   /** Parses the request and answers it. Throws `validation_failed` with all bad fields, or rejects like the handler. */
   readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => unknown;
 }
 
-/** Makes a route of a description and a handler. The handler's input has the types of the schemas and the access. */
+/**
+ * Makes a route of a description and a handler. The handler's input has the types of the schemas and the access.
+ *
+ * @param route - method and path, such as `GET /api/v1/users/{userId}`
+ */
 export function endpoint<
   A extends Access,
   P extends z.ZodType = z.ZodUndefined,
   Q extends z.ZodType = z.ZodUndefined,
   B extends z.ZodType = z.ZodUnknown,
 >(
+  route: `${Method} ${string}`,
+  operationId: string,
   definition: Description &
     Inputs<P, Q, B> & {
       readonly access: A;
@@ -156,11 +164,12 @@ export function endpoint<
     },
 ): Endpoint {
   const { handle, ...rest } = definition;
+  const [method, path = ""] = route.split(" ") as [Method, string];
   const noQuery = definition.query?.safeParse({});
   // Parsed once, because most requests have no query.
   const defaults = noQuery?.success ? Object.freeze(noQuery.data) : undefined;
   return {
-    ...rest,
+    ...{ ...rest, operationId, method, path },
     respond(service, request, reply) {
       const { principal, owner, signedIn } = request;
       const caller = rest.access === "owner" ? owner : rest.access === "person" ? signedIn : principal;
@@ -185,9 +194,10 @@ export function bodyTypesOf({ bodyType, bodyStream }: Endpoint): readonly string
 }
 
 /** Codes that an endpoint can answer with, in the order of the documentation's table. */
-export function errorsOf({ method, access, unmetered, errors = [] }: Endpoint): readonly Code[] {
+export function errorsOf({ method, access, unmetered, query, errors = [] }: Endpoint): readonly Code[] {
   const codes = new Set<Code>(ANY_ROUTE);
   for (const code of errors) codes.add(code);
+  if (query instanceof z.ZodObject && "cursor" in query.shape) codes.add("cursor_invalid");
   if (access !== "public") for (const code of CODES_OF[access] ?? CREDENTIALS) codes.add(code);
   if (isScope(access)) codes.add("scope_missing");
   // The server reads a body even where the route ignores it.
