@@ -5,18 +5,14 @@ const DEFAULT_MODE = {
   description: "The mode of mints without one, of assets without a default of their own; null: they need one.",
 };
 
-export const application = responseComponent(
-  "Application",
-  z.strictObject({
-    applicationId: outUuid,
-    name: z.string(),
-    suspended: z.boolean(),
-    dataAvailabilityMode: mode.nullable().meta(DEFAULT_MODE),
-    createdAt: outTime,
-  }),
-);
+export const application = responseComponent("Application", {
+  applicationId: outUuid,
+  name: z.string(),
+  suspended: z.boolean(),
+  dataAvailabilityMode: mode.nullable().meta(DEFAULT_MODE),
+  createdAt: outTime,
+});
 
-export const applicationBody = requestComponent(
-  "ApplicationDefaults",
-  z.strictObject({ dataAvailabilityMode: askedMode.nullable().meta(DEFAULT_MODE) }),
-);
+export const applicationBody = requestComponent("ApplicationDefaults", {
+  dataAvailabilityMode: askedMode.nullable().meta(DEFAULT_MODE),
+});

@@ -16,41 +16,40 @@ import {
   uuid,
 } from "./common.ts";
 
-export const asset = responseComponent(
-  "Asset",
-  z.strictObject({
-    assetId: outUuid,
-    standard,
-    assetType: outHash.meta({ description: "StarkEx asset type." }),
-    chainId: outDecimal,
-    contractAddress: outAddress,
-    name: z.string(),
-    symbol: z.string(),
-    ...outUnits,
-    blobScheme: z.enum(BLOB_SCHEMES),
-    rawBlobs: z.boolean().meta({ description: "Whether minting blobs can be any bytes; otherwise each is text." }),
-    dataAvailabilityMode: mode
-      .nullable()
-      .meta({ description: "The mode of its mints without one; null: the application's, if it has one." }),
-    nextTokenId: outDecimal.nullable().meta({
-      description: "The id that the engine gives next to a mint by `quantity`; null where mints name their ids.",
-    }),
-    supplyCap: outDecimal.nullable(),
-    minted: outDecimal,
-    whitelisted: z.boolean(),
-    enabled: z.boolean().meta({ description: "For the requesting application." }),
-    registered: z.boolean().meta({ description: "Whether the settlement contract's registry on L1 has it." }),
-    minterLocked: z.boolean().nullable().meta({
-      description: "Whether the token's minter role can never be revoked; null before L1 was asked.",
-    }),
-    transferable: z.boolean().nullable().meta({
-      description: "Whether owners can transfer and redeem vaults of it before a withdrawal; null before L1 was asked.",
-    }),
-    mintable: z.boolean(),
-    mintingAvailable: z.boolean().meta({ description: "Whether a mint would be accepted now." }),
-    unavailableReason: z.string().nullable(),
-  }),
-);
+export const asset = responseComponent("Asset", {
+  assetId: outUuid,
+  standard,
+  assetType: outHash.describe("StarkEx asset type."),
+  chainId: outDecimal,
+  contractAddress: outAddress,
+  name: z.string(),
+  symbol: z.string(),
+  ...outUnits,
+  blobScheme: z.enum(BLOB_SCHEMES),
+  rawBlobs: z.boolean().describe("Whether minting blobs can be any bytes; otherwise each is text."),
+  dataAvailabilityMode: mode
+    .nullable()
+    .describe("The mode of its mints without one; null: the application's, if it has one."),
+  nextTokenId: outDecimal
+    .nullable()
+    .describe("The id that the engine gives next to a mint by `quantity`; null where mints name their ids."),
+  supplyCap: outDecimal.nullable(),
+  minted: outDecimal,
+  whitelisted: z.boolean(),
+  enabled: z.boolean().describe("For the requesting application."),
+  registered: z.boolean().describe("Whether the settlement contract's registry on L1 has it."),
+  minterLocked: z
+    .boolean()
+    .nullable()
+    .describe("Whether the token's minter role can never be revoked; null before L1 was asked."),
+  transferable: z
+    .boolean()
+    .nullable()
+    .describe("Whether owners can transfer and redeem vaults of it before a withdrawal; null before L1 was asked."),
+  mintable: z.boolean(),
+  mintingAvailable: z.boolean().describe("Whether a mint would be accepted now."),
+  unavailableReason: z.string().nullable(),
+});
 
 export const assetPage = responseComponent("AssetPage", pageOf(asset));
 export const assetParams = z.strictObject({ assetId: uuid });
@@ -64,7 +63,7 @@ export const assetQuery = z.strictObject({
     .union([assetType, z.array(assetType)], `Give one or more of ${assetTypes.join(", ")}.`)
     .transform((given) => (typeof given === "string" ? [given] : given))
     .optional()
-    .meta({ description: "Repeat it for several." }),
+    .describe("Repeat it for several."),
   mintable: flag.optional(),
   enabled: flag.optional(),
   symbol: z.string().min(1).max(64).optional(),

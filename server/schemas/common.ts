@@ -6,16 +6,23 @@ import { CHECKSUM_WRONG, checksumHolds, isVisible, NOT_HIDDEN, readSpelling } fr
 export const requestComponents = z.registry<{ id: string }>();
 export const responseComponents = z.registry<{ id: string }>();
 
+/** A schema as it was given, or the strict object of the fields that were given. */
+type Component<S> = S extends z.ZodRawShape ? z.ZodObject<S, z.core.$strict> : S;
+
+function named<S extends z.ZodType | z.ZodRawShape>(registry: typeof responseComponents, id: string, given: S) {
+  const schema = given instanceof z.ZodType ? given : z.strictObject(given);
+  registry.add(schema, { id });
+  return schema as Component<S>;
+}
+
 /** Names a schema of a request. */
-export function requestComponent<S extends z.ZodType>(id: string, schema: S): S {
-  requestComponents.add(schema, { id });
-  return schema;
+export function requestComponent<S extends z.ZodType | z.ZodRawShape>(id: string, schema: S): Component<S> {
+  return named(requestComponents, id, schema);
 }
 
 /** Names a schema of a response. */
-export function responseComponent<S extends z.ZodType>(id: string, schema: S): S {
-  responseComponents.add(schema, { id });
-  return schema;
+export function responseComponent<S extends z.ZodType | z.ZodRawShape>(id: string, schema: S): Component<S> {
+  return named(responseComponents, id, schema);
 }
 
 // ---- values, in both directions
@@ -97,8 +104,8 @@ export const instant = z.iso
 
 /** Query parameters of lists by creation time. */
 export const createdBetween = {
-  createdAfter: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
-  createdBefore: instant.optional().meta({ description: "Exclusive; RFC 3339 with zone." }),
+  createdAfter: instant.optional().describe("Exclusive; RFC 3339 with zone."),
+  createdBefore: instant.optional().describe("Exclusive; RFC 3339 with zone."),
 };
 
 /** `true` or `false` in a query string. */
@@ -110,16 +117,14 @@ export const flag = z
 // ---- values in responses
 
 export const outUuid = z.guid();
-export const outHex = z.string().regex(HEX).meta({ description: "0x and lower-case hex." });
+export const outHex = z.string().regex(HEX).describe("0x and lower-case hex.");
 export const outHash = z.string().regex(/^0x[0-9a-f]{64}$/);
 export const outAddress = z.string().regex(/^0x[0-9a-f]{40}$/);
-export const outDecimal = z.string().regex(/^\d+$/).meta({ description: "A whole number in decimal digits." });
+export const outDecimal = z.string().regex(/^\d+$/).describe("A whole number in decimal digits.");
 /** The units of amounts, next to every amount. */
 export const outUnits = {
-  quantum: outDecimal.meta({ description: "Base units of the token in one unit of every amount here." }),
-  decimals: z.int().meta({
-    description: "Decimals of the token: `amount` is `amount * quantum / 10^decimals` of it.",
-  }),
+  quantum: outDecimal.describe("Base units of the token in one unit of every amount here."),
+  decimals: z.int().describe("Decimals of the token: `amount` is `amount * quantum / 10^decimals` of it."),
 };
 export const outTime = z.iso.datetime();
 
@@ -133,17 +138,17 @@ export const page = {
     .meta({ type: "integer", minimum: 1, maximum: 100 })
     .transform(Number)
     .optional()
-    .meta({ description: "Most entries of the page, 1 to 100; default 50." }),
+    .describe("Most entries of the page, 1 to 100; default 50."),
   cursor: z
     .string()
     .min(1)
     .max(1024)
     .optional()
-    .meta({ description: "`pagination.nextCursor` of the previous page, with the same filters." }),
+    .describe("`pagination.nextCursor` of the previous page, with the same filters."),
 };
 
 export const orderedPage = {
-  order: z.enum(["asc", "desc"]).optional().meta({ description: "By age: `desc` has the newest first." }),
+  order: z.enum(["asc", "desc"]).optional().describe("By age: `desc` has the newest first."),
   ...page,
 };
 

@@ -19,142 +19,118 @@ import { MAX_SIGNATURE_BYTES } from "./owner.ts";
 
 const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
 const name = z.string().min(1, "Give a name.").max(100, "Give at most 100 characters.");
-const applicationId = outUuid.nullable().meta({ description: "null: the operator's." });
+const applicationId = outUuid.nullable().describe("null: the operator's.");
 const message = z.string().min(1).max(2048);
 const signature = hexUpTo(MAX_SIGNATURE_BYTES);
 const link = z
   .string()
   .regex(/^[0-9a-f]{96}$/, "Give the part of the link after `#link=`.")
-  .meta({ description: "The part of an invitation's link after `#link=`." });
+  .describe("The part of an invitation's link after `#link=`.");
 
 export const signInBody = requestComponent(
   "PersonSignIn",
   z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: uuid.nullish() })]),
 );
-export const walletBody = requestComponent("PersonWallet", z.strictObject({ message, signature }));
+export const walletBody = requestComponent("PersonWallet", { message, signature });
 
-export const person = responseComponent(
-  "Person",
-  z.strictObject({
-    personId: outUuid,
-    applicationId,
-    applicationName: z.string().nullable().meta({ description: "null: the operator's." }),
-    role,
-    name: z.string(),
-    address: outAddress.nullable().meta({ description: "The wallet that signs in." }),
-    keyId: z.string().nullable().meta({ description: "Of the person's own mints and withdrawals." }),
-    linkExpiresAt: outTime.nullable().meta({ description: "Of the link that was not used yet; null without one." }),
-    createdAt: outTime,
-    signedInAt: outTime.nullable(),
-    removedAt: outTime.nullable(),
-  }),
-);
+export const person = responseComponent("Person", {
+  personId: outUuid,
+  applicationId,
+  applicationName: z.string().nullable().describe("null: the operator's."),
+  role,
+  name: z.string(),
+  address: outAddress.nullable().describe("The wallet that signs in."),
+  keyId: z.string().nullable().describe("Of the person's own mints and withdrawals."),
+  linkExpiresAt: outTime.nullable().describe("Of the link that was not used yet; null without one."),
+  createdAt: outTime,
+  signedInAt: outTime.nullable(),
+  removedAt: outTime.nullable(),
+});
 export const personList = responseComponent("PersonList", pageOf(person));
-export const personSession = responseComponent(
-  "PersonSession",
-  z.strictObject({ person, rights: z.array(z.enum(RIGHTS)), expiresAt: outTime }),
-);
-export const openedSession = responseComponent(
-  "OpenedPersonSession",
-  z.strictObject({
-    ...personSession.shape,
-    others: z.array(person).meta({
-      description: "The same wallet's people of other teams. Sign in again with `applicationId` to choose one.",
-    }),
-  }),
-);
-export const invitation = responseComponent(
-  "Invitation",
-  z.strictObject({
-    person,
-    link: z
-      .string()
-      .nullable()
-      .meta({ description: "Signs in once: the console's address and `#link=` and this. null for a wallet." }),
-  }),
-);
+export const personSession = responseComponent("PersonSession", {
+  person,
+  rights: z.array(z.enum(RIGHTS)),
+  expiresAt: outTime,
+});
+export const openedSession = responseComponent("OpenedPersonSession", {
+  ...personSession.shape,
+  others: z
+    .array(person)
+    .describe("The same wallet's people of other teams. Sign in again with `applicationId` to choose one."),
+});
+export const invitation = responseComponent("Invitation", {
+  person,
+  link: z
+    .string()
+    .nullable()
+    .describe("Signs in once: the console's address and `#link=` and this. null for a wallet."),
+});
 export const personParams = z.strictObject({ personId: uuid });
-export const personBody = requestComponent(
-  "NewPerson",
-  z.strictObject({ name, role, address: address.nullable().optional() }),
-);
-export const roleBody = requestComponent("PersonRole", z.strictObject({ role }));
+export const personBody = requestComponent("NewPerson", { name, role, address: address.nullable().optional() });
+export const roleBody = requestComponent("PersonRole", { role });
 
-export const apiKey = responseComponent(
-  "ApiKey",
-  z.strictObject({
-    keyId: z.string(),
-    applicationId: outUuid,
-    name: z.string().nullable(),
-    scopes: z.array(z.enum(SCOPES)),
-    mintQuota: outDecimal.nullable().meta({ description: "Most entries that the key may ever mint; null: no limit." }),
-    mintsUsed: outDecimal,
-    createdAt: outTime,
-    expiresAt: outTime.nullable(),
-    revokedAt: outTime.nullable(),
-  }),
-);
+export const apiKey = responseComponent("ApiKey", {
+  keyId: z.string(),
+  applicationId: outUuid,
+  name: z.string().nullable(),
+  scopes: z.array(z.enum(SCOPES)),
+  mintQuota: outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
+  mintsUsed: outDecimal,
+  createdAt: outTime,
+  expiresAt: outTime.nullable(),
+  revokedAt: outTime.nullable(),
+});
 export const keyList = responseComponent("ApiKeyList", pageOf(apiKey));
-export const issuedKey = responseComponent(
-  "IssuedApiKey",
-  z.strictObject({ key: apiKey, secret: z.string().meta({ description: "The whole key. It is shown this once." }) }),
-);
+export const issuedKey = responseComponent("IssuedApiKey", {
+  key: apiKey,
+  secret: z.string().describe("The whole key. It is shown this once."),
+});
 export const keyParams = z.strictObject({ keyId: z.string().regex(/^[0-9a-f]{16}$/, "Give a key's id.") });
 const expiresAt = instant
   .refine((time) => time > Date.now(), "Give a time in the future.")
   .nullable()
   .optional();
-export const keyBody = requestComponent(
-  "NewApiKey",
-  z.strictObject({
-    name: name.nullable().optional(),
-    scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional(),
-    expiresAt,
-    mintQuota: z
-      .string()
-      .regex(/^\d{1,19}$/, "Give a whole number of mints.")
-      .transform(BigInt)
-      .nullable()
-      .optional(),
-  }),
-);
-export const rotationBody = requestComponent("KeyRotation", z.strictObject({ expiresAt }));
+export const keyBody = requestComponent("NewApiKey", {
+  name: name.nullable().optional(),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional(),
+  expiresAt,
+  mintQuota: z
+    .string()
+    .regex(/^\d{1,19}$/, "Give a whole number of mints.")
+    .transform(BigInt)
+    .nullable()
+    .optional(),
+});
+export const rotationBody = requestComponent("KeyRotation", { expiresAt });
 
-export const auditEntry = responseComponent(
-  "AuditEntry",
-  z.strictObject({
-    sequence: z.int(),
-    time: outTime,
-    personId: outUuid.nullable().meta({ description: "null: the operator's command line." }),
-    personName: z.string().nullable(),
-    action: z.string(),
-    count: z.int(),
-    subject: z.string().nullable(),
-    detail: z.string().nullable(),
-  }),
-);
-export const operations = responseComponent(
-  "Operations",
-  z.strictObject({
-    checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() })),
-    commits: z
-      .array(
-        z.strictObject({
-          batchId: z.string(),
-          vaultCount: z.int(),
-          mintCount: z.int(),
-          settledAt: outTime,
-          gas: outDecimal.nullable().meta({ description: "Of the commit; null while L1 does not answer." }),
-        }),
-      )
-      .meta({ description: "The newest batches that L1 has committed, newest first; at most 50 of each mode." }),
-  }),
-);
+export const auditEntry = responseComponent("AuditEntry", {
+  sequence: z.int(),
+  time: outTime,
+  personId: outUuid.nullable().describe("null: the operator's command line."),
+  personName: z.string().nullable(),
+  action: z.string(),
+  count: z.int(),
+  subject: z.string().nullable(),
+  detail: z.string().nullable(),
+});
+export const operations = responseComponent("Operations", {
+  checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() })),
+  commits: z
+    .array(
+      z.strictObject({
+        batchId: z.string(),
+        vaultCount: z.int(),
+        mintCount: z.int(),
+        settledAt: outTime,
+        gas: outDecimal.nullable().describe("Of the commit; null while L1 does not answer."),
+      }),
+    )
+    .describe("The newest batches that L1 has committed, newest first; at most 50 of each mode."),
+});
 export const applicationParams = z.strictObject({ applicationId: uuid });
-export const newApplicationBody = requestComponent(
-  "NewApplication",
-  z.strictObject({ name: z.string().min(1, "Give a name.").max(200, "Give at most 200 characters.") }),
-);
+export const newApplicationBody = requestComponent("NewApplication", {
+  name: z.string().min(1, "Give a name.").max(200, "Give at most 200 characters."),
+});
 export const applicationList = responseComponent("ApplicationList", pageOf(application));
 
 export const auditLog = responseComponent("AuditLog", pageOf(auditEntry));

@@ -5,7 +5,7 @@ import { mode, outAddress, outDecimal, outHash, outTime, outUuid, page, response
 const batch = z.strictObject({
   batchId: z.string(),
   dataAvailabilityMode: mode,
-  vaultCount: z.int().meta({ description: "Vaults of all applications." }),
+  vaultCount: z.int().describe("Vaults of all applications."),
   batchRoot: outHash,
   l1TxHash: outHash.nullable(),
   l1BlockNumber: outDecimal.nullable(),
@@ -30,7 +30,7 @@ const redeemed = z.strictObject({
   transferId: outUuid,
   userId: outUuid,
   vaultId: outDecimal,
-  amount: outDecimal.meta({ description: "Units; 0: all that was left of the vault." }),
+  amount: outDecimal.describe("Units; 0: all that was left of the vault."),
 });
 const failedTransfer = z.strictObject({ transferId: outUuid, failure: z.string() });
 const asset = z.strictObject({ assetId: outUuid });
@@ -68,7 +68,7 @@ type Wire<T extends Type> = z.ZodObject<{
 
 const events = Object.entries(DATA).map(([type, data]) =>
   z.strictObject({
-    sequence: z.int().meta({ description: "1, 2, 3 … within the application, consecutive." }),
+    sequence: z.int().describe("1, 2, 3 … within the application, consecutive."),
     type: z.literal(type),
     createdAt: outTime,
     data,
@@ -83,13 +83,10 @@ export const event = responseComponent(
 
 export const eventType = z.enum(Object.keys(DATA) as [Type, ...Type[]]);
 
-export const eventPage = responseComponent(
-  "EventPage",
-  z.strictObject({
-    data: z.array(event),
-    hasMore: z.boolean().meta({ description: "Whether there are more now: continue after the last one's sequence." }),
-  }),
-);
+export const eventPage = responseComponent("EventPage", {
+  data: z.array(event),
+  hasMore: z.boolean().describe("Whether there are more now: continue after the last one's sequence."),
+});
 
 /** The sequence of an event; 0 is before the first. */
 export const eventSequence = z
@@ -98,8 +95,8 @@ export const eventSequence = z
   .transform(Number);
 
 export const eventQuery = z.strictObject({
-  after: eventSequence.optional().meta({
-    description: "Only events after this one; default all. A Last-Event-ID header has precedence.",
-  }),
+  after: eventSequence
+    .optional()
+    .describe("Only events after this one; default all. A Last-Event-ID header has precedence."),
   limit: page.limit,
 });

@@ -9,11 +9,12 @@ export const metadataJson = requestComponent(
     .looseObject({
       name: z.string().max(200).optional(),
       description: z.string().max(4_000).optional(),
-      image: z.string().optional().meta({
-        description: "An `https://` or `ipfs://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF.",
-      }),
-      external_url: z.string().optional().meta({ description: "An `https://` address." }),
-      animation_url: z.string().optional().meta({ description: "An `https://` or `ipfs://` address." }),
+      image: z
+        .string()
+        .optional()
+        .describe("An `https://` or `ipfs://` address, or a `data:` image in base64: PNG, JPEG, GIF, WebP or AVIF."),
+      external_url: z.string().optional().describe("An `https://` address."),
+      animation_url: z.string().optional().describe("An `https://` or `ipfs://` address."),
       attributes: z
         .array(
           z.looseObject({ trait_type: z.string().optional(), value: z.union([z.string(), z.number(), z.boolean()]) }),
@@ -21,39 +22,28 @@ export const metadataJson = requestComponent(
         .max(100)
         .optional(),
     })
-    .meta({
-      description:
-        "Metadata in the form of ERC-721 or ERC-1155, at most 8,192 bytes, six levels and 1,000 values. Other fields pass unchanged.",
-    }),
+    .describe(
+      "Metadata in the form of ERC-721 or ERC-1155, at most 8,192 bytes, six levels and 1,000 values. Other fields pass unchanged.",
+    ),
 );
 
 const outJson = z.record(z.string(), z.unknown());
 export const servedMetadata = responseComponent("ServedMetadata", z.record(z.string(), z.unknown()));
 
-export const tokenMetadata = responseComponent(
-  "TokenMetadata",
-  z.strictObject({
-    tokenId: outDecimal,
-    metadata: outJson.meta({ description: "As it was set." }),
-    frozen: z.boolean().meta({ description: "Whether it never changes again." }),
-    hidden: z.boolean().meta({ description: "Whether the asset's placeholder is served in its place." }),
-    updatedAt: outTime,
-  }),
-);
+export const tokenMetadata = responseComponent("TokenMetadata", {
+  tokenId: outDecimal,
+  metadata: outJson.describe("As it was set."),
+  frozen: z.boolean().describe("Whether it never changes again."),
+  hidden: z.boolean().describe("Whether the asset's placeholder is served in its place."),
+  updatedAt: outTime,
+});
 
-export const collection = responseComponent(
-  "Collection",
-  z.strictObject({
-    contractMetadata: outJson
-      .nullable()
-      .meta({ description: "The contract's metadata (ERC-7572); null for name and symbol only." }),
-    placeholder: outJson
-      .nullable()
-      .meta({ description: "Served as the metadata of every token until the reveal; null for none." }),
-    frozen: z.boolean().meta({ description: "Whether no token's metadata can change." }),
-    updatedAt: outTime,
-  }),
-);
+export const collection = responseComponent("Collection", {
+  contractMetadata: outJson.nullable().describe("The contract's metadata (ERC-7572); null for name and symbol only."),
+  placeholder: outJson.nullable().describe("Served as the metadata of every token until the reveal; null for none."),
+  frozen: z.boolean().describe("Whether no token's metadata can change."),
+  updatedAt: outTime,
+});
 
 export const tokenParams = z.strictObject({ assetId: uuid, tokenId });
 
@@ -70,24 +60,14 @@ const tokens = z
   .array(z.strictObject({ tokenId, metadata: z.unknown() }))
   .min(1)
   .max(MAX_METADATA_TOKENS);
-export const bulkBody = requestComponent("MetadataList", z.strictObject({ tokens }));
-export const bulkResult = responseComponent("MetadataListResult", z.strictObject({ tokens: z.int() }));
+export const bulkBody = requestComponent("MetadataList", { tokens });
+export const bulkResult = responseComponent("MetadataListResult", { tokens: z.int() });
 
-export const freezeBody = requestComponent(
-  "MetadataFreeze",
-  z.strictObject({ tokenIds: z.array(tokenId).min(1).max(MAX_METADATA_TOKENS) }),
-);
+export const freezeBody = requestComponent("MetadataFreeze", {
+  tokenIds: z.array(tokenId).min(1).max(MAX_METADATA_TOKENS),
+});
 
-export const collectionBody = requestComponent(
-  "CollectionChange",
-  z.strictObject({
-    contractMetadata: metadataJson
-      .nullable()
-      .optional()
-      .meta({ description: "The contract's metadata (ERC-7572); null removes it." }),
-    placeholder: metadataJson
-      .nullable()
-      .optional()
-      .meta({ description: "Hides every token behind this; null reveals them." }),
-  }),
-);
+export const collectionBody = requestComponent("CollectionChange", {
+  contractMetadata: metadataJson.nullable().optional().describe("The contract's metadata (ERC-7572); null removes it."),
+  placeholder: metadataJson.nullable().optional().describe("Hides every token behind this; null reveals them."),
+});

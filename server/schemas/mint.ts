@@ -46,66 +46,50 @@ function schemasOf<F extends Readonly<Record<string, FieldForm>>>(form: F): { re
 }
 
 /** An entry of a mint. */
-export const mintEntry = requestComponent("MintEntry", z.strictObject({ ...schemasOf(MINT_FORM), assetId: z.guid() }));
+export const mintEntry = requestComponent("MintEntry", { ...schemasOf(MINT_FORM), assetId: z.guid() });
 
 /** The fields of a user, besides its entries. */
 export const mintUser = schemasOf(USER_FORM);
 
 /** The body of a mint, for the documentation. The core itself reads it, and reports every bad entry at once. */
-export const mintBody = requestComponent(
-  "MintRequest",
-  z.strictObject({ users: z.array(z.strictObject({ ...mintUser, mints: z.array(mintEntry).min(1) })).min(1) }),
-);
-
-export const mintQuery = z.strictObject({
-  dryRun: flag.optional().meta({ description: "`true` checks everything and mints nothing." }),
+export const mintBody = requestComponent("MintRequest", {
+  users: z.array(z.strictObject({ ...mintUser, mints: z.array(mintEntry).min(1) })).min(1),
 });
 
-const mintTransaction = responseComponent(
-  "MintTransaction",
-  z.strictObject({
-    transactionId: z.string(),
-    userIndex: z.int().min(0).meta({ description: "Position in the request's `users`." }),
-    mintIndex: z.int().min(0).meta({
-      description: "Position in that user's `mints`, where an entry of `quantity` n counts as n.",
-    }),
-    vaultId: outDecimal,
-    status: z.enum(STATUSES),
-  }),
-);
+export const mintQuery = z.strictObject({
+  dryRun: flag.optional().describe("`true` checks everything and mints nothing."),
+});
 
-const receipt = responseComponent(
-  "MintReceipt",
-  z.strictObject({
-    root: outHash.meta({ description: "Root of the tree of the vaults' leaves, in their order here." }),
-    count: z.int().meta({ description: "The number of these vaults." }),
-    time: z.int().meta({ description: "Time of the acknowledgement in milliseconds since 1970, as signed." }),
-    signer: outAddress,
-    signature: z.string().meta({ description: "EIP-712 `MintReceipt(bytes32 root,uint32 count,uint64 time)`." }),
-    chainIds: z.record(z.string(), outDecimal).meta({ description: "The chain of each asset's token." }),
-  }),
-);
+const mintTransaction = responseComponent("MintTransaction", {
+  transactionId: z.string(),
+  userIndex: z.int().min(0).describe("Position in the request's `users`."),
+  mintIndex: z.int().min(0).describe("Position in that user's `mints`, where an entry of `quantity` n counts as n."),
+  vaultId: outDecimal,
+  status: z.enum(STATUSES),
+});
 
-export const mintReply = responseComponent(
-  "MintReply",
-  z.strictObject({
-    mintId: outUuid,
-    vaults: z
-      .array(vault)
-      .meta({ description: "Every vault that the request touched, once, with its state after it." }),
-    transactions: z.array(mintTransaction).meta({ description: "One per entry, in request order." }),
-    receipt: receipt.nullable().meta({
-      description:
-        "The operator's signed receipt for the vaults as of this mint, whatever later mints add; null without a receipt key.",
-    }),
-  }),
-);
+const receipt = responseComponent("MintReceipt", {
+  root: outHash.describe("Root of the tree of the vaults' leaves, in their order here."),
+  count: z.int().describe("The number of these vaults."),
+  time: z.int().describe("Time of the acknowledgement in milliseconds since 1970, as signed."),
+  signer: outAddress,
+  signature: z.string().describe("EIP-712 `MintReceipt(bytes32 root,uint32 count,uint64 time)`."),
+  chainIds: z.record(z.string(), outDecimal).describe("The chain of each asset's token."),
+});
 
-export const dryRunReply = responseComponent(
-  "DryRunReply",
-  z.strictObject({
-    dryRun: z.literal(true),
-    users: z.int().meta({ description: "Users in the request." }),
-    mints: z.int().meta({ description: "Entries that would have been minted." }),
-  }),
-);
+export const mintReply = responseComponent("MintReply", {
+  mintId: outUuid,
+  vaults: z.array(vault).describe("Every vault that the request touched, once, with its state after it."),
+  transactions: z.array(mintTransaction).describe("One per entry, in request order."),
+  receipt: receipt
+    .nullable()
+    .describe(
+      "The operator's signed receipt for the vaults as of this mint, whatever later mints add; null without a receipt key.",
+    ),
+});
+
+export const dryRunReply = responseComponent("DryRunReply", {
+  dryRun: z.literal(true),
+  users: z.int().describe("Users in the request."),
+  mints: z.int().describe("Entries that would have been minted."),
+});

@@ -24,58 +24,50 @@ const text = (max: number) =>
     .max(max, `Give at most ${max} characters.`)
     .refine((given) => isVisible(given), `Give text ${NOT_HIDDEN}.`);
 
-export const newTokenBody = requestComponent(
-  "NewToken",
-  z.strictObject({
-    standard,
-    name: text(200),
-    symbol: text(50),
-    admin: address.meta({ description: "Who administers the token: its metadata, its royalty, its minter." }),
-    cap: z
-      .string()
-      .regex(/^\d{1,20}(?:\.\d{1,9})?$/, "Give whole tokens, such as 1000000.")
-      .optional()
-      .meta({ description: "ERC-20: the most whole tokens that can ever exist; default no limit." }),
-    uri: text(2_000).optional().meta({
-      description: "What stands before each id (ERC-721), or a template with `{id}` (ERC-1155). Default: this server.",
-    }),
-    royalty: z
-      .strictObject({
-        receiver: address,
-        percent: z.string().regex(/^(?:100|\d{1,2}(?:\.\d{1,2})?)$/, "Give percent from 0 to 100, such as 2.5."),
-      })
-      .optional()
-      .meta({ description: "ERC-721 and ERC-1155: what marketplaces ask of each sale (ERC-2981)." }),
-    transferable: z.boolean().optional().meta({ description: "Whether owners can give vaults away; default false." }),
-  }),
-);
+export const newTokenBody = requestComponent("NewToken", {
+  standard,
+  name: text(200),
+  symbol: text(50),
+  admin: address.describe("Who administers the token: its metadata, its royalty, its minter."),
+  cap: z
+    .string()
+    .regex(/^\d{1,20}(?:\.\d{1,9})?$/, "Give whole tokens, such as 1000000.")
+    .optional()
+    .describe("ERC-20: the most whole tokens that can ever exist; default no limit."),
+  uri: text(2_000)
+    .optional()
+    .describe("What stands before each id (ERC-721), or a template with `{id}` (ERC-1155). Default: this server."),
+  royalty: z
+    .strictObject({
+      receiver: address,
+      percent: z.string().regex(/^(?:100|\d{1,2}(?:\.\d{1,2})?)$/, "Give percent from 0 to 100, such as 2.5."),
+    })
+    .optional()
+    .describe("ERC-721 and ERC-1155: what marketplaces ask of each sale (ERC-2981)."),
+  transferable: z.boolean().optional().describe("Whether owners can give vaults away; default false."),
+});
 
-export const tokenCreation = responseComponent(
-  "TokenCreation",
-  z.strictObject({
-    assetId: outUuid.meta({ description: "The id that the asset will have." }),
-    chainId: outDecimal,
-    data: outHex.meta({ description: "Input of the transaction that creates the token. It has no receiver." }),
-  }),
-);
+export const tokenCreation = responseComponent("TokenCreation", {
+  assetId: outUuid.describe("The id that the asset will have."),
+  chainId: outDecimal,
+  data: outHex.describe("Input of the transaction that creates the token. It has no receiver."),
+});
 
 export const newTokenParams = z.strictObject({ txHash: hash });
 
 const call = z.strictObject({ to: outAddress, data: outHex });
 
-export const tokenProgress = responseComponent(
-  "TokenProgress",
-  z.strictObject({
-    status: z.enum(["sent", "created", "registered", "added"]).meta({
-      description:
-        "`sent`: the chain has not mined it. `created`: `lock` and `register` are missing. `registered`: not final yet. `added`: the asset is here.",
-    }),
-    contractAddress: outAddress.nullable(),
-    lock: call
-      .extend({ from: outAddress })
-      .nullable()
-      .meta({ description: "Makes the settlement contract the only minter for ever. From the admin." }),
-    register: call.nullable().meta({ description: "Puts the token into the settlement contract's registry." }),
-    asset: asset.nullable(),
-  }),
-);
+export const tokenProgress = responseComponent("TokenProgress", {
+  status: z
+    .enum(["sent", "created", "registered", "added"])
+    .describe(
+      "`sent`: the chain has not mined it. `created`: `lock` and `register` are missing. `registered`: not final yet. `added`: the asset is here.",
+    ),
+  contractAddress: outAddress.nullable(),
+  lock: call
+    .extend({ from: outAddress })
+    .nullable()
+    .describe("Makes the settlement contract the only minter for ever. From the admin."),
+  register: call.nullable().describe("Puts the token into the settlement contract's registry."),
+  asset: asset.nullable(),
+});

@@ -19,24 +19,18 @@ import { typedDataExample, typedDataOf } from "./withdrawals.ts";
 /** A transaction that is ready to be sent. */
 const call = z.strictObject({ chainId: outDecimal, to: outAddress, data: outHex });
 
-export const sessionPreparationBody = requestComponent(
-  "NewSessionKey",
-  z.strictObject({
-    ownerAddress: address,
-    keyAddress: address.meta({ description: "The account of the session's key, such as one that a game makes." }),
-    until: seconds.meta({ description: "The last second of the session, since 1970, as a decimal string." }),
-    limit: amount
-      .refine((units) => units > 0n, "Give at least 1.")
-      .meta({
-        description:
-          "Most quantized units of one transfer. A transfer of all that is left counts the vault's full amount.",
-      }),
-    assetId: uuid.optional().meta({ description: "The only asset of the session. Default: every asset of the owner." }),
-    signature: hexUpTo(MAX_SIGNATURE_BYTES)
-      .optional()
-      .meta({ description: "The owner's, over the typed data of this request without it." }),
-  }),
-);
+export const sessionPreparationBody = requestComponent("NewSessionKey", {
+  ownerAddress: address,
+  keyAddress: address.describe("The account of the session's key, such as one that a game makes."),
+  until: seconds.describe("The last second of the session, since 1970, as a decimal string."),
+  limit: amount
+    .refine((units) => units > 0n, "Give at least 1.")
+    .describe("Most quantized units of one transfer. A transfer of all that is left counts the vault's full amount."),
+  assetId: uuid.optional().describe("The only asset of the session. Default: every asset of the owner."),
+  signature: hexUpTo(MAX_SIGNATURE_BYTES)
+    .optional()
+    .describe("The owner's, over the typed data of this request without it."),
+});
 
 const MESSAGE = {
   owner: `0x${"70".repeat(20)}`,
@@ -46,33 +40,27 @@ const MESSAGE = {
   assetType: "0",
 };
 
-export const sessionPreparation = responseComponent(
-  "SessionKeyPreparation",
-  z.strictObject({
-    typedData: typedDataOf(["Session"], typedDataExample("Session", SESSION_TYPES, MESSAGE)),
-    call: call.meta({
-      description:
-        "The transaction that opens the session. Any account can send it if the request had the owner's signature, so that the owner pays no gas; otherwise only the owner.",
-    }),
-  }),
-);
+export const sessionPreparation = responseComponent("SessionKeyPreparation", {
+  typedData: typedDataOf(["Session"], typedDataExample("Session", SESSION_TYPES, MESSAGE)),
+  call: call.describe(
+    "The transaction that opens the session. Any account can send it if the request had the owner's signature, so that the owner pays no gas; otherwise only the owner.",
+  ),
+});
 
 export const sessionKeyParams = z.strictObject({ ownerAddress: address, keyAddress: address });
 
-export const sessionKey = responseComponent(
-  "SessionKey",
-  z.strictObject({
-    ownerAddress: outAddress,
-    keyAddress: outAddress,
-    status: z.enum(["none", "pending", "active", "expired", "revoked"]).meta({
-      description:
-        "As the server's clock and the blocks that it has read say. `none`: L1 has told of no session. `pending`: it is not final on L1 yet.",
-    }),
-    authorizedAt: outDecimal.nullable(),
-    until: outDecimal.nullable(),
-    limit: outDecimal.nullable().meta({ examples: ["10"] }),
-    assetType: outHash.nullable().meta({ description: "null for every asset, and without a session." }),
-    revokedAt: outDecimal.nullable(),
-    revocation: call.meta({ description: "The owner's transaction that ends the session." }),
-  }),
-);
+export const sessionKey = responseComponent("SessionKey", {
+  ownerAddress: outAddress,
+  keyAddress: outAddress,
+  status: z
+    .enum(["none", "pending", "active", "expired", "revoked"])
+    .describe(
+      "As the server's clock and the blocks that it has read say. `none`: L1 has told of no session. `pending`: it is not final on L1 yet.",
+    ),
+  authorizedAt: outDecimal.nullable(),
+  until: outDecimal.nullable(),
+  limit: outDecimal.nullable().meta({ examples: ["10"] }),
+  assetType: outHash.nullable().describe("null for every asset, and without a session."),
+  revokedAt: outDecimal.nullable(),
+  revocation: call.describe("The owner's transaction that ends the session."),
+});

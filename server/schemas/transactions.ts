@@ -22,34 +22,29 @@ import {
 
 const type = z.enum(["mint", "withdrawal", "transfer"]);
 
-export const transaction = responseComponent(
-  "Transaction",
-  z.strictObject({
-    transactionId: z.string(),
-    sequence: z.int().meta({ description: "Strictly increasing within the application." }),
-    type,
-    status: z.enum(STATUSES),
-    mintId: outUuid.nullable(),
-    reference: z.string().nullable().meta({ description: "Your own name for the mint." }),
-    userId: outUuid,
-    vaultId: outDecimal,
-    assetId: outUuid,
-    ...outUnits,
-    mintingBlob: outHex,
-    tokenId: outDecimal.nullable().meta({ description: "null for ERC-20." }),
-    amount: outDecimal.meta({
-      description: "Units. Of a transfer of all that is left: 0 until its batch is sealed.",
-    }),
-    dataAvailabilityMode: mode,
-    batchId: z.string(),
-    l1TxHash: outHash.nullable(),
-    l1BlockNumber: outDecimal.nullable(),
-    failure: z.string().nullable(),
-    timestamps: z
-      .partialRecord(z.enum(STATUSES), outTime)
-      .meta({ description: "The time of each reached status; others are absent." }),
-  }),
-);
+export const transaction = responseComponent("Transaction", {
+  transactionId: z.string(),
+  sequence: z.int().describe("Strictly increasing within the application."),
+  type,
+  status: z.enum(STATUSES),
+  mintId: outUuid.nullable(),
+  reference: z.string().nullable().describe("Your own name for the mint."),
+  userId: outUuid,
+  vaultId: outDecimal,
+  assetId: outUuid,
+  ...outUnits,
+  mintingBlob: outHex,
+  tokenId: outDecimal.nullable().describe("null for ERC-20."),
+  amount: outDecimal.describe("Units. Of a transfer of all that is left: 0 until its batch is sealed."),
+  dataAvailabilityMode: mode,
+  batchId: z.string(),
+  l1TxHash: outHash.nullable(),
+  l1BlockNumber: outDecimal.nullable(),
+  failure: z.string().nullable(),
+  timestamps: z
+    .partialRecord(z.enum(STATUSES), outTime)
+    .describe("The time of each reached status; others are absent."),
+});
 
 export const transactionPage = responseComponent("TransactionPage", pageOf(transaction));
 
@@ -57,7 +52,7 @@ export const transactionQuery = z.strictObject({
   status: z.enum(STATUSES).optional(),
   type: type.optional(),
   userId: uuid.optional(),
-  ownerAddress: address.optional().meta({ description: "Of all users of this owner." }),
+  ownerAddress: address.optional().describe("Of all users of this owner."),
   assetId: uuid.optional(),
   vaultId: vaultId.optional(),
   batchId: batchId.optional(),

@@ -16,15 +16,12 @@ import {
   uuid,
 } from "./common.ts";
 
-export const user = responseComponent(
-  "User",
-  z.strictObject({
-    userId: outUuid,
-    ownerAddress: outAddress,
-    reference: z.string().nullable().meta({ description: "Your own name for the user." }),
-    createdAt: outTime,
-  }),
-);
+export const user = responseComponent("User", {
+  userId: outUuid,
+  ownerAddress: outAddress,
+  reference: z.string().nullable().describe("Your own name for the user."),
+  createdAt: outTime,
+});
 
 export const userPage = responseComponent("UserPage", pageOf(user));
 export const userQuery = z.strictObject({
@@ -35,41 +32,27 @@ export const userQuery = z.strictObject({
 export const userParams = z.strictObject({ userId: uuid });
 
 const newUser = z.strictObject({
-  userId: uuid.optional().meta({ description: "Your own id for the user; default a new one." }),
-  ownerAddress: address.meta({
-    description: "The L1 address that owns the user's mints. It never changes.",
-  }),
-  reference: reference.optional().meta({ description: "Your own name for the user; need not be unique." }),
+  userId: uuid.optional().describe("Your own id for the user; default a new one."),
+  ownerAddress: address.describe("The L1 address that owns the user's mints. It never changes."),
+  reference: reference.optional().describe("Your own name for the user; need not be unique."),
 });
 
 export const userBody = requestComponent("NewUser", newUser);
 
-export const usersBody = requestComponent(
-  "NewUsers",
-  z.strictObject({
-    users: z
-      .array(newUser)
-      .min(1, "Give at least one user.")
-      .max(MAX_NEW_USERS, `Give at most ${MAX_NEW_USERS} users.`),
-  }),
-);
+export const usersBody = requestComponent("NewUsers", {
+  users: z.array(newUser).min(1, "Give at least one user.").max(MAX_NEW_USERS, `Give at most ${MAX_NEW_USERS} users.`),
+});
 
-export const usersReply = responseComponent(
-  "CreatedUsers",
-  z.strictObject({ users: z.array(user).meta({ description: "In request order." }) }),
-);
+export const usersReply = responseComponent("CreatedUsers", { users: z.array(user).describe("In request order.") });
 
-export const balance = responseComponent(
-  "Balance",
-  z.strictObject({
-    assetId: outUuid,
-    ...outUnits,
-    tokenId: outDecimal.nullable(),
-    mintingBlob: outHex,
-    amount: outDecimal,
-    available: outDecimal,
-    withdrawn: outDecimal,
-  }),
-);
+export const balance = responseComponent("Balance", {
+  assetId: outUuid,
+  ...outUnits,
+  tokenId: outDecimal.nullable(),
+  mintingBlob: outHex,
+  amount: outDecimal,
+  available: outDecimal,
+  withdrawn: outDecimal,
+});
 
 export const balancePage = responseComponent("BalancePage", pageOf(balance));

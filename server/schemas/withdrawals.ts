@@ -23,56 +23,46 @@ import {
 /** A wallet contract's signature can be long; an ECDSA one has 65 bytes. */
 const MAX_SIGNATURE_BYTES = 4096;
 
-export const withdrawalBody = requestComponent(
-  "NewWithdrawal",
-  z.strictObject({
-    vaultId,
-    quantity: amount.meta({ description: "Quantized units, as a decimal string." }),
-    recipient: address.optional().meta({ description: "Default: the owner." }),
-    deadline: seconds.meta({ description: "Seconds since 1970, as signed, as a decimal string." }),
-    signature: hexUpTo(MAX_SIGNATURE_BYTES).meta({
-      description:
-        "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
-    }),
-  }),
-);
+export const withdrawalBody = requestComponent("NewWithdrawal", {
+  vaultId,
+  quantity: amount.describe("Quantized units, as a decimal string."),
+  recipient: address.optional().describe("Default: the owner."),
+  deadline: seconds.describe("Seconds since 1970, as signed, as a decimal string."),
+  signature: hexUpTo(MAX_SIGNATURE_BYTES).describe(
+    "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
+  ),
+});
 
-export const withdrawalListBody = requestComponent(
-  "NewWithdrawalList",
-  z.strictObject({
-    vaults: z
-      .array(
-        z.strictObject({
-          vaultId,
-          quantity: amount.meta({ description: "Quantized units, as a decimal string." }),
-          withdrawnBefore: amount.prefault("0").meta({ description: "The vault's `withdrawnBalance`. Default: 0." }),
-        }),
-      )
-      .min(1, "Give at least one vault.")
-      .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`)
-      .meta({ description: "In the order that was signed. All have one owner, and their tokens live on one chain." }),
-    recipient: address.optional().meta({ description: "Default: the owner." }),
-    deadline: seconds.meta({ description: "Seconds since 1970, as signed, as a decimal string." }),
-    signature: hexUpTo(MAX_SIGNATURE_BYTES).meta({
-      description:
-        "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
-    }),
-  }),
-);
+export const withdrawalListBody = requestComponent("NewWithdrawalList", {
+  vaults: z
+    .array(
+      z.strictObject({
+        vaultId,
+        quantity: amount.describe("Quantized units, as a decimal string."),
+        withdrawnBefore: amount.prefault("0").describe("The vault's `withdrawnBalance`. Default: 0."),
+      }),
+    )
+    .min(1, "Give at least one vault.")
+    .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`)
+    .describe("In the order that was signed. All have one owner, and their tokens live on one chain."),
+  recipient: address.optional().describe("Default: the owner."),
+  deadline: seconds.describe("Seconds since 1970, as signed, as a decimal string."),
+  signature: hexUpTo(MAX_SIGNATURE_BYTES).describe(
+    "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
+  ),
+});
 
 /** The fields of a preparation that say how, not what. */
 const signing = {
-  recipient: address.optional().meta({ description: "Default: the owner." }),
-  deadline: seconds
-    .optional()
-    .meta({ description: "Seconds since 1970, as a decimal string. Default: in seven days." }),
+  recipient: address.optional().describe("Default: the owner."),
+  deadline: seconds.optional().describe("Seconds since 1970, as a decimal string. Default: in seven days."),
 };
 
 const preparedVaults = z
   .array(
     z.strictObject({
       vaultId,
-      quantity: amount.optional().meta({ description: "Quantized units. Default: all that are left." }),
+      quantity: amount.optional().describe("Quantized units. Default: all that are left."),
     }),
   )
   .min(1, "Give at least one vault.")
@@ -82,11 +72,11 @@ export const preparationBody = requestComponent(
   "NewWithdrawalPreparation",
   z
     .strictObject({
-      vaults: preparedVaults.optional().meta({ description: "The vaults; or else name `ownerAddress` and `assetId`." }),
-      ownerAddress: address.optional().meta({ description: "With `assetId`: all vaults of this owner and token." }),
+      vaults: preparedVaults.optional().describe("The vaults; or else name `ownerAddress` and `assetId`."),
+      ownerAddress: address.optional().describe("With `assetId`: all vaults of this owner and token."),
       assetId: uuid.optional(),
-      tokenId: tokenId.optional().meta({ description: "With `assetId`: of this token id only." }),
-      cursor: page.cursor.meta({ description: "`nextCursor` of the preparation before, with the same token." }),
+      tokenId: tokenId.optional().describe("With `assetId`: of this token id only."),
+      cursor: page.cursor.describe("`nextCursor` of the preparation before, with the same token."),
       ...signing,
     })
     .refine(
@@ -98,45 +88,37 @@ export const preparationBody = requestComponent(
     ),
 );
 
-export const ownersPreparationBody = requestComponent(
-  "NewOwnersPreparation",
-  z.strictObject({
-    vaultIds: z.array(vaultId).min(1, "Give at least one vault.").max(MAX_LISTED_VAULTS),
-    ...signing,
-  }),
-);
+export const ownersPreparationBody = requestComponent("NewOwnersPreparation", {
+  vaultIds: z.array(vaultId).min(1, "Give at least one vault.").max(MAX_LISTED_VAULTS),
+  ...signing,
+});
 
 const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
 
-export const withdrawal = responseComponent(
-  "Withdrawal",
-  z.strictObject({
-    withdrawalId: outUuid,
-    userId: outUuid,
-    chainId: outDecimal.meta({
-      description: "Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain.",
-    }),
-    vaultId: outDecimal,
-    quantity: outDecimal,
-    recipient: outAddress,
-    withdrawnBefore: outDecimal,
-    deadline: outDecimal,
-    status: z.enum(WITHDRAWAL_STATUSES),
-    l1TxHash: outHash.nullable(),
-    l1BlockNumber: outDecimal.nullable(),
-    failure: z.string().nullable(),
-    createdAt: outTime,
-    updatedAt: outTime,
-  }),
-);
+export const withdrawal = responseComponent("Withdrawal", {
+  withdrawalId: outUuid,
+  userId: outUuid,
+  chainId: outDecimal.describe("Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain."),
+  vaultId: outDecimal,
+  quantity: outDecimal,
+  recipient: outAddress,
+  withdrawnBefore: outDecimal,
+  deadline: outDecimal,
+  status: z.enum(WITHDRAWAL_STATUSES),
+  l1TxHash: outHash.nullable(),
+  l1BlockNumber: outDecimal.nullable(),
+  failure: z.string().nullable(),
+  createdAt: outTime,
+  updatedAt: outTime,
+});
 
 const refusal = z.strictObject({ code: z.string(), detail: z.string() });
 
 /** What came of a list, with each withdrawal as the caller may see it. */
 function listReply<W extends z.ZodType>(shown: W) {
-  const error = refusal.nullable().meta({ description: "Why this vault was not accepted; null when it was." });
+  const error = refusal.nullable().describe("Why this vault was not accepted; null when it was.");
   const one = z.strictObject({ vaultId: outDecimal, withdrawal: shown.nullable(), error });
-  return z.strictObject({ vaults: z.array(one).meta({ description: "In the order of the request." }) });
+  return z.strictObject({ vaults: z.array(one).describe("In the order of the request.") });
 }
 
 export const withdrawalListReply = responseComponent("WithdrawalListReply", listReply(withdrawal));
@@ -150,17 +132,14 @@ export const ownersQuery = z.strictObject({
   vaultId: z
     .union([vaultId, z.array(vaultId).max(100)], "Give 1 to 100 vault ids.")
     .transform((given) => (typeof given === "bigint" ? [given] : given))
-    .meta({ description: "Repeat it for several, up to 100." }),
+    .describe("Repeat it for several, up to 100."),
 });
 
-export const ownersWithdrawals = responseComponent(
-  "OwnersWithdrawals",
-  z.strictObject({
-    vaults: z.array(z.strictObject({ vaultId: outDecimal, withdrawal: ownersWithdrawal.nullable() })).meta({
-      description: "In the order of the request; `withdrawal` is null for a vault that has none, or another owner.",
-    }),
-  }),
-);
+export const ownersWithdrawals = responseComponent("OwnersWithdrawals", {
+  vaults: z
+    .array(z.strictObject({ vaultId: outDecimal, withdrawal: ownersWithdrawal.nullable() }))
+    .describe("In the order of the request; `withdrawal` is null for a vault that has none, or another owner."),
+});
 
 const field = z.strictObject({ name: z.string(), type: z.string() });
 
@@ -213,30 +192,28 @@ export function typedDataExample(
   };
 }
 
-export const preparation = responseComponent(
-  "WithdrawalPreparation",
-  z.strictObject({
-    ownerAddress: outAddress.meta({ description: "Who signs." }),
-    typedData: typedDataOf(
-      ["Withdrawal", "WithdrawalList"],
-      typedDataExample("Withdrawal", { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, { ...EXAMPLE, withdrawnBefore: "0" }),
-    ),
-    submit: submissionOf({ path: "/api/v1/withdrawals", body: EXAMPLE }),
-    refused: z
-      .array(z.strictObject({ vaultId: outDecimal, error: refusal }))
-      .meta({ description: "Vaults that cannot be withdrawn now, and are left out.", examples: [[]] }),
-    nextCursor: z.string().nullable().meta({
-      description: "For the owner's further vaults of the token; null when there are none, or vaults were named.",
-    }),
-  }),
-);
+export const preparation = responseComponent("WithdrawalPreparation", {
+  ownerAddress: outAddress.describe("Who signs."),
+  typedData: typedDataOf(
+    ["Withdrawal", "WithdrawalList"],
+    typedDataExample("Withdrawal", { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, { ...EXAMPLE, withdrawnBefore: "0" }),
+  ),
+  submit: submissionOf({ path: "/api/v1/withdrawals", body: EXAMPLE }),
+  refused: z
+    .array(z.strictObject({ vaultId: outDecimal, error: refusal }))
+    .meta({ description: "Vaults that cannot be withdrawn now, and are left out.", examples: [[]] }),
+  nextCursor: z
+    .string()
+    .nullable()
+    .describe("For the owner's further vaults of the token; null when there are none, or vaults were named."),
+});
 
 export const withdrawalPage = responseComponent("WithdrawalPage", pageOf(withdrawal));
 
 export const withdrawalQuery = z.strictObject({
   status: z.enum(WITHDRAWAL_STATUSES).optional(),
   userId: uuid.optional(),
-  ownerAddress: address.optional().meta({ description: "Of all users of this owner." }),
+  ownerAddress: address.optional().describe("Of all users of this owner."),
   assetId: uuid.optional(),
   vaultId: vaultId.optional(),
   ...createdBetween,
