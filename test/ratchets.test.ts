@@ -74,7 +74,7 @@ const LINES: Readonly<Record<string, number>> = {
   // Raised for the limits of HTTP that drops and webhooks do not have in the core.
   "server/routes": 3_500,
   // In place of parts of `http` and `routes`.
-  "server/schemas": 2_350,
+  "server/schemas": 2_150,
   // Raised for guides that are pasted, takeovers, golden files, the fuzzing of decoders, and new tokens.
   // Raised again: golden exits on L1, connections, wallets that are asked with bounded gas.
   // Raised by 150: a mirror takes no older state, nobody opens a burned vault, and no cursor is forged.

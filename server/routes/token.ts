@@ -13,9 +13,9 @@ const tokenBody = requestComponent(
   // RFC 6749, 3.2: unknown fields are ignored.
   z.object({
     grant_type: z.literal("client_credentials"),
-    client_id: z.string().min(1).max(128).optional().meta({ description: "The API key's id." }),
-    client_secret: z.string().min(1).max(256).optional().meta({ description: "The API key." }),
-    scope: z.string().max(256).optional().meta({ description: "A subset of the key's scopes, separated by spaces." }),
+    client_id: z.string().min(1).max(128).optional().describe("The API key's id."),
+    client_secret: z.string().min(1).max(256).optional().describe("The API key."),
+    scope: z.string().max(256).optional().describe("A subset of the key's scopes, separated by spaces."),
   }),
 );
 

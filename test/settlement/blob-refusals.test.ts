@@ -67,8 +67,8 @@ test("an honest source that has pruned old batches is still asked for a new one"
     batchData: async (_: string, batchNumber: number) => (batchNumber === 9 ? new Uint8Array([1]) : null),
   };
   const slow = { ...source, batchData: (...asked: [string, number]) => pause().then(() => source.batchData(...asked)) };
-  const pause = () => new Promise((done) => setTimeout(done, 20));
-  const data = new CommittedData({} as never, {} as never, { sources: [slow as never], wasteMs: 100 });
+  const pause = () => new Promise((done) => setTimeout(done, 60));
+  const data = new CommittedData({} as never, {} as never, { sources: [slow as never], wasteMs: 400 });
   for (let batchNumber = 0; batchNumber < 9; batchNumber++) {
     expect(
       await data.find(
