@@ -26,6 +26,7 @@ export function boundPieces(request: IncomingMessage, response: ServerResponse):
     socket.destroySoon();
   };
   request.push = (piece: Buffer | null) => {
+    if (socket.writableEnded) return false;
     spare += piece === null ? 0 : piece.length - PIECE_BYTES;
     if (spare >= 0) return Object.getPrototypeOf(request).push.call(request, piece);
     if (!response.headersSent) socket.write(answer("malformed_request", TINY_PIECES));
