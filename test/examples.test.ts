@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { toHex } from "viem";
@@ -13,41 +13,12 @@ import { until } from "../scripts/demo/until.ts";
 import { USERS } from "../scripts/sandbox/accounts.ts";
 import { type Sandbox, startSandbox } from "../scripts/sandbox/sandbox.ts";
 import { createClient, mint } from "../server/client/index.ts";
+import { expectPrinted, programs, type Step, shell, stepsOf } from "./guide.ts";
 
 const MODE = "zk-rollup" as const;
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 const [ALICE, BOB, CAROL] = USERS;
-/** Columns of the collection's file. */
-const HEADER = "tokenId,ownerAddress,name,image";
-
-interface Step {
-  readonly commands: string;
-  /** What the guide says that they print, where each `…` stands for any text; null when it says nothing. */
-  readonly printed: string | null;
-}
-
-/** The commands of a guide, each with the block that follows them. */
-function stepsOf(guide: string): Step[] {
-  const blocks = [...read(`docs/guides/${guide}.md`).matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)];
-  return blocks.flatMap(([, language, commands = ""], i) => {
-    if (language !== "sh") return [];
-    const [, next = "sh", printed = null] = blocks[i + 1] ?? [];
-    return [{ commands, printed: next === "" || next === "json" ? printed : null }];
-  });
-}
-
-/** Runs a guide's commands in a shell, line by line, and stops at the first that fails. */
-async function shell(commands: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
-  const PATH = `${dirname(process.execPath)}:${process.env.PATH}`;
-  const options = { cwd, env: { PATH, ...env } };
-  return (await promisify(execFile)("bash", ["-euo", "pipefail", "-c", commands], options)).stdout;
-}
-
-function expectPrinted(output: string, { printed }: Step): void {
-  const pattern = (printed ?? "").split("…").map((text) => text.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  expect(output).toMatch(new RegExp(pattern.join("[^\\n]*")));
-}
 
 describe("the examples, run as their reader runs them", () => {
   let folder: string;
@@ -110,15 +81,6 @@ describe("the examples, run as their reader runs them", () => {
 
     const sword = () => sandbox.description.assets.find(({ standard }) => standard === "erc721")?.assetId ?? "";
 
-    /** The collection's pieces that are minted. */
-    async function pieces(): Promise<number> {
-      let count = 0;
-      const { applicationId } = sandbox.description;
-      for await (const { assetId, tokenId } of sandbox.engine.vaults.list(applicationId))
-        if (assetId === sword() && (tokenId ?? 0n) < 10_000n) count++;
-      return count;
-    }
-
     /** Mints swords for Alice, and answers their vaults. */
     async function armed(...tokenIds: number[]): Promise<string[]> {
       const { api, apiKey } = sandbox.description;
@@ -137,15 +99,7 @@ describe("the examples, run as their reader runs them", () => {
       expect(own).not.toContain("…");
       const cwd = join(folder, "reader");
       mkdirSync(cwd, { recursive: true });
-      return await shell(own, cwd, { PATH: programs() });
-    }
-
-    /** The programs of the guides' command lines, of this repository. */
-    function programs(): string {
-      const bin = mkdtempSync(join(folder, "bin-"));
-      const program = `#!/bin/sh\nshift\nexec ${process.execPath} ${ROOT}scripts/mintmark.ts "$@"\n`;
-      writeFileSync(join(bin, "npx"), program, { mode: 0o755 });
-      return `${bin}:${dirname(process.execPath)}:${process.env.PATH}`;
+      return await shell(own, cwd, { PATH: programs(folder) });
     }
 
     /** Writes a batch's blobs where the examples read them. */
@@ -156,30 +110,6 @@ describe("the examples, run as their reader runs them", () => {
         writeFileSync(join(folder, `${versionedHash(commitment)}.blob`), blobs[i] as Uint8Array);
       }
     }
-
-    test("the guide collection mints its 10,000 pieces line by line, and no more when it is repeated", async () => {
-      const { api, apiKey } = sandbox.description;
-      const [start, access, drop, look, ...more] = stepsOf("collection");
-      if (!start || !access || !drop || !look) throw new Error("the guide has lost commands");
-      // The sandbox runs already, at another port.
-      expect([start.commands, more]).toEqual(["npm start\n", []]);
-      const given = access.commands.replace("http://127.0.0.1:3000", api).replace("mm_test_…", apiKey);
-      const env = given.replace("ASSET=…", `ASSET=${sword()}`);
-      expect(env).not.toContain("…");
-      const PATH = programs();
-      const again = drop.commands.trim().split("\n").at(-1);
-      for (const commands of [drop.commands, again]) {
-        expectPrinted(await shell(`${env}${commands}`, folder, { PATH }), drop);
-        expect(await pieces()).toBe(10_000);
-      }
-      expectPrinted(await shell(`${env}${look.commands}`, folder, { PATH }), look);
-      // The sandbox takes such a file over HTTP too.
-      const headers = { "x-api-key": apiKey, "content-type": "text/csv" };
-      const url = `${api}/api/v1/drops?assetId=${sword()}&dataAvailabilityMode=zk-rollup&dryRun=true`;
-      const body = `${HEADER}\n10001,${CAROL.owner.address},Piece,https://art.example/1.png`;
-      const sent = await fetch(url, { method: "POST", headers, body });
-      expect(await sent.json()).toMatchObject({ rows: 1, dryRun: true });
-    });
 
     test("the guide transfers gives, takes back and redeems swords, and lets a game give them", async () => {
       const { api, apiKey, rpcUrl, contract } = sandbox.description;

