@@ -38,7 +38,7 @@ import { at, type Chain, createChain, passSeconds, rpc } from "./settlement/fixt
 
 const KITS = readdirSync(join(GOLDEN, "kits"));
 expect(KITS).toEqual(
-  ["blobTransferred", "blobs", "calldata", "rest", "transferred", "validium"].map((kind) => `${kind}.json`),
+  ["blobTransferred", "blobs", "calldata", "refuted", "rest", "transferred", "validium"].map((kind) => `${kind}.json`),
 );
 
 let folder: string;

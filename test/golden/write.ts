@@ -9,7 +9,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { type Hex, hashTypedData, toHex } from "viem";
-import { exportExitKit } from "../../core/guards/exit/index.ts";
+import { exportExitKit, proveFromL1 } from "../../core/guards/exit/index.ts";
 import { type L1Event, LevelJournal } from "../../core/index.ts";
 import type { PortalIdentity } from "../../core/ports.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
@@ -18,7 +18,7 @@ import { withdrawalListTypedData } from "../../core/protocol/typed-data.ts";
 import { messageOf, signatureHeaders } from "../../core/tenants/delivery/dispatcher.ts";
 import { pinnedCode } from "../../scripts/build/contracts.ts";
 import { answerHelp } from "../../scripts/command.ts";
-import { lower } from "../../scripts/deploy/deployer.ts";
+import { lower, send } from "../../scripts/deploy/deployer.ts";
 import { exitKitText } from "../../scripts/exit/exit.ts";
 import { OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { CHANGES, type Changeable, changeable } from "../core/engine/every-change.ts";
@@ -26,8 +26,18 @@ import { hashOf, mintOf, OWNERS, requestOf } from "../core/engine/fixture.ts";
 import { HOME, imported, MIRROR, signedList, stranger } from "../core/engine/l1-fixture.ts";
 import { seen } from "../core/engine/seen.ts";
 import { commitAll, signedTransfers } from "../core/engine/transfers-fixture.ts";
-import { anvil, at, rpc } from "../settlement/fixture.ts";
-import { becomeFinal, createTransferWorld, friendOf, give, listOf, whole } from "../settlement/transfers-fixture.ts";
+import { anvil, at, commitUnseen, passSeconds, rpc } from "../settlement/fixture.ts";
+import {
+  becomeFinal,
+  claimed,
+  createTransferWorld,
+  friendOf,
+  give,
+  listOf,
+  served,
+  signTransfers,
+  whole,
+} from "../settlement/transfers-fixture.ts";
 import { exportedNames, GOLDEN, MESSAGES, textOf, WEBHOOK_SECRETS } from "./golden.ts";
 import { journalDump } from "./journal.ts";
 import { httpDocument } from "./openapi.ts";
@@ -114,7 +124,7 @@ async function writeFromChain(): Promise<void> {
   );
   const { chain, l1, engine, vaults } = world;
   await file("receipt.json", textOf(signed));
-  const [kept = 0n, given = 0n] = minted;
+  const [kept = 0n, given = 0n, taken = 0n] = minted;
   const part = { vaultId: vaults.units, amount: 30n, to: friendOf(world) };
   const list = await give(world, [part, whole(world, given)]);
   await world.settler.round();
@@ -125,6 +135,19 @@ async function writeFromChain(): Promise<void> {
   const kits = { validium: vaults.items, calldata: vaults.token, blobs: kept, transferred, rest, blobTransferred };
   for (const [name, vaultId] of Object.entries(kits))
     await file(`kits/${name}.json`, exitKitText(await exportExitKit(await engine.proofs.exit(vaultId ?? 0n), l1)));
+
+  // An operator with enough members commits a transfer that the owner has not signed, and then these members are replaced.
+  const { countRollup } = engine.batches.state();
+  const unsigned = await signTransfers(world, [whole(world, taken)], at(world.users, 1).owner);
+  await commitUnseen(l1, claimed([unsigned], countRollup));
+  const fromBlock = chain.settlement.deployedAtBlock;
+  const proof = await proveFromL1(taken, { l1, fromBlock, sources: [served(world)], kzg });
+  await file("kits/refuted.json", exitKitText(await exportExitKit(proof, l1, { fromBlock })));
+  const { by, settlement } = chain;
+  const committee = [[OPERATOR.address], 1] as const;
+  await send(by, "StateCommitment", settlement.address, "scheduleCommittee", committee);
+  await passSeconds(chain, 60n);
+  await send(by, "StateCommitment", settlement.address, "activateCommittee", committee);
   const dump = gunzipSync(Buffer.from(String(await rpc(chain, "anvil_dumpState")).slice(2), "hex")).toString();
   const all = Object.entries<{ code: Hex; storage: object }>(JSON.parse(dump).accounts);
   const own = all.filter(([address, { code }]) => code !== "0x" && !SYSTEM.test(address));
