@@ -1,11 +1,15 @@
 /** What `npm test` leaves out, since it takes long. Of pages and of processes `npm test` runs one. */
 const LONG = {
   "pages in a browser": ["test/browser/!(claim).test.ts"],
-  "several processes": ["test/e2e/!(sandbox).test.ts", "test/cli/running.test.ts"],
+  "several processes": [
+    "test/e2e/!(sandbox).test.ts",
+    "test/cli/{program,running}.test.ts",
+    "test/server/process.test.ts",
+  ],
   "clusters on PostgreSQL": ["test/cluster/**/*.test.ts"],
   "long ways to L1": [
     "test/mirror/settling.test.ts",
-    "test/settlement/{blob*,deploy,hostile-tokens,in-flight,issuer,loops,preflight,void-slots}.test.ts",
+    "test/settlement/{blob*,deploy,hostile-batches,hostile-tokens,in-flight,issuer,loops,preflight,void-slots}.test.ts",
   ],
   "failures of threads and disks": ["test/kzg/failure.test.ts", "test/core/engine/{damaged-folder,full-disk}.test.ts"],
   "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],
