@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { HEAVY } from "./test/split.ts";
 import { EVERY, RUN } from "./vitest.config.ts";
 
-/** What takes longer than a developer waits: long fuzzing, kill loops, faults, the longest pages and processes. `npm run test:heavy`. */
+/** How `npm run test:heavy` runs: one file at a time, and without a limit that long fuzzing would reach. */
 export default defineConfig({
   test: {
     ...RUN,
