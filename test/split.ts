@@ -20,7 +20,7 @@ const rest = Object.values(LONG).flat();
 /** What `npm run test:heavy` runs: CI would take longer than 15 minutes with it. */
 export const HEAVY = [
   "test/heavy/**/*.test.ts",
-  "test/browser/{console,explorer}.test.ts",
+  "test/browser/{console,explorer,guide,owner}.test.ts",
   "test/e2e/{issuer,members,mirror}.test.ts",
 ];
 
