@@ -2,6 +2,17 @@ import { encodeRecord, type Field } from "./layout.ts";
 import type { Store, StoreOperation } from "./ports.ts";
 import { keyString } from "./store-keys.ts";
 
+/** A class, because V8 makes literals that outlive a scavenge old from the start, and then keeps all that they name. */
+class Put {
+  readonly type = "put";
+  readonly key: Buffer;
+  readonly value: Uint8Array;
+  constructor(key: Buffer, value: Uint8Array) {
+    this.key = key;
+    this.value = value;
+  }
+}
+
 /** The changes of one atomic write, of one or many transitions. Later ones can read here before it is durable. */
 export class Group {
   readonly operations: StoreOperation[] = [];
@@ -15,13 +26,13 @@ export class Group {
 
   /** Writes a record that no transition reads before the write is durable. */
   put(key: Buffer, value: Uint8Array): void {
-    this.operations.push({ type: "put", key, value });
+    this.operations.push(new Put(key, value));
   }
 
   /** Writes a record that the next transitions see. */
   stage(key: Buffer, value: Buffer): void {
     this.#staged.set(keyString(key), value);
-    this.operations.push({ type: "put", key, value });
+    this.operations.push(new Put(key, value));
   }
 
   remove(key: Buffer): void {

@@ -21,16 +21,19 @@ interface Alone<T> {
   readonly body: (group: Group) => Promise<T>;
 }
 
-interface Waiting {
+/** A change that is not durable yet. A class for the reason that `Put` is one. */
+class Waiting {
   readonly transition: Transition<unknown> | Alone<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  begin: (() => void) | null; // Marks it as started, so it can no longer be cancelled; null without a signal
-}
+  begin: (() => void) | null = null; // Marks it as started, so it can no longer be cancelled; null without a signal
+  outcome: unknown = undefined; // What it resolves with, once it is applied
 
-interface Outcome {
-  readonly waiting: Waiting;
-  readonly value: unknown;
+  constructor(transition: Waiting["transition"], resolve: Waiting["resolve"], reject: Waiting["reject"]) {
+    this.transition = transition;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
 }
 
 const GROUP_WEIGHT = 1 << 14; // Most weight of one group
@@ -79,7 +82,7 @@ export class Writer {
       this.ensureUsable();
       if (this.#refusal !== null && transition.isOwed !== true) throw this.#refusal;
       signal?.throwIfAborted();
-      const waiting: Waiting = { transition, resolve: resolve as Waiting["resolve"], reject, begin: null };
+      const waiting = new Waiting(transition, resolve as Waiting["resolve"], reject);
       if (signal !== undefined) this.#cancelOn(signal, waiting);
       this.#queue.push(waiting);
       this.#running ??= this.#drain();
@@ -152,10 +155,10 @@ export class Writer {
       }
       heavy = isHeavy(taken);
       const group: Group = new Group(previous);
-      const outcomes = await this.#apply(group, taken, heavy);
+      const applied = await this.#apply(group, taken, heavy);
       if (heavy) await nextPass();
       await written;
-      written = this.#write(group, outcomes);
+      written = this.#write(group, applied);
       previous = group;
     }
     if (this.#failure !== null) {
@@ -180,8 +183,8 @@ export class Writer {
     return this.#queue.splice(0, count);
   }
 
-  async #apply(group: Group, taken: readonly Waiting[], heavy: boolean): Promise<Outcome[]> {
-    const outcomes: Outcome[] = [];
+  async #apply(group: Group, taken: readonly Waiting[], heavy: boolean): Promise<Waiting[]> {
+    const applied: Waiting[] = [];
     try {
       const keys: Buffer[] = [];
       /** Where the keys of each end; -1 for one that refused at once. */
@@ -207,34 +210,34 @@ export class Writer {
         const operations = group.operations.length;
         try {
           const { transition } = waiting;
-          const value = "body" in transition ? await transition.body(group) : transition.apply(group, own);
-          outcomes.push({ waiting, value });
+          waiting.outcome = "body" in transition ? await transition.body(group) : transition.apply(group, own);
+          applied.push(waiting);
         } catch (error) {
           if (!isRefusal(error) || group.operations.length !== operations) throw error;
           waiting.reject(error);
         }
       }
-      if (outcomes.length > 0) this.#finish(group);
+      if (applied.length > 0) this.#finish(group);
     } catch (error) {
       this.#fail(error);
       for (const waiting of taken) waiting.reject(this.#failure);
       return [];
     }
-    return outcomes;
+    return applied;
   }
 
-  async #write(group: Group, outcomes: readonly Outcome[]): Promise<void> {
-    if (outcomes.length === 0) return;
+  async #write(group: Group, applied: Waiting[]): Promise<void> {
+    if (applied.length === 0) return;
     try {
       if (this.#failure !== null) throw this.#failure;
       if (group.operations.length > 0) await this.#store.write(group.operations);
     } catch (error) {
       this.#fail(error);
-      for (const { waiting } of outcomes) waiting.reject(this.#failure);
+      for (const waiting of applied) waiting.reject(this.#failure);
       return;
     }
     group.published();
-    for (const { waiting, value } of outcomes) waiting.resolve(value);
+    for (const { resolve, outcome } of applied) resolve(outcome);
   }
 
   #fail(cause: unknown): void {
