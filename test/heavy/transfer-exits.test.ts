@@ -23,7 +23,6 @@ import {
   createTransferWorld,
   give,
   listOf,
-  sealed,
   served,
   signTransfers,
   type TransferWorld,
@@ -158,11 +157,12 @@ describe("the exit of a transferred vault", () => {
     // Records that neither owner has signed, in favour of a thief.
     const stolen = [plain, chained].map(({ tip }) => whole(world, tip.vaultId, address(2)));
     const { countRollup } = engine.batches.state();
-    // And one of a vault that does not exist yet: another 100 units of the first owner.
+    // A record of a vault that does not exist yet would take it when it is minted. The contract refuses it.
     const { countValidium } = engine.batches.state();
     const unborn = packVaultId({ mode: "validium", batchNumber: countValidium, slot: 0 });
-    const signed = await signTransfers(world, [...stolen, whole(world, unborn, address(2))], user(2));
-    const bogus = claimed([signed], countRollup);
+    const early = await signTransfers(world, [whole(world, unborn, address(2))], user(2));
+    await expect(commitUnseen(l1, claimed([early], countRollup))).rejects.toThrow("BatchUnknown(");
+    const bogus = claimed([await signTransfers(world, stolen, user(2))], countRollup);
     await commitUnseen(l1, bogus);
     await passSeconds(world.chain, MATURITY + 1n);
 
@@ -185,16 +185,5 @@ describe("the exit of a transferred vault", () => {
       expect(await exit(kit, owner)).toMatchObject({ quantity: 1n, kit: { refutation: refuted.refutation } });
       expect(await l1.withdrawn(kit.tip.vaultId, "erc721")).toBe(1n);
     }
-
-    const data = at(await Promise.all(world.members.map((member) => member.data("validium", 0))), 0) as Uint8Array;
-    await commitUnseen(l1, sealed("validium", countValidium, data));
-    const proof = await proveFromL1(unborn, {
-      l1,
-      fromBlock,
-      sources: [{ name: "copy", batchData: async () => data }],
-    });
-    const born = await exportExitKit(proof, l1, {});
-    expect(born.refutation).toMatchObject({ to: address(2), header: { batchRoot: bogus.batchRoot } });
-    expect(await allOf([born], 0)).toEqual([100n]);
   });
 });
