@@ -92,6 +92,8 @@ export class SealingThread {
   }
 
   #answered(derived: Derived): void {
+    // The end of a thread keeps the process alive, which `unref` would undo.
+    if (this.#closed) return;
     this.#waiting.shift()?.resolve(derived);
     if (this.#waiting.length === 0) this.#worker?.unref();
     this.#makeRoom();

@@ -177,6 +177,8 @@ export class KzgThread implements Kzg {
   }
 
   #answered(worker: Worker, { id, points }: KzgAnswer): void {
+    // The end of a thread keeps the process alive, which `unref` would undo.
+    if (this.#isClosed) return;
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (typeof points === "string") waiting?.reject(new MintmarkError("validation_failed", points));

@@ -85,6 +85,8 @@ export class SignerThread {
   }
 
   #answered(worker: Worker, answers: Uint8Array): void {
+    // The end of a thread keeps the process alive, which `unref` would undo.
+    if (this.#closed) return;
     const asked = this.#asked;
     this.#asked = [];
     if (this.#waiting.length > 0) this.#ask(worker);

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import type { Batch, Engine } from "../../../core/index.ts";
 import { deriveBatch } from "../../../core/sealing/derive-batch.ts";
@@ -144,5 +145,16 @@ describe("the sealing thread", () => {
     const thread = new SealingThread();
     const waiting = thread.derive({ mode: "validium", batchNumber: 1 }, vaultsOf(10), assetAt);
     await Promise.all([expect(waiting).rejects.toMatchObject({ code: "engine_closed" }), thread.close()]);
+  });
+
+  it("never ends a process that closes while an answer is on its way", () => {
+    const program = `
+      const { SealingThread } = await import("${new URL("../../../core/sealing/sealing-thread.ts", import.meta.url)}");
+      const answers = "import{parentPort}from'worker_threads';parentPort.on('message',()=>parentPort.postMessage({}))";
+      const thread = new SealingThread(new URL("data:text/javascript," + answers));
+      thread.derive({}, { assetIndices: () => [], parts: () => [] }, () => ({})).catch(() => {});
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000);
+      await thread.close();`;
+    expect(() => execFileSync(process.execPath, ["-e", program, "--input-type=module"])).not.toThrow();
   });
 });
