@@ -21,7 +21,7 @@ import { decodeRecord } from "../core/store/layout.ts";
 import { metadataRecord } from "../core/store/records.ts";
 import { PREFIX } from "../core/store/store-keys.ts";
 import { KeystoreError, keyIn } from "../server/process/account.ts";
-import { readConfigFile } from "../server/process/settings/config-file.ts";
+import { ConfigError, readConfig } from "../server/process/settings/config.ts";
 import { naiveDecode as naiveBatch } from "./core/naive/naive-batch-data.ts";
 import { naiveDecode as naiveTransfers } from "./core/naive/naive-transfers.ts";
 import { GOLDEN, valueFrom } from "./golden/golden.ts";
@@ -134,9 +134,8 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
       read: (bytes) => Array.fromAsync(rowsOf(streamOf(bytes), "ndjson")),
     },
     "a file of settings": {
-      seeds: [bytesOf('{"chainId":31337,"port":3000,"members":["0x1=https://a.example"],"threshold":3}')],
-      read: (bytes) => inFile(bytes, () => readConfigFile(path)),
-      slow: true,
+      seeds: [bytesOf(JSON.stringify(SETTINGS))],
+      read: (bytes) => inFile(bytes, () => readConfig({ MINTMARK_CONFIG: path })),
     },
     "an entry of a cluster's journal": {
       seeds: [
@@ -167,6 +166,11 @@ const KEYSTORE = {
     kdf: "pbkdf2",
     kdfparams: { c: 1, dklen: 32, prf: "hmac-sha256", salt: "01".repeat(32) },
   },
+};
+
+const SETTINGS = {
+  ...{ store: "store", environment: "sandbox", chainId: 31337, contract: `0x${"5e".repeat(20)}`, port: 3000 },
+  members: [`0x${"1a".repeat(20)}=https://a.example`],
 };
 
 /** Two tokens of one asset, as the product stores the blobs of a batch: the first half of a blob of zeroes. */
@@ -231,7 +235,7 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-const REFUSALS = [MintmarkError, BatchDataError, TransferDataError, UnreadableRow, KeystoreError] as const;
+const REFUSALS = [MintmarkError, BatchDataError, TransferDataError, UnreadableRow, KeystoreError, ConfigError] as const;
 /** CPU time, which the machine's load does not change. */
 const MOST_MS = 100;
 const MOST_BYTES = 100e6;
