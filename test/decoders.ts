@@ -168,9 +168,13 @@ const KEYSTORE = {
   },
 };
 
+const ADDRESS = `0x${"5e".repeat(20)}`;
 const SETTINGS = {
-  ...{ store: "store", environment: "sandbox", chainId: 31337, contract: `0x${"5e".repeat(20)}`, port: 3000 },
-  members: [`0x${"1a".repeat(20)}=https://a.example`],
+  store: "s",
+  environment: "sandbox",
+  chainId: 31337,
+  contract: ADDRESS,
+  members: [`${ADDRESS}=http://a`],
 };
 
 /** Two tokens of one asset, as the product stores the blobs of a batch: the first half of a blob of zeroes. */

@@ -48,22 +48,8 @@ const HOWS = [
   ...["cancelled", "listed for another recipient", "listed after another total", "list cancelled"],
 ] as const;
 const ACTIONS = [
-  ...[
-    "commit",
-    "commit",
-    "commit",
-    "commit",
-    "commit",
-    "withdraw",
-    "withdraw",
-    "withdraw",
-    "withdraw",
-    "withdraw",
-    "withdraw",
-    "withdraw",
-    "withdraw",
-    "wait",
-  ],
+  ...["commit", "commit", "commit", "commit", "commit", "wait"],
+  ...["withdraw", "withdraw", "withdraw", "withdraw", "withdraw", "withdraw", "withdraw", "withdraw"],
   ...["wait", "forge", "void", "out of turn", "trespass", "pause", "revoke", "reinstate", "suspend", "elect"],
 ] as const;
 
@@ -300,8 +286,10 @@ class Play {
     }
     const signer = how.startsWith("stranger") ? THIEF : owner;
     const wrong = how.includes("another recipient") ? { ...asked, recipient: THIEF.address } : asked;
+    // Deadlines differ, so that what was cancelled is nothing else.
+    const deadline = NEVER - BigInt(this.counts.refusals);
     if (!how.includes("list")) {
-      const terms = { withdrawnBefore, deadline: how === "expired" ? 1n : NEVER };
+      const terms = { withdrawnBefore, deadline: how === "expired" ? 1n : deadline };
       const changed = how === "another quantity" ? { ...wrong, quantity: quantity ^ 1n } : wrong;
       const { authorization } = await signed(this.#d, signer, changed, terms);
       if (how === "cancelled")
@@ -316,8 +304,6 @@ class Play {
       { vaultId: 2n ** 51n, withdrawnBefore: 0n, quantity: 1n },
       { vaultId: vault.vaultId, withdrawnBefore: total, quantity },
     ];
-    // Deadlines differ, so that a list that was cancelled is no other one.
-    const deadline = NEVER - BigInt(this.counts.refusals);
     const [one] = await listed(this.#d, signer, [wrong], { list, deadline });
     if (how === "list cancelled")
       await state.write.cancelList([packedVaults(list), recipient, deadline], { account: owner.address });
