@@ -6,7 +6,7 @@ import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
 import { Keys } from "./keys.tsx";
 import { Applications, Operating } from "./operator.tsx";
-import { Failure, show, Title, Top, textOf } from "./parts.tsx";
+import { Button, Failure, show, Title, Top, textOf } from "./parts.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
 import { AssetPage, BatchPage, Find, UserPage, VaultPage, Vaults } from "./things.tsx";
@@ -145,9 +145,7 @@ function Console({ session, path, onSignedOut }: { session: PersonSession; path:
         {looked !== null && (
           <span class="who">
             <strong>{looked.name}</strong>
-            <button type="button" onClick={() => choose(null)}>
-              Back to all
-            </button>
+            <Button onClick={() => choose(null)} text="Back to all" />
           </span>
         )}
         {application !== null && <Search />}
@@ -155,9 +153,7 @@ function Console({ session, path, onSignedOut }: { session: PersonSession; path:
           <span>
             {session.person.name} <span class="quiet">({session.person.role})</span>
           </span>
-          <button type="button" onClick={signOut}>
-            Sign out
-          </button>
+          <Button onClick={signOut} text="Sign out" />
         </span>
       </Top>
       <div class="shell">
@@ -197,7 +193,7 @@ function Search() {
           aria-label="Find anything"
           placeholder="Token, vault, user, address, reference…"
         />
-        <button type="submit">Find</button>
+        <Button submit text="Find" />
       </form>
     </search>
   );

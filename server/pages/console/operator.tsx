@@ -4,6 +4,7 @@ import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
 import {
   Action,
+  Button,
   type Column,
   Field,
   Form,
@@ -111,9 +112,7 @@ export function Applications({ onChoose }: { onChoose: (application: Application
       "Actions",
       (application) => (
         <span class="actions">
-          <button type="button" onClick={() => onChoose(application)}>
-            Look into
-          </button>
+          <Button onClick={() => onChoose(application)} text="Look into" />
           {application.suspended ? (
             <Action work={() => suspend(application)}>Resume</Action>
           ) : (

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Column, Failure, Field, Id, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
+import { Button, type Column, Failure, Field, Id, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
 import { readPages } from "./api.ts";
 
 export * from "../shared/parts.tsx";
@@ -48,9 +48,7 @@ export function Form({
     <>
       <form class="fields" aria-label={label} onSubmit={submit}>
         {children}
-        <button class="main" type="submit" disabled={busy}>
-          {action}
-        </button>
+        <Button main submit disabled={busy} text={action} />
       </form>
       {error && <Failure error={error} />}
     </>
@@ -86,12 +84,8 @@ export function Secret({ title, secret, onDone }: { title: string; secret: strin
       </p>
       <code>{secret}</code>
       <div class="actions">
-        <button type="button" onClick={() => void copy()}>
-          {copied ? "Copied" : "Copy"}
-        </button>
-        <button type="button" onClick={onDone}>
-          I have stored it
-        </button>
+        <Button onClick={() => void copy()} text={copied ? "Copied" : "Copy"} />
+        <Button onClick={onDone} text="I have stored it" />
       </div>
     </div>
   );
@@ -129,7 +123,7 @@ export function Filters({ label, children }: { label: string; children: Componen
         }}
       >
         {children}
-        <button type="submit">Find</button>
+        <Button submit text="Find" />
       </form>
       {form.current !== null && others.length > 0 && (
         <p class="quiet">
@@ -202,9 +196,7 @@ export function List<T, R = T>({
 export function ShowMore({ show }: { show: () => void }) {
   return (
     <p>
-      <button type="button" onClick={show}>
-        Show more
-      </button>
+      <Button onClick={show} text="Show more" />
     </p>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { OpenedPersonSession, Person } from "../../client/index.ts";
 import { type Provider, wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
-import { Failure, Title, useAction } from "./parts.tsx";
+import { Button, Failure, Title, useAction } from "./parts.tsx";
 
 /** The secret of an invitation's link; null without one. It leaves the address at once, so that no history keeps it. */
 export function takeLink(): string | null {
@@ -75,16 +75,12 @@ export function SignIn({
       {error && <Failure error={error} />}
       {link !== null && !isSpent && (
         <p>
-          <button class="main" type="button" disabled={busy} onClick={() => void run(byLink)}>
-            Sign in with this link
-          </button>
+          <Button main disabled={busy} onClick={() => void run(byLink)} text="Sign in with this link" />
         </p>
       )}
       {found.map(({ name, provider }) => (
         <p key={name}>
-          <button class="main" type="button" disabled={busy} onClick={() => void byWallet(provider)}>
-            Sign in with {name}
-          </button>
+          <Button main disabled={busy} onClick={() => void byWallet(provider)} text={`Sign in with ${name}`} />
         </p>
       ))}
       <p class="quiet">

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Transfer } from "../../client/index.ts";
 import { call, withQuery } from "./api.ts";
 import {
+  Button,
   Choice,
   type Column,
   Filters,
@@ -52,9 +53,7 @@ const columnsOf = (open: (list: Transfer) => void): readonly Column<Row>[] => [
     "Vault",
     ({ list, given }) =>
       given === null ? (
-        <button type="button" onClick={() => open(list)}>
-          {`Show ${(givenIn(list).length - MOST_SHOWN).toLocaleString()} more`}
-        </button>
+        <Button onClick={() => open(list)} text={`Show ${(givenIn(list).length - MOST_SHOWN).toLocaleString()} more`} />
       ) : (
         <>
           <Worth of={{ ...given, amount: given.amount ?? "0" }} isRest={given.amount === null} />

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { IssuedWebhook, Webhook, WebhookAttempt } from "../../client/index.ts";
 import { call } from "./api.ts";
-import { Action, type Column, Field, Form, List, Secret, Status, Title, textOf, When } from "./parts.tsx";
+import { Action, Button, type Column, Field, Form, List, Secret, Status, Title, textOf, When } from "./parts.tsx";
 
 const PATH = "/api/v1/webhooks";
 
@@ -28,9 +28,7 @@ export function Webhooks() {
       "Actions",
       (webhook) => (
         <span class="actions">
-          <button type="button" onClick={() => setChosen(webhook)}>
-            Deliveries
-          </button>
+          <Button onClick={() => setChosen(webhook)} text="Deliveries" />
           <Action work={act("POST", `/${webhook.webhookId}/test`)}>Test</Action>
           <Action work={act("PUT", `/${webhook.webhookId}/enablement`)}>Deliver now</Action>
           <Action work={() => rotate(webhook)}>New secret</Action>
