@@ -5,7 +5,7 @@
  * rely on. Until 1.0.0 is published, whoever changes a format runs it. Then the folder stays, and the next version gets
  * its own.
  */
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { type Hex, hashTypedData, toHex } from "viem";
@@ -22,10 +22,10 @@ import { lower, send } from "../../scripts/deploy/deployer.ts";
 import { exitKitText } from "../../scripts/exit/exit.ts";
 import { OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { CHANGES, type Changeable, changeable } from "../core/engine/every-change.ts";
-import { hashOf, mintOf, OWNERS, requestOf } from "../core/engine/fixture.ts";
-import { HOME, imported, MIRROR, signedList, stranger } from "../core/engine/l1-fixture.ts";
+import { hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "../core/engine/fixture.ts";
+import { committed, HOME, hear, imported, MIRROR, signedList, stranger } from "../core/engine/l1-fixture.ts";
 import { seen } from "../core/engine/seen.ts";
-import { commitAll, signedTransfers } from "../core/engine/transfers-fixture.ts";
+import { commitAll, signedTransfers, transferable } from "../core/engine/transfers-fixture.ts";
 import { anvil, at, commitUnseen, passSeconds, rpc } from "../settlement/fixture.ts";
 import {
   becomeFinal,
@@ -64,6 +64,43 @@ async function writeStore(): Promise<void> {
   }
   await file("deliveries.json", textOf(deliveries));
   await made.engine.close();
+}
+
+/** A store whose operator saw another history on L1 and adopted it, and has an asset that L1 left out of a batch. */
+async function writeAdopted(): Promise<void> {
+  const store = join(GOLDEN, "adopted");
+  const { engine, clock, tenant, assets } = await transferable({ store });
+  await engine.close();
+  const options = { clock: clock.read, createIfMissing: false };
+  await cp(store, `${store}-elsewhere`, { recursive: true });
+  await using elsewhere = await openTest(`${store}-elsewhere`, options);
+  await using adopting = await openTest(store, options);
+  for (const [each, tokenId] of [
+    [elsewhere, 50],
+    [adopting, 51],
+  ] as const) {
+    await each.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, tokenId)));
+    await each.operator.seal("validium");
+  }
+  const told = hear(adopting, await committed(elsewhere, "validium", 1, 901n));
+  if ((await refusal(told)).code !== "history_diverged") throw new Error("the histories are the same");
+  const batches = [await elsewhere.batches.getSealed("validium", 1)];
+  await adopting.operator.adopt([
+    { mode: "zk-rollup", first: 0, batches: [] },
+    { mode: "validium", first: 1, batches },
+  ]);
+  await hear(adopting, await committed(elsewhere, "validium", 1, 901n));
+  const mints = [mintOf(assets.erc721, 52), mintOf(assets.erc20, "", 5)];
+  await adopting.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+  await adopting.operator.seal("validium");
+  const { chainId, assetType } = await adopting.assets.get(tenant.applicationId, assets.erc721);
+  await adopting.operator.leaveOut("validium", 2, [{ chainId, assetType, failure: "no consent" }]);
+  const { assets: named, rootOnL1: batchRoot } = await adopting.batches.getSealed("validium", 2);
+  const leftOut = [named.findIndex((asset) => asset.assetType === assetType)];
+  await hear(adopting, { ...(await committed(adopting, "validium", 2, 902n)), batchRoot, leftOut });
+  await adopting.operator.recordFinalized(HOME, 902n);
+  const { applicationId } = tenant;
+  await file("adopted.json", textOf({ applicationId, seen: await seen(adopting, applicationId) }));
 }
 
 /** What the changes of one engine leave out, or remove again. */
@@ -196,6 +233,8 @@ if (!process.argv.includes("surface")) {
   await rm(GOLDEN, { recursive: true, force: true });
   await mkdir(join(GOLDEN, "kits"), { recursive: true });
   await writeStore();
+  await writeAdopted();
+  await rm(join(GOLDEN, "adopted-elsewhere"), { recursive: true });
   await writeFromChain();
   await file("journal.json", `${await journalDump()}\n`);
 }
