@@ -2,12 +2,16 @@ import { encodeRecord, type Field } from "./layout.ts";
 import type { Store, StoreOperation } from "./ports.ts";
 import { keyString } from "./store-keys.ts";
 
-/** A class, because V8 makes literals that outlive a scavenge old from the start, and then keeps all that they name. */
+/**
+ * A class, because V8 makes literals that outlive a scavenge old from the start, and then keeps all that they name. Its
+ * fields have `declare`, so that the constructor alone sets them.
+ */
 class Put {
-  readonly type = "put";
-  readonly key: Buffer;
-  readonly value: Uint8Array;
+  declare readonly type: "put";
+  declare readonly key: Buffer;
+  declare readonly value: Uint8Array;
   constructor(key: Buffer, value: Uint8Array) {
+    this.type = "put";
     this.key = key;
     this.value = value;
   }

@@ -23,16 +23,18 @@ interface Alone<T> {
 
 /** A change that is not durable yet. A class for the reason that `Put` is one. */
 class Waiting {
-  readonly transition: Transition<unknown> | Alone<unknown>;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: unknown) => void;
-  begin: (() => void) | null = null; // Marks it as started, so it can no longer be cancelled; null without a signal
-  outcome: unknown = undefined; // What it resolves with, once it is applied
+  declare readonly transition: Transition<unknown> | Alone<unknown>;
+  declare readonly resolve: (value: unknown) => void;
+  declare readonly reject: (error: unknown) => void;
+  declare begin: (() => void) | null; // Marks it as started, so it can no longer be cancelled; null without a signal
+  declare outcome: unknown; // What it resolves with, once it is applied
 
   constructor(transition: Waiting["transition"], resolve: Waiting["resolve"], reject: Waiting["reject"]) {
     this.transition = transition;
     this.resolve = resolve;
     this.reject = reject;
+    this.begin = null;
+    this.outcome = undefined;
   }
 }
 
@@ -78,15 +80,19 @@ export class Writer {
 
   /** Queues a transition; resolves once durable. An aborted signal removes it from the queue, never from a group. */
   run<T>(transition: Transition<T> | Alone<T>, signal?: AbortSignal): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      this.ensureUsable();
+    try {
+      this.#ended.signal.throwIfAborted();
       if (this.#refusal !== null && transition.isOwed !== true) throw this.#refusal;
       signal?.throwIfAborted();
-      const waiting = new Waiting(transition, resolve as Waiting["resolve"], reject);
-      if (signal !== undefined) this.#cancelOn(signal, waiting);
-      this.#queue.push(waiting);
-      this.#running ??= this.#drain();
-    });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const waiting = new Waiting(transition, resolve as Waiting["resolve"], reject);
+    if (signal !== undefined) this.#cancelOn(signal, waiting);
+    this.#queue.push(waiting);
+    this.#running ??= this.#drain();
+    return promise;
   }
 
   /** Queues a transition that reads the store as it goes. It runs alone, after everything before it is durable. */
@@ -134,17 +140,16 @@ export class Writer {
     await null;
     let previous: Group | null = null;
     let written: Promise<void> = Promise.resolve();
-    let heavy = isHeavy(this.#queue);
     while (this.#failure === null) {
-      // Reading the request came before the first group, and the write of a group before the next.
-      if (heavy) await nextPass();
       if (this.#queue.length === 0) {
         await written;
         // Later arrivals start the next group. From here on there is no await, so none is missed.
         if (this.#queue.length === 0) break;
       }
       await this.#sealing.room;
-      const taken = this.#take();
+      const { taken, heavy } = this.#take();
+      // Reading the request came before the first group, and the write of a group before the next.
+      if (heavy) await nextPass();
       if (taken[0] !== undefined && "body" in taken[0].transition) {
         await written;
         previous = null;
@@ -153,7 +158,6 @@ export class Writer {
         for (const waiting of taken) waiting.reject(this.#failure);
         break;
       }
-      heavy = isHeavy(taken);
       const group: Group = new Group(previous);
       const applied = await this.#apply(group, taken, heavy);
       if (heavy) await nextPass();
@@ -169,7 +173,7 @@ export class Writer {
   }
 
   /** The next transitions that can share a write: one that runs alone, or as many others as the limit allows. */
-  #take(): Waiting[] {
+  #take(): { readonly taken: Waiting[]; readonly heavy: boolean } {
     let weight = 0;
     let count = 0;
     for (const { transition, begin } of this.#queue) {
@@ -180,7 +184,7 @@ export class Writer {
       begin?.();
       if (isAlone) break;
     }
-    return this.#queue.splice(0, count);
+    return { taken: this.#queue.splice(0, count), heavy: weight >= HEAVY };
   }
 
   async #apply(group: Group, taken: readonly Waiting[], heavy: boolean): Promise<Waiting[]> {
@@ -244,12 +248,6 @@ export class Writer {
     this.#failure ??= cause instanceof MintmarkError ? cause : new MintmarkError("store_failed", undefined, { cause });
     this.#ended.abort(this.#failure);
   }
-}
-
-function isHeavy(waiting: readonly Waiting[]): boolean {
-  let sum = 0;
-  for (const { transition } of waiting) sum += transition.weight;
-  return sum >= HEAVY;
 }
 
 const NONE: readonly (Buffer | undefined)[] = [];
