@@ -1,48 +1,72 @@
-import { type Hash, type Hex, MODES, type Mode } from "../../model.ts";
-import type { AssetId, VaultContent } from "../../ports.ts";
-import type { VaultEntry } from "../../protocol/batch-data.ts";
-import { decodeBatch, placeVaults } from "../../protocol/batch-decoder.ts";
-import { encodeBatchData } from "../../protocol/batch-encoder.ts";
-import { BatchTree } from "../../protocol/batch-tree.ts";
-import {
-  type BlobBatch,
-  blobBatchData,
-  blobContent,
-  blobsIn,
-  encodeBlobBatch,
-  manifestHash,
-  readBlobBatchData,
-} from "../../protocol/blob-batch.ts";
+import { type Hash, MODES, type Mode } from "../../model.ts";
+import type { AssetId } from "../../ports.ts";
 import { stateLeaf } from "../../protocol/commitment.ts";
-import { keccak256 } from "../../protocol/hash.ts";
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
-import { versionedHash } from "../../protocol/kzg.ts";
 import { kindOf, manifestRoot, batchRoot as rootOf } from "../../protocol/manifest.ts";
 import { StateTree } from "../../protocol/state-tree.ts";
-import { transferBatchRoot } from "../../protocol/transfer.ts";
-import { encodeTransferData, type TransferGroup, transferLeaves } from "../../protocol/transfer-data.ts";
-import { packVaultId, type VaultPlace, vaultLeaves } from "../../protocol/vault.ts";
+import type { TransferGroup } from "../../protocol/transfer-data.ts";
+import { packVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { BatchEventType } from "../../store/event-record.ts";
-import { encodeRecord } from "../../store/layout.ts";
-import { type AssetRecord, type BatchRecord, type VoidedRun, type VoidRun, voidsRecord } from "../../store/records.ts";
+import {
+  type BatchRecord,
+  batchApplicationsRecord,
+  batchRecord,
+  type VoidedRun,
+  type VoidRun,
+  voidsRecord,
+} from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import type { StoredVault } from "../../store/vault-columns.ts";
-import type { ReferenceEvents } from "./reference-events.ts";
-import { batchExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../../store/vault-columns.ts";
+import {
+  type Commit,
+  type Derived,
+  deriveBatch,
+  deriveGiven,
+  deriveTransfers,
+  type Given,
+} from "./reference-derive.ts";
+import { type Handlers, type Output, Part } from "./reference-records.ts";
+import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
+import type { ReferenceTokens } from "./reference-tokens.ts";
 
+export type Place = Pick<BatchRecord, "mode" | "batchNumber">;
 /** The journal's claims about a batch. */
-export type Roots = Pick<BatchRecord, "batchRoot" | "dataHash" | "stateRoot">;
-/** The commitment to a blob. */
-export type Commit = (blob: Uint8Array) => Promise<Hex>;
-type AssetAt = (assetIndex: number) => AssetRecord | undefined;
-type Place = Pick<BatchRecord, "mode" | "batchNumber">;
+type Roots = Readonly<Record<"batchRoot" | "dataHash" | "stateRoot", Hash>>;
 
-export const NO_ASSET = {
-  assetId: "00000000-0000-0000-0000-000000000000",
-  chainId: 0n,
-  assetType: `0x${"00".repeat(32)}`,
+export const NOT_SEALED = {
+  status: "open",
+  ...{ batchRoot: null, dataHash: null, stateRoot: null, content: null, assets: null, sealedAt: null },
+  ...{ l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null },
+  ...{ submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null, given: false },
 } as const;
+/** The state of a batch that is sealed anew. */
+const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null, leftOut: null, given: false } as const;
+
+/** A batch to be sealed, with its vaults. */
+interface Sealing extends Place, Roots {
+  readonly mintCount: number;
+  readonly inBlobs: boolean;
+  /** null for a batch of mints. */
+  readonly groups: readonly TransferGroup[] | null;
+  readonly vaults: readonly StoredVault[];
+  readonly voids?: readonly VoidRun[];
+  readonly given?: Given | null;
+}
+
+interface Sealed {
+  record: BatchRecord;
+  leaf: Uint8Array;
+  /** Ascending. */
+  voids: readonly VoidedRun[];
+  /** The data of a batch that another operator made as no engine would. */
+  given: Given | null;
+  /** None once its records are final. */
+  vaults: readonly StoredVault[];
+  readonly assets: Uint32Array;
+  /** Those with vaults in it. */
+  readonly applications: readonly number[];
+}
 
 export function batchName({ mode, batchNumber }: Place): string {
   return `batch ${batchNumber} of ${mode}`;
@@ -55,386 +79,322 @@ export function withoutVoids(vaults: readonly StoredVault[], runs: readonly Void
   return held;
 }
 
-/** The state of a batch that is sealed anew. */
-const UNSENT = { status: "sealed", l1TxHash: null, submittedAt: null, leftOut: null, given: false } as const;
-
-type Given = NonNullable<EntryOf<"historyAdopted">["batches"][number]["given"]>;
-
-function withTree(
-  { mode, batchNumber }: Place,
-  slots: readonly (VaultContent | null)[],
-  data: Uint8Array,
-  assets: readonly AssetId[],
-) {
-  const tree = new BatchTree(vaultLeaves(slots));
-  const [content, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
-  const batchRoot = rootOf(kindOf(mode), manifestRoot(assets), content);
-  const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: slots.length, dataHash, batchRoot }));
-  return { data, pageRoots: tree.pageRoots(), leaf, assets, content, batchRoot, dataHash };
-}
-
 function isIn({ firstSlot, count }: VoidRun, slot: number): boolean {
   return slot >= firstSlot && slot < firstSlot + count;
 }
 
-function deriveTransfers(batchNumber: number, groups: readonly TransferGroup[]) {
-  const data = encodeTransferData(groups);
-  const tree = new BatchTree(transferLeaves(groups, batchNumber));
-  const [content, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
-  const batchRoot = transferBatchRoot(content);
-  const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: tree.count, dataHash, batchRoot }));
-  return { data, pageRoots: tree.pageRoots(), leaf, assets: [], content, batchRoot, dataHash };
+export function putBatch(out: Output, record: BatchRecord): void {
+  out.put(keys.batchKey(record.mode, record.batchNumber), batchRecord, record, batchName(record));
 }
 
-/** The part of the reference for sealed batches: roots, void slots, status on L1. */
-export class ReferenceBatches {
-  readonly #report: (problem: string) => void;
-  readonly #records: Record<Mode, BatchRecord[]> = { validium: [], "zk-rollup": [] };
-  readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
-  /** Leaves of the state trees by batch number, 32 bytes each. */
-  readonly #leaves: Record<Mode, Uint8Array[]> = { validium: [], "zk-rollup": [] };
-  readonly #voids = new Map<string, VoidedRun[]>();
-  /** The data of batches that another operator made as no engine would. */
-  readonly #given = new Map<string, Given>();
-  /** How many further entries make slots of a batch void. */
-  readonly #coming: Map<string, number>;
-  /** The vaults of sealed batches with slots that become void later. */
-  readonly #kept = new Map<string, readonly StoredVault[]>();
-  readonly #isReplaced: (place: Place) => boolean;
-  readonly #events: ReferenceEvents;
-  readonly #assetAt: AssetAt;
-  readonly #commit: Commit;
-  readonly #tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer;
-
-  /**
-   * @param voidings - by {@link batchName}: number of journal entries that make slots of the batch void
-   * @param isReplaced - whether L1's batch will replace this one
-   * @param tokensOf - the record of a batch's tokens; null for a void slot
-   * @param commit - the commitment to a blob
-   */
-  constructor(
-    report: (problem: string) => void,
-    voidings: ReadonlyMap<string, number>,
-    isReplaced: (place: Place) => boolean,
-    events: ReferenceEvents,
-    assetAt: AssetAt,
-    tokensOf: (vaults: readonly (StoredVault | null)[]) => Buffer,
-    commit: Commit,
-  ) {
-    this.#report = report;
-    this.#coming = new Map(voidings);
-    this.#isReplaced = isReplaced;
-    this.#events = events;
-    this.#assetAt = assetAt;
-    this.#tokensOf = tokensOf;
-    this.#commit = commit;
+export function putChunks(out: Output, { mode, batchNumber }: Place, vaults: readonly StoredVault[]): void {
+  for (let first = 0; first < vaults.length; first += CHUNK_VAULTS) {
+    const name = `vaults ${first} to ${first + CHUNK_VAULTS - 1} of batch ${batchNumber} of ${mode}`;
+    const key = keys.chunkKey(mode, batchNumber, first / CHUNK_VAULTS);
+    out.bytes(key, encodeChunk(vaults.slice(first, first + CHUNK_VAULTS)), name);
   }
+}
+
+/** The part of the reference for sealed batches: roots, void slots, status on L1, and the events of all that. */
+export class ReferenceBatches extends Part<{
+  readonly tenants: ReferenceTenants;
+  readonly tokens: ReferenceTokens;
+  /** By {@link batchName}: the number of entries still to come that make slots of the batch void. */
+  readonly voidings: Map<string, number>;
+  /** Adoptions still to come: the first batch of each mode that L1's history replaces. */
+  readonly adoptions: readonly (readonly Place[])[];
+  readonly commit: Commit;
+}> {
+  readonly #sealed: Record<Mode, Sealed[]> = { validium: [], "zk-rollup": [] };
+  readonly #trees: Record<Mode, StateTree> = { validium: new StateTree(), "zk-rollup": new StateTree() };
+
+  readonly on = {
+    assetsLeftOut: (entry) => {
+      if (!this.#setLeftOut(entry))
+        this.out.report(`assets of ${batchName(entry)} are left out that could not be, or with a wrong root`);
+    },
+    batchSubmitted: (entry) => {
+      const submittedAt = this.at(entry)?.submittedAt ?? this.out.time;
+      this.#change(entry, { status: "submitted", l1TxHash: entry.txHash, submittedAt }, "batch.submitted");
+    },
+  } satisfies Handlers;
 
   count(mode: Mode): number {
-    return this.#records[mode].length;
+    return this.#sealed[mode].length;
   }
 
-  at({ mode, batchNumber }: Place): BatchRecord | undefined {
-    return this.#records[mode][batchNumber];
-  }
-
-  /** A sealed vault of a batch whose records a later entry changes. */
-  keptVault(place: VaultPlace): StoredVault | undefined {
-    return this.#kept.get(batchName(place))?.[place.slot];
-  }
-
-  isVoid(place: VaultPlace): boolean {
-    return this.#voids.get(batchName(place))?.some((run) => isIn(run, place.slot)) ?? false;
-  }
-
-  /** Seals a batch with these vaults. Returns the final records and the roots. */
-  async seal(
-    entry: EntryOf<"batchSealed">,
-    vaults: readonly StoredVault[],
-    time: number,
-    inBlobs: boolean,
-    groups: readonly TransferGroup[] | null = null,
-  ) {
-    const { mode, batchNumber, vaultCount, mintCount } = entry;
-    const none = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
-    const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null };
-    const openedAt = vaults[0]?.createdAt ?? time;
-    const transfers = groups !== null;
-    const given = this.#given.has(batchName(entry));
-    const facts = { mode, batchNumber, status: "sealed" as const, vaultCount, mintCount, inBlobs, transfers, given };
-    const { data, pageRoots, leaf, assets, content, ...derived } =
-      groups === null ? await this.#derive(facts, vaults) : deriveTransfers(batchNumber, groups);
-    this.#leaves[mode].push(leaf);
-    this.#trees[mode].append(leaf);
-    const roots: Roots = { ...derived, stateRoot: bytesToHex(this.#trees[mode].root) };
-    const sealed = { sealedAt: time, assets, content, ...roots };
-    const record: BatchRecord = { ...facts, ...none, openedAt, ...notYet, ...sealed };
-    this.#records[mode].push(record);
-    const applications = this.#events.seal(record, vaults);
-    const told = this.#events.batch("batch.sealed", record, time);
-    if (!this.#isReplaced(entry)) told.push(applications);
-    // A transfer makes no token.
-    const tokens = groups === null ? vaults : [];
-    return { roots, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots, tokens)] };
-  }
-
-  /** A batch of transfers becomes one of void slots. Returns the final records and the new roots. */
-  async takeBack({ batchNumber, failure }: EntryOf<"transfersTakenBack">, time: number) {
-    const place = { mode: "zk-rollup", batchNumber } as const;
-    const batch = this.at(place);
-    if (batch?.transfers !== true || batch.status === "settled" || batch.status === "finalized") return null;
-    const name = batchName(place);
-    const vaults = this.#kept.get(name) ?? [];
-    const voids = [{ firstSlot: 0, count: vaults.length, failure }];
-    this.#voids.set(
-      name,
-      voids.map((run) => ({ ...run, voidedAt: time, leftOut: false })),
-    );
-    this.#coming.set(name, (this.#coming.get(name) ?? 1) - 1);
-    const emptied = { ...batch, transfers: false };
-    const { data, pageRoots, leaf, ...derived } = await this.#derive(emptied, vaults);
-    this.#leaves["zk-rollup"][batchNumber] = leaf;
-    this.#records["zk-rollup"][batchNumber] = { ...emptied, ...derived, ...UNSENT };
-    this.#rebuildTree("zk-rollup", batchNumber);
-    const expected = this.#settledRecords(place, vaults, data, pageRoots);
-    return { roots: this.at(place) as Roots, voids: { ...place, voids }, expected };
-  }
-
-  /** L1's batch replaces a dropped one. */
-  adopt(
-    entry: Omit<EntryOf<"batchSealed">, "kind">,
-    vaults: readonly StoredVault[],
-    voids: readonly VoidRun[],
-    time: number,
-    inBlobs: boolean,
-    groups: readonly TransferGroup[] | null,
-    given: Given | null,
-  ) {
-    if (given !== null) this.#given.set(batchName(entry), given);
-    if (voids.length > 0) {
-      const since = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
-      this.#voids.set(batchName(entry), since);
-    }
-    return this.seal({ kind: "batchSealed", ...entry }, vaults, time, inBlobs, groups);
-  }
-
-  /** Drops a mode's batches from `first` on. Returns their vaults, null for a void slot, and all of them. */
-  drop(mode: Mode, first: number) {
-    const dropped = this.#records[mode].splice(first).map(({ batchNumber, transfers }) => {
-      const name = batchName({ mode, batchNumber });
-      const [all, runs] = [this.#kept.get(name) ?? [], this.#voids.get(name) ?? []];
-      this.#kept.delete(name);
-      this.#voids.delete(name);
-      this.#given.delete(name);
-      return { mode, batchNumber, transfers, all, vaults: withoutVoids(all, runs) };
-    });
-    this.#leaves[mode].splice(first);
-    this.#rebuildTree(mode, first);
-    return dropped;
-  }
-
-  /** Makes slots void. Returns their vaults, the final records, and the new roots. */
-  async voidSlots(entry: EntryOf<"slotsVoided">, time: number) {
-    const { mode, batchNumber } = entry;
-    const batch = this.at(entry);
-    if (batch === undefined || batch.status === "settled" || batch.status === "finalized") return null;
-    const failed = this.#fail(entry, time, false);
-    if (failed === null) return null;
-    const { vaults, voided, told } = failed;
-    this.#given.delete(batchName(entry));
-    const { data, pageRoots, leaf, ...derived } = await this.#derive(batch, vaults);
-    this.#leaves[mode][batchNumber] = leaf;
-    this.#records[mode][batchNumber] = { ...batch, ...derived, ...UNSENT };
-    this.#rebuildTree(mode, batchNumber);
-    const expected = [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)];
-    return { roots: this.at(entry) as Roots, voided, expected };
-  }
-
-  /** Sets the assets that L1 leaves out of a batch. Returns the roots; null when L1 cannot leave them out. */
-  setLeftOut(entry: EntryOf<"assetsLeftOut">): Roots | null {
-    const { mode, batchNumber, assets: leftOut } = entry;
-    const batch = this.at(entry);
-    const places = leftOut.map(({ asset }) => asset);
-    const ascend = places.every((place, i) => place > (places[i - 1] ?? -1) && place < (batch?.assets?.length ?? 0));
-    if (batch === undefined || !ascend || batch.status === "settled" || batch.status === "finalized") return null;
-    const { vaultCount, dataHash, content, assets, inBlobs, transfers } = batch;
-    if (assets === null || content === null || dataHash === null) return null;
-    const batchRoot = rootOf(kindOf(mode, inBlobs, transfers), manifestRoot(assets, places), content);
-    this.#leaves[mode][batchNumber] = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
-    this.#records[mode][batchNumber] = { ...batch, batchRoot, leftOut: leftOut.length === 0 ? null : leftOut };
-    this.#rebuildTree(mode, batchNumber);
-    return this.at(entry) as Roots;
-  }
-
-  /** Makes the slots of left-out assets void for good. Returns their vaults and the final records. */
-  async leaveOut(entry: EntryOf<"slotsLeftOut">, time: number) {
-    const batch = this.at(entry);
-    const failureOf = ({ assetIndex }: StoredVault) => {
-      const { chainId, assetType } = this.#assetAt(assetIndex) ?? NO_ASSET;
-      const isIt = (asset?: AssetId) => asset?.chainId === chainId && asset.assetType === assetType;
-      return batch?.leftOut?.find(({ asset }) => isIt(batch.assets?.[asset]))?.failure;
-    };
-    const known = this.#voids.get(batchName(entry)) ?? [];
-    const held = withoutVoids(this.#kept.get(batchName(entry)) ?? [], known);
-    const expectedFailures = held.map((vault) => (vault === null ? undefined : failureOf(vault)));
-    const given = held.map((_, slot) => entry.voids.find((run) => isIn(run, slot))?.failure);
-    const differs = given.some((failure, slot) => failure !== expectedFailures[slot]);
-    if (batch?.status !== "finalized" || differs) return null;
-    const failed = this.#fail(entry, time, true);
-    if (failed === null) return null;
-    const { vaults, voided, told } = failed;
-    const { data, pageRoots } = await this.#derive(batch, vaults);
-    return { voided, expected: [...told, ...this.#settledRecords(entry, vaults, data, pageRoots)] };
-  }
-
-  /** Marks slots as void; null unless each holds a vault. */
-  #fail(entry: EntryOf<"slotsVoided"> | EntryOf<"slotsLeftOut">, time: number, leftOut: boolean) {
-    const name = batchName(entry);
-    const vaults = this.#kept.get(name) ?? [];
-    const known = this.#voids.get(name) ?? [];
-    const held = withoutVoids(vaults, known);
-    const slots = entry.voids.flatMap(({ firstSlot, count }) => Array.from({ length: count }, (_, i) => firstSlot + i));
-    if (!slots.every((slot) => slot < held.length && held[slot] !== null)) return null;
-    const runs = [...known, ...entry.voids.map((run) => ({ ...run, voidedAt: time, leftOut }))];
-    this.#voids.set(
-      name,
-      runs.sort((a, b) => a.firstSlot - b.firstSlot),
-    );
-    this.#coming.set(name, (this.#coming.get(name) ?? 1) - 1);
-    const voided = slots.map((slot) => ({ slot, vault: vaults[slot] as StoredVault }));
-    return { vaults, voided, told: this.#events.failMints(entry, vaults, time) };
-  }
-
-  /** A batch's commit was sent, or L1 has taken it. */
-  progress(entry: EntryOf<"batchSubmitted"> | EntryOf<"batchCommitted">, time: number): Expected[] {
-    const submittedAt = this.at(entry)?.submittedAt ?? time;
-    const { txHash: l1TxHash } = entry;
-    if (this.at(entry) === undefined) this.#report(`the journal has ${batchName(entry)} on L1 before it is sealed`);
-    if (entry.kind === "batchSubmitted") {
-      return this.change(entry, { status: "submitted", l1TxHash, submittedAt }, "batch.submitted", time);
-    }
-    const { blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
-    const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence, submittedAt };
-    return this.change(
-      entry,
-      { status: "settled", ...onL1, settledAt: time, finalizedAt: null },
-      "batch.settled",
-      time,
-    );
-  }
-
-  /** Changes a sealed batch, and adds an event for each application with vaults in it. */
-  change(place: Place, change: Partial<BatchRecord>, type: BatchEventType, time: number): Expected[] {
-    const known = this.at(place);
-    if (known === undefined) return [];
-    const changed = { ...known, ...change };
-    this.#records[place.mode][place.batchNumber] = changed;
-    return this.#events.batch(type, changed, time);
-  }
-
-  /** Changes the batches that L1 committed in a range of blocks. */
-  changeCommitted(
-    statuses: readonly BatchRecord["status"][],
-    within: (block: bigint) => boolean,
-    change: Partial<BatchRecord>,
-    type: BatchEventType,
-    time: number,
-  ): Expected[] {
-    return MODES.flatMap((mode) => this.#records[mode]).flatMap((record) => {
-      const { status, l1BlockNumber } = record;
-      const meant = statuses.includes(status) && l1BlockNumber !== null && within(l1BlockNumber);
-      return meant ? this.change(record, change, type, time) : [];
-    });
-  }
-
-  /** The root of the state tree over the sealed batches. */
+  /** The root of the state tree over a mode's sealed batches. */
   root(mode: Mode): Hash {
     return bytesToHex(this.#trees[mode].root);
   }
 
-  finish(): Expected[] {
-    const records = MODES.flatMap((mode) => this.#records[mode]);
-    const voids = records.flatMap((record) => {
-      const runs = this.#voids.get(batchName(record));
-      if (runs === undefined) return [];
-      const { mode, batchNumber } = record;
-      const value = encodeRecord(voidsRecord, { mode, batchNumber, runs });
-      return [expectedRecord(keys.voidsKey(mode, batchNumber), value, `the void slots of ${batchName(record)}`)];
-    });
-    return [...records.map(batchExpected), ...voids];
+  at(place: Place): BatchRecord | undefined {
+    return this.#at(place)?.record;
   }
 
-  async #derive({ mode, batchNumber, inBlobs }: Place & Pick<BatchRecord, "inBlobs">, vaults: readonly StoredVault[]) {
-    const name = batchName({ mode, batchNumber });
-    const given = this.#given.get(name);
-    if (given !== undefined) return this.#deriveGiven({ mode, batchNumber }, given, inBlobs);
-    const runs = this.#voids.get(name) ?? [];
-    const zero = runs.filter(({ leftOut }) => !leftOut);
-    const contents = withoutVoids(vaults, zero).map((vault, slot) => {
-      if (vault === null) return null;
-      const { chainId, assetType } = this.#assetAt(vault.assetIndex) ?? NO_ASSET;
-      const { owner, amount, blob } = vault;
-      return { vaultId: packVaultId({ mode, batchNumber, slot }), chainId, owner, assetType, amount, blob };
-    });
-    if (inBlobs) return this.#deriveBlobs(batchNumber, contents);
-    // The root of one void slot is zero, which the contract refuses. Such a batch has two (docs/protocol.md 4).
-    const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
-    const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
-    return withTree({ mode, batchNumber }, slots, data, decodeBatch(data).assets);
+  /** A sealed vault of a batch whose records a later entry changes. */
+  keptVault(place: VaultPlace): StoredVault | undefined {
+    return this.#at(place)?.vaults[place.slot];
   }
 
-  #deriveGiven(place: Place, { data: hex, assets }: Given, inBlobs: boolean) {
-    const data = hexToBytes(hex);
-    if (inBlobs) return this.#withBlobs(place.batchNumber, readBlobBatchData(data));
-    return withTree(place, placeVaults(decodeBatch(data).slots, place.mode, place.batchNumber), data, assets);
+  assetOf(place: VaultPlace): number {
+    return this.#at(place)?.assets[place.slot] ?? 0;
   }
 
-  #deriveBlobs(batchNumber: number, slots: readonly (VaultEntry | null)[]) {
-    return this.#withBlobs(batchNumber, encodeBlobBatch(slots));
+  isVoid(place: VaultPlace): boolean {
+    return this.#at(place)?.voids.some((run) => isIn(run, place.slot)) ?? false;
   }
 
-  async #withBlobs(batchNumber: number, batch: BlobBatch) {
-    const { vaultCount, assets } = batch;
-    const commitments: Hex[] = [];
-    for (const blob of blobsIn(batch)) commitments.push(await this.#commit(blob));
-    const content = blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
-    const roots = { batchRoot: rootOf("blobs", manifestRoot(assets), content), dataHash: content };
-    const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, ...roots }));
-    const pageRoots = Buffer.concat(commitments.map((commitment) => hexToBytes(commitment)));
-    return { data: blobBatchData(batch), pageRoots, leaf, assets, content, ...roots };
+  /** Whether a later adoption replaces the batch. */
+  isReplaced({ mode, batchNumber }: Place): boolean {
+    return this.parts.adoptions.some((firsts) =>
+      firsts.some((first) => first.mode === mode && first.batchNumber <= batchNumber),
+    );
   }
 
-  /** The records of a batch's slots; none before the last of them became void. */
-  #settledRecords(
-    place: Place,
-    vaults: readonly StoredVault[],
-    data: Uint8Array,
-    pageRoots: Uint8Array,
-    minted: readonly StoredVault[] = vaults,
-  ): Expected[] {
-    const { mode, batchNumber } = place;
-    const name = batchName(place);
-    if ((this.#coming.get(name) ?? 0) > 0 || this.#isReplaced(place)) {
-      this.#kept.set(name, vaults);
-      return [];
+  /** Seals a mode's next batch. Returns whether its roots are right. */
+  async seal({ mode, vaults, groups, voids = [], given = null, ...entry }: Sealing): Promise<boolean> {
+    const { out } = this;
+    const { batchNumber, mintCount, inBlobs } = entry;
+    const record: BatchRecord = {
+      ...NOT_SEALED,
+      ...{ mode, batchNumber, mintCount, inBlobs, status: "sealed", vaultCount: vaults.length },
+      ...{ openedAt: vaults[0]?.createdAt ?? out.time, sealedAt: out.time },
+      ...{ transfers: groups !== null, given: given !== null },
+    };
+    const applications = [...new Set(vaults.map(({ applicationIndex }) => applicationIndex))].sort((a, b) => a - b);
+    const assets = Uint32Array.from(vaults, ({ assetIndex }) => assetIndex);
+    const since = voids.map((run) => ({ ...run, voidedAt: out.time, leftOut: false }));
+    const batch: Sealed = { record, leaf: new Uint8Array(), voids: since, given, vaults, assets, applications };
+    const derived = groups === null ? await this.#derive(batch) : deriveTransfers(batchNumber, groups);
+    this.#sealed[mode].push(batch);
+    this.#trees[mode].append(derived.leaf);
+    this.#take(batch, derived, { stateRoot: this.root(mode) });
+    if (!this.isReplaced(record)) {
+      const key = keys.batchApplicationsKey(mode, batchNumber);
+      out.put(key, batchApplicationsRecord, applications, `the applications of ${batchName(record)}`);
     }
-    this.#kept.delete(name);
-    const runs = this.#voids.get(name) ?? [];
-    const tokens = this.#tokensOf(withoutVoids(minted, runs));
-    return [
-      expectedRecord(keys.batchDataKey(mode, batchNumber), Buffer.from(data), `the data of ${name}`),
-      expectedRecord(keys.pageRootsKey(mode, batchNumber), Buffer.from(pageRoots), `the page roots of ${name}`),
-      expectedRecord(keys.batchTokensKey(mode, batchNumber), tokens, `the tokens of ${name}`),
-    ];
+    this.#tell("batch.sealed", batch);
+    // A transfer makes no token.
+    this.#putRecords(batch, derived, groups === null ? vaults : []);
+    return hasRoots(batch.record, entry);
+  }
+
+  /** A batch of transfers becomes one of void slots. Returns them; null when it cannot, or with other roots. */
+  async takeBack(entry: EntryOf<"transfersTakenBack">): Promise<VoidRun[] | null> {
+    const { batchNumber, failure } = entry;
+    const batch = this.#unsettled({ mode: "zk-rollup", batchNumber });
+    if (batch?.record.transfers !== true) return null;
+    const voids = [{ firstSlot: 0, count: batch.vaults.length, failure }];
+    this.#addVoids(batch, voids, false);
+    batch.record = { ...batch.record, transfers: false };
+    return (await this.#sealAnew(batch, entry)) ? voids : null;
+  }
+
+  /** Makes slots void. Returns whether it can, with these roots. */
+  async voidSlots(entry: EntryOf<"slotsVoided">): Promise<boolean> {
+    const batch = this.#unsettled(entry);
+    if (batch === null || !this.#fail(batch, entry, false)) return false;
+    batch.given = null;
+    return this.#sealAnew(batch, entry);
+  }
+
+  /** Makes the slots of left-out assets void for good. Returns whether the batch leaves out exactly these. */
+  async leaveOut(entry: EntryOf<"slotsLeftOut">): Promise<boolean> {
+    const batch = this.#at(entry);
+    if (batch?.record.status !== "finalized") return false;
+    const { leftOut, assets } = batch.record;
+    const failureOf = ({ assetIndex }: StoredVault) => {
+      const { chainId, assetType } = this.parts.tenants.asset(assetIndex) ?? NO_ASSET;
+      const isIt = (asset?: AssetId) => asset?.chainId === chainId && asset.assetType === assetType;
+      return leftOut?.find(({ asset }) => isIt(assets?.[asset]))?.failure;
+    };
+    const isRight = withoutVoids(batch.vaults, batch.voids).every((vault, slot) => {
+      const failure = entry.voids.find((run) => isIn(run, slot))?.failure;
+      return failure === (vault === null ? undefined : failureOf(vault));
+    });
+    if (!isRight || !this.#fail(batch, entry, true)) return false;
+    this.#putRecords(batch, await this.#derive(batch));
+    return true;
+  }
+
+  /** L1 has taken a batch. */
+  settle(entry: EntryOf<"batchCommitted">): void {
+    const { txHash: l1TxHash, blockNumber: l1BlockNumber, committedAt, l1Sequence } = entry;
+    const { time } = this.out;
+    const times = { submittedAt: this.at(entry)?.submittedAt ?? time, settledAt: time, finalizedAt: null };
+    const onL1 = { l1TxHash, l1BlockNumber, committedAt, l1Sequence };
+    this.#change(entry, { status: "settled", ...onL1, ...times }, "batch.settled");
+  }
+
+  /** L1's blocks up to this one are final. */
+  finalize(blockNumber: bigint): void {
+    const final = { status: "finalized", finalizedAt: this.out.time } as const;
+    this.#changeAll(["settled"], (block) => block <= blockNumber, final, "batch.finalized");
+  }
+
+  /** L1's blocks from this one on were replaced. */
+  revert(blockNumber: bigint): void {
+    const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
+    const reverted = { status: "submitted", ...gone } as const;
+    this.#changeAll(["settled", "finalized"], (block) => block >= blockNumber, reverted, "batch.reverted");
+  }
+
+  /** Drops a mode's batches from `first` on. Returns their vaults, null for a void slot, and all of them. */
+  drop(mode: Mode, first: number) {
+    const dropped = this.#sealed[mode].splice(first);
+    this.#rebuildTree(mode, first);
+    return dropped.map(({ record: { batchNumber, transfers }, vaults, voids }) => {
+      return { mode, batchNumber, transfers, all: vaults, vaults: withoutVoids(vaults, voids) };
+    });
+  }
+
+  /** Tells of failed mints: one event for each range of one application's vaults. */
+  tellFailed({ mode, batchNumber }: Place, voids: readonly VoidRun[], vaults: readonly StoredVault[]): void {
+    for (const { firstSlot, count, failure } of voids) {
+      const run = vaults.slice(firstSlot, firstSlot + count);
+      const starts = [...run.keys()].filter((i) => run[i]?.applicationIndex !== run[i - 1]?.applicationIndex);
+      for (const [i, start] of starts.entries()) {
+        const firstVaultId = packVaultId({ mode, batchNumber, slot: firstSlot + start });
+        const failed = { firstVaultId, vaults: (starts[i + 1] ?? run.length) - start, failure };
+        this.out.tell(run[start]?.applicationIndex ?? 0, { type: "mint.failed", ...failed });
+      }
+    }
+  }
+
+  finish(): void {
+    for (const { record, voids } of MODES.flatMap((mode) => this.#sealed[mode])) {
+      putBatch(this.out, record);
+      const { mode, batchNumber } = record;
+      const runs = { mode, batchNumber, runs: voids };
+      if (voids.length > 0)
+        this.out.put(keys.voidsKey(mode, batchNumber), voidsRecord, runs, `the void slots of ${batchName(record)}`);
+    }
+  }
+
+  #at({ mode, batchNumber }: Place): Sealed | undefined {
+    return this.#sealed[mode][batchNumber];
+  }
+
+  /** A batch that L1 has not taken. */
+  #unsettled(place: Place): Sealed | null {
+    const batch = this.#at(place);
+    const isSettled = batch?.record.status === "settled" || batch?.record.status === "finalized";
+    return batch === undefined || isSettled ? null : batch;
+  }
+
+  /** Sets the assets that L1 leaves out of a batch. Returns whether it can leave them out, with these roots. */
+  #setLeftOut(entry: EntryOf<"assetsLeftOut">): boolean {
+    const { mode, batchNumber, assets: leftOut } = entry;
+    const batch = this.#unsettled(entry);
+    if (batch === null) return false;
+    const { vaultCount, dataHash, content, assets, inBlobs, transfers } = batch.record;
+    const places = leftOut.map(({ asset }) => asset);
+    const ascend = places.every((place, i) => place > (places[i - 1] ?? -1) && place < (assets?.length ?? 0));
+    if (!ascend || assets === null || content === null || dataHash === null) return false;
+    const batchRoot = rootOf(kindOf(mode, inBlobs, transfers), manifestRoot(assets, places), content);
+    batch.leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }));
+    batch.record = { ...batch.record, batchRoot, leftOut: leftOut.length === 0 ? null : leftOut };
+    this.#rebuildTree(mode, batchNumber);
+    return hasRoots(batch.record, entry);
+  }
+
+  /** Makes slots void, and releases their tokens and amounts; false unless each holds a vault. */
+  #fail(batch: Sealed, entry: Place & { readonly voids: readonly VoidRun[] }, leftOut: boolean): boolean {
+    const held = withoutVoids(batch.vaults, batch.voids);
+    const isHeld = ({ firstSlot, count }: VoidRun) =>
+      firstSlot + count <= held.length && !held.slice(firstSlot, firstSlot + count).includes(null);
+    if (!entry.voids.every(isHeld)) return false;
+    this.#addVoids(batch, entry.voids, leftOut);
+    this.tellFailed(entry, entry.voids, batch.vaults);
+    for (const { firstSlot, count } of entry.voids)
+      this.parts.tokens.countAll(entry, batch.vaults.slice(firstSlot, firstSlot + count), -1n, firstSlot);
+    return true;
+  }
+
+  #addVoids(batch: Sealed, voids: readonly VoidRun[], leftOut: boolean): void {
+    const added = voids.map((run) => ({ ...run, voidedAt: this.out.time, leftOut }));
+    batch.voids = [...batch.voids, ...added].sort((a, b) => a.firstSlot - b.firstSlot);
+    const name = batchName(batch.record);
+    this.parts.voidings.set(name, (this.parts.voidings.get(name) ?? 1) - 1);
+  }
+
+  async #sealAnew(batch: Sealed, roots: Roots): Promise<boolean> {
+    const derived = await this.#derive(batch);
+    this.#take(batch, derived, UNSENT);
+    this.#rebuildTree(batch.record.mode, batch.record.batchNumber);
+    this.#putRecords(batch, derived);
+    return hasRoots(batch.record, roots);
+  }
+
+  #take(batch: Sealed, { leaf, facts }: Derived, change: Partial<BatchRecord>): void {
+    batch.leaf = leaf;
+    batch.record = { ...batch.record, ...facts, ...change };
+  }
+
+  /** Changes a sealed batch, and adds an event for each application with vaults in it. */
+  #change(place: Place, change: Partial<BatchRecord>, type: BatchEventType): void {
+    const batch = this.#at(place);
+    if (batch === undefined) this.out.report(`the journal has ${batchName(place)} on L1 before it is sealed`);
+    else {
+      batch.record = { ...batch.record, ...change };
+      this.#tell(type, batch);
+    }
+  }
+
+  /** Changes the batches that L1 committed in a range of blocks. */
+  #changeAll(
+    statuses: readonly BatchRecord["status"][],
+    isWithin: (block: bigint) => boolean,
+    change: Partial<BatchRecord>,
+    type: BatchEventType,
+  ): void {
+    for (const { record } of MODES.flatMap((mode) => this.#sealed[mode])) {
+      const { status, l1BlockNumber } = record;
+      if (statuses.includes(status) && l1BlockNumber !== null && isWithin(l1BlockNumber))
+        this.#change(record, change, type);
+    }
+  }
+
+  #tell(type: BatchEventType, { record, applications }: Sealed): void {
+    const { mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber } = record;
+    if (batchRoot === null) return;
+    const event = { type, mode, batchNumber, vaultCount, batchRoot, l1TxHash, l1BlockNumber } as const;
+    for (const application of applications) this.out.tell(application, event);
+  }
+
+  #derive({ record, vaults, voids, given }: Sealed): Promise<Derived> {
+    const { tenants, commit } = this.parts;
+    const held = withoutVoids(
+      vaults,
+      voids.filter(({ leftOut }) => !leftOut),
+    );
+    return given === null ? deriveBatch(record, held, tenants, commit) : deriveGiven(record, given, commit);
+  }
+
+  /** Puts out the records of a batch's slots, unless a later entry changes them. */
+  #putRecords(batch: Sealed, { data, pageRoots }: Derived, minted = batch.vaults): void {
+    const { mode, batchNumber } = batch.record;
+    const name = batchName(batch.record);
+    if ((this.parts.voidings.get(name) ?? 0) > 0 || this.isReplaced(batch.record)) return;
+    batch.vaults = [];
+    const tokens = this.parts.tokens.recordOf(withoutVoids(minted, batch.voids));
+    this.out.bytes(keys.batchDataKey(mode, batchNumber), data, `the data of ${name}`);
+    this.out.bytes(keys.pageRootsKey(mode, batchNumber), pageRoots, `the page roots of ${name}`);
+    this.out.bytes(keys.batchTokensKey(mode, batchNumber), tokens, `the tokens of ${name}`);
   }
 
   /** Adds all leaves again, because the tree cannot remove any. */
   #rebuildTree(mode: Mode, from: number): void {
     const tree = new StateTree();
-    for (const [number, record] of this.#records[mode].entries()) {
-      tree.append(this.#leaves[mode][number] as Uint8Array);
-      if (number >= from) this.#records[mode][number] = { ...record, stateRoot: bytesToHex(tree.root) };
+    for (const [number, batch] of this.#sealed[mode].entries()) {
+      tree.append(batch.leaf);
+      if (number >= from) batch.record = { ...batch.record, stateRoot: bytesToHex(tree.root) };
     }
     this.#trees[mode] = tree;
   }
+}
+
+function hasRoots(record: BatchRecord, { batchRoot, dataHash, stateRoot }: Roots): boolean {
+  return record.batchRoot === batchRoot && record.dataHash === dataHash && record.stateRoot === stateRoot;
 }

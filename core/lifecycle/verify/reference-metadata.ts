@@ -1,73 +1,47 @@
-import type { Entry } from "../../store/entries.ts";
-import { encodeRecord } from "../../store/layout.ts";
-import { type CollectionRecord, collectionRecord, type MetadataRecord, metadataRecord } from "../../store/records.ts";
+import { collectionRecord, type MetadataRecord, metadataRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
-
-interface Token {
-  readonly key: Buffer;
-  readonly record: MetadataRecord;
-}
+import { factsOf, type Handlers, Kept, Part } from "./reference-records.ts";
 
 /** The part of the reference for metadata. It holds all of it, because any of it can still change. */
-export class ReferenceMetadata {
-  readonly #report: (problem: string) => void;
-  readonly #tokens = new Map<string, Token>();
-  readonly #collections = new Map<string, CollectionRecord>();
+export class ReferenceMetadata extends Part {
+  readonly #tokens = new Map<string, { readonly key: Buffer; readonly record: MetadataRecord }>();
+  readonly #collections = new Kept(this.out, "the metadata of asset", keys.collectionKey, collectionRecord);
 
-  constructor(report: (problem: string) => void) {
-    this.#report = report;
-  }
-
-  /** Applies an entry of this part; false for any other. */
-  apply(entry: Entry, time: number): boolean {
-    switch (entry.kind) {
-      case "metadataSet":
-        for (const { tokenId, metadata } of entry.tokens) {
-          const { key, record } = this.#token(entry.assetId, tokenId);
-          const isFrozen = record?.frozen === true || this.#collections.get(entry.assetId)?.frozen === true;
-          if (isFrozen) this.#report(`frozen metadata of token ${tokenId} changes`);
-          this.#tokens.set(keys.keyString(key), { key, record: { metadata, frozen: false, updatedAt: time } });
-        }
-        return true;
-      case "metadataFrozen":
-        for (const tokenId of entry.tokenIds) {
-          const { key, record } = this.#token(entry.assetId, tokenId);
-          if (record === undefined) this.#report(`token ${tokenId} without metadata is frozen`);
-          else this.#tokens.set(keys.keyString(key), { key, record: { ...record, frozen: true } });
-        }
-        return true;
-      case "collectionChanged": {
-        const { kind: _, ...facts } = entry;
-        const before = this.#collections.get(entry.assetId);
-        const isHidden = entry.placeholder !== null && entry.placeholder !== before?.placeholder;
-        if (before?.frozen === true && (!entry.frozen || isHidden))
-          this.#report(`the frozen metadata of asset ${entry.assetId} changes`);
-        this.#collections.set(entry.assetId, { ...facts, updatedAt: time });
-        return true;
+  readonly on = {
+    metadataSet: ({ assetId, tokens }) => {
+      for (const { tokenId, metadata } of tokens) {
+        const { key, name, record } = this.#token(assetId, tokenId);
+        if (record?.frozen === true || this.#collections.get(assetId)?.frozen === true)
+          this.out.report(`frozen metadata of token ${tokenId} changes`);
+        this.#tokens.set(name, { key, record: { metadata, frozen: false, updatedAt: this.out.time } });
       }
-      default:
-        return false;
-    }
+    },
+    metadataFrozen: ({ assetId, tokenIds }) => {
+      for (const tokenId of tokenIds) {
+        const { key, name, record } = this.#token(assetId, tokenId);
+        if (record === undefined) this.out.report(`token ${tokenId} without metadata is frozen`);
+        else this.#tokens.set(name, { key, record: { ...record, frozen: true } });
+      }
+    },
+    collectionChanged: (entry) => {
+      const { assetId, placeholder, frozen } = entry;
+      const before = this.#collections.get(assetId);
+      const isHidden = placeholder !== null && placeholder !== before?.placeholder;
+      if (before?.frozen === true && (!frozen || isHidden))
+        this.out.report(`the frozen metadata of asset ${assetId} changes`);
+      this.#collections.set(assetId, { ...factsOf(entry), updatedAt: this.out.time });
+    },
+  } satisfies Handlers;
+
+  finish(): void {
+    for (const { key, record } of this.#tokens.values())
+      this.out.put(key, metadataRecord, record, "the metadata of a token");
+    this.#collections.finish();
   }
 
-  finish(): Expected[] {
-    return [
-      ...[...this.#tokens.values()].map(({ key, record }) =>
-        expectedRecord(key, encodeRecord(metadataRecord, record), "the metadata of a token"),
-      ),
-      ...[...this.#collections.values()].map((record) =>
-        expectedRecord(
-          keys.collectionKey(record.assetId),
-          encodeRecord(collectionRecord, record),
-          `the metadata of asset ${record.assetId}`,
-        ),
-      ),
-    ];
-  }
-
-  #token(assetId: string, tokenId: bigint): { readonly key: Buffer; readonly record: MetadataRecord | undefined } {
+  #token(assetId: string, tokenId: bigint) {
     const key = keys.metadataKey(assetId, tokenId);
-    return { key, record: this.#tokens.get(keys.keyString(key))?.record };
+    const name = keys.keyString(key);
+    return { key, name, record: this.#tokens.get(name)?.record };
   }
 }

@@ -1,7 +1,6 @@
 import type { Address, Hash } from "../../model.ts";
 import type { TransferPowers } from "../../protocol/transfer-rules.ts";
-import type { Entry, EntryOf } from "../../store/entries.ts";
-import { encodeRecord } from "../../store/layout.ts";
+import type { EntryOf } from "../../store/entries.ts";
 import {
   l1EventRecord,
   NO_EVENT,
@@ -12,30 +11,34 @@ import {
   transferSessionRecord,
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
+import type { ReferencePortals } from "./reference-portals.ts";
+import { type Handlers, Part } from "./reference-records.ts";
 
-type PowerEntry = EntryOf<"transferSessionAuthorized"> | EntryOf<"transferSessionRevoked"> | ApprovalEntry;
 type ApprovalEntry = EntryOf<"transfersApproved"> | EntryOf<"transfersCancelled">;
+type PowerEntry = EntryOf<"transferSessionAuthorized"> | EntryOf<"transferSessionRevoked"> | ApprovalEntry;
 
 const isApproval = (event: PowerEntry): event is ApprovalEntry => "digest" in event;
 
+const NO_APPROVAL: TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
+const NO_SESSION: TransferSessionRecord = {
+  authorizedAt: 0n,
+  until: 0n,
+  limit: 0n,
+  assetType: `0x${"00".repeat(32)}`,
+  revokedAt: 0n,
+  blockNumber: 0n,
+};
+
 /** The part of the reference for sessions and approvals of transfers: every event of L1, in its order. */
-export class ReferencePowers {
+export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }> {
   #events: PowerEntry[] = [];
 
-  /** Applies an entry of this part; false for any other. */
-  apply(entry: Entry): boolean {
-    switch (entry.kind) {
-      case "transferSessionAuthorized":
-      case "transferSessionRevoked":
-      case "transfersApproved":
-      case "transfersCancelled":
-        this.#events.push(entry);
-        return true;
-      default:
-        return false;
-    }
-  }
+  readonly on = {
+    transferSessionAuthorized: (entry) => void this.#events.push(entry),
+    transferSessionRevoked: (entry) => void this.#events.push(entry),
+    transfersApproved: (entry) => void this.#events.push(entry),
+    transfersCancelled: (entry) => void this.#events.push(entry),
+  } satisfies Handlers;
 
   /** Blocks from this one on were replaced. */
   revert(blockNumber: bigint): void {
@@ -51,8 +54,29 @@ export class ReferencePowers {
     return { signer, session, approvedAt, cancelledAt, signerCancelledAt };
   }
 
+  finish(): void {
+    for (const event of this.#events) {
+      const { owner, blockNumber, logIndex } = event;
+      const at = `event ${logIndex} of block ${blockNumber}`;
+      const told = isApproval(event)
+        ? { approval: { owner, digest: event.digest, isCancelled: event.kind === "transfersCancelled" } }
+        : { session: { owner, key: event.key, isRevoked: event.kind === "transferSessionRevoked" } };
+      const key = keys.l1EventKey(this.parts.portals.home, blockNumber, logIndex);
+      this.out.put(key, l1EventRecord, { ...NO_EVENT, ...told }, at);
+      if (isApproval(event)) {
+        const approval = this.#approval(owner, event.digest);
+        const key = keys.transferApprovalKey(owner, event.digest);
+        this.out.put(key, transferApprovalRecord, approval, `the approval of ${at}`);
+      } else {
+        const session = this.#session(owner, event.key) ?? NO_SESSION;
+        const key = keys.transferSessionKey(owner, event.key);
+        this.out.put(key, transferSessionRecord, session, `the session of ${at}`);
+      }
+    }
+  }
+
   #approval(owner: Address, digest: Hash): TransferApprovalRecord {
-    let approval: TransferApprovalRecord = { approvedAt: 0n, cancelledAt: 0n, blockNumber: 0n };
+    let approval = NO_APPROVAL;
     for (const event of this.#events) {
       if (!isApproval(event) || event.owner !== owner || event.digest !== digest) continue;
       if (event.kind === "transfersCancelled") approval = { ...approval, cancelledAt: event.cancelledAt };
@@ -61,35 +85,11 @@ export class ReferencePowers {
     return approval;
   }
 
-  finish(chainId: bigint): Expected[] {
-    const expected: Expected[] = [];
-    for (const event of this.#events) {
-      const { owner, blockNumber, logIndex } = event;
-      const at = `event ${logIndex} of block ${blockNumber}`;
-      const told = isApproval(event)
-        ? { approval: { owner, digest: event.digest, isCancelled: event.kind === "transfersCancelled" } }
-        : { session: { owner, key: event.key, isRevoked: event.kind === "transferSessionRevoked" } };
-      const record = encodeRecord(l1EventRecord, { ...NO_EVENT, ...told });
-      expected.push(expectedRecord(keys.l1EventKey(chainId, blockNumber, logIndex), record, at));
-      if (isApproval(event)) {
-        const approval = this.#approval(owner, event.digest);
-        const key = keys.transferApprovalKey(owner, event.digest);
-        expected.push(expectedRecord(key, encodeRecord(transferApprovalRecord, approval), `the approval of ${at}`));
-      } else {
-        const session = this.#session(owner, event.key) as TransferSessionRecord;
-        const key = keys.transferSessionKey(owner, event.key);
-        expected.push(expectedRecord(key, encodeRecord(transferSessionRecord, session), `the session of ${at}`));
-      }
-    }
-    return [...new Map(expected.map((one) => [keys.keyString(one.key), one])).values()];
-  }
-
   #session(owner: Address, key: Address): TransferSessionRecord | null {
     let session: TransferSessionRecord | null = null;
-    const none = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: NO_ASSET_TYPE, revokedAt: 0n, blockNumber: 0n };
     for (const event of this.#events) {
       if (isApproval(event) || event.owner !== owner || event.key !== key) continue;
-      const before: TransferSessionRecord = session ?? none;
+      const before: TransferSessionRecord = session ?? NO_SESSION;
       if (event.kind === "transferSessionRevoked") session = { ...before, revokedAt: event.revokedAt };
       else {
         const { until, limit, assetType, authorizedAt, blockNumber } = event;
@@ -99,5 +99,3 @@ export class ReferencePowers {
     return session;
   }
 }
-
-const NO_ASSET_TYPE: Hash = `0x${"00".repeat(32)}`;

@@ -1,70 +1,133 @@
-import type { Mode } from "../../model.ts";
-import { encodeRecord } from "../../store/layout.ts";
-import { type BatchRecord, batchRecord } from "../../store/records.ts";
+import type { Entry, EntryKind, EntryOf } from "../../store/entries.ts";
+import { encodeEvent, type StoredEvent } from "../../store/event-record.ts";
+import { encodeRecord, type Field } from "../../store/layout.ts";
 import * as keys from "../../store/store-keys.ts";
-import { CHUNK_VAULTS, encodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 
 /** A record that the store must hold with exactly this value. */
 export interface Expected {
   readonly key: Buffer;
-  readonly value: Buffer;
+  readonly value: Uint8Array;
   readonly name: string;
 }
 
-/** Prefixes with few records, or with records that can still change. */
+/** The entry under way, the records that are final by it, and the faults of the journal. */
+export class Output {
+  /** Of the entry under way. */
+  sequence = 0;
+  time = 0;
+  readonly report: (problem: string) => void;
+  readonly #counts = new Map<number, number>();
+  /** The number of events of each application. */
+  readonly #events: number[] = [];
+  #expected: Expected[] = [];
+
+  constructor(report: (problem: string) => void) {
+    this.report = report;
+  }
+
+  put<T>(key: Buffer, field: Field<T>, value: T, name: string): void {
+    this.bytes(key, encodeRecord(field, value), name);
+  }
+
+  bytes(key: Buffer, value: Uint8Array, name: string): void {
+    this.#counts.set(key[0] ?? 0, this.countOf(key[0] ?? 0) + 1);
+    this.#expected.push({ key, value, name });
+  }
+
+  /** A record that only has to be there. */
+  mark(key: Buffer, name: string): void {
+    this.bytes(key, Buffer.from([1]), name);
+  }
+
+  /** A record that names an entry of the journal. */
+  index(key: Buffer, name: string, sequence = this.sequence): void {
+    this.bytes(key, keys.journalKey(sequence).subarray(1), name);
+  }
+
+  /** An event of an application. */
+  tell(applicationIndex: number, event: StoredEvent): void {
+    const sequence = this.eventsOf(applicationIndex) + 1;
+    this.#events[applicationIndex] = sequence;
+    const key = keys.applicationEventKey(applicationIndex, sequence);
+    this.bytes(key, encodeEvent(this.time, event), `event ${sequence} of application ${applicationIndex}`);
+  }
+
+  /** The number of the application's events so far. */
+  eventsOf(applicationIndex: number): number {
+    return this.#events[applicationIndex] ?? 0;
+  }
+
+  /** The number of records under a prefix so far. */
+  countOf(prefix: number): number {
+    return this.#counts.get(prefix) ?? 0;
+  }
+
+  /** The records since the last call. */
+  take(): Expected[] {
+    const taken = this.#expected;
+    this.#expected = [];
+    return taken;
+  }
+}
+
+/** Records of one kind that later entries change, by number or name. */
+export class Kept<K, T> extends Map<K, T> {
+  readonly #out: Output;
+  readonly #kind: string;
+  readonly #keyOf: (id: K) => Buffer;
+  readonly #field: Field<T>;
+
+  constructor(out: Output, kind: string, keyOf: (id: K) => Buffer, field: Field<T>) {
+    super();
+    this.#out = out;
+    this.#kind = kind;
+    this.#keyOf = keyOf;
+    this.#field = field;
+  }
+
+  /** Reports a record that no entry has created. */
+  change(id: K, change: Partial<T>): void {
+    const record = this.get(id);
+    if (record === undefined) this.#out.report(`the journal changes ${this.#kind} ${id}, which it never created`);
+    else this.set(id, { ...record, ...change });
+  }
+
+  finish(): void {
+    for (const [id, record] of this) this.#out.put(this.#keyOf(id), this.#field, record, `${this.#kind} ${id}`);
+  }
+}
+
+/** What entries of some kinds do. Each kind is of one part. */
+export type Handlers = { readonly [K in EntryKind]?: (entry: EntryOf<K>) => void | Promise<void> };
+
+/** A part of the reference. */
+export abstract class Part<Others extends object = object> {
+  protected readonly out: Output;
+  /** The parts that it asks. */
+  protected readonly parts: Others;
+
+  constructor(parts: Others & { readonly out: Output }) {
+    this.out = parts.out;
+    this.parts = parts;
+  }
+
+  /** Puts out the records that could change until now. */
+  abstract finish(): void;
+}
+
+/** The fields of an entry. */
+export function factsOf<E extends Entry>({ kind: _, ...facts }: E): Omit<E, "kind"> {
+  return facts;
+}
+
+const FEW = [
+  ...["head", "divergence", "application", "key", "asset", "metadata", "collection", "claim", "webhook", "person"],
+  ...["auditCount", "enablement", "batch", "voids", "activity", "withdrawal", "withdrawalBy", "pendingWithdrawal"],
+  ...["authorization", "withdrawalList", "transferList", "transferDigest", "waitingTransfers", "batchTransfers"],
+  ...["transferSession", "transferApproval", "l1Event", "vaultEvent", "portal", "checkpoint"],
+] as const;
+/** Prefixes with few records, or with records that can still change. The end compares them whole. */
 export const COMPARED_WHOLE: ReadonlySet<number> = new Set([
-  keys.PREFIX.head,
-  keys.PREFIX.divergence,
-  keys.PREFIX.application,
-  keys.PREFIX.key,
-  keys.PREFIX.asset,
-  keys.PREFIX.metadata,
-  keys.PREFIX.collection,
-  keys.PREFIX.claim,
-  keys.PREFIX.applicationClaim,
-  keys.PREFIX.webhook,
-  keys.PREFIX.person,
-  keys.PREFIX.auditCount,
-  keys.PREFIX.audit,
-  keys.PREFIX.enablement,
-  keys.PREFIX.batch,
-  keys.PREFIX.voids,
-  keys.PREFIX.activity,
-  keys.PREFIX.withdrawal,
-  keys.PREFIX.withdrawalBy,
-  keys.PREFIX.pendingWithdrawal,
-  keys.PREFIX.authorization,
-  keys.PREFIX.withdrawalList,
-  keys.PREFIX.transferList,
-  keys.PREFIX.transferDigest,
-  keys.PREFIX.waitingTransfers,
-  keys.PREFIX.batchTransfers,
-  keys.PREFIX.transferSession,
-  keys.PREFIX.transferApproval,
-  keys.PREFIX.l1Event,
-  keys.PREFIX.vaultEvent,
-  keys.PREFIX.portal,
   keys.PREFIX.import,
-  keys.PREFIX.checkpoint,
+  ...FEW.map((name) => keys.PREFIX[name]),
 ]);
-
-export function expectedRecord(key: Buffer, value: Buffer, name: string): Expected {
-  return { key, value, name };
-}
-
-export function batchExpected(record: BatchRecord): Expected {
-  const name = `batch ${record.batchNumber} of ${record.mode}`;
-  return expectedRecord(keys.batchKey(record.mode, record.batchNumber), encodeRecord(batchRecord, record), name);
-}
-
-export function chunksExpected(mode: Mode, batchNumber: number, vaults: readonly StoredVault[]): Expected[] {
-  return Array.from({ length: Math.ceil(vaults.length / CHUNK_VAULTS) }, (_, chunk) => {
-    const first = chunk * CHUNK_VAULTS;
-    const name = `vaults ${first} to ${first + CHUNK_VAULTS - 1} of batch ${batchNumber} of ${mode}`;
-    return expectedRecord(
-      keys.chunkKey(mode, batchNumber, chunk),
-      encodeChunk(vaults.slice(first, first + CHUNK_VAULTS)),
-      name,
-    );
-  });
-}

@@ -1,12 +1,10 @@
+import type { Mode } from "../../model.ts";
 import { assetType } from "../../protocol/asset.ts";
-import type { Entry, EntryOf } from "../../store/entries.ts";
-import { encodeRecord } from "../../store/layout.ts";
+import type { EntryOf } from "../../store/entries.ts";
 import {
-  type ApplicationRecord,
   type AssetRecord,
   applicationRecord,
   assetRecord,
-  type KeyRecord,
   keyRecord,
   ownerRecord,
   userIdRecord,
@@ -14,10 +12,7 @@ import {
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
-import { NO_ASSET } from "./reference-batches.ts";
-import type { ReferenceEvents } from "./reference-events.ts";
-import { ReferenceMetadata } from "./reference-metadata.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
+import { factsOf, type Handlers, Kept, Part } from "./reference-records.ts";
 
 /** The application of a user, and its owner address. */
 interface Owner {
@@ -25,174 +20,146 @@ interface Owner {
   readonly owner: StoredVault["owner"];
 }
 
+/** What stands for an asset that the journal has not added. */
+export const NO_ASSET = {
+  assetId: "00000000-0000-0000-0000-000000000000",
+  chainId: 0n,
+  assetType: `0x${"00".repeat(32)}`,
+} as const;
+
+/** Changeable facts of a new asset. */
+const UNMINTED = {
+  minted: 0n,
+  whitelisted: false,
+  registered: false,
+  minterLocked: null,
+  fault: null,
+  removed: false,
+  transferable: null,
+};
+
 /** The part of the reference for applications, keys, assets and users. */
-export class ReferenceTenants {
-  readonly #report: (problem: string) => void;
-  readonly #events: ReferenceEvents;
-  readonly #applications: ApplicationRecord[] = [];
-  readonly #keys: KeyRecord[] = [];
-  readonly #assets: AssetRecord[] = [];
-  readonly #metadata: ReferenceMetadata;
-  /** `applicationIndex:assetIndex`. */
-  readonly #enabled = new Set<string>();
+export class ReferenceTenants extends Part {
+  readonly #applications = new Kept(this.out, "application", keys.applicationKey, applicationRecord);
+  readonly #keys = new Kept(this.out, "key", keys.apiKeyKey, keyRecord);
+  readonly #assets = new Kept(this.out, "asset", keys.assetKey, assetRecord);
+  /** By application and asset. */
+  readonly #enabled = new Map<string, Buffer>();
   readonly #owners: Owner[] = [];
   /** Owners that have a user, by application. */
   readonly #known = new Set<string>();
+  /** The last block with a mark, by mark: marks tell which assets and modes a block of requests has. */
+  readonly #marked = new Map<string, number>();
 
-  constructor(report: (problem: string) => void, events: ReferenceEvents) {
-    this.#report = report;
-    this.#events = events;
-    this.#metadata = new ReferenceMetadata(report);
-  }
+  readonly on = {
+    applicationCreated: (entry) => {
+      const fresh = { suspended: false, createdAt: this.out.time, nextSequence: 0, eventCount: 0 };
+      this.#applications.set(this.#applications.size, { ...factsOf(entry), ...fresh });
+    },
+    applicationChanged: ({ applicationIndex, dataAvailabilityMode }) =>
+      this.#applications.change(applicationIndex, { dataAvailabilityMode }),
+    applicationSuspended: ({ applicationIndex, suspended }) =>
+      this.#applications.change(applicationIndex, { suspended }),
+    keyIssued: (entry) => {
+      const fresh = { mintsUsed: 0n, createdAt: this.out.time, revokedAt: null };
+      this.#keys.set(this.#keys.size, { ...factsOf(entry), ...fresh });
+    },
+    keyRevoked: ({ keyIndex }) => this.#keys.change(keyIndex, { revokedAt: this.out.time }),
+    assetAdded: (entry) => {
+      const type = assetType(entry.standard, entry.contractAddress, entry.quantum);
+      const record = { ...factsOf(entry), ...UNMINTED, assetType: type, createdAt: this.out.time };
+      this.#assets.set(this.#assets.size, record);
+    },
+    assetChanged: ({ assetIndex, rawBlobs, dataAvailabilityMode }) =>
+      this.#assets.change(assetIndex, { rawBlobs, dataAvailabilityMode }),
+    assetRemoved: ({ assetIndex }) => this.#assets.change(assetIndex, { removed: true }),
+    assetWhitelisted: ({ assetIndex, whitelisted }) => this.#assets.change(assetIndex, { whitelisted }),
+    assetRegistered: ({ assetIndex, minterLocked, transferable }) =>
+      this.#assets.change(assetIndex, { registered: true, minterLocked, transferable }),
+    assetFault: ({ assetIndex, fault }) => this.#assets.change(assetIndex, { fault }),
+    assetEnabled: ({ applicationIndex, assetIndex, enabled }) => {
+      const id = `${applicationIndex}:${assetIndex}`;
+      if (enabled) this.#enabled.set(id, keys.enablementKey(applicationIndex, assetIndex));
+      else this.#enabled.delete(id);
+      const type = enabled ? "asset.enabled" : "asset.disabled";
+      this.out.tell(applicationIndex, { type, assetId: (this.asset(assetIndex) ?? NO_ASSET).assetId });
+    },
+    userCreated: (entry) => this.#user(entry),
+  } satisfies Handlers;
 
   get userCount(): number {
     return this.#owners.length;
   }
 
   asset(assetIndex: number): AssetRecord | undefined {
-    return this.#assets[assetIndex];
+    return this.#assets.get(assetIndex);
   }
 
   owner(userIndex: number): Owner | undefined {
     return this.#owners[userIndex];
   }
 
-  /** Applies an entry of this part; null for any other. */
-  apply(entry: Entry, time: number): Expected[] | null {
-    switch (entry.kind) {
-      case "applicationCreated": {
-        const { kind: _, ...facts } = entry;
-        const fresh = { suspended: false, createdAt: time, nextSequence: 0, eventCount: 0 };
-        this.#applications.push({ ...facts, ...fresh });
-        return [];
-      }
-      case "applicationChanged": {
-        const { kind: _, applicationIndex, ...changed } = entry;
-        return this.#change(this.#applications, applicationIndex, changed);
-      }
-      case "assetChanged": {
-        const { kind: _, assetIndex, ...changed } = entry;
-        return this.#change(this.#assets, assetIndex, changed);
-      }
-      case "applicationSuspended":
-        return this.#change(this.#applications, entry.applicationIndex, { suspended: entry.suspended });
-      case "keyIssued": {
-        const { kind: _, ...facts } = entry;
-        this.#keys.push({ ...facts, mintsUsed: 0n, createdAt: time, revokedAt: null });
-        return [];
-      }
-      case "keyRevoked":
-        return this.#change(this.#keys, entry.keyIndex, { revokedAt: time });
-      case "assetAdded":
-        this.#assets.push(newAsset(entry, time));
-        return [];
-      case "assetRemoved":
-        return this.#change(this.#assets, entry.assetIndex, { removed: true });
-      case "assetWhitelisted":
-        return this.#change(this.#assets, entry.assetIndex, { whitelisted: entry.whitelisted });
-      case "assetRegistered":
-        return this.#change(this.#assets, entry.assetIndex, {
-          registered: true,
-          minterLocked: entry.minterLocked,
-          transferable: entry.transferable,
-        });
-      case "assetFault":
-        return this.#change(this.#assets, entry.assetIndex, { fault: entry.fault });
-      case "assetEnabled": {
-        const id = `${entry.applicationIndex}:${entry.assetIndex}`;
-        if (entry.enabled) this.#enabled.add(id);
-        else this.#enabled.delete(id);
-        const type = entry.enabled ? "asset.enabled" : "asset.disabled";
-        const { assetId } = this.asset(entry.assetIndex) ?? NO_ASSET;
-        return [this.#events.tell(entry.applicationIndex, time, { type, assetId })];
-      }
-      case "userCreated":
-        return this.#user(entry, time);
-      default:
-        return this.#metadata.apply(entry, time) ? [] : null;
+  /** Counts the transactions of a request, which must be the application's next ones, and marks its block. */
+  advance(
+    request: string,
+    { applicationIndex, sequence, count }: { applicationIndex: number; sequence: number; count: number },
+    assets: readonly number[],
+    modes: readonly Mode[],
+  ): void {
+    if (this.#applications.get(applicationIndex)?.nextSequence !== sequence)
+      this.out.report(`${request} is out of sequence`);
+    this.#applications.change(applicationIndex, { nextSequence: sequence + count });
+    const block = keys.blockOf(sequence);
+    for (const mark of [
+      ...[...new Set(assets)].map((asset) => keys.assetMark(applicationIndex, asset)),
+      ...[...new Set(modes)].map((mode) => keys.modeMark(applicationIndex, mode)),
+    ]) {
+      const name = keys.keyString(mark);
+      if (this.#marked.get(name) === block) continue;
+      this.#marked.set(name, block);
+      this.out.mark(keys.markKey(mark, block), `a mark of block ${block}`);
     }
   }
 
-  /** Counts transactions of an application from a sequence on; false when that is not its next one. */
-  advance(applicationIndex: number, firstSequence: number, count: number): boolean {
-    const next = this.#applications[applicationIndex]?.nextSequence;
-    this.#change(this.#applications, applicationIndex, { nextSequence: firstSequence + count });
-    return next === firstSequence;
-  }
-
   countMints(keyIndex: number, count: number): void {
-    const used = this.#keys[keyIndex]?.mintsUsed ?? 0n;
-    this.#change(this.#keys, keyIndex, { mintsUsed: used + BigInt(count) });
+    const used = this.#keys.get(keyIndex)?.mintsUsed ?? 0n;
+    this.#keys.change(keyIndex, { mintsUsed: used + BigInt(count) });
   }
 
   /** Adds to the minted supply of an asset; subtracts for a negative amount. */
   countSupply(assetIndex: number, amount: bigint): void {
     const minted = this.asset(assetIndex)?.minted ?? 0n;
-    this.#change(this.#assets, assetIndex, { minted: minted + amount });
+    this.#assets.change(assetIndex, { minted: minted + amount });
   }
 
   /** An ERC-721 token exists: the engine's next id is above it. */
   countId(assetIndex: number, tokenId: bigint): void {
     const next = this.asset(assetIndex)?.nextTokenId ?? null;
-    if (next !== null && tokenId >= next) this.#change(this.#assets, assetIndex, { nextTokenId: tokenId + 1n });
+    if (next !== null && tokenId >= next) this.#assets.change(assetIndex, { nextTokenId: tokenId + 1n });
   }
 
-  finish(): Expected[] {
-    return [
-      ...this.#applications.map((facts, i) => {
-        const record = { ...facts, eventCount: this.#events.countOf(i) };
-        return expectedRecord(keys.applicationKey(i), encodeRecord(applicationRecord, record), `application ${i}`);
-      }),
-      ...this.#keys.map((record, i) => expectedRecord(keys.apiKeyKey(i), encodeRecord(keyRecord, record), `key ${i}`)),
-      ...this.#assets.map((record, i) =>
-        expectedRecord(keys.assetKey(i), encodeRecord(assetRecord, record), `asset ${i}`),
-      ),
-      ...[...this.#enabled].map((id) => {
-        const [application = 0, asset = 0] = id.split(":").map(Number);
-        return expectedRecord(keys.enablementKey(application, asset), Buffer.from([1]), `enablement ${id}`);
-      }),
-      ...this.#metadata.finish(),
-    ];
+  finish(): void {
+    for (const index of this.#applications.keys())
+      this.#applications.change(index, { eventCount: this.out.eventsOf(index) });
+    for (const records of [this.#applications, this.#keys, this.#assets]) records.finish();
+    for (const [id, key] of this.#enabled) this.out.mark(key, `enablement ${id}`);
   }
 
-  #user(entry: EntryOf<"userCreated">, time: number): Expected[] {
-    const { applicationIndex, userIndex, userId, ownerAddress, reference } = entry;
-    if (userIndex !== this.#owners.length) this.#report(`user ${userId} is out of order`);
+  #user({ applicationIndex, userIndex, userId, ownerAddress, reference }: EntryOf<"userCreated">): void {
+    const { out } = this;
+    if (userIndex !== this.#owners.length) out.report(`user ${userId} is out of order`);
     this.#owners.push({ applicationIndex, owner: ownerAddress });
-    const record = encodeRecord(userRecord, { userId, ownerAddress, createdAt: time, reference });
-    const index = encodeRecord(userIdRecord, { userIndex, ownerAddress });
     const owned = `${applicationIndex} ${ownerAddress}`;
     const ownerAt = this.#known.has(owned)
       ? keys.ownerUserKey(applicationIndex, ownerAddress, userIndex)
       : keys.ownerKey(applicationIndex, ownerAddress);
     this.#known.add(owned);
-    const named = reference === null ? [] : [keys.userReferenceKey(applicationIndex, reference, userIndex)];
-    return [
-      expectedRecord(ownerAt, encodeRecord(ownerRecord, { userIndex, userId }), `the owner of user ${userId}`),
-      ...named.map((key) => expectedRecord(key, Buffer.from([1]), `the reference of user ${userId}`)),
-      expectedRecord(keys.userKey(applicationIndex, userIndex), record, `user ${userId}`),
-      expectedRecord(keys.userIdKey(applicationIndex, userId), index, `the index of user ${userId}`),
-    ];
+    out.put(ownerAt, ownerRecord, { userIndex, userId }, `the owner of user ${userId}`);
+    if (reference !== null)
+      out.mark(keys.userReferenceKey(applicationIndex, reference, userIndex), `the reference of user ${userId}`);
+    const record = { userId, ownerAddress, createdAt: out.time, reference };
+    out.put(keys.userKey(applicationIndex, userIndex), userRecord, record, `user ${userId}`);
+    const index = { userIndex, ownerAddress };
+    out.put(keys.userIdKey(applicationIndex, userId), userIdRecord, index, `the index of user ${userId}`);
   }
-
-  #change<T>(records: T[], index: number, change: Partial<T>): Expected[] {
-    const record = records[index];
-    if (record === undefined) this.#report(`the journal changes a record ${index} that it never created`);
-    else records[index] = { ...record, ...change };
-    return [];
-  }
-}
-
-function newAsset({ kind: _, ...facts }: EntryOf<"assetAdded">, time: number): AssetRecord {
-  const type = assetType(facts.standard, facts.contractAddress, facts.quantum);
-  const fresh = {
-    minted: 0n,
-    whitelisted: false,
-    registered: false,
-    minterLocked: null,
-    fault: null,
-    removed: false,
-    transferable: null,
-  };
-  return { ...facts, ...fresh, assetType: type, createdAt: time };
 }

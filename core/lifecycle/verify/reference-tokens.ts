@@ -3,13 +3,12 @@ import { tokenIdOf } from "../../protocol/blob.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import { encodeBatchTokens } from "../../store/batch-tokens.ts";
-import { encodeRecord } from "../../store/layout.ts";
-import type { PlacedMint } from "../../store/mint-entry.ts";
-import { type AssetRecord, itemSlotsRecord } from "../../store/records.ts";
+import { type BatchRecord, itemSlotsRecord } from "../../store/records.ts";
 import { bindingKey, itemKey, keyString } from "../../store/store-keys.ts";
 import { TokenHasher } from "../../store/token-id.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
-import { type Expected, expectedRecord } from "./reference-records.ts";
+import { type Expected, Part } from "./reference-records.ts";
+import type { ReferenceTenants } from "./reference-tenants.ts";
 
 /** A token whose hash equals an earlier token's. */
 export interface Suspect {
@@ -23,70 +22,111 @@ export function tokenName(assetIndex: number, tokenId: bigint): string {
   return `${tokenId} of asset ${assetIndex}`;
 }
 
-/** The ERC-721 tokens of the journal, by hash, because their ids would take far more memory. */
-export class ReferenceTokens {
-  readonly #hasher: TokenHasher;
-  readonly #table = new TokenTable();
-  /** Number of tokens. */
-  size = 0;
-  readonly #assetAt: (assetIndex: number) => AssetRecord | undefined;
-  #suspects: Suspect[] = [];
+type BatchPlace = Pick<BatchRecord, "mode" | "batchNumber">;
+type Content = Pick<StoredVault, "assetIndex" | "blob">;
 
-  /** @param seed - the store's own */
-  constructor(seed: Uint8Array, assetAt: (assetIndex: number) => AssetRecord | undefined) {
-    this.#hasher = new TokenHasher(seed);
-    this.#assetAt = assetAt;
-  }
+/** The binding of an ERC-1155 id, and the first batch of each mode that holds it. */
+interface Binding {
+  readonly record: Expected;
+  readonly firsts: Readonly<Partial<Record<Mode, number>>>;
+}
+
+/** The tokens of the journal: the ERC-721 ones by hash, because their ids would take far more memory. */
+export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; readonly seed: Uint8Array }> {
+  readonly #hasher = new TokenHasher(this.parts.seed);
+  readonly #table = new TokenTable();
+  /** Number of ERC-721 tokens. */
+  size = 0;
+  #suspects: Suspect[] = [];
+  /** Bindings that a later adoption can change. */
+  readonly #bindings = new Map<string, Binding>();
 
   /** The token id of a blob; null for none. */
-  idOf({ assetIndex, blob }: Pick<StoredVault, "assetIndex" | "blob">): bigint | null {
-    const asset = this.#assetAt(assetIndex);
+  idOf({ assetIndex, blob }: Content): bigint | null {
+    const asset = this.parts.tenants.asset(assetIndex);
     return asset === undefined ? null : tokenIdOf(asset.standard, asset.blobScheme, blob);
   }
 
   /** The record of a batch's tokens; null for a void slot. */
   recordOf(vaults: readonly (StoredVault | null)[]): Buffer {
     const found = vaults.flatMap((vault, slot) => {
-      const tokenId = vault === null || !this.isUnique(vault) ? null : this.idOf(vault);
+      const tokenId = vault && this.#uniqueId(vault);
       return vault === null || tokenId === null ? [] : [{ slot, hash: this.#hash(vault.assetIndex, tokenId) }];
     });
     const hashes = Uint32Array.from(found, ({ hash }) => hash);
     return encodeBatchTokens({ hashes, slots: Uint32Array.from(found, ({ slot }) => slot) });
   }
 
-  isUnique({ assetIndex }: Pick<StoredVault, "assetIndex">): boolean {
-    return this.#assetAt(assetIndex)?.standard === "erc721";
+  /** Adds vaults to the supplies and the tokens, or removes them; null for a void slot. */
+  countAll(place: BatchPlace, vaults: readonly (StoredVault | null)[], sign: 1n | -1n, firstSlot = 0): void {
+    for (const [i, vault] of vaults.entries())
+      if (vault !== null) this.count({ ...place, slot: firstSlot + i }, vault, sign);
   }
 
-  /** The binding of an ERC-1155 vault's id. */
-  bindingOf(vault: StoredVault): Expected[] {
-    const tokenId = this.#assetAt(vault.assetIndex)?.standard === "erc1155" ? this.idOf(vault) : null;
-    if (tokenId === null) return [];
-    const value = Buffer.from(hexToBytes(vault.blob));
-    return [expectedRecord(bindingKey(vault.assetIndex, tokenId), value, `token ${tokenId}`)];
+  /** Adds minted units to the supply, and an ERC-721 token to the tokens; or removes both. */
+  count({ mode, batchNumber, slot }: VaultPlace, vault: Content & { readonly amount: bigint }, sign: 1n | -1n): void {
+    const { assetIndex, amount } = vault;
+    this.parts.tenants.countSupply(assetIndex, sign * amount);
+    const tokenId = this.#uniqueId(vault);
+    if (tokenId === null) return;
+    if (sign < 0n) this.remove({ mode, batchNumber, slot }, assetIndex, tokenId);
+    else {
+      this.add({ mode, batchNumber, slot }, assetIndex, tokenId);
+      this.parts.tenants.countId(assetIndex, tokenId);
+    }
+  }
+
+  /**
+   * The binding of an ERC-1155 vault's id.
+   *
+   * @param isKept - whether a later adoption can change it
+   */
+  bind(place: BatchPlace, vault: Content, isKept: boolean): void {
+    const tokenId = this.#itemId(vault);
+    if (tokenId === null) return;
+    const { assetIndex, blob } = vault;
+    const record = { key: bindingKey(assetIndex, tokenId), value: hexToBytes(blob), name: `token ${tokenId}` };
+    const name = keyString(record.key);
+    const { firsts = {} } = this.#bindings.get(name) ?? {};
+    if (isKept) this.#bindings.set(name, { record, firsts: { [place.mode]: place.batchNumber, ...firsts } });
+    else this.out.bytes(record.key, record.value, record.name);
+  }
+
+  /** Deletes bindings that no batch holds once the batches from these on are gone. */
+  unbind(dropped: readonly BatchPlace[]): void {
+    for (const [name, { record, firsts }] of this.#bindings) {
+      const left = Object.entries(firsts).filter(([mode, first]) =>
+        dropped.every((from) => from.mode !== mode || first < from.batchNumber),
+      );
+      if (left.length === 0) this.#bindings.delete(name);
+      else this.#bindings.set(name, { record, firsts: Object.fromEntries(left) });
+    }
+  }
+
+  /** Puts out the bindings, which nothing changes any more. */
+  finish(): void {
+    for (const { record } of this.#bindings.values()) this.out.bytes(record.key, record.value, record.name);
+    this.#bindings.clear();
   }
 
   /** The slots of a sealed batch by ERC-1155 id; null for a void slot. */
-  itemsOf(mode: Mode, batchNumber: number, vaults: readonly (StoredVault | null)[]): Expected[] {
+  putItems({ mode, batchNumber }: BatchPlace, vaults: readonly (StoredVault | null)[]): void {
     const slots = new Map<string, { readonly key: Buffer; readonly slots: number[] }>();
     for (const [slot, vault] of vaults.entries()) {
-      const isItem = vault !== null && this.#assetAt(vault.assetIndex)?.standard === "erc1155";
-      const tokenId = isItem ? this.idOf(vault) : null;
+      const tokenId = vault && this.#itemId(vault);
       if (vault === null || tokenId === null) continue;
       const key = itemKey(vault.assetIndex, tokenId, mode, batchNumber);
       const known = slots.get(keyString(key));
       if (known === undefined) slots.set(keyString(key), { key, slots: [slot] });
       else known.slots.push(slot);
     }
-    return [...slots.values()].map(({ key, slots }) =>
-      expectedRecord(key, encodeRecord(itemSlotsRecord, slots), `the vaults of a token in ${mode}-${batchNumber}`),
-    );
+    for (const { key, slots: held } of slots.values())
+      this.out.put(key, itemSlotsRecord, held, `the vaults of a token in ${mode}-${batchNumber}`);
   }
 
-  add(place: VaultPlace & Pick<PlacedMint, "assetIndex">, tokenId: bigint): void {
-    const hash = this.#hash(place.assetIndex, tokenId);
-    const token = tokenName(place.assetIndex, tokenId);
-    for (const earlier of this.#table.add(hash, numberOf(place)))
+  add(place: VaultPlace, assetIndex: number, tokenId: bigint): void {
+    const token = tokenName(assetIndex, tokenId);
+    for (const earlier of this.#table.add(this.#hash(assetIndex, tokenId), numberOf(place)))
       this.#suspects.push({ earlier: placeOf(earlier), token });
     this.size++;
   }
@@ -100,6 +140,18 @@ export class ReferenceTokens {
   /** The suspects since the last call. */
   suspects(): Suspect[] {
     return this.#suspects.splice(0);
+  }
+
+  #uniqueId(vault: Content): bigint | null {
+    return this.#standardOf(vault) === "erc721" ? this.idOf(vault) : null;
+  }
+
+  #itemId(vault: Content): bigint | null {
+    return this.#standardOf(vault) === "erc1155" ? this.idOf(vault) : null;
+  }
+
+  #standardOf({ assetIndex }: Content) {
+    return this.parts.tenants.asset(assetIndex)?.standard;
   }
 
   #hash(assetIndex: number, tokenId: bigint): number {

@@ -1,10 +1,9 @@
 import { MODES, type Mode } from "../../model.ts";
-import { hexToBytes } from "../../protocol/hex.ts";
 import type { VaultPlace } from "../../protocol/vault.ts";
 import { type PlacedMint, vaultIdOf } from "../../store/mint-entry.ts";
-import * as keys from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
-import { batchExpected, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import { NOT_SEALED, putBatch, putChunks } from "./reference-batches.ts";
+import { Part } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
 import type { ReferenceTokens } from "./reference-tokens.ts";
 
@@ -18,41 +17,32 @@ interface Growing {
 }
 
 /** The part of the reference that puts mints into the vaults of unsealed batches. */
-export class ReferenceVaults {
+export class ReferenceVaults extends Part<{ readonly tenants: ReferenceTenants; readonly tokens: ReferenceTokens }> {
   vaults = 0;
   mints = 0;
-  readonly #report: (problem: string) => void;
-  readonly #tenants: ReferenceTenants;
-  readonly #tokens: ReferenceTokens;
   readonly #growing: Record<Mode, Map<number, Growing>> = { validium: new Map(), "zk-rollup": new Map() };
-
-  constructor(report: (problem: string) => void, tenants: ReferenceTenants, tokens: ReferenceTokens) {
-    this.#report = report;
-    this.#tenants = tenants;
-    this.#tokens = tokens;
-  }
 
   at({ mode, batchNumber, slot }: VaultPlace): StoredVault | undefined {
     return this.#growing[mode].get(batchNumber)?.vaults[slot];
   }
 
   /** Adds one mint to its vault by the rules of docs/protocol.md 3. */
-  place(mint: PlacedMint, applicationIndex: number, userIndex: number, time: number): Expected[] {
+  place(mint: PlacedMint, applicationIndex: number, userIndex: number, isBindingKept: boolean): void {
     const { assetIndex, amount, blob, mode, batchNumber, inBlobs, slot } = mint;
-    const asset = this.#tenants.asset(assetIndex);
-    const user = this.#tenants.owner(userIndex);
+    const { report, time } = this.out;
+    const asset = this.parts.tenants.asset(assetIndex);
+    const user = this.parts.tenants.owner(userIndex);
     if (asset === undefined || user?.applicationIndex !== applicationIndex) {
-      this.#report(`vault ${vaultIdOf(mint)} has no asset or no user`);
-      return [];
+      report(`vault ${vaultIdOf(mint)} has no asset or no user`);
+      return;
     }
     this.mints++;
-    this.#tenants.countSupply(assetIndex, amount);
     const batch = this.#batch(mode, batchNumber, inBlobs);
-    if (batch.inBlobs !== inBlobs) this.#report(`vault ${vaultIdOf(mint)} is in a batch of another kind`);
+    if (batch.inBlobs !== inBlobs) report(`vault ${vaultIdOf(mint)} is in a batch of another kind`);
     const vault = batch.vaults[slot];
     batch.mintCount++;
     if (mint.amountBefore === 0n) {
-      if (slot !== batch.vaults.length) this.#report(`vault ${vaultIdOf(mint)} is out of order`);
+      if (slot !== batch.vaults.length) report(`vault ${vaultIdOf(mint)} is out of order`);
       const holder = { applicationIndex, userIndex, owner: user.owner };
       batch.vaults.push({ ...holder, assetIndex, amount, blob, createdAt: time, updatedAt: time });
       this.vaults++;
@@ -64,26 +54,19 @@ export class ReferenceVaults {
       vault.createdAt !== time - mint.age ||
       asset.standard === "erc721"
     ) {
-      this.#report(`a mint was added to vault ${vaultIdOf(mint)}, which does not match it`);
+      report(`a mint was added to vault ${vaultIdOf(mint)}, which does not match it`);
     } else {
       vault.amount += amount;
       vault.updatedAt = time;
     }
-    const tokenId = this.#tokens.idOf(mint);
-    if (tokenId === null) return [];
-    if (asset.standard === "erc721") {
-      this.#tokens.add(mint, tokenId);
-      this.#tenants.countId(assetIndex, tokenId);
-      return [];
-    }
-    const key = keys.bindingKey(assetIndex, tokenId);
-    return [expectedRecord(key, Buffer.from(hexToBytes(blob)), `token ${tokenId} of ${asset.assetId}`)];
+    this.parts.tokens.count(mint, mint, 1n);
+    this.parts.tokens.bind(mint, mint, isBindingKept);
   }
 
   /** Adds a batch of transfers, which takes no mints. */
   addTransfers(batchNumber: number, vaults: StoredVault[]): void {
     if (this.#growing["zk-rollup"].has(batchNumber))
-      this.#report(`transfers are put into batch ${batchNumber} of mints`);
+      this.out.report(`transfers are put into batch ${batchNumber} of mints`);
     this.#growing["zk-rollup"].set(batchNumber, { vaults, mintCount: 0, inBlobs: false, transfers: true });
     this.vaults += vaults.length;
   }
@@ -108,8 +91,14 @@ export class ReferenceVaults {
     }));
   }
 
-  finish(): Expected[] {
-    return MODES.flatMap((mode) => [...this.#growing[mode]].flatMap(([number, batch]) => open(mode, number, batch)));
+  finish(): void {
+    for (const mode of MODES) {
+      for (const [batchNumber, { vaults, ...facts }] of this.#growing[mode]) {
+        const place = { mode, batchNumber, openedAt: vaults[0]?.createdAt ?? 0, vaultCount: vaults.length };
+        putBatch(this.out, { ...NOT_SEALED, ...facts, ...place });
+        putChunks(this.out, place, vaults);
+      }
+    }
   }
 
   #batch(mode: Mode, batchNumber: number, inBlobs = false): Growing {
@@ -119,22 +108,4 @@ export class ReferenceVaults {
     this.#growing[mode].set(batchNumber, first);
     return first;
   }
-}
-
-function open(mode: Mode, batchNumber: number, { vaults, mintCount, inBlobs, transfers }: Growing): Expected[] {
-  const none = {
-    assets: null,
-    content: null,
-    batchRoot: null,
-    dataHash: null,
-    stateRoot: null,
-    l1TxHash: null,
-    l1BlockNumber: null,
-  };
-  const onL1 = { committedAt: null, l1Sequence: null };
-  const notYet = { sealedAt: null, submittedAt: null, settledAt: null, finalizedAt: null, leftOut: null, given: false };
-  const openedAt = vaults[0]?.createdAt ?? 0;
-  const counts = { vaultCount: vaults.length, mintCount };
-  const facts = { mode, batchNumber, status: "open" as const, ...counts, openedAt, inBlobs, transfers };
-  return [batchExpected({ ...facts, ...none, ...onL1, ...notYet }), ...chunksExpected(mode, batchNumber, vaults)];
 }

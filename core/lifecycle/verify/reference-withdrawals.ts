@@ -1,7 +1,6 @@
-import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
-import type { Entry, EntryOf } from "../../store/entries.ts";
+import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
+import type { EntryOf } from "../../store/entries.ts";
 import type { WithdrawalEventType } from "../../store/event-record.ts";
-import { encodeRecord } from "../../store/layout.ts";
 import {
   type ActivityRecord,
   activityRecord,
@@ -17,8 +16,8 @@ import {
   withdrawalRecord,
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import type { ReferenceEvents } from "./reference-events.ts";
-import type { Expected } from "./reference-records.ts";
+import type { Place } from "./reference-batches.ts";
+import { factsOf, type Handlers, Kept, Part } from "./reference-records.ts";
 
 interface SeenEvent {
   readonly chainId: bigint;
@@ -41,293 +40,239 @@ const UNTOUCHED: ActivityRecord = {
   spentBy: null,
   transferred: 0n,
 };
+const NOT_YET = { settledAt: null, finalizedAt: null, failedAt: null };
 const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
 const CANCELLED = "The owner has cancelled the authorization on L1.";
 
-/** The part of the reference for withdrawals: every request and every L1 event, in memory. */
-export class ReferenceWithdrawals {
-  readonly #withdrawals = new Map<string, WithdrawalRecord>();
+const isPending = ({ status }: WithdrawalRecord) => status === "accepted" || status === "submitted";
+
+/** The part of the reference for withdrawals and the later history of vaults: every request and L1 event, in memory. */
+export class ReferenceWithdrawals extends Part<{
+  /** Called when units withdrawn of a vault have changed. */
+  readonly whenWithdrawn: (vaultId: bigint) => void;
+}> {
+  readonly #withdrawals = new Kept(this.out, "withdrawal", keys.withdrawalKey, withdrawalRecord);
+  readonly #activities = new Kept<bigint, ActivityRecord>(
+    this.out,
+    "the activity of vault",
+    keys.activityKey,
+    activityRecord,
+  );
   /** The asset of each withdrawal. */
   readonly #assets = new Map<string, number>();
-  readonly #activities = new Map<bigint, ActivityRecord>();
   readonly #lists = new Map<string, EntryOf<"withdrawalListSigned">>();
   /** The withdrawals of their vaults. */
   readonly #listed = new Map<string, string>();
-  readonly #told: ReferenceEvents;
   #events: SeenEvent[] = [];
-  /** Called when units withdrawn of a vault have changed. */
-  readonly #whenWithdrawn: (vaultId: bigint, time: number) => Expected[];
 
-  constructor(told: ReferenceEvents, whenWithdrawn: (vaultId: bigint, time: number) => Expected[]) {
-    this.#told = told;
-    this.#whenWithdrawn = whenWithdrawn;
+  readonly on = {
+    withdrawalSubmitted: ({ withdrawalId, txHash: l1TxHash }) => {
+      const submittedAt = this.#withdrawals.get(withdrawalId)?.submittedAt ?? this.out.time;
+      this.#change("withdrawal.submitted", withdrawalId, { status: "submitted", l1TxHash, submittedAt });
+    },
+    withdrawalAttempted: ({ withdrawalId, failure }) =>
+      this.#change("withdrawal.attempt_refused", withdrawalId, { failure }),
+    withdrawalFailed: ({ withdrawalId, failure }) => this.#fail(withdrawalId, failure),
+    vaultsRefused: ({ mode, batchNumber, refusals }) => {
+      for (const { slot, refusal } of refusals)
+        this.changeActivity(packVaultId({ mode, batchNumber, slot }), { refusal });
+    },
+    withdrawalListSigned: (entry) => void this.#lists.set(entry.digest, entry),
+    authorizationCancelled: (entry) => {
+      const cancelled = [...this.#withdrawals.values()].filter(
+        (withdrawal) => withdrawal.digest === entry.digest && isPending(withdrawal),
+      );
+      const withdrawalIds = cancelled.map(({ withdrawalId }) => withdrawalId);
+      const vaultId = this.#lists.has(entry.digest) ? null : (cancelled[0]?.vaultId ?? null);
+      this.#see(entry, { vaultId, withdrawalIds });
+      for (const withdrawalId of withdrawalIds) this.#fail(withdrawalId, CANCELLED);
+    },
+    vaultWithdrawn: (entry) => this.#withdrawn(entry),
+    batchImported: (entry) => this.#see(entry, { imported: entry }),
+  } satisfies Handlers;
+
+  /** Applies a request for a vault of an asset. */
+  request(entry: EntryOf<"withdrawalRequested">, assetIndex: number): void {
+    const { withdrawalId, applicationIndex, userIndex, sequence, digest, vaultId } = entry;
+    const { sequence: journalSequence, time } = this.out;
+    this.#assets.set(withdrawalId, assetIndex);
+    const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null, submittedAt: null, ...NOT_YET };
+    const facts = { ...factsOf(entry), journalSequence, status: "accepted" as const };
+    this.#withdrawals.set(withdrawalId, { ...facts, ...untouched, createdAt: time, updatedAt: time });
+    this.#reserve(vaultId, withdrawalId);
+    if (this.#lists.has(digest)) this.#listed.set(listedName(digest, entry), withdrawalId);
+    const name = `an index of withdrawal ${withdrawalId}`;
+    this.out.index(keys.transactionKey(applicationIndex, sequence), name);
+    this.out.index(keys.userTransactionKey(applicationIndex, userIndex, sequence), name);
+    this.out.index(keys.applicationWithdrawalKey(applicationIndex, sequence), name);
+    this.#tell("withdrawal.accepted", withdrawalId);
   }
 
-  /** Applies a request for a vault of an asset; returns its index records and its event. */
-  request(
-    entry: EntryOf<"withdrawalRequested">,
-    assetIndex: number,
-    journalSequence: number,
-    time: number,
-  ): Expected[] {
-    this.#assets.set(entry.withdrawalId, assetIndex);
-    const { kind: _, ...facts } = entry;
-    const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null };
-    const notYet = { submittedAt: null, settledAt: null, finalizedAt: null, failedAt: null };
-    const times = { ...notYet, createdAt: time, updatedAt: time };
-    this.#withdrawals.set(entry.withdrawalId, {
-      ...facts,
-      journalSequence,
-      status: "accepted",
-      ...untouched,
-      ...times,
-    });
-    this.#reserve(entry.vaultId, entry.withdrawalId, time);
-    if (this.#lists.has(entry.digest)) this.#listed.set(listedName(entry.digest, entry), entry.withdrawalId);
-    const value = keys.journalKey(journalSequence).subarray(1);
-    const name = `an index of withdrawal ${entry.withdrawalId}`;
-    return [
-      { key: keys.transactionKey(entry.applicationIndex, entry.sequence), value, name },
-      { key: keys.userTransactionKey(entry.applicationIndex, entry.userIndex, entry.sequence), value, name },
-      { key: keys.applicationWithdrawalKey(entry.applicationIndex, entry.sequence), value, name },
-      ...this.#tell("withdrawal.accepted", entry.withdrawalId, time),
-    ];
+  /** The vaults of these slots became void, so their pending withdrawals have failed. */
+  failVoided({ mode, batchNumber }: Place, voids: readonly VoidRun[]): void {
+    const isVoid = `The vault of ${mode}-${batchNumber} is void:`;
+    this.failIn({ mode, batchNumber }, voids, ({ failure }) => `${isVoid} ${failure}`);
   }
 
-  apply(entry: Entry, time: number): Expected[] {
-    switch (entry.kind) {
-      case "withdrawalSubmitted": {
-        const submittedAt = this.#withdrawals.get(entry.withdrawalId)?.submittedAt ?? time;
-        this.#change(entry.withdrawalId, { status: "submitted", l1TxHash: entry.txHash, submittedAt, updatedAt: time });
-        return this.#tell("withdrawal.submitted", entry.withdrawalId, time);
-      }
-      case "withdrawalAttempted":
-        this.#change(entry.withdrawalId, { failure: entry.failure, updatedAt: time });
-        return this.#tell("withdrawal.attempt_refused", entry.withdrawalId, time);
-      case "withdrawalFailed":
-        return this.#fail(entry.withdrawalId, entry.failure, time);
-      case "vaultsRefused":
-        for (const { slot, refusal } of entry.refusals) {
-          const vaultId = packVaultId({ mode: entry.mode, batchNumber: entry.batchNumber, slot });
-          this.#activities.set(vaultId, { ...this.#activity(vaultId), refusal, updatedAt: time });
-        }
-        return [];
-      case "withdrawalListSigned":
-        this.#lists.set(entry.digest, entry);
-        return [];
-      case "authorizationCancelled": {
-        const { chainId, blockNumber, logIndex } = entry;
-        const cancelled = [...this.#withdrawals.values()].filter(
-          ({ digest, status }) => digest === entry.digest && (status === "accepted" || status === "submitted"),
-        );
-        const withdrawalIds = cancelled.map(({ withdrawalId }) => withdrawalId);
-        const vaultId = this.#lists.has(entry.digest) ? null : (cancelled[0]?.vaultId ?? null);
-        this.#events.push({ chainId, blockNumber, logIndex, vaultId, total: null, withdrawalIds, imported: null });
-        return withdrawalIds.flatMap((withdrawalId) => this.#fail(withdrawalId, CANCELLED, time));
-      }
-      case "vaultWithdrawn":
-        return this.#withdrawn(entry, time);
-      case "batchImported": {
-        const { chainId, blockNumber, logIndex } = entry;
-        const nothing = { vaultId: null, total: null, withdrawalIds: [] };
-        this.#events.push({ chainId, blockNumber, logIndex, ...nothing, imported: entry });
-        return [];
-      }
-      default:
-        return [];
-    }
-  }
-
-  /** The vaults of these slots became void, so their pending withdrawals have failed, in vault order. */
-  failVoided(batch: Pick<VaultPlace, "mode" | "batchNumber">, voids: readonly VoidRun[], time: number): Expected[] {
-    const isVoid = `The vault of ${batch.mode}-${batch.batchNumber} is void:`;
-    return this.#failIn(batch, voids, ({ failure }) => `${isVoid} ${failure}`, time);
-  }
-
-  /** L1's history lacks these vaults, so their pending withdrawals have failed, in vault order. */
-  failLost(lost: EntryOf<"historyAdopted">["lost"][number], failure: string, time: number): Expected[] {
-    return this.#failIn(lost, lost.runs, () => failure, time);
-  }
-
-  #failIn<R extends Pick<VoidRun, "firstSlot" | "count">>(
-    { mode, batchNumber }: Pick<VaultPlace, "mode" | "batchNumber">,
+  /** The pending withdrawals of these slots have failed, in vault order. */
+  failIn<R extends Pick<VoidRun, "firstSlot" | "count">>(
+    { mode, batchNumber }: Place,
     runs: readonly R[],
     failureOf: (run: R) => string,
-    time: number,
-  ): Expected[] {
-    const told: Expected[] = [];
+  ): void {
     for (const [vaultId, { pending }] of [...this.#activities].sort(([a], [b]) => (a < b ? -1 : 1))) {
       const place = unpackVaultId(vaultId);
       const run = runs.find(({ firstSlot, count }) => place.slot >= firstSlot && place.slot < firstSlot + count);
       if (place.mode !== mode || place.batchNumber !== batchNumber || run === undefined) continue;
-      for (const withdrawalId of pending) told.push(...this.#fail(withdrawalId, failureOf(run), time));
+      for (const withdrawalId of pending) this.#fail(withdrawalId, failureOf(run));
     }
-    return told;
+  }
+
+  /** A vault holds less than its pending withdrawals counted on. */
+  failPending(vaultId: bigint, failure: string): void {
+    for (const withdrawalId of this.activity(vaultId).pending) this.#fail(withdrawalId, failure);
   }
 
   /** Settles withdrawals, in the order of the chain's events. */
-  finalize(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
-    const told: Expected[] = [];
+  finalize({ chainId, blockNumber }: EntryOf<"l1Finalized">): void {
     const events = this.#events.filter((event) => event.chainId === chainId).sort(inOrder);
     for (const withdrawalId of events.flatMap((event) => event.withdrawalIds)) {
       const { status, l1BlockNumber = null } = this.#withdrawals.get(withdrawalId) ?? {};
       if (status !== "settled" || l1BlockNumber === null || l1BlockNumber > blockNumber) continue;
-      this.#change(withdrawalId, { status: "finalized", finalizedAt: time, updatedAt: time });
-      told.push(...this.#tell("withdrawal.finalized", withdrawalId, time));
+      this.#change("withdrawal.finalized", withdrawalId, { status: "finalized", finalizedAt: this.out.time });
     }
-    return told;
   }
 
-  revert(chainId: bigint, blockNumber: bigint, time: number): Expected[] {
-    const told: Expected[] = [];
+  revert({ chainId, blockNumber }: EntryOf<"l1Reorganised">): void {
     const isGone = (event: SeenEvent) => event.chainId === chainId && event.blockNumber >= blockNumber;
     const gone = this.#events.filter(isGone);
     this.#events = this.#events.filter((event) => !isGone(event));
     for (const { vaultId, withdrawalIds } of gone.sort(inOrder).reverse()) {
       if (vaultId !== null) {
         const totals = this.#events.filter((event) => event.vaultId === vaultId && event.total !== null).sort(inOrder);
-        const withdrawn = totals.at(-1)?.total ?? 0n;
-        this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn, updatedAt: time });
+        this.changeActivity(vaultId, { withdrawn: totals.at(-1)?.total ?? 0n });
       }
       for (const withdrawalId of withdrawalIds) {
         const known = this.#withdrawals.get(withdrawalId);
         if (known === undefined) continue;
+        this.#reserve(known.vaultId, withdrawalId);
         const status = known.submittedAt === null ? "accepted" : "submitted";
-        const notYet = { settledAt: null, finalizedAt: null, failedAt: null };
-        this.#change(withdrawalId, { l1BlockNumber: null, failure: null, ...notYet, updatedAt: time, status });
-        this.#reserve(known.vaultId, withdrawalId, time);
-        told.push(...this.#tell("withdrawal.reverted", withdrawalId, time));
+        this.#change("withdrawal.reverted", withdrawalId, { l1BlockNumber: null, failure: null, ...NOT_YET, status });
       }
-      if (vaultId !== null) told.push(...this.#whenWithdrawn(vaultId, time));
+      if (vaultId !== null) this.parts.whenWithdrawn(vaultId);
     }
-    return told;
   }
 
-  #listsOf({ applicationIndex, userIndex, vaultId, status, withdrawalId }: WithdrawalRecord): Buffer[] {
-    return [
+  activity(vaultId: bigint): ActivityRecord {
+    return this.#activities.get(vaultId) ?? UNTOUCHED;
+  }
+
+  changeActivity(vaultId: bigint, change: Partial<ActivityRecord>): void {
+    this.#activities.set(vaultId, { ...this.activity(vaultId), updatedAt: this.out.time, ...change });
+  }
+
+  finish(): void {
+    const { out } = this;
+    this.#withdrawals.finish();
+    this.#activities.finish();
+    for (const record of this.#withdrawals.values()) this.#finishIndexes(record);
+    for (const { digest, signature, vaults } of this.#lists.values()) {
+      const listed = vaults.map((vault) => {
+        return { ...vault, withdrawalId: this.#listed.get(listedName(digest, vault)) ?? null };
+      });
+      const record = { signature, vaults: listed };
+      out.put(keys.withdrawalListKey(digest), withdrawalListRecord, record, `the list of digest ${digest}`);
+    }
+    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this.#events) {
+      const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
+      const event = { ...NO_EVENT, vaultId, withdrawalIds, imported };
+      out.put(keys.l1EventKey(chainId, blockNumber, logIndex), l1EventRecord, event, name);
+      if (vaultId !== null && total !== null)
+        out.put(keys.vaultEventKey(vaultId, blockNumber, logIndex), bigRecord, total, name);
+      if (imported !== null)
+        out.put(keys.importKey(chainId, imported.mode, imported.batchNumber), importRecord, imported, name);
+    }
+  }
+
+  #finishIndexes(record: WithdrawalRecord): void {
+    const { withdrawalId, journalSequence, chainId, digest, status, applicationIndex, userIndex, vaultId } = record;
+    const name = `withdrawal ${withdrawalId}`;
+    // Two requests with one digest share their authorization record. The later one wrote it last.
+    if (!this.#lists.has(digest))
+      this.out.put(keys.authorizationKey(digest), withdrawalIdRecord, withdrawalId, `the authorization of ${name}`);
+    for (const of of [
       keys.withdrawalsOfUser(applicationIndex, userIndex),
       keys.withdrawalsOfAsset(applicationIndex, this.#assets.get(withdrawalId) ?? 0),
       keys.withdrawalsOfVault(applicationIndex, vaultId),
       keys.withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)),
-    ];
+    ])
+      this.out.index(keys.requestByKey(of, record.sequence), `an index of ${name}`, journalSequence);
+    if (!isPending(record)) return;
+    const key = keys.pendingWithdrawalKey(chainId, journalSequence);
+    this.out.put(key, withdrawalIdRecord, withdrawalId, `pending ${name}`);
   }
 
-  finish(): Expected[] {
-    const expected: Expected[] = [];
-    const add = (key: Buffer, value: Buffer, name: string): void => void expected.push({ key, value, name });
-    for (const record of this.#withdrawals.values()) {
-      const { withdrawalId, journalSequence, chainId, digest, status } = record;
-      const id = encodeRecord(withdrawalIdRecord, withdrawalId);
-      add(keys.withdrawalKey(withdrawalId), encodeRecord(withdrawalRecord, record), `withdrawal ${withdrawalId}`);
-      if (!this.#lists.has(digest))
-        add(keys.authorizationKey(digest), id, `the authorization of withdrawal ${withdrawalId}`);
-      for (const of of this.#listsOf(record)) {
-        const value = keys.journalKey(journalSequence).subarray(1);
-        add(keys.requestByKey(of, record.sequence), value, `an index of withdrawal ${withdrawalId}`);
-      }
-      if (status !== "accepted" && status !== "submitted") continue;
-      add(keys.pendingWithdrawalKey(chainId, journalSequence), id, `pending withdrawal ${withdrawalId}`);
-    }
-    for (const { digest, signature, vaults } of this.#lists.values()) {
-      const listed = vaults.map((vault) => ({
-        ...vault,
-        withdrawalId: this.#listed.get(listedName(digest, vault)) ?? null,
-      }));
-      const record = encodeRecord(withdrawalListRecord, { signature, vaults: listed });
-      add(keys.withdrawalListKey(digest), record, `the list of digest ${digest}`);
-    }
-    for (const [vaultId, record] of this.#activities) {
-      add(keys.activityKey(vaultId), encodeRecord(activityRecord, record), `the activity of vault ${vaultId}`);
-    }
-    for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this.#events) {
-      const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
-      const event = encodeRecord(l1EventRecord, { ...NO_EVENT, vaultId, withdrawalIds, imported });
-      add(keys.l1EventKey(chainId, blockNumber, logIndex), event, name);
-      if (vaultId !== null && total !== null)
-        add(keys.vaultEventKey(vaultId, blockNumber, logIndex), encodeRecord(bigRecord, total), name);
-      if (imported !== null)
-        add(keys.importKey(chainId, imported.mode, imported.batchNumber), encodeRecord(importRecord, imported), name);
-    }
-    // Two requests with one digest share their authorization record. The later one wrote it last.
-    return [...new Map(expected.map((one) => [keys.keyString(one.key), one])).values()];
-  }
-
-  #withdrawn(entry: EntryOf<"vaultWithdrawn">, time: number): Expected[] {
-    const told: Expected[] = [];
-    const { chainId, vaultId, total, quantity, recipient, blockNumber, logIndex, txHash } = entry;
-    this.#activities.set(vaultId, { ...this.#activity(vaultId), withdrawn: total, refusal: null, updatedAt: time });
+  #withdrawn(entry: EntryOf<"vaultWithdrawn">): void {
+    const { vaultId, total, quantity, recipient, blockNumber: l1BlockNumber, txHash: l1TxHash } = entry;
+    this.changeActivity(vaultId, { withdrawn: total, refusal: null });
     const decided: string[] = [];
-    for (const withdrawalId of this.#activity(vaultId).pending) {
+    for (const withdrawalId of this.activity(vaultId).pending) {
       const known = this.#withdrawals.get(withdrawalId);
       if (known === undefined || known.withdrawnBefore >= total) continue;
       decided.push(withdrawalId);
-      const asked =
+      const isAsked =
         known.quantity === quantity && known.recipient === recipient && known.withdrawnBefore + quantity === total;
-      if (!asked) {
-        told.push(...this.#fail(withdrawalId, OVERTAKEN, time));
+      if (!isAsked) {
+        this.#fail(withdrawalId, OVERTAKEN);
         continue;
       }
-      this.#release(withdrawalId, time);
-      const onL1 = { l1TxHash: txHash, l1BlockNumber: blockNumber, submittedAt: known.submittedAt ?? time };
-      this.#change(withdrawalId, { ...onL1, status: "settled", failure: null, settledAt: time, updatedAt: time });
-      told.push(...this.#tell("withdrawal.settled", withdrawalId, time));
+      this.#release(withdrawalId);
+      const { time } = this.out;
+      const onL1 = { l1TxHash, l1BlockNumber, submittedAt: known.submittedAt ?? time, settledAt: time };
+      this.#change("withdrawal.settled", withdrawalId, { ...onL1, status: "settled", failure: null });
     }
-    this.#events.push({ chainId, blockNumber, logIndex, vaultId, total, withdrawalIds: decided, imported: null });
-    return [...told, ...this.#whenWithdrawn(vaultId, time)];
+    this.#see(entry, { vaultId, total, withdrawalIds: decided });
+    this.parts.whenWithdrawn(vaultId);
   }
 
-  #fail(withdrawalId: string, failure: string, time: number): Expected[] {
-    this.#release(withdrawalId, time);
-    this.#change(withdrawalId, { status: "failed", failure, failedAt: time, updatedAt: time });
-    return this.#tell("withdrawal.failed", withdrawalId, time);
+  #see(
+    { chainId, blockNumber, logIndex }: Pick<SeenEvent, "chainId" | "blockNumber" | "logIndex">,
+    what: Partial<SeenEvent>,
+  ): void {
+    const nothing = { vaultId: null, total: null, withdrawalIds: [], imported: null };
+    this.#events.push({ chainId, blockNumber, logIndex, ...nothing, ...what });
   }
 
-  /** The event of a withdrawal in its present state. */
-  #tell(type: WithdrawalEventType, withdrawalId: string, time: number): Expected[] {
+  #fail(withdrawalId: string, failure: string): void {
+    this.#release(withdrawalId);
+    this.#change("withdrawal.failed", withdrawalId, { status: "failed", failure, failedAt: this.out.time });
+  }
+
+  /** Changes a withdrawal, and tells of it. */
+  #change(type: WithdrawalEventType, withdrawalId: string, change: Partial<WithdrawalRecord>): void {
+    this.#withdrawals.change(withdrawalId, { updatedAt: this.out.time, ...change });
+    this.#tell(type, withdrawalId);
+  }
+
+  #tell(type: WithdrawalEventType, withdrawalId: string): void {
     const known = this.#withdrawals.get(withdrawalId);
-    if (known === undefined) return [];
-    const { applicationIndex, userIndex, chainId, vaultId, quantity, recipient } = known;
-    const { l1TxHash, l1BlockNumber, failure } = known;
-    const facts = { withdrawalId, userIndex, chainId, vaultId, quantity, recipient, l1TxHash, l1BlockNumber, failure };
-    return [this.#told.tell(applicationIndex, time, { type, ...facts })];
+    if (known !== undefined) this.out.tell(known.applicationIndex, { type, ...known });
   }
 
-  #change(withdrawalId: string, change: Partial<WithdrawalRecord>): void {
-    const known = this.#withdrawals.get(withdrawalId);
-    if (known !== undefined) this.#withdrawals.set(withdrawalId, { ...known, ...change });
+  #reserve(vaultId: bigint, withdrawalId: string): void {
+    this.#setPending(vaultId, [...this.activity(vaultId).pending, withdrawalId]);
   }
 
-  /** A vault holds less than its pending withdrawals counted on. */
-  failPending(vaultId: bigint, failure: string, time: number): Expected[] {
-    return this.#activity(vaultId).pending.flatMap((withdrawalId) => this.#fail(withdrawalId, failure, time));
-  }
-
-  activity(vaultId: bigint): ActivityRecord {
-    return this.#activity(vaultId);
-  }
-
-  changeActivity(vaultId: bigint, change: Partial<ActivityRecord>): void {
-    this.#activities.set(vaultId, { ...this.#activity(vaultId), ...change });
-  }
-
-  #activity(vaultId: bigint): ActivityRecord {
-    return this.#activities.get(vaultId) ?? UNTOUCHED;
-  }
-
-  #reserve(vaultId: bigint, withdrawalId: string, time: number): void {
-    this.#setPending(vaultId, [...this.#activity(vaultId).pending, withdrawalId], time);
-  }
-
-  #release(withdrawalId: string, time: number): void {
+  #release(withdrawalId: string): void {
     const known = this.#withdrawals.get(withdrawalId);
     if (known === undefined) return;
-    const pending = this.#activity(known.vaultId).pending.filter((id) => id !== withdrawalId);
-    this.#setPending(known.vaultId, pending, time);
+    const pending = this.activity(known.vaultId).pending.filter((id) => id !== withdrawalId);
+    this.#setPending(known.vaultId, pending);
   }
 
-  #setPending(vaultId: bigint, pending: readonly string[], time: number): void {
+  #setPending(vaultId: bigint, pending: readonly string[]): void {
     const reserved = pending.reduce((sum, id) => sum + (this.#withdrawals.get(id)?.quantity ?? 0n), 0n);
-    this.#activities.set(vaultId, { ...this.#activity(vaultId), pending, reserved, updatedAt: time });
+    this.changeActivity(vaultId, { pending, reserved });
   }
 }
 

@@ -1,30 +1,27 @@
 import type { Hash, Mode } from "../../model.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
-import type { Entry, EntryOf } from "../../store/entries.ts";
+import type { EntryOf } from "../../store/entries.ts";
 import type { Journaled } from "../../store/journal.ts";
-import { encodeRecord } from "../../store/layout.ts";
 import type { MintEntry } from "../../store/mint-entry.ts";
 import {
   type AdoptedList,
-  type BatchRecord,
   type DivergenceRecord,
   divergenceRecord,
-  type HeadRecord,
   headRecord,
   idempotencyRecord,
   lostRecord,
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
-import { batchName, type Commit, ReferenceBatches, type Roots, withoutVoids } from "./reference-batches.ts";
+import { batchName, type Place, putChunks, ReferenceBatches, withoutVoids } from "./reference-batches.ts";
 import { ReferenceClaims } from "./reference-claims.ts";
-import { ReferenceEvents } from "./reference-events.ts";
-import { ReferenceMarks } from "./reference-marks.ts";
+import type { Commit } from "./reference-derive.ts";
+import { ReferenceMetadata } from "./reference-metadata.ts";
 import { ReferencePeople } from "./reference-people.ts";
 import { ReferencePortals } from "./reference-portals.ts";
 import { ReferencePowers } from "./reference-powers.ts";
-import { COMPARED_WHOLE, chunksExpected, type Expected, expectedRecord } from "./reference-records.ts";
+import { COMPARED_WHOLE, type Expected, type Handlers, Output, type Part } from "./reference-records.ts";
 import { ReferenceTenants } from "./reference-tenants.ts";
 import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
@@ -32,22 +29,18 @@ import { ReferenceVaults } from "./reference-vaults.ts";
 import { ReferenceWebhooks } from "./reference-webhooks.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
+type AdoptedBatch = EntryOf<"historyAdopted">["batches"][number];
+
 /**
  * Facts of the whole journal that are needed before its first entry, because later entries change or delete records.
  */
 export interface Foreseen {
-  /** For {@link ReferenceBatches}. */
+  /** By {@link batchName}: the number of entries that make slots of the batch void. */
   readonly voidings: ReadonlyMap<string, number>;
   /** The first batch of each mode that L1's history replaces, for each adoption. */
-  readonly adoptions: readonly (readonly Pick<BatchRecord, "mode" | "batchNumber">[])[];
+  readonly adoptions: readonly (readonly Place[])[];
   /** Idempotency keys before this journal sequence are deleted in the end. */
   readonly keysForgotten: number;
-}
-
-/** The binding of an ERC-1155 id, and the first batch of each mode that holds it. */
-interface Binding {
-  readonly expected: Expected;
-  readonly firsts: Readonly<Partial<Record<Mode, number>>>;
 }
 
 /**
@@ -57,34 +50,23 @@ interface Binding {
  */
 export class Reference {
   entries = 0;
-  readonly sealed: Record<Mode, number> = { validium: 0, "zk-rollup": 0 };
-  readonly #report: (problem: string) => void;
-  readonly #batches: ReferenceBatches;
-  readonly #events = new ReferenceEvents();
-  readonly #withdrawals = new ReferenceWithdrawals(this.#events, (vaultId, time) =>
-    this.#transfers.judgeSpender(vaultId, time),
-  );
-  readonly #powers = new ReferencePowers();
-  readonly #webhooks = new ReferenceWebhooks(this.#events);
-  readonly #people: ReferencePeople;
+  readonly #out: Output;
   readonly #tenants: ReferenceTenants;
-  readonly #claims: ReferenceClaims;
   readonly #portals: ReferencePortals;
   readonly #tokens: ReferenceTokens;
   readonly #vaults: ReferenceVaults;
+  readonly #powers: ReferencePowers;
+  readonly #batches: ReferenceBatches;
+  readonly #withdrawals: ReferenceWithdrawals;
   readonly #transfers: ReferenceTransfers;
-  readonly #sealedVault: VaultAt;
-  readonly #keysForgotten: number;
-  readonly #counts = new Map<number, number>();
-  readonly #marks = new ReferenceMarks();
-  /** The assets of a sealed batch's vaults, by its name. */
-  readonly #assetsOf = new Map<string, Uint32Array>();
+  readonly #parts: readonly Part[];
+  readonly #on: Required<Handlers>;
+  readonly #foreseen: Foreseen;
   /** Adoptions still to come. */
-  readonly #adoptions: Foreseen["adoptions"][number][];
-  /** Bindings of ERC-1155 ids that a later adoption can change. */
-  readonly #bindings = new Map<string, Binding>();
+  readonly #adoptions: (readonly Place[])[];
+  readonly #sealedVault: VaultAt;
   #divergence: DivergenceRecord | null = null;
-  #head: HeadRecord = { journalLength: 0, time: 0, userCount: 0, keysForgotten: 0 };
+  #keysForgotten = 0;
 
   /**
    * @param seed - the store's own, for hashes of tokens
@@ -95,49 +77,63 @@ export class Reference {
   constructor(
     report: (problem: string) => void,
     seed: Uint8Array,
-    { voidings, adoptions, keysForgotten }: Foreseen,
+    foreseen: Foreseen,
     commit: Commit,
     vaultAt: VaultAt,
   ) {
-    this.#report = report;
-    this.#keysForgotten = keysForgotten;
-    this.#adoptions = [...adoptions];
-    this.#portals = new ReferencePortals(report);
-    this.#tenants = new ReferenceTenants(report, this.#events);
-    this.#claims = new ReferenceClaims(report);
-    this.#people = new ReferencePeople(report);
-    const assetAt = (index: number) => this.#tenants.asset(index);
-    const tokens = new ReferenceTokens(seed, assetAt);
+    const out = new Output(report);
+    const adoptions = [...foreseen.adoptions];
+    const tenants = new ReferenceTenants({ out });
+    const portals = new ReferencePortals({ out });
+    const tokens = new ReferenceTokens({ out, tenants, seed });
+    const vaults = new ReferenceVaults({ out, tenants, tokens });
+    const powers = new ReferencePowers({ out, portals });
+    const voidings = new Map(foreseen.voidings);
+    const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
+    const whenWithdrawn = (vaultId: bigint) => this.#transfers.judgeSpender(vaultId);
+    const withdrawals = new ReferenceWithdrawals({ out, whenWithdrawn });
+    const sealedVault: VaultAt = async (place) => batches.keptVault(place) ?? (await vaultAt(place));
+    const others = { out, tenants, portals, powers, batches, withdrawals };
+    const transfers = new ReferenceTransfers({ ...others, vaultAt: sealedVault });
+    const [claims, webhooks] = [new ReferenceClaims({ out }), new ReferenceWebhooks({ out })];
+    const [people, metadata] = [new ReferencePeople({ out }), new ReferenceMetadata({ out })];
+    this.#out = out;
+    this.#tenants = tenants;
+    this.#portals = portals;
     this.#tokens = tokens;
-    this.#vaults = new ReferenceVaults(report, this.#tenants, tokens);
-    const sealedVault: VaultAt = async (place) => this.#batches.keptVault(place) ?? (await vaultAt(place));
+    this.#vaults = vaults;
+    this.#powers = powers;
+    this.#batches = batches;
+    this.#withdrawals = withdrawals;
+    this.#transfers = transfers;
+    this.#parts = [
+      tenants,
+      claims,
+      portals,
+      batches,
+      vaults,
+      withdrawals,
+      transfers,
+      powers,
+      webhooks,
+      people,
+      metadata,
+    ];
+    this.#foreseen = foreseen;
+    this.#adoptions = adoptions;
     this.#sealedVault = sealedVault;
-    this.#transfers = new ReferenceTransfers(
-      report,
-      this.#events,
-      this.#withdrawals,
-      sealedVault,
-      (index) => this.#tenants.owner(index),
-      {
-        assetAt,
-        batchAt: (place) => this.#batches.at(place),
-        isVoid: (place) => this.#batches.isVoid(place),
-        isHome: (chainId) => this.#portals.isHome(chainId),
-        powersOf: (owner, list) => this.#powers.of(owner, list),
-      },
-    );
-    const isReplaced = (place: Pick<BatchRecord, "mode" | "batchNumber">) => this.#isReplaced(place);
-    const tokensOf = (vaults: readonly (StoredVault | null)[]) => tokens.recordOf(vaults);
-    this.#batches = new ReferenceBatches(report, voidings, isReplaced, this.#events, assetAt, tokensOf, commit);
+    this.#on = {
+      ...{ ...tenants.on, ...claims.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
+      ...{ ...powers.on, ...webhooks.on, ...people.on, ...metadata.on, ...this.#onSeveral() },
+    };
+  }
+
+  get sealed(): Readonly<Record<Mode, number>> {
+    return { validium: this.#batches.count("validium"), "zk-rollup": this.#batches.count("zk-rollup") };
   }
 
   get vaults(): number {
     return this.#vaults.vaults;
-  }
-
-  /** The root of a mode's state tree over its sealed batches. */
-  root(mode: Mode): Hash {
-    return this.#batches.root(mode);
   }
 
   get mints(): number {
@@ -148,15 +144,21 @@ export class Reference {
     return this.#tokens.size;
   }
 
+  /** The root of a mode's state tree over its sealed batches. */
+  root(mode: Mode): Hash {
+    return this.#batches.root(mode);
+  }
+
   /** Applies the next entry; returns the records that are final now. */
   async apply({ sequence, time, entry }: Journaled): Promise<Expected[]> {
-    if (time < this.#head.time) this.#report(`journal entry ${sequence} is older than the one before`);
+    const out = this.#out;
+    if (time < out.time) out.report(`journal entry ${sequence} is older than the one before`);
     this.entries++;
-    this.#head = { ...this.#head, journalLength: sequence + 1, time };
-    const expected =
-      entry.kind === "mint" ? this.#mint(entry, sequence, time) : await this.#apply(entry, sequence, time);
-    for (const { key } of expected) this.#count(key[0] ?? 0);
-    return expected;
+    out.sequence = sequence;
+    out.time = time;
+    if (entry.kind === "mint") this.#mint(entry);
+    else await this.#on[entry.kind](entry as never);
+    return out.take();
   }
 
   /** Pairs of vaults, found since the last call, that may hold the same ERC-721 token. */
@@ -188,239 +190,178 @@ export class Reference {
     if (prefix === keys.PREFIX.seed) return 1;
     // Later mints of a bound ERC-1155 id return the same record again.
     if (prefix === keys.PREFIX.binding) return null;
-    return this.#counts.get(prefix) ?? 0;
+    return this.#out.countOf(prefix);
   }
 
-  /** The records that could change until now. */
+  /** The records that could change until now. A record that comes twice has the later value. */
   finish(): Expected[] {
-    const growing = [...this.#vaults.finish(), ...this.#transfers.vaults()];
-    for (const { key } of growing) this.#count(key[0] ?? 0);
-    const head = { ...this.#head, userCount: this.#tenants.userCount };
-    return [
-      { key: keys.HEAD_KEY, value: encodeRecord(headRecord, head), name: "the head" },
-      ...this.#diverged(),
-      ...this.#tenants.finish(),
-      ...this.#claims.finish(),
-      ...this.#portals.finish(),
-      ...this.#batches.finish(),
-      ...growing,
-      ...this.#withdrawals.finish(),
-      ...this.#transfers.finish(),
-      ...this.#powers.finish(this.#portals.home),
-      ...this.#webhooks.finish(),
-      ...this.#people.finish(),
-    ];
+    const counts = { userCount: this.#tenants.userCount, keysForgotten: this.#keysForgotten };
+    const head = { journalLength: this.entries, time: this.#out.time, ...counts };
+    this.#out.put(keys.HEAD_KEY, headRecord, head, "the head");
+    if (this.#divergence !== null)
+      this.#out.put(keys.DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
+    for (const part of this.#parts) part.finish();
+    return this.#out.take();
   }
 
-  #diverged(): Expected[] {
-    if (this.#divergence === null) return [];
-    const value = encodeRecord(divergenceRecord, this.#divergence);
-    return [{ key: keys.DIVERGENCE_KEY, value, name: "the divergence" }];
+  /** The entries that concern several parts. */
+  #onSeveral() {
+    return {
+      batchSealed: (entry) => this.#seal(entry),
+      slotsVoided: async (entry) => {
+        if (!(await this.#batches.voidSlots(entry)))
+          this.#out.report(`slots of ${batchName(entry)} became void that could not, or with a wrong root`);
+        this.#withdrawals.failVoided(entry, entry.voids);
+      },
+      slotsLeftOut: async (entry) => {
+        if (await this.#batches.leaveOut(entry)) this.#withdrawals.failVoided(entry, entry.voids);
+        else this.#out.report(`slots of ${batchName(entry)} are left out that L1's history does not leave out`);
+      },
+      transfersBatched: (entry) => this.#vaults.addTransfers(entry.batchNumber, this.#transfers.batch(entry)),
+      transfersTakenBack: async (entry) => {
+        const { batchNumber } = entry;
+        this.#transfers.takeBack(batchNumber);
+        const voids = await this.#batches.takeBack(entry);
+        if (voids !== null) return this.#withdrawals.failVoided({ mode: "zk-rollup", batchNumber }, voids);
+        this.#out.report(
+          `the transfers of batch ${batchNumber} are taken back that could not be, or with a wrong root`,
+        );
+      },
+      historyAdopted: (entry) => this.#adopt(entry),
+      historyDiverged: ({ detail }) => {
+        this.#divergence = { detail, since: this.#out.time };
+      },
+      idempotencyForgotten: ({ upTo }) => {
+        const { sequence } = this.#out;
+        if (upTo <= this.#keysForgotten || upTo > sequence)
+          this.#out.report(`entry ${sequence} deletes keys up to ${upTo}`);
+        this.#keysForgotten = upTo;
+      },
+      batchCommitted: (entry) => {
+        this.#batches.settle(entry);
+        this.#transfers.judgeBatch(entry);
+      },
+      l1Finalized: (entry) => {
+        this.#portals.finalize(entry);
+        if (this.#portals.isHome(entry.chainId)) this.#batches.finalize(entry.blockNumber);
+        this.#withdrawals.finalize(entry);
+      },
+      l1Reorganised: (entry) => {
+        this.#portals.revert(entry);
+        if (this.#portals.isHome(entry.chainId)) {
+          this.#powers.revert(entry.blockNumber);
+          this.#batches.revert(entry.blockNumber);
+        }
+        this.#withdrawals.revert(entry);
+      },
+      withdrawalRequested: (entry) => {
+        const { applicationIndex, sequence, vaultId, withdrawalId } = entry;
+        const place = unpackVaultId(vaultId);
+        const assetIndex = this.#batches.assetOf(place);
+        const request = { applicationIndex, sequence, count: 1 };
+        this.#tenants.advance(`withdrawal ${withdrawalId}`, request, [assetIndex], [place.mode]);
+        this.#withdrawals.request(entry, assetIndex);
+      },
+    } satisfies Handlers;
   }
 
-  #count(prefix: number): void {
-    this.#counts.set(prefix, (this.#counts.get(prefix) ?? 0) + 1);
-  }
-
-  #apply(entry: Entry, sequence: number, time: number): Expected[] | Promise<Expected[]> {
-    switch (entry.kind) {
-      case "genesis":
-      case "mirrorAdded":
-        this.#portals.add(entry);
-        return [];
-      case "batchSealed":
-        return this.#seal(entry, time);
-      case "slotsVoided":
-        return this.#void(entry, time);
-      case "assetsLeftOut": {
-        const roots = this.#batches.setLeftOut(entry);
-        if (roots === null || !sameRoots(entry, roots))
-          this.#report(`assets of ${batchName(entry)} are left out that could not be, or with a wrong root`);
-        return [];
-      }
-      case "slotsLeftOut":
-        return this.#leaveOut(entry, time);
-      case "transfersRequested":
-        return this.#request(entry, sequence, time);
-      case "transfersBatched":
-        this.#vaults.addTransfers(entry.batchNumber, this.#transfers.batch(entry, time));
-        return [];
-      case "transfersTakenBack":
-        return this.#takeBack(entry, time);
-      case "transfersFailed":
-        return this.#transfers.fail(entry, time);
-      case "historyAdopted":
-        return this.#adopt(entry, sequence, time);
-      case "historyDiverged":
-        this.#divergence = { detail: entry.detail, since: time };
-        return [];
-      case "idempotencyForgotten": {
-        const { upTo } = entry;
-        if (upTo <= this.#head.keysForgotten || upTo > sequence)
-          this.#report(`entry ${sequence} deletes keys up to ${upTo}`);
-        this.#head = { ...this.#head, keysForgotten: upTo };
-        return [];
-      }
-      default:
-        if (this.#claims.apply(entry, sequence, time)) return [];
-        if (this.#people.apply(entry, sequence, time) || this.#powers.apply(entry)) return [];
-        return this.#tenants.apply(entry, time) ?? this.#settlement(entry, sequence, time);
-    }
-  }
-
-  #mint(entry: MintEntry, sequence: number, time: number): Expected[] {
-    const { applicationIndex: application, firstSequence, mintId } = entry;
-    const expected: Expected[] = [];
-    const reference = keys.journalKey(sequence).subarray(1);
-    const index = (key: Buffer): void =>
-      void expected.push(expectedRecord(key, reference, `an index of mint ${mintId}`));
-    index(keys.mintKey(mintId));
-    index(keys.transactionKey(application, firstSequence));
-    for (const name of new Set(entry.references.values()))
-      index(keys.mintReferenceKey(application, name, firstSequence));
-    if (entry.idempotency !== null && sequence >= this.#keysForgotten) {
-      const { key, digest } = entry.idempotency;
-      const record = encodeRecord(idempotencyRecord, { digest, sequence });
-      const at = keys.idempotencyKeyKey(application, Buffer.from(key.slice(2), "hex"));
-      expected.push(expectedRecord(at, record, `the idempotency record of mint ${mintId}`));
+  #mint({ applicationIndex, firstSequence, mintId, keyIndex, users, mints, references, idempotency }: MintEntry): void {
+    const out = this.#out;
+    const name = `an index of mint ${mintId}`;
+    out.index(keys.mintKey(mintId), name);
+    out.index(keys.transactionKey(applicationIndex, firstSequence), name);
+    for (const reference of new Set(references.values()))
+      out.index(keys.mintReferenceKey(applicationIndex, reference, firstSequence), name);
+    if (idempotency !== null && out.sequence >= this.#foreseen.keysForgotten) {
+      const at = keys.idempotencyKeyKey(applicationIndex, Buffer.from(hexToBytes(idempotency.key)));
+      const record = { digest: idempotency.digest, sequence: out.sequence };
+      out.put(at, idempotencyRecord, record, `the idempotency record of mint ${mintId}`);
     }
     let next = 0;
-    for (const { userIndex, count } of entry.users) {
-      index(keys.userTransactionKey(application, userIndex, firstSequence));
-      for (let i = 0; i < count; i++) {
-        const mint = entry.mints[next++];
-        if (mint === undefined) continue;
-        const bound = this.#vaults.place(mint, application, userIndex, time);
-        if (this.#adoptions.length === 0) expected.push(...bound);
-        else this.#bind(bound, mint);
-      }
+    for (const { userIndex, count } of users) {
+      out.index(keys.userTransactionKey(applicationIndex, userIndex, firstSequence), name);
+      for (const mint of mints.slice(next, next + count))
+        this.#vaults.place(mint, applicationIndex, userIndex, this.#adoptions.length > 0);
+      next += count;
     }
-    const assets = entry.mints.map(({ assetIndex }) => assetIndex);
-    const modes = entry.mints.map(({ mode }) => mode);
-    expected.push(...this.#marks.of(application, firstSequence, assets, modes));
-    if (!this.#tenants.advance(application, firstSequence, entry.mints.length))
-      this.#report(`mint ${mintId} is out of sequence`);
-    this.#tenants.countMints(entry.keyIndex, entry.mints.length);
-    const told = { mintId, users: entry.users.length, mints: entry.mints.length };
-    expected.push(this.#events.tell(application, time, { type: "mint.accepted", ...told }));
-    return expected;
+    this.#tenants.advance(
+      `mint ${mintId}`,
+      { applicationIndex, sequence: firstSequence, count: mints.length },
+      mints.map(({ assetIndex }) => assetIndex),
+      mints.map(({ mode }) => mode),
+    );
+    this.#tenants.countMints(keyIndex, mints.length);
+    out.tell(applicationIndex, { type: "mint.accepted", mintId, users: users.length, mints: mints.length });
   }
 
-  async #seal(entry: EntryOf<"batchSealed">, time: number): Promise<Expected[]> {
+  async #seal(entry: EntryOf<"batchSealed">): Promise<void> {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
+    const isNext = batchNumber === this.#batches.count(mode);
     const { vaults, mintCount: mints, inBlobs, transfers } = this.#vaults.take(mode, batchNumber);
-    this.#assetsOf.set(
-      batchName(entry),
-      Uint32Array.from(vaults, ({ assetIndex }) => assetIndex),
-    );
     const groups = transfers ? this.#transfers.ofBatch(entry) : null;
-    const { roots, expected } = await this.#batches.seal(entry, vaults, time, inBlobs, groups);
-    const same = batchNumber === this.sealed[mode] && vaultCount === vaults.length && mintCount === mints;
-    if (!same || !sameRoots(entry, roots)) {
-      this.#report(`${batchName(entry)} was sealed with other vaults or another root than its mints give`);
-    }
-    this.sealed[mode]++;
-    const held = vaults.map((vault) => (vault.amount === 0n ? null : vault));
+    const isRight = await this.#batches.seal({ ...entry, vaults, inBlobs, groups });
+    if (!isRight || !isNext || vaultCount !== vaults.length || mintCount !== mints)
+      this.#out.report(`${batchName(entry)} was sealed with other vaults or another root than its mints give`);
+    this.#putVaults(entry, vaults, [], transfers);
+  }
+
+  /** Puts out the vaults of a sealed batch, and its ERC-1155 tokens. */
+  #putVaults(place: Place, vaults: readonly StoredVault[], voids: AdoptedBatch["voids"], areTransfers: boolean): void {
+    if (this.#batches.isReplaced(place)) return;
     // L1 may give a transfer's vaults other units, so their records come at the end.
-    const chunks = transfers ? [] : chunksExpected(mode, batchNumber, vaults);
-    const written = [...chunks, ...this.#tokens.itemsOf(mode, batchNumber, held)];
-    return [...(this.#isReplaced(entry) ? [] : written), ...expected];
-  }
-
-  async #request(entry: EntryOf<"transfersRequested">, sequence: number, time: number): Promise<Expected[]> {
-    const { applicationIndex, firstSequence, transferId } = entry;
-    const { assets, modes, slots, expected } = await this.#transfers.request(entry, sequence, time);
-    if (!this.#tenants.advance(applicationIndex, firstSequence, slots))
-      this.#report(`transfer ${transferId} is out of sequence`);
-    return [...this.#marks.of(applicationIndex, firstSequence, assets, modes), ...expected];
-  }
-
-  async #takeBack(entry: EntryOf<"transfersTakenBack">, time: number): Promise<Expected[]> {
-    this.#transfers.takeBack(entry.batchNumber, time);
-    const emptied = await this.#batches.takeBack(entry, time);
-    if (emptied === null || !sameRoots(entry, emptied.roots))
-      this.#report(
-        `the transfers of batch ${entry.batchNumber} are taken back that could not be, or with a wrong root`,
-      );
-    if (emptied === null) return [];
-    const { voids, ...place } = emptied.voids;
-    return [...emptied.expected, ...this.#withdrawals.failVoided(place, voids, time)];
-  }
-
-  #isReplaced({ mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">): boolean {
-    return this.#adoptions.some((firsts) =>
-      firsts.some((first) => first.mode === mode && first.batchNumber <= batchNumber),
-    );
+    if (!areTransfers) putChunks(this.#out, place, vaults);
+    const held = withoutVoids(vaults, voids).map((vault) => (vault?.amount === 0n ? null : vault));
+    this.#tokens.putItems(place, held);
   }
 
   /** L1's batches replace batches of the journal. */
-  async #adopt(entry: EntryOf<"historyAdopted">, sequence: number, time: number): Promise<Expected[]> {
+  async #adopt(entry: EntryOf<"historyAdopted">): Promise<void> {
     const { firsts, batches, lost, failure, inBlobs, transfers } = entry;
+    const { sequence: upTo, time: since } = this.#out;
     this.#adoptions.shift();
     this.#divergence = null;
-    const dropped = firsts.flatMap(({ mode, batchNumber: first }) => [
-      ...this.#batches.drop(mode, first),
-      ...this.#vaults.drop(mode, first),
-    ]);
-    const minted = dropped.filter((batch) => !batch.transfers);
-    for (const { mode, batchNumber, vaults } of minted) this.#countAll({ mode, batchNumber }, vaults, -1n);
-    this.#unbind(firsts);
-    for (const { mode, batchNumber } of firsts) if (mode === "zk-rollup") this.#transfers.drop(batchNumber, time);
-    const vaultsOf = new Map(minted.map((batch) => [batchName(batch), batch.all]));
-    const expected = lost.flatMap((each) => {
-      const vaults = vaultsOf.get(batchName(each));
-      const voids = each.runs.map((run) => ({ ...run, failure }));
-      return vaults === undefined ? [] : this.#events.failMints({ ...each, voids }, vaults, time);
-    });
-    for (const each of lost) expected.push(...this.#withdrawals.failLost(each, failure, time));
+    const dropped = firsts
+      .flatMap(({ mode, batchNumber: first }) => [
+        ...this.#batches.drop(mode, first),
+        ...this.#vaults.drop(mode, first),
+      ])
+      .filter((batch) => !batch.transfers);
+    for (const batch of dropped) this.#tokens.countAll(batch, batch.vaults, -1n);
+    this.#tokens.unbind(firsts);
+    for (const { mode, batchNumber } of firsts) if (mode === "zk-rollup") this.#transfers.drop(batchNumber);
+    const vaultsOf = new Map(dropped.map((batch) => [batchName(batch), batch.all]));
     for (const each of lost) {
-      const value = encodeRecord(lostRecord, { ...each, upTo: sequence, failure, since: time });
-      expected.push({ key: keys.lostKey(each.mode, each.batchNumber, sequence), value, name: "lost mints" });
+      const voids = each.runs.map((run) => ({ ...run, failure }));
+      this.#batches.tellFailed(each, voids, vaultsOf.get(batchName(each)) ?? []);
+    }
+    for (const each of lost) {
+      this.#withdrawals.failIn(each, each.runs, () => failure);
+      const key = keys.lostKey(each.mode, each.batchNumber, upTo);
+      this.#out.put(key, lostRecord, { ...each, upTo, failure, since }, "lost mints");
     }
     for (const [i, batch] of batches.entries()) {
       const lists = transfers?.find(({ place }) => place === i)?.lists ?? null;
-      expected.push(...(await this.#adoptBatch(batch, time, inBlobs?.includes(i) ?? false, lists)));
+      await this.#adoptBatch(batch, inBlobs?.includes(i) ?? false, lists);
     }
-    await this.#adoptLists(entry, sequence, time);
-    for (const { mode, batchNumber } of firsts) {
-      this.sealed[mode] = batchNumber + batches.filter((batch) => batch.mode === mode).length;
-    }
-    if (this.#adoptions.length > 0) return expected;
-    const settled = [...this.#bindings.values()].map(({ expected: binding }) => binding);
-    this.#bindings.clear();
-    return [...expected, ...settled];
+    await this.#adoptLists(entry);
+    if (this.#adoptions.length === 0) this.#tokens.finish();
   }
 
-  async #adoptBatch(
-    batch: EntryOf<"historyAdopted">["batches"][number],
-    time: number,
-    inBlobs: boolean,
-    lists: readonly AdoptedList[] | null,
-  ): Promise<Expected[]> {
-    const { mode, batchNumber, voids, given } = batch;
+  async #adoptBatch(batch: AdoptedBatch, inBlobs: boolean, groups: readonly AdoptedList[] | null): Promise<void> {
     const vaults = vaultsOf(batch);
-    this.#assetsOf.set(
-      batchName(batch),
-      Uint32Array.from(vaults, ({ assetIndex }) => assetIndex),
-    );
-    const counts = { vaultCount: vaults.length, mintCount: lists === null ? vaults.length : 0 };
-    const sealed = { ...batch, ...counts };
-    const { roots, expected } = await this.#batches.adopt(sealed, vaults, voids, time, inBlobs, lists, given);
-    if (!sameRoots(batch, roots)) this.#report(`${batchName(batch)} was adopted with a wrong root`);
-    const held = withoutVoids(vaults, voids);
-    if (lists !== null) {
-      const units = held.map((vault) => (vault?.amount === 0n ? null : vault));
-      return this.#isReplaced(batch) ? expected : [...this.#tokens.itemsOf(mode, batchNumber, units), ...expected];
+    const mintCount = groups === null ? vaults.length : 0;
+    if (!(await this.#batches.seal({ ...batch, vaults, mintCount, inBlobs, groups })))
+      this.#out.report(`${batchName(batch)} was adopted with a wrong root`);
+    if (groups === null) {
+      const held = withoutVoids(vaults, batch.voids);
+      this.#tokens.countAll(batch, held, 1n);
+      for (const vault of held) if (vault !== null) this.#tokens.bind(batch, vault, true);
     }
-    this.#countAll({ mode, batchNumber }, held, 1n);
-    for (const vault of held) if (vault !== null) this.#bind(this.#tokens.bindingOf(vault), batch);
-    if (this.#isReplaced(batch)) return expected;
-    const written = [...chunksExpected(mode, batchNumber, vaults), ...this.#tokens.itemsOf(mode, batchNumber, held)];
-    return [...written, ...expected];
+    this.#putVaults(batch, vaults, batch.voids, groups !== null);
   }
 
   /** Puts the lists of L1's batches over the vaults that they take, which may be of the same history. */
-  async #adoptLists({ batches, transfers }: EntryOf<"historyAdopted">, sequence: number, time: number): Promise<void> {
+  async #adoptLists({ batches, transfers }: EntryOf<"historyAdopted">): Promise<void> {
     const adopted = new Map(
       batches.flatMap((batch) =>
         vaultsOf(batch).map((vault, slot) => [packVaultId({ ...batch, slot }), vault] as const),
@@ -433,130 +374,12 @@ export class Reference {
         const vault = adopted.get(vaultId) ?? (await this.#sealedVault(unpackVaultId(vaultId)));
         if (vault !== undefined) adopted.set(vaultId, vault);
       }
-      this.#transfers.adopt(batch.batchNumber, lists, vaultsOf(batch), sequence, time);
+      this.#transfers.adopt(batch.batchNumber, lists, vaultsOf(batch));
     }
     this.#transfers.learn(adopted);
   }
-
-  /** Adds vaults to the supplies and the tokens, or removes them; null for a void slot. */
-  #countAll(
-    { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">,
-    vaults: readonly (StoredVault | null)[],
-    sign: 1n | -1n,
-  ): void {
-    for (const [slot, vault] of vaults.entries()) {
-      if (vault === null) continue;
-      this.#tenants.countSupply(vault.assetIndex, sign * vault.amount);
-      const tokenId = this.#tokens.isUnique(vault) ? this.#tokens.idOf(vault) : null;
-      if (tokenId === null) continue;
-      if (sign < 0n) this.#tokens.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
-      else {
-        this.#tokens.add({ ...vault, mode, batchNumber, slot }, tokenId);
-        this.#tenants.countId(vault.assetIndex, tokenId);
-      }
-    }
-  }
-
-  #bind(bound: readonly Expected[], { mode, batchNumber }: Pick<BatchRecord, "mode" | "batchNumber">): void {
-    for (const expected of bound) {
-      const name = keys.keyString(expected.key);
-      const { firsts = {} } = this.#bindings.get(name) ?? {};
-      this.#bindings.set(name, { expected, firsts: { [mode]: batchNumber, ...firsts } });
-    }
-  }
-
-  /** Deletes bindings that no batch holds once the batches from these on are gone. */
-  #unbind(dropped: readonly Pick<BatchRecord, "mode" | "batchNumber">[]): void {
-    for (const [name, { expected, firsts }] of this.#bindings) {
-      const left = Object.entries(firsts).filter(([mode, first]) =>
-        dropped.every((from) => from.mode !== mode || first < from.batchNumber),
-      );
-      if (left.length === 0) this.#bindings.delete(name);
-      else this.#bindings.set(name, { expected, firsts: Object.fromEntries(left) });
-    }
-  }
-
-  async #leaveOut(entry: EntryOf<"slotsLeftOut">, time: number): Promise<Expected[]> {
-    const left = await this.#batches.leaveOut(entry, time);
-    if (left === null) this.#report(`slots of ${batchName(entry)} are left out that L1's history does not leave out`);
-    return left === null ? [] : [...left.expected, ...this.#release(entry, left.voided, time)];
-  }
-
-  async #void(entry: EntryOf<"slotsVoided">, time: number): Promise<Expected[]> {
-    const resealed = await this.#batches.voidSlots(entry, time);
-    if (resealed === null || !sameRoots(entry, resealed.roots)) {
-      this.#report(`slots of ${batchName(entry)} became void that could not, or with a wrong root`);
-    }
-    return resealed === null ? [] : [...resealed.expected, ...this.#release(entry, resealed.voided, time)];
-  }
-
-  /** Releases the tokens and amounts of void slots; their pending withdrawals have failed. */
-  #release(
-    entry: EntryOf<"slotsVoided"> | EntryOf<"slotsLeftOut">,
-    voided: readonly { readonly slot: number; readonly vault: StoredVault }[],
-    time: number,
-  ): Expected[] {
-    const { mode, batchNumber, voids } = entry;
-    for (const { vault, slot } of voided) {
-      this.#tenants.countSupply(vault.assetIndex, -vault.amount);
-      const tokenId = this.#tokens.isUnique(vault) ? this.#tokens.idOf(vault) : null;
-      if (tokenId !== null) this.#tokens.remove({ mode, batchNumber, slot }, vault.assetIndex, tokenId);
-    }
-    return this.#withdrawals.failVoided(entry, voids, time);
-  }
-
-  #settlement(entry: Entry, sequence: number, time: number): Expected[] {
-    switch (entry.kind) {
-      case "batchSubmitted":
-        return this.#batches.progress(entry, time);
-      case "batchCommitted":
-        return [...this.#batches.progress(entry, time), ...this.#transfers.judgeBatch(entry, time)];
-      case "l1Observed":
-        this.#portals.observe(entry);
-        return [];
-      case "l1Finalized": {
-        const { chainId, blockNumber } = entry;
-        this.#portals.finalize(entry);
-        const final = { status: "finalized", finalizedAt: time } as const;
-        const within = (block: bigint) => this.#portals.isHome(chainId) && block <= blockNumber;
-        return [
-          ...this.#batches.changeCommitted(["settled"], within, final, "batch.finalized", time),
-          ...this.#withdrawals.finalize(chainId, blockNumber, time),
-        ];
-      }
-      case "l1Reorganised": {
-        const { chainId, blockNumber } = entry;
-        this.#portals.revert(chainId, blockNumber);
-        const gone = { l1BlockNumber: null, committedAt: null, l1Sequence: null, settledAt: null, finalizedAt: null };
-        const reverted = { status: "submitted", ...gone } as const;
-        const within = (block: bigint) => this.#portals.isHome(chainId) && block >= blockNumber;
-        if (this.#portals.isHome(chainId)) this.#powers.revert(blockNumber);
-        return [
-          ...this.#batches.changeCommitted(["settled", "finalized"], within, reverted, "batch.reverted", time),
-          ...this.#withdrawals.revert(chainId, blockNumber, time),
-        ];
-      }
-      case "withdrawalRequested": {
-        const { applicationIndex, vaultId } = entry;
-        this.#tenants.advance(applicationIndex, entry.sequence, 1);
-        const place = unpackVaultId(vaultId);
-        const assetIndex = this.#assetsOf.get(batchName(place))?.[place.slot] ?? 0;
-        return [
-          ...this.#marks.of(applicationIndex, entry.sequence, [assetIndex], [place.mode]),
-          ...this.#withdrawals.request(entry, assetIndex, sequence, time),
-        ];
-      }
-      default:
-        return [...this.#withdrawals.apply(entry, time), ...this.#webhooks.apply(entry, time)];
-    }
-  }
 }
 
-function vaultsOf({ chunks }: EntryOf<"historyAdopted">["batches"][number]): StoredVault[] {
+function vaultsOf({ chunks }: AdoptedBatch): StoredVault[] {
   return chunks.flatMap((chunk) => decodeChunk(hexToBytes(chunk)));
-}
-
-function sameRoots(entry: Roots, roots: Roots): boolean {
-  const { batchRoot, dataHash, stateRoot } = roots;
-  return entry.batchRoot === batchRoot && entry.dataHash === dataHash && entry.stateRoot === stateRoot;
 }

@@ -9,7 +9,8 @@ import type { Store, StoreReader } from "../../store/ports.ts";
 import { chunkKey, endOf, keyString, PREFIX } from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { type Foreseen, Reference } from "./reference.ts";
-import { batchName, type Commit } from "./reference-batches.ts";
+import { batchName } from "./reference-batches.ts";
+import type { Commit } from "./reference-derive.ts";
 import type { Expected } from "./reference-records.ts";
 import type { Suspect } from "./reference-tokens.ts";
 

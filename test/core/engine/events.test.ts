@@ -105,7 +105,7 @@ describe("the events of an application", () => {
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {
         for (const { key, value } of await reference.apply(journaled))
-          replayed.set(key.toString("hex"), value.toString("hex"));
+          replayed.set(key.toString("hex"), Buffer.from(value).toString("hex"));
       }
       const range = { gte: Buffer.from([PREFIX.applicationEvent]), lt: Buffer.from([PREFIX.applicationEvent + 1]) };
       const stored = await all(store.entries(range));

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../core/index.ts";
+import { Output } from "../../../core/lifecycle/verify/reference-records.ts";
+import { ReferenceTenants } from "../../../core/lifecycle/verify/reference-tenants.ts";
 import { ReferenceTokens } from "../../../core/lifecycle/verify/reference-tokens.ts";
 import { tokenIdOf } from "../../../core/protocol/blob.ts";
 import { fastTokenIdOf, TokenHasher } from "../../../core/store/token-id.ts";
@@ -61,21 +63,22 @@ describe("the hash of a token", () => {
 
 describe("the tokens of verify", () => {
   it("suspect exactly the tokens added and not removed, over many growths", () => {
-    const tokens = new ReferenceTokens(new Uint8Array(8).fill(7), () => undefined);
+    const out = new Output(() => {});
+    const seed = new Uint8Array(8).fill(7);
+    const tokens = new ReferenceTokens({ out, tenants: new ReferenceTenants({ out }), seed });
     const placeOf = (id: number) => ({
       mode: id % 2 === 0 ? ("validium" as const) : ("zk-rollup" as const),
       batchNumber: 2 ** 32 - 1 - (id % 3),
       slot: id,
-      assetIndex: 5,
     });
     const COUNT = 50_000;
-    for (let id = 0; id < COUNT; id++) tokens.add(placeOf(id), BigInt(id));
+    for (let id = 0; id < COUNT; id++) tokens.add(placeOf(id), 5, BigInt(id));
     // Two ids of one hash are suspects too: 2^32 hashes make that rare.
     expect(tokens.suspects().length).toBeLessThan(10);
     const removed = (id: number) => id % 4 === 0;
     for (let id = 0; id < COUNT; id++) if (removed(id)) tokens.remove(placeOf(id), 5, BigInt(id));
     expect(tokens.size).toBe(COUNT - COUNT / 4);
-    for (let id = 0; id < COUNT; id++) tokens.add({ ...placeOf(id), slot: COUNT + id }, BigInt(id));
+    for (let id = 0; id < COUNT; id++) tokens.add({ ...placeOf(id), slot: COUNT + id }, 5, BigInt(id));
     const found = tokens
       .suspects()
       .map(({ earlier, token }) => `${earlier.mode} ${earlier.batchNumber} ${earlier.slot} ${token}`);

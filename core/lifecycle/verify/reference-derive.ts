@@ -1,0 +1,107 @@
+import type { Hash, Hex } from "../../model.ts";
+import type { AssetId, VaultContent } from "../../ports.ts";
+import { decodeBatch, placeVaults } from "../../protocol/batch-decoder.ts";
+import { encodeBatchData } from "../../protocol/batch-encoder.ts";
+import { BatchTree } from "../../protocol/batch-tree.ts";
+import {
+  type BlobBatch,
+  blobBatchData,
+  blobContent,
+  blobsIn,
+  encodeBlobBatch,
+  manifestHash,
+  readBlobBatchData,
+} from "../../protocol/blob-batch.ts";
+import { stateLeaf } from "../../protocol/commitment.ts";
+import { keccak256 } from "../../protocol/hash.ts";
+import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
+import { versionedHash } from "../../protocol/kzg.ts";
+import { kindOf, manifestRoot, batchRoot as rootOf } from "../../protocol/manifest.ts";
+import { transferBatchRoot } from "../../protocol/transfer.ts";
+import { encodeTransferData, type TransferGroup, transferLeaves } from "../../protocol/transfer-data.ts";
+import { packVaultId, vaultLeaves } from "../../protocol/vault.ts";
+import type { EntryOf } from "../../store/entries.ts";
+import type { BatchRecord } from "../../store/records.ts";
+import type { StoredVault } from "../../store/vault-columns.ts";
+import { NO_ASSET, type ReferenceTenants } from "./reference-tenants.ts";
+
+/** The commitment to a blob. */
+export type Commit = (blob: Uint8Array) => Promise<Hex>;
+/** The data of a batch that another operator made as no engine would. */
+export type Given = NonNullable<EntryOf<"historyAdopted">["batches"][number]["given"]>;
+type Batch = Pick<BatchRecord, "mode" | "batchNumber" | "inBlobs">;
+
+/** A batch's data, and what follows from it. */
+export interface Derived {
+  readonly data: Uint8Array;
+  readonly pageRoots: Uint8Array;
+  /** In the state tree. */
+  readonly leaf: Uint8Array;
+  readonly facts: Pick<BatchRecord, "assets" | "content" | "batchRoot" | "dataHash">;
+}
+
+/** Derives a batch of mints; null for a slot with a zero leaf. */
+export async function deriveBatch(
+  { mode, batchNumber, inBlobs }: Batch,
+  vaults: readonly (StoredVault | null)[],
+  tenants: ReferenceTenants,
+  commit: Commit,
+): Promise<Derived> {
+  const contents = vaults.map((vault, slot): VaultContent | null => {
+    if (vault === null) return null;
+    const { chainId, assetType } = tenants.asset(vault.assetIndex) ?? NO_ASSET;
+    const { owner, amount, blob } = vault;
+    return { vaultId: packVaultId({ mode, batchNumber, slot }), chainId, owner, assetType, amount, blob };
+  });
+  if (inBlobs) return withBlobs(batchNumber, encodeBlobBatch(contents), commit);
+  // The root of one void slot is zero, which the contract refuses. Such a batch has two (docs/protocol.md 4).
+  const slots = contents.length === 1 && contents[0] === null ? [null, null] : contents;
+  const data = encodeBatchData(slots, mode === "validium" ? "bytes" : "gas");
+  const { assets } = decodeBatch(data);
+  return withTree(batchNumber, vaultLeaves(slots), data, assets, (content) =>
+    rootOf(kindOf(mode), manifestRoot(assets), content),
+  );
+}
+
+export async function deriveGiven(
+  { mode, batchNumber, inBlobs }: Batch,
+  { data: hex, assets }: Given,
+  commit: Commit,
+): Promise<Derived> {
+  const data = hexToBytes(hex);
+  if (inBlobs) return withBlobs(batchNumber, readBlobBatchData(data), commit);
+  const slots = placeVaults(decodeBatch(data).slots, mode, batchNumber);
+  return withTree(batchNumber, vaultLeaves(slots), data, assets, (content) =>
+    rootOf(kindOf(mode), manifestRoot(assets), content),
+  );
+}
+
+export function deriveTransfers(batchNumber: number, groups: readonly TransferGroup[]): Derived {
+  const leaves = transferLeaves(groups, batchNumber);
+  return withTree(batchNumber, leaves, encodeTransferData(groups), [], transferBatchRoot);
+}
+
+function withTree(
+  batchNumber: number,
+  leaves: Uint8Array,
+  data: Uint8Array,
+  assets: readonly AssetId[],
+  batchRootOf: (content: Hash) => Hash,
+): Derived {
+  const tree = new BatchTree(leaves);
+  const [content, dataHash] = [bytesToHex(tree.root), bytesToHex(keccak256(data))];
+  const batchRoot = batchRootOf(content);
+  const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount: tree.count, dataHash, batchRoot }));
+  return { data, pageRoots: tree.pageRoots(), leaf, facts: { assets, content, batchRoot, dataHash } };
+}
+
+async function withBlobs(batchNumber: number, batch: BlobBatch, commit: Commit): Promise<Derived> {
+  const { vaultCount, assets } = batch;
+  const commitments: Hex[] = [];
+  for (const blob of blobsIn(batch)) commitments.push(await commit(blob));
+  const content = blobContent(vaultCount, manifestHash(assets), commitments.map(versionedHash));
+  const roots = { batchRoot: rootOf("blobs", manifestRoot(assets), content), dataHash: content };
+  const leaf = hexToBytes(stateLeaf({ batchNumber, vaultCount, ...roots }));
+  const pageRoots = Buffer.concat(commitments.map((commitment) => hexToBytes(commitment)));
+  return { data: blobBatchData(batch), pageRoots, leaf, facts: { assets, content, ...roots } };
+}
