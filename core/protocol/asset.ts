@@ -1,8 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex, Standard } from "../model.ts";
 import { requireBigint } from "./bounds.ts";
-import { keccak256 } from "./hash.ts";
-import { bytesToHex, hexToBytes } from "./hex.ts";
+import { hashOf, keccak256 } from "./hash.ts";
+import { hexToBytes, wordOf } from "./hex.ts";
 
 /** First four bytes of keccak-256 of StarkEx's selector texts, such as `MintableERC20Token(address)`. */
 const SELECTORS: Readonly<Record<Standard, Hex>> = {
@@ -40,11 +40,8 @@ export function assetType(standard: Standard, token: Address, quantum: bigint): 
   if (standard !== "erc20" && quantum !== 1n) {
     throw new MintmarkError("validation_failed", `the quantum of an ${standard} asset must be 1, got ${quantum}`);
   }
-  const preimage = new Uint8Array(4 + 32 + 32);
-  preimage.set(hexToBytes(SELECTORS[standard]), 0);
-  preimage.set(hexToBytes(token, 20), 4 + 12);
-  preimage.set(hexToBytes(word(quantum)), 4 + 32);
-  return word(toInteger(keccak256(preimage)) & MASK_250);
+  const hash = hashOf([4, 12, 20, 32], SELECTORS[standard], 0, token, quantum);
+  return wordOf(BigInt(hash) & MASK_250);
 }
 
 /**
@@ -57,17 +54,6 @@ export function assetType(standard: Standard, token: Address, quantum: bigint): 
  * const id = mintableAssetId("erc721", assetType("erc721", token, 1n), "0x3137"); // of the blob "17"
  */
 export function mintableAssetId(standard: Standard, type: Hash, blob: Hex): Hash {
-  const preimage = new Uint8Array(MINTABLE_PREFIX.length + 64);
-  preimage.set(MINTABLE_PREFIX, 0);
-  preimage.set(hexToBytes(type, 32), MINTABLE_PREFIX.length);
-  preimage.set(keccak256(hexToBytes(blob)), MINTABLE_PREFIX.length + 32);
-  return word((toInteger(keccak256(preimage)) & MASK_240) | ASSET_ID_FLAGS[standard]);
-}
-
-function toInteger(bytes: Uint8Array): bigint {
-  return BigInt(bytesToHex(bytes));
-}
-
-function word(value: bigint): Hash {
-  return `0x${value.toString(16).padStart(64, "0")}`;
+  const hash = hashOf([MINTABLE_PREFIX.length, 32, 32], MINTABLE_PREFIX, type, keccak256(hexToBytes(blob)));
+  return wordOf((BigInt(hash) & MASK_240) | ASSET_ID_FLAGS[standard]);
 }

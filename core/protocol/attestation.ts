@@ -1,8 +1,8 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hash, Hex } from "../model.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { keccak256 } from "./hash.ts";
-import { bytesToHex, hexToBytes, writeHex } from "./hex.ts";
+import { hashOf } from "./hash.ts";
+import { bytesToHex, hexToBytes, packed, wordOf } from "./hex.ts";
 
 const COMMITTEE_PREFIX = 0x05;
 /** Half of the order of secp256k1. A signature's s is at most this, so each signature has one form. */
@@ -44,14 +44,9 @@ export interface Attestation extends CommitteeMembers {
 export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMembers): Hash {
   requireBigint("epoch", epoch, 0n, MAX_UINT64);
   requireCommittee(threshold, members);
-  const preimage = new Uint8Array(11 + members.length * 20);
-  const view = new DataView(preimage.buffer);
-  view.setUint8(0, COMMITTEE_PREFIX);
-  view.setBigUint64(1, epoch);
-  view.setUint8(9, threshold);
-  view.setUint8(10, members.length);
-  writeMembers(members, preimage, 11);
-  return bytesToHex(keccak256(preimage));
+  const packedMembers = packed([20], ...members);
+  const sizes = [1, 8, 1, 1, packedMembers.length];
+  return hashOf(sizes, COMMITTEE_PREFIX, epoch, threshold, members.length, packedMembers);
 }
 
 /**
@@ -67,10 +62,9 @@ export function committeeHash(epoch: bigint, { threshold, members }: CommitteeMe
 export function encodeAttestation({ threshold, members, signatures }: Attestation): Hex {
   requireCommittee(threshold, members);
   requireSignatures(threshold, members.length, signatures);
-  const signed = new Map(signatures.map(({ memberIndex, r, vs }) => [memberIndex, `01${r.slice(2)}${vs.slice(2)}`]));
-  const byte = (value: number) => value.toString(16).padStart(2, "0");
-  const parts = members.map((member, i) => signed.get(i) ?? `00${member.slice(2).toLowerCase()}`);
-  return `0x${byte(threshold)}${byte(members.length)}${parts.join("")}`;
+  const signed = new Map(signatures.map(({ memberIndex, r, vs }) => [memberIndex, packed([1, 32, 32], 1, r, vs)]));
+  const parts = members.map((member, i) => signed.get(i) ?? packed([1, 20], 0, member));
+  return bytesToHex(Uint8Array.from([threshold, members.length, ...parts.flatMap((part) => [...part])]));
 }
 
 /**
@@ -87,7 +81,7 @@ export function compactSignature(signature: Hex): { readonly r: Hash; readonly v
     throw new MintmarkError("signature_invalid", "expected 65 bytes: r, a low s, and v as 0, 1, 27 or 28");
   }
   const vs = yParity === 1 ? s | Y_PARITY_BIT : s;
-  return { r: bytesToHex(bytes.subarray(0, 32)), vs: `0x${vs.toString(16).padStart(64, "0")}` };
+  return { r: bytesToHex(bytes.subarray(0, 32)), vs: wordOf(vs) };
 }
 
 /** The same as 64 bytes `r ‖ vs`, as transfers carry it. Takes them, too. */
@@ -118,10 +112,4 @@ function requireSignatures(threshold: number, memberCount: number, signatures: r
     }
     previous = memberIndex;
   }
-}
-
-function writeMembers(members: readonly Address[], into: Uint8Array, offset: number): number {
-  let end = offset;
-  for (const member of members) end = writeHex(member, 20, into, end);
-  return end;
 }

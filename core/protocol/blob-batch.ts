@@ -5,8 +5,8 @@ import { ASSET_ENTRY_BYTES, BatchDataError, type VaultEntry } from "./batch-data
 import { type DecodedBatch, type DecodeOptions, decodeBatchData } from "./batch-decoder.ts";
 import { requireInteger } from "./bounds.ts";
 import { ELEMENT_BYTES, type ElementVault, elementCount, ownerOf, readElements, writeElements } from "./elements.ts";
-import { keccak256 } from "./hash.ts";
-import { bytesToHex, HASH_BYTES, hexToBytes, writeHex } from "./hex.ts";
+import { hashOf, keccak256 } from "./hash.ts";
+import { bytesToHex, HASH_BYTES, hexToBytes, packed } from "./hex.ts";
 import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 
 /** The first byte of the data of a blob batch. Data for calldata and committees begins with 0x01. */
@@ -125,15 +125,9 @@ function entryOf(vault: ElementVault | null, assets: readonly AssetId[]): VaultE
  * await writeFile("zk-rollup-12", blobBatchData(encodeBlobBatch(slots)));
  */
 export function blobBatchData({ vaultCount, assets, elements }: BlobBatch): Uint8Array {
-  const packed = packAssets(assets);
-  const data = new Uint8Array(HEAD_BYTES + packed.length + elements.length);
-  const view = new DataView(data.buffer);
-  view.setUint8(0, BLOB_DATA_VERSION);
-  view.setUint32(1, vaultCount);
-  view.setUint16(5, assets.length);
-  data.set(packed, HEAD_BYTES);
-  data.set(elements, HEAD_BYTES + packed.length);
-  return data;
+  const manifest = packAssets(assets);
+  const sizes = [1, 4, 2, manifest.length, elements.length];
+  return packed(sizes, BLOB_DATA_VERSION, vaultCount, assets.length, manifest, elements);
 }
 
 /**
@@ -242,22 +236,12 @@ export function manifestHash(assets: readonly AssetId[]): Hash {
 export function blobContent(vaultCount: number, manifestHash: Hash, versionedHashes: readonly Hash[]): Hash {
   requireInteger("number of blobs", versionedHashes.length, 1, MAX_BATCH_BLOBS);
   requireInteger("number of slots", vaultCount, 1, versionedHashes.length * BLOB_ELEMENTS);
-  const preimage = new Uint8Array(5 + HASH_BYTES * (1 + versionedHashes.length));
-  new DataView(preimage.buffer).setUint32(1, vaultCount);
-  preimage[0] = CONTENT_PREFIX;
-  let at = 5;
-  for (const hash of [manifestHash, ...versionedHashes]) at = writeHex(hash, HASH_BYTES, preimage, at);
-  return bytesToHex(keccak256(preimage));
+  const hashes = packed([HASH_BYTES], manifestHash, ...versionedHashes);
+  return hashOf([1, 4, hashes.length], CONTENT_PREFIX, vaultCount, hashes);
 }
 
 /** `chainId(8) ‖ assetType(32)` of each asset. Throws `validation_failed` unless they are a manifest. */
 function packAssets(assets: readonly AssetId[]): Uint8Array {
   requireManifest(assets);
-  const packed = new Uint8Array(assets.length * ASSET_ENTRY_BYTES);
-  const view = new DataView(packed.buffer);
-  for (const [i, { chainId, assetType }] of assets.entries()) {
-    view.setBigUint64(i * ASSET_ENTRY_BYTES, chainId);
-    writeHex(assetType, HASH_BYTES, packed, i * ASSET_ENTRY_BYTES + 8);
-  }
-  return packed;
+  return packed([8, HASH_BYTES], ...assets.flatMap(({ chainId, assetType }) => [chainId, assetType]));
 }

@@ -1,8 +1,8 @@
 import { type Hash, MAX_BATCH_VAULTS, MODES, type Mode } from "../model.ts";
 import type { BatchHeader, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { keccak256 } from "./hash.ts";
-import { bytesToHex, writeHex } from "./hex.ts";
+import { hashOf } from "./hash.ts";
+import { bytesToHex, packed } from "./hex.ts";
 import { MAX_HEIGHT, zeroRoot } from "./merkle.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
@@ -48,14 +48,7 @@ export interface StateRoots extends StateCounts {
 export function stateLeaf({ batchNumber, vaultCount, dataHash, batchRoot }: StateLeafContent): Hash {
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
   requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
-  const preimage = new Uint8Array(77);
-  const view = new DataView(preimage.buffer);
-  view.setUint8(0, STATE_LEAF_PREFIX);
-  view.setBigUint64(1, BigInt(batchNumber));
-  view.setUint32(9, vaultCount);
-  writeHex(dataHash, 32, preimage, 13);
-  writeHex(batchRoot, 32, preimage, 45);
-  return bytesToHex(keccak256(preimage));
+  return hashOf([1, 8, 4, 32, 32], STATE_LEAF_PREFIX, batchNumber, vaultCount, dataHash, batchRoot);
 }
 
 /**
@@ -70,17 +63,15 @@ export function stateCommitment(settlement: Pick<Settlement, "chainId" | "contra
   requireBigint("chainId", settlement.chainId, 0n, MAX_UINT64);
   requireInteger("countValidium", state.countValidium, 0, MAX_BATCH_NUMBER);
   requireInteger("countRollup", state.countRollup, 0, MAX_BATCH_NUMBER);
-  const preimage = new Uint8Array(110);
-  const view = new DataView(preimage.buffer);
-  view.setUint8(0, COMMITMENT_PREFIX);
-  view.setUint8(1, COMMITMENT_VERSION);
-  view.setBigUint64(2, settlement.chainId);
-  writeHex(settlement.contract, 20, preimage, 10);
-  writeHex(state.rootValidium, 32, preimage, 30);
-  writeHex(state.rootRollup, 32, preimage, 62);
-  view.setBigUint64(94, BigInt(state.countValidium));
-  view.setBigUint64(102, BigInt(state.countRollup));
-  return bytesToHex(keccak256(preimage));
+  const { rootValidium, rootRollup, countValidium, countRollup } = state;
+  const contract = packed(
+    [1, 1, 8, 20],
+    COMMITMENT_PREFIX,
+    COMMITMENT_VERSION,
+    settlement.chainId,
+    settlement.contract,
+  );
+  return hashOf([30, 32, 32, 8, 8], contract, rootValidium, rootRollup, countValidium, countRollup);
 }
 
 /**
@@ -103,12 +94,7 @@ export function emptyHistory(settlement: Pick<Settlement, "chainId" | "contract"
  * const next = nextHistory(history, "validium", stateLeaf(batch));
  */
 export function nextHistory(history: Hash, mode: Mode, leaf: Hash): Hash {
-  const preimage = new Uint8Array(66);
-  preimage[0] = HISTORY_PREFIX;
-  writeHex(history, 32, preimage, 1);
-  preimage[33] = MODES.indexOf(mode);
-  writeHex(leaf, 32, preimage, 34);
-  return bytesToHex(keccak256(preimage));
+  return hashOf([1, 32, 1, 32], HISTORY_PREFIX, history, MODES.indexOf(mode), leaf);
 }
 
 /**
@@ -122,12 +108,6 @@ export function batchHeaderHash(header: BatchHeader): Hash {
   requireInteger("vaultCount", header.vaultCount, 1, MAX_BATCH_VAULTS);
   requireBigint("committedAt", header.committedAt, 0n, MAX_UINT64);
   requireBigint("sequence", header.sequence, 0n, MAX_UINT64);
-  const preimage = new Uint8Array(53);
-  const view = new DataView(preimage.buffer);
-  view.setUint8(0, HEADER_PREFIX);
-  writeHex(header.batchRoot, 32, preimage, 1);
-  view.setUint32(33, header.vaultCount);
-  view.setBigUint64(37, header.committedAt);
-  view.setBigUint64(45, header.sequence);
-  return bytesToHex(keccak256(preimage));
+  const { batchRoot, vaultCount, committedAt, sequence } = header;
+  return hashOf([1, 32, 4, 8, 8], HEADER_PREFIX, batchRoot, vaultCount, committedAt, sequence);
 }

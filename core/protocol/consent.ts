@@ -2,8 +2,8 @@ import { hashTypedData } from "viem";
 import { type Hash, MODES, type Mode } from "../model.ts";
 import type { ConsentAsset, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { keccak256 } from "./hash.ts";
-import { bytesToHex, HASH_BYTES, writeHex } from "./hex.ts";
+import { hashOf } from "./hash.ts";
+import { HASH_BYTES, type Part } from "./hex.ts";
 import { MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
 import { typedDataDomain } from "./typed-data.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
@@ -17,9 +17,6 @@ export interface IssuerConsent {
   /** {@link assetsHash} of the issuer's assets in the batch. */
   readonly assetsHash: Hash;
 }
-
-/** chainId 8, assetType 32, issuerEpoch 8. */
-const CONSENT_ASSET_BYTES = 48;
 
 /** EIP-712 type of {@link IssuerConsent}. */
 export const ISSUER_CONSENT_TYPE = {
@@ -43,16 +40,12 @@ export const ISSUER_CONSENT_TYPE = {
 export function assetsHash(assets: readonly ConsentAsset[]): Hash {
   requireInteger("number of assets", assets.length, 1, MAX_BATCH_ASSETS);
   requireManifest(assets);
-  const preimage = new Uint8Array(assets.length * CONSENT_ASSET_BYTES);
-  const view = new DataView(preimage.buffer);
-  for (const [i, { chainId, assetType, issuerEpoch }] of assets.entries()) {
+  const parts = assets.flatMap(({ chainId, assetType, issuerEpoch }): Part[] => {
     requireBigint("chainId", chainId, 0n, MAX_UINT64);
     requireBigint("issuerEpoch", issuerEpoch, 0n, MAX_UINT64);
-    view.setBigUint64(i * CONSENT_ASSET_BYTES, chainId);
-    writeHex(assetType, HASH_BYTES, preimage, i * CONSENT_ASSET_BYTES + 8);
-    view.setBigUint64(i * CONSENT_ASSET_BYTES + 40, issuerEpoch);
-  }
-  return bytesToHex(keccak256(preimage));
+    return [chainId, assetType, issuerEpoch];
+  });
+  return hashOf([8, HASH_BYTES, 8], ...parts);
 }
 
 /**

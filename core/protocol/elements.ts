@@ -1,7 +1,7 @@
 import { MintmarkError } from "../errors.ts";
 import { type Address, MAX_AMOUNT } from "../model.ts";
 import { blobTextOf, decimalTokenId } from "./blob.ts";
-import { bytesToHex, equalBytes } from "./hex.ts";
+import { bytesToHex, equalBytes, readNumber, writeNumber } from "./hex.ts";
 
 /**
  * The field elements of a vault in an EIP-4844 blob (docs/protocol.md 4). Its head is the element of its slot:
@@ -214,18 +214,4 @@ function contentOf(head: Uint8Array, rest: Uint8Array): Pick<ElementVault, "amou
 function spelled(spelling: number, id: bigint): Uint8Array {
   const text = blobTextOf(SPELLINGS[spelling] as (typeof SPELLINGS)[number], id.toString());
   return Uint8Array.from(text, (character) => character.charCodeAt(0));
-}
-
-function readNumber(bytes: Uint8Array, at: number, length: number): bigint {
-  let value = 0n;
-  for (let i = at; i < at + length; i++) value = (value << 8n) | BigInt(bytes[i] as number);
-  return value;
-}
-
-function writeNumber(value: bigint, length: number, into: Uint8Array, at: number): void {
-  let left = value;
-  for (let i = at + length - 1; i >= at; i--) {
-    into[i] = Number(left & 0xffn);
-    left >>= 8n;
-  }
 }

@@ -78,6 +78,45 @@ export function writeHex(hex: string, length: number, into: Uint8Array, offset: 
   return offset + length;
 }
 
+/** Hex, bytes, or an unsigned integer, which is written big-endian. */
+export type Part = number | bigint | Hex | Uint8Array;
+
+/**
+ * The values one behind the other. Their sizes in bytes repeat when there are more values. Throws `validation_failed` for
+ * hex of another size.
+ */
+export function packed(sizes: readonly number[], ...values: readonly Part[]): Uint8Array {
+  const sizeOf = (i: number) => sizes[i % sizes.length] as number;
+  const bytes = new Uint8Array(values.reduce<number>((sum, _, i) => sum + sizeOf(i), 0));
+  let at = 0;
+  for (const [i, value] of values.entries()) {
+    if (typeof value === "string") writeHex(value, sizeOf(i), bytes, at);
+    else if (value instanceof Uint8Array) bytes.set(value, at);
+    else writeNumber(BigInt(value), sizeOf(i), bytes, at);
+    at += sizeOf(i);
+  }
+  return bytes;
+}
+
+/** An integer as a storage word. */
+export function wordOf(value: number | bigint): Hash {
+  return bytesToHex(packed([HASH_BYTES], value));
+}
+
+export function readNumber(bytes: Uint8Array, at: number, length: number): bigint {
+  let value = 0n;
+  for (let i = at; i < at + length; i++) value = (value << 8n) | BigInt(bytes[i] as number);
+  return value;
+}
+
+export function writeNumber(value: bigint, length: number, into: Uint8Array, at: number): void {
+  let left = value;
+  for (let i = at + length - 1; i >= at; i--) {
+    into[i] = Number(left & 0xffn);
+    left >>= 8n;
+  }
+}
+
 /** Writes the bytes of `0x` hex; false when the text is not hex. */
 function fill(hex: string, into: Uint8Array, offset: number): boolean {
   if (hex.length % 2 !== 0 || !hex.startsWith("0x")) return false;

@@ -2,8 +2,8 @@ import { MintmarkError } from "../errors.ts";
 import { BATCH_KINDS, type BatchKind, type Hash, type Mode } from "../model.ts";
 import type { AssetId, AssetPath } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { foldPath, hashMessages, keccak256 } from "./hash.ts";
-import { bytesToHex, HASH_BYTES, hexToBytes, packHashes, unpackHashes, writeHex } from "./hex.ts";
+import { foldPath, hashOf } from "./hash.ts";
+import { bytesToHex, HASH_BYTES, hashAt, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
 import { buildLevels, nodeIn, siblingsIn, treeHeight } from "./merkle.ts";
 
 /** Most assets of one batch: an index fits one byte, and a path has at most eight siblings. */
@@ -12,8 +12,6 @@ const MAX_MANIFEST_HEIGHT = 8;
 
 const BATCH_ROOT_PREFIX = 0x06;
 const MANIFEST_LEAF_PREFIX = 0x07;
-/** Prefix 1, chain id 8, asset type 32. */
-const MANIFEST_LEAF_BYTES = 41;
 
 /**
  * The kind of a batch.
@@ -40,19 +38,13 @@ export function batchRoot(kind: BatchKind, manifestRoot: Hash, content: Hash): H
 
 /** {@link batchRoot} by the kind's number. */
 export function rootOfKind(kind: number, manifestRoot: Hash, content: Hash): Hash {
-  const preimage = new Uint8Array(66);
-  preimage[0] = BATCH_ROOT_PREFIX;
-  preimage[1] = kind;
-  writeHex(manifestRoot, HASH_BYTES, preimage, 2);
-  writeHex(content, HASH_BYTES, preimage, 34);
-  return bytesToHex(keccak256(preimage));
+  return hashOf([1, 1, HASH_BYTES, HASH_BYTES], BATCH_ROOT_PREFIX, kind, manifestRoot, content);
 }
 
 /** `keccak256(0x07 ‖ chainId(8) ‖ assetType(32))`. Throws `validation_failed` for a value out of bounds. */
-export function manifestLeaf(asset: AssetId): Hash {
-  const preimage = new Uint8Array(MANIFEST_LEAF_BYTES);
-  writeLeafPreimage(asset, preimage, 0);
-  return bytesToHex(keccak256(preimage));
+export function manifestLeaf({ chainId, assetType }: AssetId): Hash {
+  requireBigint("chainId", chainId, 0n, MAX_UINT64);
+  return hashOf([1, 8, HASH_BYTES], MANIFEST_LEAF_PREFIX, chainId, assetType);
 }
 
 /**
@@ -134,24 +126,10 @@ function topOf(levels: readonly Uint8Array[]): Hash {
 
 function leavesOf(assets: readonly AssetId[], leftOut: readonly number[]): Uint8Array {
   requireManifest(assets);
-  const count = assets.length;
-  const preimages = new Uint8Array(count * MANIFEST_LEAF_BYTES);
-  const ends = new Uint32Array(count);
-  for (const [i, asset] of assets.entries()) ends[i] = writeLeafPreimage(asset, preimages, i * MANIFEST_LEAF_BYTES);
-  const leaves = new Uint8Array(count * HASH_BYTES);
-  hashMessages(preimages, ends, leaves);
+  const leaves = packHashes(assets.map(manifestLeaf));
   for (const index of leftOut) {
-    requireInteger("index of an asset left out", index, 0, count - 1);
-    leaves.fill(0, index * HASH_BYTES, (index + 1) * HASH_BYTES);
+    requireInteger("index of an asset left out", index, 0, assets.length - 1);
+    hashAt(leaves, index).fill(0);
   }
   return leaves;
-}
-
-/** Returns the offset after the preimage. */
-function writeLeafPreimage({ chainId, assetType }: AssetId, into: Uint8Array, offset: number): number {
-  requireBigint("chainId", chainId, 0n, MAX_UINT64);
-  const view = new DataView(into.buffer, into.byteOffset + offset, 9);
-  view.setUint8(0, MANIFEST_LEAF_PREFIX);
-  view.setBigUint64(1, chainId);
-  return writeHex(assetType, HASH_BYTES, into, offset + 9);
 }

@@ -4,7 +4,7 @@ import type { AssetPath, VaultContent } from "../ports.ts";
 import { BLOB_ELEMENTS, type BlobBatch, blobContent, manifestHash } from "./blob-batch.ts";
 import { requireInteger } from "./bounds.ts";
 import { continuationOf, ELEMENT_BYTES, type ElementVault, elementCount, encodeElements } from "./elements.ts";
-import { bytesToHex, HASH_BYTES, hashAt, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
+import { bytesToHex, hexToBytes, packed, packHashes, unpackHashes, wordOf } from "./hex.ts";
 import { type Opening, POINT_BYTES, verifyOpening } from "./kzg.ts";
 import { batchRoot, manifestPath, manifestRootOf } from "./manifest.ts";
 import { unpackVaultId } from "./vault.ts";
@@ -62,13 +62,10 @@ export function openedProof(
 ): OpenedVault {
   const assetPath = manifestPath(batch.assets, vault, batch.leftOut);
   const words = openings.flatMap(({ commitment, proof }) => {
-    const packed = new Uint8Array(OPENING_WORDS * HASH_BYTES);
-    packed.set(hexToBytes(commitment, POINT_BYTES));
-    packed.set(hexToBytes(proof, POINT_BYTES), POINT_BYTES);
-    return unpackHashes(packed);
+    return unpackHashes(packed([POINT_BYTES], commitment, proof));
   });
   const [, first] = elementPlaces(batch, unpackVaultId(vault.vaultId).slot, vault);
-  const continuation: Hash[] = first === undefined ? [] : [`0x${first.toString(16).padStart(64, "0")}`];
+  const continuation: Hash[] = first === undefined ? [] : [wordOf(first)];
   const siblings = [manifestHash(batch.assets), ...batch.versionedHashes, ...words, ...continuation];
   return { vault, vaultCount: batch.vaultCount, siblings, assetPath };
 }
@@ -103,8 +100,7 @@ export function openedRoot({ vault, vaultCount, siblings, assetPath }: OpenedVau
   requireInteger("slot", slot, 0, vaultCount - 1);
   const first = count === 1 ? 0 : Number(siblings.at(-1));
   if (count > 1) requireInteger("place of a continuation", first, vaultCount, MAX_PLACE);
-  const packed = encodeElements(content, first);
-  const elements = Array.from({ length: count }, (_, i) => bytesToHex(hashAt(packed, i)));
+  const elements = unpackHashes(encodeElements(content, first));
   const points = packHashes(siblings.slice(1 + blobs, 1 + blobs + count * OPENING_WORDS));
   const opensAt = (i: number) => {
     const place = i === 0 ? slot : first + i - 1;

@@ -2,7 +2,8 @@ import { MintmarkError } from "../errors.ts";
 import type { Address } from "../model.ts";
 import { contractCode, knownContracts, type ReleasedCode } from "./contract-code.ts";
 import { keccak256 } from "./hash.ts";
-import { bytesToHex, equalBytes, hexToBytes } from "./hex.ts";
+import { bytesToHex, equalBytes, hexToBytes, wordOf } from "./hex.ts";
+import { domainHash } from "./typed-data.ts";
 
 /** A contract that pays vaults. */
 export type PayingContract = "StateCommitment" | "StateMirror";
@@ -50,8 +51,8 @@ export async function releaseOf(
   const { release, name, immutables } = found;
   const value = (of: string) => immutables.get(of) ?? new Uint8Array(WORD);
   // A fork of the chain has another id. There the contract computes its domain anew.
-  const isFork = !equalBytes(value("_domainChainId"), wordOf(chainId));
-  const domain = domainHash(chainId, contract);
+  const isFork = !equalBytes(value("_domainChainId"), hexToBytes(wordOf(chainId)));
+  const domain = domainHash({ chainId, contract });
   const isAtMost = (most: bigint) => (of: string) => BigInt(bytesToHex(value(of))) <= most;
   const isBound =
     ["changeDelay", "maturity"].every(isAtMost(MAX_DELAY_SECONDS)) &&
@@ -106,13 +107,3 @@ function immutablesOf(
   }
   return bytesToHex(keccak256(code)) === hash ? values : null;
 }
-
-/** The EIP-712 domain that the contract's constructor computes. */
-function domainHash(chainId: bigint, contract: Address): Uint8Array {
-  const type = "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
-  const words = [...[type, "Mintmark", "1"].map(textHash), wordOf(chainId), wordOf(BigInt(contract))];
-  return keccak256(Uint8Array.from(words.flatMap((word) => [...word])));
-}
-
-const textHash = (text: string) => keccak256(new TextEncoder().encode(text));
-const wordOf = (value: bigint) => hexToBytes(`0x${value.toString(16).padStart(2 * WORD, "0")}`);

@@ -1,5 +1,6 @@
 import { recoverAddress, zeroAddress } from "viem";
 import type { Address, Hash, Hex, Standard, VaultId } from "../model.ts";
+import { wordOf } from "./hex.ts";
 import { MAX_TRANSFER_HOPS, type Transfer, TransferPart } from "./transfer.ts";
 
 /** A vault as transfers see it, minted or made by a transfer. */
@@ -111,7 +112,7 @@ export async function transferSigner(digest: Hash, signature: Hex): Promise<Addr
   const [r, vs] = [`0x${signature.slice(2, 66)}`, BigInt(`0x${signature.slice(66)}`)] as const;
   const s = vs & ~PARITY;
   if (s > MAX_S) return null;
-  const parts = { r, s: `0x${s.toString(16).padStart(64, "0")}`, yParity: vs === s ? 0 : 1 } as const;
+  const parts = { r, s: wordOf(s), yParity: vs === s ? 0 : 1 } as const;
   const signer = await recoverAddress({ hash: digest, signature: parts }).catch(() => null);
   return signer === null ? null : (signer.toLowerCase() as Address);
 }

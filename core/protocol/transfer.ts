@@ -3,10 +3,10 @@ import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, type VaultId } from "../model.ts";
 import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
-import { keccak256 } from "./hash.ts";
-import { bytesToHex, HASH_BYTES, writeHex } from "./hex.ts";
+import { hashOf, keccak256, textHash } from "./hash.ts";
+import { HASH_BYTES, packed, writeHex } from "./hex.ts";
 import { rootOfKind } from "./manifest.ts";
-import { typedDataDomain, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
+import { domainHash, typedDataDomain, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
 
 /** viem's constant would bring viem into the browser's bundle. */
@@ -97,11 +97,10 @@ const LEAF_PREFIX = 0x08;
 /** The kinds below it are of batches that hold mints. */
 const TRANSFERS_KIND = 3;
 const NO_MANIFEST: Hash = `0x${"00".repeat(HASH_BYTES)}`;
-const ITEM_TYPE_HASH = typeHash("Transfer(uint64 vaultId,uint64 amount,address to)");
-const TRANSFERS_TYPE_HASH = typeHash(
+const ITEM_TYPE_HASH = textHash("Transfer(uint64 vaultId,uint64 amount,address to)");
+const TRANSFERS_TYPE_HASH = textHash(
   "Transfers(Transfer[] transfers,uint64 deadline)Transfer(uint64 vaultId,uint64 amount,address to)",
 );
-const DOMAIN = domainWords();
 /** prefix 1, output id 8, part 1, item 32, authorization 32. */
 const LEAF_BYTES = 74;
 
@@ -133,19 +132,8 @@ export function transfersDigest(
   settlement: Pick<Settlement, "chainId" | "contract">,
   { transfers, deadline }: TransfersMessage,
 ): Hash {
-  const domain = new Uint8Array(DOMAIN);
-  const { chainId, contract } = settlement;
-  new DataView(domain.buffer).setBigUint64(4 * HASH_BYTES - 8, chainId);
-  writeHex(contract, 20, domain, 5 * HASH_BYTES - 20);
-  const message = new Uint8Array(3 * HASH_BYTES);
-  message.set(TRANSFERS_TYPE_HASH);
-  message.set(transferList(transfers), HASH_BYTES);
-  new DataView(message.buffer).setBigUint64(3 * HASH_BYTES - 8, deadline);
-  const preimage = new Uint8Array(2 + 2 * HASH_BYTES);
-  preimage.set([0x19, 0x01]);
-  preimage.set(keccak256(domain), 2);
-  preimage.set(keccak256(message), 2 + HASH_BYTES);
-  return bytesToHex(keccak256(preimage));
+  const message = packed([32], TRANSFERS_TYPE_HASH, transferList(transfers), deadline);
+  return hashOf([2, 32, 32], 0x1901, domainHash(settlement), keccak256(message));
 }
 
 /**
@@ -226,11 +214,7 @@ export function transferList(transfers: readonly Transfer[]): Uint8Array {
  * @param signature - 64 bytes, or none when the owners have approved the list on L1, which stands for zeros
  */
 export function transferAuth(deadline: bigint, list: Uint8Array, signature: Uint8Array): Uint8Array {
-  const preimage = new Uint8Array(4 + HASH_BYTES + 64);
-  new DataView(preimage.buffer).setUint32(0, Number(deadline));
-  preimage.set(list, 4);
-  preimage.set(signature, 4 + HASH_BYTES);
-  return keccak256(preimage);
+  return keccak256(packed([4, HASH_BYTES, 64], deadline, list, signature));
 }
 
 /** The leaf of an output: `keccak256(0x08 ‖ outId(8) ‖ part(1) ‖ item(32) ‖ auth(32))`. */
@@ -275,17 +259,4 @@ export function requireTransfers({ transfers, deadline }: TransfersMessage): voi
     if (seen.has(vaultId)) throw new MintmarkError("validation_failed", `vault ${vaultId} is transferred twice`);
     seen.add(vaultId);
   }
-}
-
-function typeHash(type: string): Uint8Array {
-  return keccak256(new TextEncoder().encode(type));
-}
-
-/** The words of the domain, with chain and contract left out. */
-function domainWords(): Uint8Array {
-  const { name, version } = typedDataDomain({ chainId: 0n, contract: ZERO_ADDRESS });
-  const words = new Uint8Array(5 * HASH_BYTES);
-  const type = "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)";
-  for (const [i, text] of [type, name, version].entries()) words.set(typeHash(text), i * HASH_BYTES);
-  return words;
 }

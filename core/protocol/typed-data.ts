@@ -1,7 +1,9 @@
 import { hashTypedData, type TypedDataDomain } from "viem";
 import { type Address, type Hash, MAX_AMOUNT, MAX_BATCH_VAULTS, type VaultId } from "../model.ts";
-import type { ListedVault, Settlement } from "../ports.ts";
+import type { ListedVault, PortalIdentity, Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
+import { keccak256, textHash } from "./hash.ts";
+import { packed } from "./hex.ts";
 import { MAX_BATCH_NUMBER, unpackVaultId } from "./vault.ts";
 
 /** The message that a committee member signs: it has stored the batch's data and derived the root from it. */
@@ -99,6 +101,17 @@ export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contra
     chainId: settlement.chainId,
     verifyingContract: settlement.contract,
   } as const satisfies TypedDataDomain;
+}
+
+const DOMAIN_WORDS = [
+  "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)",
+  "Mintmark",
+  "1",
+].map(textHash);
+
+/** The hash of {@link typedDataDomain}, as the contract's constructor computes it. */
+export function domainHash({ chainId, contract }: PortalIdentity): Uint8Array {
+  return keccak256(packed([32, 32, 32, 32, 12, 20], ...DOMAIN_WORDS, chainId, 0, contract));
 }
 
 /**
