@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { CommittedData } from "../../core/guards/archive/committed-data.ts";
 import { cappedFees, capsOf, type Fees, higherFees } from "../../core/l1/fees.ts";
 import { ViemReader } from "../../core/l1/reader.ts";
-import { placeRollupData, type RollupData } from "../../core/l1/settlement/rollup-data.ts";
+import { placeRollupData, type RollupData } from "../../core/l1/settlement/settler.ts";
 
 const GWEI = 10n ** 9n;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Engine, VaultId } from "../../core/index.ts";
-import { PendingQueue } from "../../core/l1/settlement/pending-queue.ts";
+import { PendingQueue } from "../../core/l1/settlement/withdrawal-sender.ts";
 import type { PendingOptions } from "../../core/l1/withdrawals/pending.ts";
 import { fixture, mintOf, requestOf } from "../core/engine/fixture.ts";
 import { committed, HOME, ownerAddress, withdrawn } from "../core/engine/l1-fixture.ts";

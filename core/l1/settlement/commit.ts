@@ -9,7 +9,6 @@ import type { Consents } from "./consents.ts";
 import type { RefusedSlots } from "./refused-slots.ts";
 import type { Attempts } from "./rounds.ts";
 
-/** Sealed batches on their way to L1, in order. */
 export interface CommitOptions {
   readonly engine: SettlementPort;
   readonly l1: L1Reader & L1Committer;
@@ -17,15 +16,11 @@ export interface CommitOptions {
   readonly consents: Consents;
   /** Finds slots that could be committed and never withdrawn from. They become void first. */
   readonly checks: readonly BatchCheck[];
-  /** Makes slots void that L1 refuses. */
   readonly refused: RefusedSlots;
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Most commits under way at once. When L1 refuses one, those behind it fail too, and each costs the gas of its
- * calldata.
- */
+/** Most commits under way at once. When L1 refuses one, those behind it fail too, and cost the gas of their calldata. */
 const MOST_UNDER_WAY = 4;
 
 /** Whether a sealed batch has no commit on record. */
@@ -72,10 +67,8 @@ async function agreedHistory({ engine, l1 }: CommitOptions): Promise<HistoryPoin
   const history = engine.operator.history();
   if (history === onL1.history) return { history, sequence: BigInt(onL1.countValidium + onL1.countRollup) };
   const counts = `${onL1.countValidium} validium and ${onL1.countRollup} rollup batches`;
-  throw new MintmarkError(
-    "l1_failed",
-    `L1's history of ${counts} is not the one that this store has recorded. Nothing is committed until L1's events are read again.`,
-  );
+  const differs = `L1's history of ${counts} is not the one that this store has recorded.`;
+  throw new MintmarkError("l1_failed", `${differs} Nothing is committed until L1's events are read again.`);
 }
 
 /**
@@ -92,10 +85,10 @@ async function commitFrom(
   const { engine, signal } = options;
   const commits: Promise<unknown>[] = [];
   let mined = 0;
-  let failed = false;
+  let failed = 0;
   let { point } = progress;
   try {
-    while (first + commits.length < end && !failed) {
+    while (first + commits.length < end && failed === 0) {
       signal?.throwIfAborted();
       const payable = await withoutUnpayable(await engine.batches.getSealed(mode, first + commits.length), options);
       const [batch, consents] = await withConsents(payable, options);
@@ -112,9 +105,7 @@ async function commitFrom(
       commits.push(receipt);
       receipt.then(
         () => mined++,
-        () => {
-          failed = true;
-        },
+        () => failed++,
       );
       // If this one was not sent, L1 would refuse the next one.
       await Promise.race([sent.promise, receipt]);
@@ -171,18 +162,14 @@ function areTransfers({ mode, data }: SealedBatch): boolean {
 /** The batch without slots that nobody could withdraw from; for transfers that L1 must not take, what replaces them. */
 async function withoutUnpayable(batch: StoredBatch, { engine, checks, refused }: CommitOptions): Promise<StoredBatch> {
   const { mode, batchNumber } = batch;
-  if (areTransfers(batch)) {
-    await refused.takeBackInvalid(batchNumber);
-    return engine.batches.getSealed(mode, batchNumber);
+  if (areTransfers(batch)) await refused.takeBackInvalid(batchNumber);
+  else {
+    const voids: VoidSlots[] = [];
+    for (const check of checks) voids.push(...(await check.checkBatch(batch)));
+    if (voids.length === 0) return batch;
+    voids.sort((a, b) => a.firstSlot - b.firstSlot);
+    await engine.operator.voidSlots(mode, batchNumber, voids);
   }
-  const voids: VoidSlots[] = [];
-  for (const check of checks) voids.push(...(await check.checkBatch(batch)));
-  if (voids.length === 0) return batch;
-  await engine.operator.voidSlots(
-    mode,
-    batchNumber,
-    voids.sort((a, b) => a.firstSlot - b.firstSlot),
-  );
   return engine.batches.getSealed(mode, batchNumber);
 }
 

@@ -20,13 +20,6 @@ export interface ConsentStanding {
   readonly failure: string | null;
 }
 
-/** The consents to a batch, and the assets without one. */
-export interface Gathered {
-  /** In ascending order of issuers. */
-  readonly consents: readonly Consent[];
-  readonly leftOut: readonly LeftOut[];
-}
-
 export interface ConsentsOptions {
   readonly engine: SettlementPort;
   readonly l1: Pick<L1Reader, "settlement"> & IssuerReader;
@@ -43,9 +36,7 @@ export interface ConsentsOptions {
 const WAIT_MS = 30_000;
 /** Least wait of a batch for a consent that a new content or epoch requires late. */
 const LATE_MS = 5_000;
-/**
- * Wait for an issuer that let an earlier batch's wait end without an answer. It lasts until the issuer consents again.
- */
+/** Wait for an issuer that let an earlier batch's wait end without an answer, until it consents again. */
 const TARDY_MS = 1_000;
 /** Time limit of a client's single request: enough for a large batch on a slow line. */
 const QUESTION_MS = 60_000;
@@ -119,11 +110,11 @@ export class Consents {
   }
 
   /**
-   * The answers of a batch's issuers: as soon as all have consented, or when the batch's wait ends. The issuers are
-   * those in force now. Nobody waits for an asset that an issuer left out of its consent: anyone can register a token
-   * that names it.
+   * The consents to a batch in ascending order of issuers, and the assets without one: as soon as all issuers in force
+   * have consented, or when the batch's wait ends. Nobody waits for an asset that an issuer left out of its consent:
+   * anyone can register a token that names it.
    */
-  async of(batch: SealedBatch, signal?: AbortSignal): Promise<Gathered> {
+  async of(batch: SealedBatch, signal?: AbortSignal): Promise<{ consents: Consent[]; leftOut: LeftOut[] }> {
     const asked = await this.#ask(batch);
     const end = this.#batches.get(batchIdOf(batch.mode, batch.batchNumber))?.end ?? 0;
     const over = new AbortController();
@@ -132,17 +123,13 @@ export class Consents {
     await Promise.race([Promise.all(asked.map(({ done }) => done)), late]);
     over.abort();
     signal?.throwIfAborted();
-    const consents: Consent[] = [];
-    const leftOut: LeftOut[] = [];
-    for (const { given, standing, reasons, fault } of asked) {
-      if (given !== null) consents.push(given);
-      const without = standing.assets.filter((asset) => !given?.assets.includes(asset));
+    const consents = asked.flatMap(({ given }) => given ?? []).sort((a, b) => (a.issuer < b.issuer ? -1 : 1));
+    const leftOut = asked.flatMap(({ given, standing, reasons, fault }) => {
       if (given === null && fault === null) this.#tardy.add(standing.issuer);
-      leftOut.push(
-        ...without.map((asset) => ({ ...asset, failure: failureOf(standing, reasons.get(asset.assetType)) })),
-      );
-    }
-    return { consents: consents.toSorted((a, b) => (a.issuer < b.issuer ? -1 : 1)), leftOut };
+      const without = standing.assets.filter((asset) => !given?.assets.includes(asset));
+      return without.map((asset) => ({ ...asset, failure: failureOf(standing, reasons.get(asset.assetType)) }));
+    });
+    return { consents, leftOut };
   }
 
   /** The issuers' answers about batches that L1 lacks. */
@@ -161,19 +148,18 @@ export class Consents {
     const batchId = batchIdOf(mode, batchNumber);
     const here = assets.filter(({ chainId }) => chainId === l1.settlement.chainId);
     const issuers = here.length === 0 ? [] : await l1.issuers(here);
+    const named = here.flatMap((asset, i) => {
+      const found = issuers[i] ?? null;
+      if (found === null) return [];
+      const { issuer, epoch, suspended } = found;
+      return { issuer: issuer.toLowerCase() as Address, suspended, asset: { ...asset, issuerEpoch: epoch } };
+    });
     // A suspended token must not cost the issuer's other tokens their consent.
-    const groups = new Map<string, { issuer: Address; suspended: boolean; own: ConsentAsset[] }>();
-    for (const [i, asset] of here.entries()) {
-      const named = issuers[i] ?? null;
-      if (named === null) continue;
-      const { suspended } = named;
-      const issuer = named.issuer.toLowerCase() as Address;
-      const group = groups.get(`${issuer} ${suspended}`) ?? { issuer, suspended, own: [] };
-      group.own.push({ ...asset, issuerEpoch: named.epoch });
-      groups.set(`${issuer} ${suspended}`, group);
-    }
+    const groups = Map.groupBy(named, ({ issuer, suspended }) => `${issuer} ${suspended}`);
     let end = this.#batches.get(batchId)?.end ?? null;
-    const asked = [...groups.values()].map(({ issuer, suspended, own }) => {
+    const asked = [...groups.values()].map((group) => {
+      const { issuer, suspended } = group[0] as (typeof named)[number];
+      const own = group.map(({ asset }) => asset);
       const message = { mode, batchNumber, content, assetsHash: assetsHash(own) };
       const digest = consentDigest(l1.settlement, message);
       const known = this.#asked.get(digest);
@@ -213,11 +199,9 @@ export class Consents {
           asking.given = await this.#checked(batch, issuer, assets, answer);
           this.#tardy.delete(issuer);
           consented();
-          const reasons = answer.refused.map(({ assetType, reason }) => [assetType, reason] as const);
-          asking.reasons = new Map(reasons);
-          if (asking.given.assets.length < assets.length) {
-            throw new Error(reasons[0]?.[1] ?? "it consents to some of its assets only");
-          }
+          asking.reasons = new Map(answer.refused.map(({ assetType, reason }) => [assetType, reason]));
+          if (asking.given.assets.length < assets.length)
+            throw new Error(answer.refused[0]?.reason ?? "it consents to some of its assets only");
           asking.standing = { ...standing, state: "given" };
           return;
         } catch (error) {
@@ -244,9 +228,8 @@ export class Consents {
     const hash = consentDigest(l1.settlement, { mode, batchNumber, content, assetsHash: assetsHash(assets) });
     const signer = await recoverAddress({ hash, signature }).catch(() => null);
     const byWallet = signer?.toLowerCase() !== issuer;
-    if (byWallet && !(await l1.walletTakes(issuer, hash, signature))) {
+    if (byWallet && !(await l1.walletTakes(issuer, hash, signature)))
       throw new Error("the signature is not the issuer's");
-    }
     return { issuer, assets, signature, byWallet };
   }
 

@@ -26,9 +26,8 @@ export class Follower {
   #last: Promise<void> = Promise.resolve();
   #next: Promise<void> | null = null;
   /**
-   * The events of blocks that were not final, to be compared with a second read once they are. One RPC address often
-   * stands for several nodes. A node that lags answers a question for unknown blocks with fewer logs, or none, and
-   * without an error. In memory: reads of an earlier process are not repeated.
+   * The events of blocks that were not final, to be compared with a second read once they are, because a node that lags
+   * leaves logs out without an error. In memory: reads of an earlier process are not repeated.
    */
   #seen: L1Event[] = [];
   /** The first block without a second read; null before the first read. */
@@ -106,10 +105,8 @@ export class Follower {
     const [first] = differing.map(({ blockNumber }) => blockNumber).sort((a, b) => (a < b ? -1 : 1));
     if (first !== undefined) {
       await this.#takeBack(first);
-      throw new MintmarkError(
-        "l1_failed",
-        `the RPC's nodes disagree on the events of block ${first}; reading it again`,
-      );
+      const detail = `the RPC's nodes disagree on the events of block ${first}; reading it again`;
+      throw new MintmarkError("l1_failed", detail);
     }
     this.#seen = this.#seen.filter(({ blockNumber }) => blockNumber > to);
     this.#unconfirmed = to + 1n;

@@ -2,5 +2,11 @@
 export { type AdoptOptions, adoptFromL1 } from "./adopt-history.ts";
 export type { ConsentStanding } from "./consents.ts";
 export { type MirrorRound, MirrorSettler, type MirrorSettlerOptions, type SettledMirror } from "./mirror-settler.ts";
-export { ROLLUP_DATA, type RollupData } from "./rollup-data.ts";
-export { type Round, Settler, type SettlerOptions, type SettlerWork } from "./settler.ts";
+export {
+  ROLLUP_DATA,
+  type RollupData,
+  type Round,
+  Settler,
+  type SettlerOptions,
+  type SettlerWork,
+} from "./settler.ts";

@@ -71,10 +71,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
       this.#joined ??= await this.#join();
       await this.#joined.follower.follow(signal);
     },
-    assets: async (signal?: AbortSignal) => {
-      const preflight = this.#joined?.preflight;
-      return preflight ? (await preflight.checkAssets(signal)) + (await preflight.checkFinal(signal)) : 0;
-    },
+    assets: async (signal?: AbortSignal) => (await this.#joined?.preflight.check(signal)) ?? 0,
     withdraw: async (signal?: AbortSignal) => {
       const done = { imported: 0, withdrawn: 0 };
       if (this.#joined === null) return done;
@@ -125,9 +122,8 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     const mirror = await connect();
     const { chainId, contract } = mirror.settlement;
     const { settlement } = source;
-    if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract) {
+    if (mirror.source.chainId !== settlement.chainId || mirror.source.contract !== settlement.contract)
       throw new MintmarkError("l1_failed", `${contract} on chain ${chainId} is no mirror of ${settlement.contract}`);
-    }
     // Only now, because a store keeps its mirror for ever.
     await engine.operator.addMirror(mirror.settlement);
     engine.operator.placeInBlobs(chainId, await mirror.opensBlobs());

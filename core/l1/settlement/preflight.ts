@@ -35,7 +35,7 @@ interface Placed extends VaultEntry {
   readonly slot: number;
 }
 
-/** Slots of a final batch that their tokens refuse. */
+/** Slots of a final batch that their tokens refuse, and the time of their next examination. */
 interface Unpayable {
   readonly mode: Mode;
   readonly batchNumber: number;
@@ -64,14 +64,10 @@ export class Preflight {
   readonly #engine: SettlementPort;
   readonly #chain: TokenChain;
   readonly #clock: Clock;
-  /**
-   * The first unexamined batch of each mode. An earlier process may have signed or sent the batches sealed before this
-   * began, so they stay.
-   */
+  /** The first unexamined batch of each mode. An earlier process may have sent those sealed before, so they stay. */
   readonly #next: Record<Mode, number>;
   /** The first batch of each mode that was not examined after it became final; empty before the first examination. */
   readonly #final = new Map<Mode, number>();
-  /** Batches with refused vaults, and the time of their next examination. */
   readonly #unpayable = new Map<string, Unpayable>();
   /** When each asset is examined next. */
   readonly #due = new Map<Uuid, number>();
@@ -88,10 +84,12 @@ export class Preflight {
     this.#next = { validium: countOf("validium", sealed), "zk-rollup": countOf("zk-rollup", sealed) };
   }
 
-  /**
-   * Examines the assets that are due. Returns how many. An asset that cannot be asked delays neither the others nor the
-   * next round.
-   */
+  /** Examines what is due: assets, and final batches. Returns how many. */
+  async check(signal?: AbortSignal): Promise<number> {
+    return (await this.checkAssets(signal)) + (await this.#checkFinal(signal));
+  }
+
+  /** An asset that cannot be asked delays neither the others nor the next round. */
   async checkAssets(signal?: AbortSignal): Promise<number> {
     const due: Asset[] = [];
     for await (const asset of this.#engine.operator.assets()) {
@@ -119,14 +117,19 @@ export class Preflight {
 
   /**
    * Examines batches that became final since this process began, and again those with refused vaults, because a token
-   * can change after the commit. Records refused vaults with the reason. Returns how many batches it examined.
+   * can change after the commit. Records refused vaults with the reason.
    */
-  async checkFinal(signal?: AbortSignal): Promise<number> {
+  async #checkFinal(signal?: AbortSignal): Promise<number> {
     let checked = 0;
     for (const mode of MODES) {
-      let next = this.#final.get(mode) ?? (await this.#firstNotFinal(mode));
+      const count = countOf(mode, this.#engine.batches.state());
+      let next = this.#final.get(mode);
+      if (next === undefined) {
+        next = count;
+        while (next > 0 && !(await this.#isFinal(mode, next - 1))) next--;
+      }
       this.#final.set(mode, next);
-      while (next < countOf(mode, this.#engine.batches.state()) && (await this.#isFinal(mode, next))) {
+      while (next < count && (await this.#isFinal(mode, next))) {
         signal?.throwIfAborted();
         await this.#checkAgain(mode, next, null);
         this.#final.set(mode, ++next);
@@ -139,12 +142,6 @@ export class Preflight {
       checked++;
     }
     return checked;
-  }
-
-  async #firstNotFinal(mode: Mode): Promise<number> {
-    let first = countOf(mode, this.#engine.batches.state());
-    while (first > 0 && !(await this.#isFinal(mode, first - 1))) first--;
-    return first;
   }
 
   async #isFinal(mode: Mode, batchNumber: number): Promise<boolean> {
@@ -162,9 +159,7 @@ export class Preflight {
       const entries = placed.filter(({ slot }) => slots === null || slots.has(slot));
       if (entries.length === 0 || asset.standard === "erc20") continue;
       final ??= await this.#chain.finalizedBlockNumber();
-      const tried = await (asset.standard === "erc1155"
-        ? this.#tryItems(asset, entries, final)
-        : this.#try(asset, entries.slice(0, MAX_FOREIGN_IDS), final));
+      const tried = await this.#tryTokens(asset, entries, final, MAX_FOREIGN_IDS);
       await severalAtOnce(tried, async ({ entry: { slot, amount }, reason }) => {
         if (reason === null) return;
         const paid = await this.#chain.withdrawn(packVaultId({ mode, batchNumber, slot }), asset.standard);
@@ -177,8 +172,8 @@ export class Preflight {
     const said = [...refusals].map(([slot, refusal]) => ({ slot, refusal }));
     await this.#engine.operator.recordRefusals(mode, batchNumber, said);
     const left = new Set(said.flatMap(({ slot, refusal }) => (refusal === null ? [] : [slot])));
-    if (left.size === 0) return;
-    this.#unpayable.set(name, { mode, batchNumber, slots: left, due: this.#clock() + CHECK_AGAIN_MS });
+    const due = this.#clock() + CHECK_AGAIN_MS;
+    if (left.size > 0) this.#unpayable.set(name, { mode, batchNumber, slots: left, due });
   }
 
   /** Examines a batch that was sealed since this process began. Returns the slots to make void. */
@@ -189,12 +184,12 @@ export class Preflight {
     let final: bigint | undefined;
     for await (const [asset, entries] of this.#mintsIn(data)) {
       final ??= await this.#chain.finalizedBlockNumber();
-      if (await this.#isUnknownToMirror(asset, final)) {
+      const isFar = asset.chainId !== this.#engine.settlement.chainId;
+      // A mirror would never pay vaults of a batch that is committed now. At home, L1 and the committee prevent that.
+      if (isFar && (await this.#chain.registrations([asset], final))[0] === null) {
         const failure = "the mirror that pays it has no final registration of its token";
         voids.push(...entries.map((entry) => voidOf(entry, failure)));
-        continue;
-      }
-      if (asset.standard === "erc20") await this.#checkTotal(asset, entries);
+      } else if (asset.standard === "erc20") await this.#checkTotal(asset, entries);
       else voids.push(...(await this.#checkTokens(asset, entries, final)));
     }
     return voids;
@@ -212,16 +207,6 @@ export class Preflight {
     if (transferable === undefined) return;
     await this.#engine.operator.recordRegistered(assetId, { minterLocked, transferable });
     this.#transferable.add(assetId);
-  }
-
-  /**
-   * Whether a mirror would never pay the asset's vaults of a batch that is committed now. On the state's own chain, L1
-   * and the committee prevent that.
-   */
-  async #isUnknownToMirror(asset: Asset, final: bigint): Promise<boolean> {
-    if (asset.chainId === this.#engine.settlement.chainId) return false;
-    const [registration] = await this.#chain.registrations([asset], final);
-    return registration === null;
   }
 
   /** The mints of a batch, by asset of this chain. */
@@ -258,14 +243,11 @@ export class Preflight {
     return `${units} base units have been minted in all batches, more than its cap of ${cap}`;
   }
 
-  /** The slots to make void. */
   async #checkTokens(asset: Asset, entries: readonly Placed[], final: bigint): Promise<VoidSlots[]> {
     const owned = asset.standard === "erc721" ? await this.#owned(asset, entries, final) : [];
     const gone = new Set(owned.map(({ firstSlot }) => firstSlot));
     const left = entries.filter(({ slot }) => !gone.has(slot));
-    const tried = await (asset.standard === "erc1155"
-      ? this.#tryItems(asset, left, final)
-      : this.#try(asset, left.slice(0, MOST_TRIALS), final));
+    const tried = await this.#tryTokens(asset, left, final, MOST_TRIALS);
     const refused = tried.flatMap(({ entry, reason }) => (reason === null ? [] : [{ entry, reason }]));
     const [one] = refused;
     if (one === undefined) return owned;
@@ -281,8 +263,12 @@ export class Preflight {
     return owned;
   }
 
-  /** Each id once, and all entries of a refused id: a token may refuse an amount alone. */
-  async #tryItems(asset: Asset, entries: readonly Placed[], final: bigint): Promise<readonly Tried[]> {
+  /**
+   * Tries the first mints of an ERC-721. Of an ERC-1155, tries each id once, and all entries of a refused id: a token
+   * may refuse an amount alone.
+   */
+  async #tryTokens(asset: Asset, entries: readonly Placed[], final: bigint, most: number): Promise<readonly Tried[]> {
+    if (asset.standard === "erc721") return this.#try(asset, entries.slice(0, most), final);
     const idOf = ({ blob }: Placed) => tokenIdOf(asset.standard, asset.blobScheme, blob);
     const byId = Map.groupBy(entries, idOf);
     const firsts = [...byId.values()].map(([first]) => first as Placed).slice(0, MAX_FOREIGN_IDS);
@@ -311,15 +297,12 @@ export class Preflight {
   /** Why nothing of the asset could be minted on L1 now; null when no reason is known. */
   async #obstacle(asset: Asset, registration: L1Registration | null, newest: bigint): Promise<string | null> {
     const { assetId, contractAddress, standard, quantum } = asset;
-    const { contract } = this.#chain.settlement;
-    if ((await this.#chain.isMinter(contractAddress)) === false) {
-      return `${contract}, which pays its withdrawals, does not hold the minter role of ${contractAddress}`;
-    }
-    if (registration === null)
-      return `${contract}, which pays its withdrawals, has no final registration of it; anyone may register it`;
-    if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme) {
-      return `${contract}, which pays its withdrawals, reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
-    }
+    const payer = `${this.#chain.settlement.contract}, which pays its withdrawals,`;
+    if ((await this.#chain.isMinter(contractAddress)) === false)
+      return `${payer} does not hold the minter role of ${contractAddress}`;
+    if (registration === null) return `${payer} has no final registration of it; anyone may register it`;
+    if (standard !== "erc20" && registration.blobScheme !== asset.blobScheme)
+      return `${payer} reads its blobs as ${registration.blobScheme}; it was added here as ${asset.blobScheme}`;
     const unit = standard === "erc20" ? ({ quantity: quantum, blob: "0x" } as const) : undefined;
     const mint = this.#refused.get(assetId) ?? unit;
     if (mint === undefined) return null;
@@ -329,12 +312,10 @@ export class Preflight {
 
   async #judge({ assetId, unavailableReason }: Asset, obstacle: string | null): Promise<void> {
     this.#due.set(assetId, this.#clock() + (obstacle === null ? CHECK_AGAIN_MS : FAULTY_AGAIN_MS));
-    if (obstacle !== null) {
-      await this.#engine.operator.recordMintingFault(assetId, `${FAULT}${obstacle}`.slice(0, MOST_TEXT));
-      return;
-    }
-    this.#refused.delete(assetId);
-    if (unavailableReason?.startsWith(FAULT)) await this.#engine.operator.recordMintingFault(assetId, null);
+    const fault = obstacle === null ? null : `${FAULT}${obstacle}`.slice(0, MOST_TEXT);
+    if (fault === null) this.#refused.delete(assetId);
+    if (fault !== null || unavailableReason?.startsWith(FAULT))
+      await this.#engine.operator.recordMintingFault(assetId, fault);
   }
 }
 

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Standard } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { AssetId, L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
+import type { AssetId, Clock, L1Committer, L1Reader, SealedBatch } from "../../ports.ts";
 import { readColumns } from "../../protocol/batch-columns.ts";
 import type { VaultEntry } from "../../protocol/batch-data.ts";
 import { encodeBatchData } from "../../protocol/batch-encoder.ts";
@@ -13,7 +13,6 @@ import type { VoidSlots } from "../../sealing/void-runs.ts";
 /** A transaction gets a twentieth more gas than its estimate. */
 const GAS_MARGIN = 1.05;
 
-/** Milliseconds that rollup batches wait for members to sign transfers before them. */
 const SIGNING_MS = 600_000;
 
 /** Slots that L1 refuses now, and the assets that it does not know. */
@@ -32,20 +31,17 @@ interface Refused {
 export class RefusedSlots {
   readonly #engine: SettlementPort;
   readonly #l1: L1Reader & L1Committer;
+  readonly #clock: Clock;
+  readonly #signingMs: number;
   /** The block that must be final, by batch and last transaction. A new process starts the wait anew. */
   readonly #waiting = new Map<string, bigint>();
   /** An earlier process may have sent the rollup batches before this one without a record of it. */
   readonly #firstUnsent: number;
-
   /** The batch of transfers that members do not sign, and since when on the clock. */
   #unsigned: { readonly root: Hash; readonly since: number } | null = null;
-  readonly #clock: () => number;
-  readonly #signingMs: number;
 
-  /**
-   * @param signingMs - how long rollup batches wait for members to sign transfers before them; default 600 000
-   */
-  constructor(engine: SettlementPort, l1: L1Reader & L1Committer, clock: () => number, signingMs = SIGNING_MS) {
+  /** @param signingMs - how long rollup batches wait for members to sign transfers before them */
+  constructor(engine: SettlementPort, l1: L1Reader & L1Committer, clock: Clock, signingMs = SIGNING_MS) {
     this.#engine = engine;
     this.#l1 = l1;
     this.#clock = clock;
@@ -81,11 +77,8 @@ export class RefusedSlots {
   async takeBackInvalid(batchNumber: number): Promise<void> {
     const fault = await this.#transferFault(batchNumber);
     if (fault === null) return;
-    if (await this.#mayBeSent(batchNumber))
-      throw new MintmarkError(
-        "l1_failed",
-        `The batch of transfers is taken back when it can no longer be mined: ${fault}`,
-      );
+    const detail = `The batch of transfers is taken back when it can no longer be mined: ${fault}`;
+    if (await this.#mayBeSent(batchNumber)) throw new MintmarkError("l1_failed", detail);
     await this.#engine.operator.takeBackTransfers(batchNumber, fault);
   }
 
@@ -139,27 +132,27 @@ export class RefusedSlots {
     const entries = trustedSlots(data);
     const registrations = await this.#l1.registrations(batch.assets);
     const standards = new Map(batch.assets.map((asset, i) => [nameOf(asset), registrations[i]?.standard ?? null]));
-    const slots = mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, VoidSlots>();
-    for (const [firstSlot, entry] of entries.entries()) {
+    const failures = mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, string>();
+    for (const [slot, entry] of entries.entries()) {
       if (entry === null) continue;
       const standard = standards.get(nameOf(entry)) ?? null;
       const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
-      if (failure !== null) slots.set(firstSlot, { firstSlot, count: 1, failure });
+      if (failure !== null) failures.set(slot, failure);
     }
+    const unregistered = batch.assets.filter((_, i) => registrations[i] == null);
     // A commit by blobs takes the same gas for any vaults.
-    if (mode === "zk-rollup" && !isBlobBatchData(data) && slots.size === 0) {
-      for (const slot of await this.#beyondGas(batch, entries)) slots.set(slot.firstSlot, slot);
-    }
-    const inOrder = [...slots.values()].sort((a, b) => a.firstSlot - b.firstSlot);
-    return { slots: inOrder, unregistered: batch.assets.filter((_, i) => registrations[i] == null) };
+    if (mode === "zk-rollup" && !isBlobBatchData(data) && failures.size === 0)
+      return { slots: await this.#beyondGas(batch, entries), unregistered };
+    const slots = [...failures].map(([firstSlot, failure]) => ({ firstSlot, count: 1, failure }));
+    return { slots: slots.sort((a, b) => a.firstSlot - b.firstSlot), unregistered };
   }
 
   /**
    * The last slots of each ERC-20 whose mints exceed its cap, as many as exceed it: members sign no batch with them. A
    * token can lower its cap at any time, and must not stop the others.
    */
-  async #beyondCaps(entries: readonly (VaultEntry | null)[]): Promise<Map<number, VoidSlots>> {
-    const slots = new Map<number, VoidSlots>();
+  async #beyondCaps(entries: readonly (VaultEntry | null)[]): Promise<Map<number, string>> {
+    const failures = new Map<number, string>();
     const types = new Set(entries.map((entry) => entry?.assetType));
     for await (const asset of this.#engine.operator.assets()) {
       const { standard, chainId, assetType, contractAddress, quantum, minted } = asset;
@@ -170,12 +163,11 @@ export class RefusedSlots {
       for (let slot = entries.length - 1; slot >= 0 && excess > 0n; slot--) {
         const entry = entries[slot] ?? null;
         if (entry === null || entry.assetType !== assetType || entry.chainId !== chainId) continue;
-        const failure = `more was minted than the token's cap of ${cap} lets out`;
-        slots.set(slot, { firstSlot: slot, count: 1, failure });
+        failures.set(slot, `more was minted than the token's cap of ${cap} lets out`);
         excess -= entry.amount;
       }
     }
-    return slots;
+    return failures;
   }
 
   /**

@@ -11,7 +11,6 @@ export interface RoundsOptions {
   readonly clock?: Clock;
 }
 
-/** The given clock, or the process's own. */
 export function steadyClock({ clock = () => performance.now() }: Pick<RoundsOptions, "clock">): Clock {
   return clock;
 }
@@ -88,7 +87,8 @@ export class Attempts {
 
   /** Throws all errors so far. */
   end(): void {
-    if (this.#failures.length > 1) throw new AggregateError(this.#failures, this.#failures.map(messageOf).join("; "));
-    if (this.#failures.length === 1) throw this.#failures[0];
+    const all = this.#failures;
+    if (all.length > 1) throw new AggregateError(all, all.map(messageOf).join("; "));
+    if (all.length === 1) throw all[0];
   }
 }

@@ -1,16 +1,29 @@
+import { MintmarkError } from "../../errors.ts";
 import type { IssuerClient } from "../../guards/issuer/index.ts";
-import type { Address } from "../../model.ts";
+import { type Address, MODES, type Mode } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
-import type { Committee, IssuerReader, L1Committer, L1Reader, L1Tokens } from "../../ports.ts";
+import type { Clock, Committee, IssuerReader, L1Committer, L1Reader, L1Tokens } from "../../ports.ts";
 import { type BatchCheck, commitSealed, isUncommitted } from "./commit.ts";
 import { Consents } from "./consents.ts";
 import { Follower, type FollowOptions } from "./follower.ts";
 import { Preflight } from "./preflight.ts";
 import { RefusedSlots } from "./refused-slots.ts";
-import { placeRollupData, type RollupData } from "./rollup-data.ts";
 import { Attempts, Rounds, type RoundsOptions, steadyClock } from "./rounds.ts";
-import { Sealing, type SealingPolicy } from "./seal.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
+
+/** When to close an open batch that is not full. The engine's limits define full. */
+export interface SealingPolicy {
+  /** Milliseconds since its first mint, for both modes or for each; default 60 000. */
+  readonly maxAgeMs?: number | Readonly<Record<Mode, number>>;
+}
+
+/**
+ * Where the data of rollup batches go: into blobs where they fit (`blobs`), into blobs on chains that are known to take
+ * them (`auto`), or into calldata.
+ */
+export const ROLLUP_DATA = ["auto", "blobs", "calldata"] as const;
+/** See {@link ROLLUP_DATA}. */
+export type RollupData = (typeof ROLLUP_DATA)[number];
 
 /** An engine, its chain and committee, and the timing. */
 export interface SettlerOptions extends RoundsOptions, FollowOptions {
@@ -53,8 +66,7 @@ export class Settler extends Rounds<Round, SettlerWork> {
   /** The issuers' answers about waiting batches. */
   readonly consents: Consents;
   protected readonly passes;
-  readonly #engine: SettlementPort;
-  readonly #chooseRollupData: () => Promise<void>;
+  readonly #options: SettlerOptions;
   #rollupDataIsChosen = false;
   #compared = false;
   /** Only an operator can mend a difference between engine and L1, so it is thrown once. */
@@ -62,13 +74,12 @@ export class Settler extends Rounds<Round, SettlerWork> {
 
   constructor(options: SettlerOptions) {
     super(options);
+    this.#options = options;
     const { engine, l1, committee, mirrors = [], sealing = {}, clock = Date.now } = options;
-    this.#engine = engine;
     const steady = steadyClock(options);
     const follower = new Follower(engine, l1, options);
     const sender = new WithdrawalSender(engine, l1, follower, steady);
-    const due = new Sealing(engine, sealing, clock);
-    this.#chooseRollupData = () => placeRollupData(engine, l1, options.rollupData ?? "auto");
+    const sealDue = sealingOf(engine, sealing, clock);
     const preflight = new Preflight(engine, l1, steady);
     const refused = new RefusedSlots(engine, l1, steady, options.signingMs);
     const checks = [preflight, ...mirrors];
@@ -88,10 +99,9 @@ export class Settler extends Rounds<Round, SettlerWork> {
       seal: () =>
         this.#ifAgreed(async () => {
           await this.chooseRollupData();
-          return due.sealDue();
+          return sealDue();
         }),
-      assets: (signal?: AbortSignal) =>
-        this.#ifAgreed(async () => (await preflight.checkAssets(signal)) + (await preflight.checkFinal(signal))),
+      assets: (signal?: AbortSignal) => this.#ifAgreed(() => preflight.check(signal)),
       consents: (signal?: AbortSignal) => this.#ifAgreed(() => consents.gather(signal)),
       commit: (signal?: AbortSignal) =>
         this.#ifAgreed(async () => {
@@ -133,7 +143,8 @@ export class Settler extends Rounds<Round, SettlerWork> {
    * `kzg_unavailable` when `rollupData` asks for blobs that cannot be sent, and with `l1_failed`.
    */
   async chooseRollupData(): Promise<void> {
-    if (!this.#rollupDataIsChosen) await this.#chooseRollupData();
+    const { engine, l1, rollupData = "auto" } = this.#options;
+    if (!this.#rollupDataIsChosen) await placeRollupData(engine, l1, rollupData);
     this.#rollupDataIsChosen = true;
   }
 
@@ -144,17 +155,84 @@ export class Settler extends Rounds<Round, SettlerWork> {
   }
 
   async #ifAgreed(pass: () => Promise<number>): Promise<number> {
-    return this.#compared && this.#engine.operator.divergence() === null ? this.#tellingOnce(pass) : 0;
+    return this.#compared && !this.#isDiverged ? this.#tellingOnce(pass) : 0;
   }
 
   async #tellingOnce(pass: () => Promise<number>): Promise<number> {
-    if (this.#engine.operator.divergence() === null) this.#toldOfDivergence = false;
+    if (!this.#isDiverged) this.#toldOfDivergence = false;
     else if (this.#toldOfDivergence) return 0;
     try {
       return await pass();
     } catch (error) {
-      this.#toldOfDivergence = this.#engine.operator.divergence() !== null;
+      this.#toldOfDivergence = this.#isDiverged;
       throw error;
     }
   }
+
+  get #isDiverged(): boolean {
+    return this.#options.engine.operator.divergence() !== null;
+  }
+}
+
+/** Most batches of transfers that one pass seals. */
+const MOST_TRANSFER_BATCHES = 16;
+
+/**
+ * Seals open batches that are old enough, and waiting transfers by the policy of `zk-rollup`. The age counts from the
+ * first mint or transfer, or from when this process first saw it if that is longer ago by the clocks: a clock behind the
+ * journal's makes the former useless.
+ *
+ * @param monotonic - a monotonic clock in ms
+ * @returns a pass, which returns the number of sealed batches
+ */
+export function sealingOf(
+  { batches, operator }: SettlementPort,
+  { maxAgeMs = 60_000 }: SealingPolicy,
+  clock: Clock,
+  monotonic: Clock = () => performance.now(),
+): () => Promise<number> {
+  const seen = new Map<Mode | "transfers", { readonly first: number; readonly at: number }>();
+  /** @param first - tells what is open now from what was open before */
+  const isDue = (kind: Mode | "transfers", first: number, openedAt: number) => {
+    const now = monotonic();
+    const known = seen.get(kind);
+    const { at } = known?.first === first ? known : { at: now };
+    seen.set(kind, { first, at });
+    const allowed = typeof maxAgeMs === "number" ? maxAgeMs : maxAgeMs[kind === "transfers" ? "zk-rollup" : kind];
+    return Math.max(clock() - openedAt, now - at) >= allowed;
+  };
+  return async () => {
+    let sealed = 0;
+    for (const mode of MODES) {
+      const { batchNumber, vaultCount, timestamps } = batches.getOpen(mode);
+      if (vaultCount === 0 || timestamps.open === undefined) continue;
+      if (isDue(mode, batchNumber, timestamps.open) && (await operator.seal(mode)) !== null) sealed++;
+    }
+    const since = await operator.waitingTransfersSince();
+    if (since === null || !isDue("transfers", since, since)) return sealed;
+    // The later ones are younger, and each batch holds only what one commit carries.
+    for (let made = 0; made < MOST_TRANSFER_BATCHES && (await operator.sealTransfers()) !== null; made++) sealed++;
+    return sealed;
+  };
+}
+
+/**
+ * Chains that take blob transactions: Ethereum, Sepolia, Hoodi, Gnosis, Chiado, and local chains. Others can have the
+ * fields and the precompile and still refuse them, and batches in blobs could then never be committed.
+ */
+const BLOB_CHAINS: ReadonlySet<bigint> = new Set([1n, 11_155_111n, 560_048n, 100n, 10_200n, 1_337n, 31_337n, 31_338n]);
+
+/** Decides where the engine's rollup batches go. Batches that are open already keep their kind. */
+export async function placeRollupData(
+  { operator, settlement }: SettlementPort,
+  l1: Pick<L1Committer, "takesBlobs">,
+  wanted: RollupData,
+): Promise<void> {
+  const isAsked = wanted === "blobs" || (wanted === "auto" && BLOB_CHAINS.has(settlement.chainId));
+  const takesBlobs = isAsked && (await l1.takesBlobs());
+  if (wanted === "blobs" && !takesBlobs) {
+    const detail = "The settlement chain takes no blobs, or native KZG code does not run here. Choose `auto`.";
+    throw new MintmarkError("kzg_unavailable", detail);
+  }
+  operator.placeInBlobs(settlement.chainId, takesBlobs);
 }

@@ -1,13 +1,12 @@
 import { type Backoff, backoffDelay } from "../../backoff.ts";
 import { messageOf } from "../../message.ts";
-import type { Hash, Uuid } from "../../model.ts";
+import { batchIdOf, type Hash, type Uuid } from "../../model.ts";
 import type { SettlementPort } from "../../operator.ts";
 import type { Clock, Portal, WithdrawalCall } from "../../ports.ts";
 import { isTransferred, tipOwnerOf } from "../../protocol/transfer-proof.ts";
-import type { VaultPlace } from "../../protocol/vault.ts";
+import { unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
 import type { PendingWithdrawal } from "../withdrawals/pending.ts";
 import type { Follower } from "./follower.ts";
-import { type Moment, PendingQueue } from "./pending-queue.ts";
 
 /** Transactions of one pass, after which the chain is read again. */
 const PER_PASS = 10;
@@ -18,18 +17,14 @@ const RETRY: Backoff = { firstMs: 5_000, maxMs: 600_000 };
 /** Retry of a withdrawal that L1 refused in a transaction. That costs gas, so no token may live on it. */
 const RESEND: Backoff = { firstMs: 600_000, maxMs: 86_400_000 };
 
-/** With everything that the contract needs. */
-type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
-
 /** Most characters of a node's message. */
 const MOST_TEXT = 1_000;
 
-interface Refused {
-  readonly times: number;
-  /** The time of the clock before which nothing is sent. */
-  readonly notBefore: number;
-}
+/** With everything that the contract needs. */
+type Sendable = PendingWithdrawal & { readonly call: WithdrawalCall };
 
+/** How often the contract refused, and the time of the clock before which nothing is sent. */
+type Refused = { readonly times: number; readonly notBefore: number };
 const NEVER: Refused = { times: 0, notBefore: 0 };
 
 /**
@@ -42,15 +37,9 @@ export class WithdrawalSender {
   readonly #follower: Follower;
   readonly #queue: PendingQueue;
   readonly #clock: Clock;
-  /**
-   * Withdrawals that the contract refused last time. Lost with the process; each is then tried at once, which is
-   * harmless.
-   */
+  /** Withdrawals that the contract refused last time. A new process tries each at once, which is harmless. */
   readonly #refused = new Map<Uuid, Refused>();
-  /**
-   * Withdrawals that the contract refused in transactions, by owner and asset. Owner or token caused it, so a newly
-   * signed withdrawal of both waits too.
-   */
+  /** Those refused in transactions, by owner and asset: they caused it, so what is newly signed for both waits too. */
   readonly #refusedSent = new Map<string, Refused>();
 
   constructor(engine: SettlementPort, portal: Portal, follower: Follower, clock: Clock) {
@@ -144,22 +133,16 @@ export class WithdrawalSender {
   }
 
   /**
-   * Sends a group in one transaction. When L1 reverts the whole, it sends each half by itself, and so on. So a
-   * withdrawal that causes a revert costs the others a few transactions, and then waits alone. Returns how many were
-   * sent.
+   * Sends a group in one transaction, and returns how many were sent. When L1 reverts the whole, it sends each half by
+   * itself, so a withdrawal that causes a revert costs the others a few transactions, and then waits alone.
    */
   async #relay(ready: readonly Sendable[], signal?: AbortSignal): Promise<number> {
-    const { refusals, txHash } = await this.#portal.withdraw(
-      ready.map(({ call }) => call),
-      {
-        signal,
-        onSent: async (txHash) => {
-          for (const { withdrawal } of ready) {
-            await this.#engine.operator.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
-          }
-        },
-      },
-    );
+    const calls = ready.map(({ call }) => call);
+    const onSent = async (txHash: Hash) => {
+      for (const { withdrawal } of ready)
+        await this.#engine.operator.recordWithdrawalSubmitted(withdrawal.withdrawalId, txHash);
+    };
+    const { refusals, txHash } = await this.#portal.withdraw(calls, { signal, onSent });
     if (refusals === null && ready.length > 1) {
       const half = Math.ceil(ready.length / 2);
       return (await this.#relay(ready.slice(0, half), signal)) + (await this.#relay(ready.slice(half), signal));
@@ -236,4 +219,117 @@ function* groupsOf(ready: readonly PendingWithdrawal[], most: number): Generator
     if (isListed) lists.add(pending.digest);
   }
   if (group.length > 0) yield group;
+}
+
+/** Facts of the chain, read once for a whole pass. */
+export interface Moment {
+  /** Seconds that an ERC-721 vault waits after its batch's commit. */
+  readonly maturity: bigint;
+  /** Seconds of the newest block. */
+  readonly time: bigint;
+  /** Seconds of the newest final block. */
+  readonly finalTime: bigint;
+}
+
+/** What decides when a withdrawal is read again. */
+interface Wait {
+  readonly deadline: bigint;
+  /** The batch that the chain's contract did not know at the last read; null when it knew it. */
+  readonly batch: string | null;
+  /** Time of the commit's block of an ERC-721 vault, in seconds; else 0. */
+  readonly committedAt: bigint;
+}
+
+/**
+ * The pending withdrawals of one chain. A pass lists only new ones, and reads only those that may be ready: the first
+ * of those that wait for one batch, and no immature one. The memory is a shortcut: each withdrawal is read again before
+ * it is sent.
+ */
+export class PendingQueue {
+  readonly #engine: SettlementPort;
+  readonly #chainId: bigint;
+  /** Oldest first. */
+  readonly #waits = new Map<Uuid, Wait>();
+  /** The sequence of the newest listed one. */
+  #newest = -1;
+  /** Number of recorded reorganisations at the last pass. */
+  #reorganisations = 0;
+
+  constructor(engine: SettlementPort, chainId: bigint) {
+    this.#engine = engine;
+    this.#chainId = chainId;
+  }
+
+  /** Those that can be sent now or have expired for good, oldest first, without those that `isHeld`. */
+  async *ready(
+    { maturity, time, finalTime }: Moment,
+    isHeld: (withdrawalId: Uuid) => boolean,
+  ): AsyncGenerator<PendingWithdrawal> {
+    const known = new Map<string, boolean>();
+    const canWait = (id: Uuid, { deadline, batch, committedAt }: Wait) => {
+      const isKnown = batch === null || known.get(batch);
+      if (finalTime > deadline || isKnown === undefined) return false;
+      return !isKnown || (committedAt > 0n && committedAt + maturity > time) || isHeld(id);
+    };
+    for (const [id, wait] of await this.#listed()) {
+      if (canWait(id, wait)) continue;
+      const pending = await this.#read(id, known);
+      if (pending !== null && !canWait(id, waitOf(pending))) yield pending;
+    }
+  }
+
+  /** Batches that withdrawals wait for and the chain's contract does not know yet, each once. */
+  async awaitedBatches(): Promise<readonly VaultPlace[]> {
+    const known = new Map<string, boolean>();
+    const places: VaultPlace[] = [];
+    for (const [id, { batch }] of await this.#listed()) {
+      if (batch === null || known.has(batch)) continue;
+      const pending = await this.#read(id, known);
+      if (pending?.header === null) places.push(unpackVaultId(pending.withdrawal.vaultId));
+    }
+    return places;
+  }
+
+  /** All of them, with the new ones. */
+  async #listed(): Promise<ReadonlyMap<Uuid, Wait>> {
+    const { operator } = this.#engine;
+    // A reorganisation may have taken back batches, and payments of older withdrawals.
+    const reorganisations = operator.reorganisations();
+    if (reorganisations !== this.#reorganisations) {
+      this.#waits.clear();
+      this.#newest = -1;
+      this.#reorganisations = reorganisations;
+    }
+    for await (const pending of operator.pendingWithdrawals(this.#chainId, { after: this.#newest })) {
+      this.#waits.set(pending.withdrawal.withdrawalId, waitOf(pending));
+      this.#newest = pending.sequence;
+    }
+    return this.#waits;
+  }
+
+  /**
+   * One as it is now; null when it has settled or failed, and is forgotten.
+   *
+   * @param known - the batches examined in this pass, and whether the contract knows them
+   */
+  async #read(id: Uuid, known: Map<string, boolean>): Promise<PendingWithdrawal | null> {
+    const pending = await this.#engine.operator.pendingWithdrawal(id);
+    if (pending === null) {
+      this.#waits.delete(id);
+      return null;
+    }
+    known.set(batchOf(pending.withdrawal.vaultId), pending.header !== null);
+    this.#waits.set(id, waitOf(pending));
+    return pending;
+  }
+}
+
+function waitOf({ withdrawal: { deadline, vaultId }, standard, header }: PendingWithdrawal): Wait {
+  const committedAt = standard === "erc721" ? (header?.committedAt ?? 0n) : 0n;
+  return { deadline, batch: header === null ? batchOf(vaultId) : null, committedAt };
+}
+
+function batchOf(vaultId: bigint): string {
+  const { mode, batchNumber } = unpackVaultId(vaultId);
+  return batchIdOf(mode, batchNumber);
 }

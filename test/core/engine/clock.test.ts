@@ -1,6 +1,6 @@
 import { validate, version } from "uuid";
 import { expect, it, test } from "vitest";
-import { Sealing } from "../../../core/l1/settlement/seal.ts";
+import { sealingOf } from "../../../core/l1/settlement/settler.ts";
 import { timeUuid } from "../../../core/store/binary.ts";
 import { fixture, mintOf, openTest, requestOf, START, TestClock } from "./fixture.ts";
 
@@ -120,12 +120,12 @@ test.each([25, 0])("a deadline is judged in its time though the clock is off by 
 test.each([25, 0, -1])("a batch is sealed by age though the clock is off by %i hours", async (hours) => {
   const { engine, clock, monotonic, pass } = await reopened(hours);
   await using _ = engine;
-  const sealing = new Sealing(engine, { maxAgeMs: 60_000 }, clock.read, monotonic.read);
-  let sealed = await sealing.sealDue();
+  const sealDue = sealingOf(engine, { maxAgeMs: 60_000 }, clock.read, monotonic.read);
+  let sealed = await sealDue();
   pass(59_999);
-  sealed += await sealing.sealDue();
+  sealed += await sealDue();
   pass(1);
-  sealed += await sealing.sealDue();
+  sealed += await sealDue();
   expect(sealed).toBe(1);
 });
 
