@@ -12,18 +12,7 @@ import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import { chainProof } from "./chain-proof.ts";
 import { type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn, vaultsAt } from "./derive.ts";
-import {
-  BYTES,
-  batchKey,
-  batchNumberOf,
-  dataKey,
-  ownerKey,
-  TEXT,
-  unpayableKey,
-  vaultIdOf,
-  withdrawnKey,
-  within,
-} from "./keys.ts";
+import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, vaultKey, within } from "./keys.ts";
 import { type Commit, commitFromText } from "./records.ts";
 import type {
   InvalidTransfer,
@@ -89,8 +78,8 @@ export abstract class ArchiveReads {
   }
 
   async commit(mode: Mode, batchNumber: number): Promise<Commit | null> {
-    const stored = await this.store.get<string, string>(batchKey("commit", mode, batchNumber), TEXT);
-    return stored === undefined ? null : commitFromText(mode, batchNumber, stored);
+    const key = batchKey("commit", mode, batchNumber);
+    return commitFromText(mode, batchNumber, await this.store.get<string, string>(key, TEXT));
   }
 
   /** The data of a committed batch; null while no source has given it. */
@@ -124,7 +113,7 @@ export abstract class ArchiveReads {
     const commit = await this.#commitOf(vaultId);
     const batch = await this.derived(commit);
     if (batch.transfers !== null && (await this.transfers.isWaiting(vaultId, commit))) throw unknownBefore(commit);
-    const fault = await this.store.get<string, string>(unpayableKey(vaultId), TEXT);
+    const fault = await this.store.get<string, string>(vaultKey("unpayable", vaultId), TEXT);
     if (fault !== undefined) throw new MintmarkError("vault_void", `L1 never pays the vault: ${fault}.`);
     return vaultIn(batch, vaultId);
   }
@@ -177,7 +166,7 @@ export abstract class ArchiveReads {
 
   /** Units of a vault that L1 has paid out or voided. */
   async withdrawn(vaultId: VaultId): Promise<bigint> {
-    return BigInt((await this.store.get<string, string>(withdrawnKey(vaultId), TEXT)) ?? "0");
+    return BigInt((await this.store.get<string, string>(vaultKey("withdrawn", vaultId), TEXT)) ?? "0");
   }
 
   /** Number of vaults with withdrawn or voided units. */
@@ -221,7 +210,8 @@ export abstract class ArchiveReads {
   async vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]> {
     const data = await this.dataOf(commit.dataHash);
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${commit.dataHash} is missing.`);
-    const faults = await this.store.getMany<string, string>(ids.map(unpayableKey), TEXT);
+    const keys = ids.map((id) => vaultKey("unpayable", id));
+    const faults = await this.store.getMany<string, string>(keys, TEXT);
     return vaultsAt(
       commit,
       data,

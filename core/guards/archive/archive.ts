@@ -15,22 +15,17 @@ import {
   batchNumberOf,
   dataKey,
   duplicateKey,
+  fromText,
   META,
   POSITION,
   readingKey,
   TEXT,
-  withdrawnKey,
+  toText,
+  vaultKey,
   within,
 } from "./keys.ts";
 import { type AssetReader, KnownAssets } from "./known-assets.ts";
-import {
-  type Commit,
-  commitFromText,
-  commitToText,
-  type Position,
-  positionFromText,
-  positionToText,
-} from "./records.ts";
+import { type Commit, commitFromText, commitToText, type Position } from "./records.ts";
 import { type Changes, type InvalidTransfer, type TransferChanges, TransferIndex } from "./transfer-index.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
 
@@ -158,7 +153,7 @@ export class Archive extends ArchiveReads {
   async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
     const changes: Changes = new Map();
     for (const vaultId of vaultIds) {
-      if ((await this.withdrawn(vaultId)) < total) changes.set(withdrawnKey(vaultId), total.toString());
+      if ((await this.withdrawn(vaultId)) < total) changes.set(vaultKey("withdrawn", vaultId), total.toString());
     }
     return changes;
   }
@@ -285,7 +280,7 @@ export class Archive extends ArchiveReads {
   ): Promise<void> {
     const write = this.#putAll(this.store.batch(), changes);
     if (data !== undefined) write.put(dataKey(data.dataHash), data.data, BYTES);
-    write.put(POSITION, positionToText(position), TEXT);
+    write.put(POSITION, toText(position), TEXT);
     await write.write();
     this.#position = position;
   }
@@ -340,11 +335,10 @@ export class Archive extends ArchiveReads {
     } else if (found !== meta) {
       throw new MintmarkError("store_mismatch", `The store is ${found}, not ${meta}.`);
     }
-    const position = await this.store.get<string, string>(POSITION, TEXT);
-    if (position !== undefined) this.#position = positionFromText(position);
+    this.#position = fromText<Position>(await this.store.get<string, string>(POSITION, TEXT));
     for (const mode of MODES) {
       for await (const [key, text] of this.store.iterator<string, string>(within(`commit/${mode}/`))) {
-        this.#append(commitFromText(mode, batchNumberOf(key), text));
+        this.#append(commitFromText(mode, batchNumberOf(key), text) as Commit);
       }
     }
   }

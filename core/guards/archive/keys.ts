@@ -40,98 +40,54 @@ export const BYTES = { keyEncoding: "utf8", valueEncoding: "view" } as const;
 /** For writes that must survive a crash of the machine. classic-level has `sync`; other stores ignore it. */
 export const DURABLE = { sync: true } as object;
 
-type BatchRecordKind = "commit" | "missing" | "indexed" | "unjudged";
+/** Numbers are hex of fixed length. */
+const numberKey = (batchNumber: number): string => batchNumber.toString(16).padStart(8, "0");
+const vaultIdKey = (vaultId: VaultId): string => vaultId.toString(16).padStart(16, "0");
 
-export function batchKey(kind: BatchRecordKind, mode: Mode, batchNumber: number): string {
-  return `${kind}/${mode}/${numberKey(batchNumber)}`;
-}
+type BatchRecordKind = "commit" | "missing" | "indexed" | "unjudged" | "consent" | "unsettled";
+export const batchKey = (kind: BatchRecordKind, mode: Mode, batchNumber: number) =>
+  `${kind}/${mode}/${numberKey(batchNumber)}`;
+export const batchNumberOf = (key: string): number => Number.parseInt(key.slice(key.lastIndexOf("/") + 1), 16);
+export const signedKey = (batchNumber: number) => `signed/${numberKey(batchNumber)}`;
+export const dataKey = (dataHash: Hash) => `data/${dataHash}`;
 
-export function batchNumberOf(key: string): number {
-  return Number.parseInt(key.slice(key.lastIndexOf("/") + 1), 16);
-}
+export const assetKey = (chainId: bigint, assetType: Hash) => `${chainId}/${assetType}`;
+/** An asset, and one way to read its blobs: the `reading` of the next keys. */
+export const readingKey = (chainId: bigint, assetType: Hash, scheme: BlobScheme) =>
+  `${assetKey(chainId, assetType)}/${scheme}`;
+export const tokenKey = (reading: string, tokenId: bigint) => `token/${reading}/${tokenId.toString(16)}`;
+export const boundPrefix = (reading: string, tokenId: bigint) => `bound/${reading}/${tokenId.toString(16)}/`;
+export const boundKey = (reading: string, tokenId: bigint, { mode, batchNumber }: VaultPlace) =>
+  `${boundPrefix(reading, tokenId)}${mode}/${numberKey(batchNumber)}`;
+export const duplicateKey = (reading: string, vaultId: VaultId) => `duplicate/${reading}/${vaultIdKey(vaultId)}`;
+export const mintedKey = (chainId: bigint, token: Address) => `minted/${chainId}/${token}`;
 
-export function signedKey(batchNumber: number): string {
-  return `signed/${numberKey(batchNumber)}`;
-}
+export const ownerKey = (owner: Address, vaultId: VaultId) => `owner/${owner}/${vaultIdKey(vaultId)}`;
+export const transferableKey = (chainId: bigint, assetType: Hash) => `transferable/${assetKey(chainId, assetType)}`;
+export const sessionKey = (owner: Address, key: Address) => `session/${owner}/${key}`;
+export const approvedKey = (owner: Address, digest: Hash) => `approved/${owner}/${digest}`;
 
-export function dataKey(dataHash: Hash): string {
-  return `data/${dataHash}`;
-}
-
-export function assetKey(chainId: bigint, assetType: Hash): string {
-  return `${chainId}/${assetType}`;
-}
-
-/** An asset, and one way to read its blobs. */
-export function readingKey(chainId: bigint, assetType: Hash, scheme: BlobScheme): string {
-  return `${assetKey(chainId, assetType)}/${scheme}`;
-}
-
-/** @param reading - a {@link readingKey} */
-export function tokenKey(reading: string, tokenId: bigint): string {
-  return `token/${reading}/${tokenId.toString(16)}`;
-}
-
-/** @param reading - a {@link readingKey} */
-export function boundPrefix(reading: string, tokenId: bigint): string {
-  return `bound/${reading}/${tokenId.toString(16)}/`;
-}
-
-/** @param reading - a {@link readingKey} */
-export function boundKey(reading: string, tokenId: bigint, { mode, batchNumber }: VaultPlace): string {
-  return `${boundPrefix(reading, tokenId)}${mode}/${numberKey(batchNumber)}`;
-}
-
-/** @param reading - a {@link readingKey} */
-export function duplicateKey(reading: string, vaultId: VaultId): string {
-  return `duplicate/${reading}/${vaultIdKey(vaultId)}`;
-}
-
-export function mintedKey(chainId: bigint, token: Address): string {
-  return `minted/${chainId}/${token}`;
-}
-
-export function ownerKey(owner: Address, vaultId: VaultId): string {
-  return `owner/${owner}/${vaultIdKey(vaultId)}`;
-}
-
-export function withdrawnKey(vaultId: VaultId): string {
-  return `withdrawn/${vaultIdKey(vaultId)}`;
-}
-
-export function unpayableKey(vaultId: VaultId): string {
-  return `unpayable/${vaultIdKey(vaultId)}`;
-}
-
-export function transferableKey(chainId: bigint, assetType: Hash): string {
-  return `transferable/${assetKey(chainId, assetType)}`;
-}
-
-export function sessionKey(owner: Address, key: Address): string {
-  return `session/${owner}/${key}`;
-}
-
-export function approvedKey(owner: Address, digest: Hash): string {
-  return `approved/${owner}/${digest}`;
-}
-
-export function transferKey(kind: "spent" | "output" | "invalid", vaultId: VaultId): string {
-  return `${kind}/${vaultIdKey(vaultId)}`;
-}
-
-export function vaultIdOf(key: string): VaultId {
-  return BigInt(`0x${key.slice(key.lastIndexOf("/") + 1)}`);
-}
+type VaultRecordKind = "withdrawn" | "unpayable" | "spent" | "output" | "invalid";
+export const vaultKey = (kind: VaultRecordKind, vaultId: VaultId) => `${kind}/${vaultIdKey(vaultId)}`;
+export const vaultIdOf = (key: string): VaultId => BigInt(`0x${key.slice(key.lastIndexOf("/") + 1)}`);
 
 /** The keys that begin with a prefix, which ends in a slash. */
 export function within(prefix: string) {
   return { ...TEXT, gte: prefix, lt: `${prefix.slice(0, -1)}0` } as const;
 }
 
-export function numberKey(batchNumber: number): string {
-  return batchNumber.toString(16).padStart(8, "0");
+/** Fields of the records in JSON that are decimal strings there. */
+const BIGINTS: ReadonlySet<string> = new Set([
+  ...["chainId", "block", "blockNumber", "sequence", "committedAt", "vaultId", "outId", "origin", "spent", "amount"],
+  ...["authorizedAt", "until", "revokedAt", "limit", "approvedAt", "cancelledAt"],
+]);
+
+export function toText(record: object): string {
+  return JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
 }
 
-function vaultIdKey(vaultId: VaultId): string {
-  return vaultId.toString(16).padStart(16, "0");
+/** The inverse of {@link toText}; null for a missing record. */
+export function fromText<T>(text: string | undefined): T | null {
+  if (text === undefined) return null;
+  return JSON.parse(text, (key, value) => (BIGINTS.has(key) ? BigInt(value) : value));
 }

@@ -1,5 +1,6 @@
 import type { Hash, Mode } from "../../model.ts";
 import type { BatchHeader, CommittedBlobs } from "../../ports.ts";
+import { fromText, toText } from "./keys.ts";
 
 /** A batch as committed on L1. */
 export interface Commit extends BatchHeader {
@@ -27,40 +28,10 @@ export interface Position {
 
 /** As JSON; mode and number are in the record's key. */
 export function commitToText({ mode: _mode, batchNumber: _number, ...rest }: Commit): string {
-  return JSON.stringify(rest, bigintToText);
+  return toText(rest);
 }
 
-export function commitFromText(mode: Mode, batchNumber: number, text: string): Commit {
-  const stored = JSON.parse(text);
-  const { dataHash, batchRoot, vaultCount, txHash, leftOut, unnamed } = stored;
-  const blobs = stored.blobs as CommittedBlobs | undefined;
-  return {
-    mode,
-    batchNumber,
-    dataHash,
-    batchRoot,
-    vaultCount,
-    txHash,
-    leftOut,
-    committedAt: BigInt(stored.committedAt),
-    sequence: BigInt(stored.sequence),
-    blockNumber: BigInt(stored.blockNumber),
-    ...(unnamed && { unnamed }),
-    ...(blobs && {
-      blobs: { ...blobs, assets: blobs.assets.map((asset) => ({ ...asset, chainId: BigInt(asset.chainId) })) },
-    }),
-  };
-}
-
-export function positionFromText(text: string): Position {
-  const { block, logIndex, hash } = JSON.parse(text);
-  return { block: BigInt(block), logIndex, hash };
-}
-
-export function positionToText(position: Position): string {
-  return JSON.stringify(position, bigintToText);
-}
-
-function bigintToText(_key: string, value: unknown): unknown {
-  return typeof value === "bigint" ? value.toString() : value;
+export function commitFromText(mode: Mode, batchNumber: number, text: string | undefined): Commit | null {
+  const stored = fromText<Omit<Commit, "mode" | "batchNumber">>(text);
+  return stored && { mode, batchNumber, ...stored };
 }

@@ -15,7 +15,18 @@ import {
 import { unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import type { DerivedBatch } from "./derive.ts";
-import { approvedKey, ownerKey, sessionKey, TEXT, transferableKey, transferKey, vaultIdOf, within } from "./keys.ts";
+import {
+  approvedKey,
+  fromText,
+  ownerKey,
+  sessionKey,
+  TEXT,
+  toText,
+  transferableKey,
+  vaultIdOf,
+  vaultKey,
+  within,
+} from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
 import type { Commit } from "./records.ts";
 
@@ -134,9 +145,9 @@ export class TransferIndex {
       const { vaultId } = transfer;
       if ((await this.spending(vaultId)) !== null) continue;
       const { outId } = outputs[0] as TransferOutput;
-      changes.set(transferKey("spent", vaultId), toText({ outId, fault }));
+      changes.set(vaultKey("spent", vaultId), toText({ outId, fault }));
       if (fault !== null || vault === null) {
-        changes.set(transferKey("invalid", outId), toText({ vaultId, fault }));
+        changes.set(vaultKey("invalid", outId), toText({ vaultId, fault }));
         invalid.push({ vaultId, outId, fault: fault ?? "no_vault" });
         continue;
       }
@@ -147,7 +158,7 @@ export class TransferIndex {
         const { owner, amount, hops } = made;
         const { origin } = vault;
         const record = { origin, spent: vaultId, owner, amount, hops, chainId, assetType, blob };
-        changes.set(transferKey("output", output.outId), toText(record));
+        changes.set(vaultKey("output", output.outId), toText(record));
         if (owner !== zeroAddress) changes.set(ownerKey(owner, output.outId), "");
       }
     }
@@ -269,47 +280,35 @@ export class TransferIndex {
 
   /** Whether L1 has registered the asset as transferable. */
   async isTransferable({ chainId, assetType }: AssetId): Promise<boolean> {
-    return (await this.#read(transferableKey(chainId, assetType))) !== undefined;
+    return this.#batches.store.has(transferableKey(chainId, assetType), TEXT);
   }
 
   /** The session of an owner with a key, as L1 keeps it; null for none. */
-  async session(owner: Address, key: Address): Promise<TransferSession | null> {
-    const stored = await this.#read(sessionKey(owner, key));
-    if (stored === undefined) return null;
-    const { authorizedAt, until, revokedAt, limit, assetType } = JSON.parse(stored);
-    const times = { authorizedAt: BigInt(authorizedAt), until: BigInt(until), revokedAt: BigInt(revokedAt) };
-    return { ...times, limit: BigInt(limit), assetType };
+  session(owner: Address, key: Address): Promise<TransferSession | null> {
+    return this.#read(sessionKey(owner, key));
   }
 
   /** When an account approved and cancelled a digest; 0 for never. */
   async approval(owner: Address, digest: Hash): Promise<Pick<TransferPowers, "approvedAt" | "cancelledAt">> {
-    const stored = await this.#read(approvedKey(owner, digest));
-    const { approvedAt = "0", cancelledAt = "0" } = stored === undefined ? {} : JSON.parse(stored);
-    return { approvedAt: BigInt(approvedAt), cancelledAt: BigInt(cancelledAt) };
+    const stored = await this.#read<Partial<TransferPowers>>(approvedKey(owner, digest));
+    return { approvedAt: stored?.approvedAt ?? 0n, cancelledAt: stored?.cancelledAt ?? 0n };
   }
 
   /** The vault that a valid record made, a redeemed one too; null for any other id. */
   async output(vaultId: VaultId): Promise<OutputVault | null> {
-    const stored = await this.#read(transferKey("output", vaultId));
-    if (stored === undefined) return null;
-    const { origin, spent, owner, amount, hops, chainId, assetType, blob } = JSON.parse(stored);
-    const ids = { vaultId, origin: BigInt(origin), spent: BigInt(spent) };
-    return { ...ids, owner, amount: BigInt(amount), hops, chainId: BigInt(chainId), assetType, blob };
+    const stored = await this.#read<Omit<OutputVault, "vaultId">>(vaultKey("output", vaultId));
+    return stored && { vaultId, ...stored };
   }
 
   /** The committed record that spends a vault; null while there is none. */
-  async spending(vaultId: VaultId): Promise<Spending | null> {
-    const stored = await this.#read(transferKey("spent", vaultId));
-    if (stored === undefined) return null;
-    const { outId, fault } = JSON.parse(stored);
-    return { outId: BigInt(outId), fault };
+  spending(vaultId: VaultId): Promise<Spending | null> {
+    return this.#read(vaultKey("spent", vaultId));
   }
 
   /** The committed records that move nothing, by their first output. */
   async *invalid(): AsyncGenerator<InvalidTransfer> {
     for await (const [key, stored] of this.#batches.store.iterator<string, string>(within("invalid/"))) {
-      const { vaultId, fault } = JSON.parse(stored);
-      yield { vaultId: BigInt(vaultId), outId: vaultIdOf(key), fault };
+      yield { outId: vaultIdOf(key), ...(fromText(stored) as Omit<InvalidTransfer, "outId">) };
     }
   }
 
@@ -339,14 +338,10 @@ export class TransferIndex {
     }
   }
 
-  #read(key: string): Promise<string | undefined> {
-    return this.#batches.store.get<string, string>(key, TEXT);
+  async #read<T>(key: string): Promise<T | null> {
+    return fromText(await this.#batches.store.get<string, string>(key, TEXT));
   }
 }
 
 /** A key that was revoked first can never have a session. */
 const NO_SESSION = { authorizedAt: 0n, until: 0n, limit: 0n, assetType: `0x${"00".repeat(32)}` } as const;
-
-function toText(record: object): string {
-  return JSON.stringify(record, (_, value: unknown) => (typeof value === "bigint" ? value.toString() : value));
-}

@@ -12,8 +12,8 @@ import {
   readingKey,
   TEXT,
   tokenKey,
-  unpayableKey,
   vaultIdOf,
+  vaultKey,
   within,
 } from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
@@ -85,7 +85,7 @@ export class VaultIndex {
     const freed = new Map<string, string>();
     for (const vault of vaults) {
       const { vaultId, chainId, assetType, owner } = vault;
-      changes.set(ownerKey(owner, vaultId), null).set(unpayableKey(vaultId), null);
+      changes.set(ownerKey(owner, vaultId), null).set(vaultKey("unpayable", vaultId), null);
       const known = this.#assetOf(vault, null);
       const asset = known === null || this.#faultOf(vault, known) !== null ? null : known;
       const units = asset && fungibleUnits(vault, asset);
@@ -139,7 +139,7 @@ export class VaultIndex {
       const asset = this.#assetOf(vault, taken);
       const fault = asset === null ? null : this.#faultOf(vault, asset);
       if (fault === null) puts.set(ownerKey(owner, vaultId), "");
-      else puts.set(unpayableKey(vaultId), fault);
+      else puts.set(vaultKey("unpayable", vaultId), fault);
       if (asset === null || fault !== null) continue;
       const units = fungibleUnits(vault, asset);
       if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);

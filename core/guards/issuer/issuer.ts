@@ -13,7 +13,7 @@ import { vaultLeaves } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
 import { deriveBatch, derivingOptions } from "../archive/derive.ts";
-import { assetKey, BYTES, batchNumberOf, DURABLE, dataKey, numberKey, TEXT, within } from "../archive/keys.ts";
+import { assetKey, BYTES, batchKey, batchNumberOf, DURABLE, dataKey, TEXT, within } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.ts";
 import { Refusal } from "../committee/refusal.ts";
@@ -195,7 +195,7 @@ export class Issuer {
       const newest: Signed = { content, dataHash, assets: [...(same?.assets ?? []), ...added] };
       const write = this.archive.store.batch();
       write.put(dataKey(dataHash), data, BYTES);
-      write.put(consentKey(mode, batchNumber), JSON.stringify([...others, newest]), TEXT);
+      write.put(batchKey("consent", mode, batchNumber), JSON.stringify([...others, newest]), TEXT);
       await write.write(DURABLE);
     }
     return { assets, content, refused };
@@ -205,7 +205,7 @@ export class Issuer {
   async #settle(mode: Mode, batchNumber: number): Promise<boolean> {
     const data = await this.archive.data(mode, batchNumber);
     const write = this.archive.store.batch();
-    if (data === null) write.put(unsettledKey(mode, batchNumber), "", TEXT);
+    if (data === null) write.put(batchKey("unsettled", mode, batchNumber), "", TEXT);
     else {
       // L1 left some assets out of the batch, so it pays nobody of those.
       const commit = await this.archive.commit(mode, batchNumber);
@@ -216,7 +216,7 @@ export class Issuer {
       const own = vaults.filter(({ assetType }) => types.has(assetType));
       await this.archive.assets.learn(own);
       await this.#record.settle(batchIdOf(mode, batchNumber), this.#issued(own));
-      write.del(unsettledKey(mode, batchNumber), TEXT);
+      write.del(batchKey("unsettled", mode, batchNumber), TEXT);
     }
     if (batchNumber >= (await this.#firstUnsettled(mode))) write.put(settledKey(mode), `${batchNumber + 1}`, TEXT);
     await write.write(DURABLE);
@@ -261,7 +261,7 @@ export class Issuer {
 
   /** Oldest first. */
   async #signed(mode: Mode, batchNumber: number): Promise<readonly Signed[]> {
-    const stored = await this.archive.store.get<string, string>(consentKey(mode, batchNumber), TEXT);
+    const stored = await this.archive.store.get<string, string>(batchKey("consent", mode, batchNumber), TEXT);
     return stored === undefined ? [] : JSON.parse(stored);
   }
 }
@@ -295,14 +295,4 @@ function leavesHash(vaults: readonly VaultContent[], { chainId, assetType }: Ass
  * unsettled/<mode>/<number>  final batches below that whose data nobody has given yet
  * ```
  */
-function consentKey(mode: Mode, batchNumber: number): string {
-  return `consent/${mode}/${numberKey(batchNumber)}`;
-}
-
-function settledKey(mode: Mode): string {
-  return `settled/${mode}`;
-}
-
-function unsettledKey(mode: Mode, batchNumber: number): string {
-  return `unsettled/${mode}/${numberKey(batchNumber)}`;
-}
+const settledKey = (mode: Mode) => `settled/${mode}`;
