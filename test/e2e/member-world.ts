@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { MemoryLevel } from "memory-level";
 import { createPublicClient, type Hex, http, toHex } from "viem";
 import { collectAttestations } from "../../core/guards/committee/collector.ts";
-import { RemoteMember } from "../../core/guards/committee/remote-member.ts";
+import { RemoteMember } from "../../core/guards/committee/member-service.ts";
 import { type Kzg, openEngine } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { Settler } from "../../core/l1/settlement/settler.ts";

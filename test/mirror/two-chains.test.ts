@@ -1,7 +1,6 @@
 import { erc20Abi, erc721Abi } from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { collectState } from "../../core/guards/mirror/collector.ts";
-import { advanceMirror, importBatch } from "../../core/guards/mirror/relay.ts";
+import { advanceMirror, collectState, importBatch } from "../../core/guards/mirror/relay.ts";
 import type { Mode, VaultId } from "../../core/index.ts";
 import { MODES } from "../../core/model.ts";
 import type { WithdrawalCall } from "../../core/ports.ts";

@@ -10,10 +10,20 @@ import { StateTree } from "../../protocol/state-tree.ts";
 import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
-import { chainProof } from "./chain-proof.ts";
-import { type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn, vaultsAt } from "./derive.ts";
-import { BYTES, batchKey, batchNumberOf, dataKey, ownerKey, TEXT, vaultIdOf, vaultKey, within } from "./keys.ts";
-import { type Commit, commitFromText } from "./records.ts";
+import { chainProof, type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn, vaultsAt } from "./derive.ts";
+import {
+  BYTES,
+  batchKey,
+  batchNumberOf,
+  type Commit,
+  commitFromText,
+  dataKey,
+  ownerKey,
+  TEXT,
+  vaultIdOf,
+  vaultKey,
+  within,
+} from "./keys.ts";
 import type {
   InvalidTransfer,
   JudgedRecord,

@@ -13,11 +13,15 @@ import {
   BYTES,
   batchKey,
   batchNumberOf,
+  type Commit,
+  commitFromText,
+  commitToText,
   dataKey,
   duplicateKey,
   fromText,
   META,
   POSITION,
+  type Position,
   readingKey,
   TEXT,
   toText,
@@ -25,7 +29,6 @@ import {
   within,
 } from "./keys.ts";
 import { type AssetReader, KnownAssets } from "./known-assets.ts";
-import { type Commit, commitFromText, commitToText, type Position } from "./records.ts";
 import { type Changes, type InvalidTransfer, type TransferChanges, TransferIndex } from "./transfer-index.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
 

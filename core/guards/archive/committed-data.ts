@@ -7,7 +7,7 @@ import { versionedHash } from "../../protocol/kzg.ts";
 import type { BatchSource } from "./batch-source.ts";
 import type { BlobSource } from "./blob-source.ts";
 import { type DerivedBatch, deriveBatch, derivingOptions, hasBlobs, isBatch } from "./derive.ts";
-import type { Commit } from "./records.ts";
+import type { Commit } from "./keys.ts";
 
 /** Where the data of committed batches comes from. */
 export interface DataSources {

@@ -1,6 +1,6 @@
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Mode, VaultId } from "../../model.ts";
-import type { AssetId, BatchHeader, CommittedBlobs, VaultContent } from "../../ports.ts";
+import type { AssetId, BatchHeader, CommittedBlobs, ProvenHop, VaultContent } from "../../ports.ts";
 import { type DecodeOptions, decodeBatch, decodeSlots, placeVaults } from "../../protocol/batch-decoder.ts";
 import { BatchTree } from "../../protocol/batch-tree.ts";
 import {
@@ -14,19 +14,21 @@ import {
   readBlobBatchData,
 } from "../../protocol/blob-batch.ts";
 import { keccak256 } from "../../protocol/hash.ts";
-import { bytesToHex, HASH_BYTES } from "../../protocol/hex.ts";
+import { bytesToHex, HASH_BYTES, unpackHashes } from "../../protocol/hex.ts";
 import type { Kzg } from "../../protocol/kzg/kzg.ts";
 import { versionedHash } from "../../protocol/kzg.ts";
 import { batchRoot, compareAssets, kindOf, MAX_BATCH_ASSETS, manifestRoot } from "../../protocol/manifest.ts";
 import { elementPlaces, openedProof } from "../../protocol/opening.ts";
 import { type BatchVaultProof, proveVault, type VaultProof, verifyVaultProof } from "../../protocol/proof.ts";
-import { transferBatchRoot } from "../../protocol/transfer.ts";
+import { MAX_TRANSFER_HOPS, transferBatchRoot } from "../../protocol/transfer.ts";
 import {
   decodeTransferData,
   isTransferData,
   type TransferGroup,
   transferLeaves,
+  transferOutputs,
 } from "../../protocol/transfer-data.ts";
+import { hopOf } from "../../protocol/transfer-proof.ts";
 import { unpackVaultId, vaultLeaf, vaultLeaves } from "../../protocol/vault.ts";
 
 /** A batch, derived from its data and its place. */
@@ -237,4 +239,41 @@ export function isBatch(
 ): boolean {
   const { dataHash, batchRoot, vaultCount } = claim;
   return batch.dataHash === dataHash && batch.batchRoot === batchRoot && batch.vaultCount === vaultCount;
+}
+
+/** A committed batch with its data. */
+interface ReadBatch {
+  readonly commit: BatchHeader;
+  readonly batch: DerivedBatch;
+}
+
+/**
+ * The proof of a vault of a committed batch, with the transfers since its mint. The contract judges the transfers.
+ *
+ * @throws MintmarkError `vault_not_found`
+ */
+export async function chainProof(
+  vaultId: VaultId,
+  kzg: Kzg,
+  read: (mode: Mode, batchNumber: number) => Promise<ReadBatch>,
+): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
+  const hops: ProvenHop[] = [];
+  for (let at = vaultId; ; ) {
+    const { mode, batchNumber, slot } = unpackVaultId(at);
+    const { commit, batch } = await read(mode, batchNumber);
+    if (batch.transfers === null) {
+      const proof = await committedProof(batch, at, commit, kzg);
+      return hops.length === 0 ? proof : { ...proof, hops };
+    }
+    const output = transferOutputs(batch.transfers, batchNumber)[slot];
+    if (output === undefined || hops.length === MAX_TRANSFER_HOPS) {
+      throw new MintmarkError("vault_not_found", `No valid transfer makes vault ${vaultId}.`);
+    }
+    const { batchRoot, vaultCount, committedAt, sequence } = commit;
+    const siblings = unpackHashes((batch.tree as BatchTree).siblings(slot));
+    hops.unshift(
+      hopOf(batch.transfers, output, { header: { batchRoot, vaultCount, committedAt, sequence }, siblings }),
+    );
+    at = output.transfer.vaultId;
+  }
 }

@@ -3,7 +3,7 @@ import type { Hash, VaultId } from "../../model.ts";
 import type { L1Reader, L1Registration, L1Voider } from "../../ports.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import type { Archive } from "./archive.ts";
-import type { Commit } from "./records.ts";
+import type { Commit } from "./keys.ts";
 
 /** Two vaults of one ERC-721 token. The later one is now void. */
 export interface VoidedDuplicate {

@@ -5,8 +5,7 @@ export { BeaconNode, BlobFolder, type BlobPlace, type BlobSource } from "./blob-
 export type { DataSources } from "./committed-data.ts";
 export { type DerivedBatch, deriveBatch } from "./derive.ts";
 export { type VoidedDuplicate, type VoidingPortal, type VoidOptions, voidDuplicates } from "./duplicates.ts";
-export { type FollowOptions, follow, type Progress } from "./follow.ts";
+export { type FollowOptions, follow, type Progress, Watcher, type WatcherOptions } from "./follow.ts";
+export type { Commit, Position } from "./keys.ts";
 export { type RebuildOptions, type RebuildReport, rebuild } from "./rebuild.ts";
-export type { Commit, Position } from "./records.ts";
 export type { InvalidTransfer, OutputVault, RecordFault, Spending } from "./transfer-index.ts";
-export { Watcher, type WatcherOptions } from "./watcher.ts";

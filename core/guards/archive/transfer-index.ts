@@ -17,6 +17,7 @@ import type { Database } from "../../store/ports.ts";
 import type { DerivedBatch } from "./derive.ts";
 import {
   approvedKey,
+  type Commit,
   fromText,
   ownerKey,
   sessionKey,
@@ -28,7 +29,6 @@ import {
   within,
 } from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
-import type { Commit } from "./records.ts";
 
 /** Why a record moves nothing. `no_vault`: L1 has no vault with this id, or a left-out or void one. */
 export type RecordFault = TransferFault | "no_vault";

@@ -7,9 +7,8 @@ export {
   type MemberStanding,
 } from "./collector.ts";
 export { CommitteeMember, type MemberOptions } from "./member.ts";
-export type { RemoteOptions } from "./member-service.ts";
+export { RemoteMember, type RemoteOptions } from "./member-service.ts";
 export { REFUSAL_REASONS, Refusal, type RefusalReason } from "./refusal.ts";
-export { RemoteMember } from "./remote-member.ts";
 export {
   type AttestationRequest,
   type AttestationTerms,

@@ -1,8 +1,10 @@
 import type { LocalAccount } from "viem";
 import { MintmarkError } from "../../errors.ts";
-import type { Address, Hex } from "../../model.ts";
-import type { Settlement } from "../../ports.ts";
+import { type Address, batchIdOf, type Hex } from "../../model.ts";
+import type { ClaimedBatch, Settlement } from "../../ports.ts";
 import { readBody } from "../archive/batch-source.ts";
+import type { MemberClient } from "./collector.ts";
+import { type AttestationTerms, attestationRequestTypedData } from "./request.ts";
 
 /** Longer responses are refused. The longest is an issuer's, with a reason for each of 255 assets. */
 const MAX_ANSWER_BYTES = 256 * 1024;
@@ -101,4 +103,32 @@ function short(value: unknown): string {
   return String(value)
     .replaceAll(/[^\x20-\x7e]/g, " ")
     .slice(0, 200);
+}
+
+/**
+ * A committee member that runs as a separate service. The collector limits the time of a request.
+ *
+ * @example
+ * const member = new RemoteMember({ address, url: "https://member.example", operator, settlement });
+ * const committee = collectAttestations({ members: [member], threshold: 1, l1 });
+ */
+export class RemoteMember extends RemoteSigner implements MemberClient {
+  async sign(batch: ClaimedBatch, terms: AttestationTerms, signal: AbortSignal): Promise<Hex> {
+    const { mode, batchNumber, batchRoot, vaultCount, dataHash, data } = batch;
+    const { history, sequence, epoch } = terms;
+    const asked = attestationRequestTypedData(this.settlement, { ...batch, ...terms });
+    const request = await this.operator.signTypedData(asked);
+    const numbers = { vaultCount: `${vaultCount}`, epoch: `${epoch}`, sequence: `${sequence}` };
+    const claim = new URLSearchParams({ batchRoot, dataHash, history, ...numbers });
+    const path = `/v1/batches/${batchIdOf(mode, batchNumber)}/attestation?${claim}`;
+    return signatureIn(await this.sendBatch(path, data, request, signal));
+  }
+
+  async nextBatch(signal: AbortSignal): Promise<number> {
+    const { nextBatch } = await this.ask("/v1/status", { signal });
+    if (typeof nextBatch !== "number" || !Number.isInteger(nextBatch) || nextBatch < 0) {
+      throw nonsense("no batch number");
+    }
+    return nextBatch;
+  }
 }

@@ -13,6 +13,7 @@ import {
   assetKey,
   BYTES,
   batchNumberOf,
+  type Commit,
   DURABLE,
   dataKey,
   mintedKey,
@@ -21,7 +22,6 @@ import {
   within,
 } from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
-import type { Commit } from "../archive/records.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
 import { Refusal } from "./refusal.ts";

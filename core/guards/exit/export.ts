@@ -8,8 +8,8 @@ import { tokenIdOf } from "../../protocol/blob.ts";
 import { type Kzg, withKzg } from "../../protocol/kzg/kzg.ts";
 import type { BatchVaultProof } from "../../protocol/proof.ts";
 import { type TransferableVault, transferredVault } from "../../protocol/transfer-rules.ts";
-import { chainProof } from "../archive/chain-proof.ts";
 import { CommittedData, type DataSources } from "../archive/committed-data.ts";
+import { chainProof } from "../archive/derive.ts";
 import { type ExitKit, type ExitTip, requireFittingParts } from "./kit.ts";
 import { isSpentError, type SearchOptions, type StandingChain, standingOf, verified } from "./standing.ts";
 

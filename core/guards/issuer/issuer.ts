@@ -17,7 +17,7 @@ import { assetKey, BYTES, batchKey, batchNumberOf, DURABLE, dataKey, TEXT, withi
 import type { AssetReader } from "../archive/known-assets.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "../committee/claim.ts";
 import { Refusal } from "../committee/refusal.ts";
-import type { IssuedVault, MintRecord } from "./mint-record.ts";
+import type { IssuedVault, MintRecord } from "./usage-book.ts";
 
 /** Options of an issuer. */
 export interface IssuerOptions {

@@ -5,8 +5,7 @@ import { MAX_UINT256, requireBigint } from "../../protocol/bounds.ts";
 import { bytesToHex } from "../../protocol/hex.ts";
 import { requireAddress } from "../../validate.ts";
 import { DURABLE, TEXT } from "../archive/keys.ts";
-import type { IssuedVault } from "./mint-record.ts";
-import { type Lines, summed, UsageBook } from "./usage-book.ts";
+import { type IssuedVault, type Lines, summed, UsageBook } from "./usage-book.ts";
 
 /** A mint that the application records before it asks the operator for it. */
 export interface RecordedMint {

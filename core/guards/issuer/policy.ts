@@ -1,7 +1,6 @@
 import type { Address } from "../../model.ts";
 import type { Database } from "../../store/ports.ts";
-import type { IssuedVault } from "./mint-record.ts";
-import { type Lines, summed, UsageBook } from "./usage-book.ts";
+import { type IssuedVault, type Lines, summed, UsageBook } from "./usage-book.ts";
 
 /** Limits of one token. A missing field sets no limit. */
 export interface AssetPolicy {

@@ -1,11 +1,11 @@
 /** The state on another chain: the signatures for it, the relay, and proofs for withdrawals there. */
 
 export { type AttesterClient, MirrorAttester, type MirrorIdentity, RemoteAttester } from "./attester.ts";
-export type { AttesterCommittee } from "./collector.ts";
 export type { MirrorContract, MirrorReader, MirrorStep } from "./contract.ts";
 export { type MirrorVoidOptions, voidOnMirror } from "./duplicates.ts";
 export { type Growth, SourceHistory } from "./history.ts";
 export {
+  type AttesterCommittee,
   advanceMirror,
   type ImportProgress,
   importBatch,
