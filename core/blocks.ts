@@ -4,10 +4,7 @@ import type { CommitEvent, L1Block, L1Event, L1Reader } from "./ports.ts";
 /** Most blocks of one query for logs; many nodes refuse more. */
 export const MOST_BLOCKS = 2_000n;
 
-/**
- * Blocks that the next read covers again. Several nodes often serve one RPC. A node that lags answers for blocks that
- * it lacks with fewer logs, or none, and without an error.
- */
+/** Blocks that the next read covers again, because a node that lags leaves logs out without an error. */
 const OVERLAP = 128n;
 
 export function least(a: bigint, b: bigint): bigint {

@@ -8,13 +8,11 @@ import { isTransferred } from "../protocol/transfer-proof.ts";
 import { unpackVaultId } from "../protocol/vault.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 
-/** The contract's values of `Mode`. */
 export const MODE_VALUE: Readonly<Record<Mode, number>> = { validium: 0, "zk-rollup": 1 };
 
 /** The contract's values of `Standard`. */
 export const STANDARD_VALUE: Readonly<Record<Standard, number>> = { erc20: 1, erc721: 2, erc1155: 3 };
 
-/** The contracts' values of `BlobScheme`. */
 export const SCHEME_VALUE: Readonly<Record<BlobScheme, number>> = { imx: 0, mintmark: 1, raw32: 2 };
 
 /** Flags of a packed item, see docs/protocol.md 6. */
@@ -24,13 +22,9 @@ const HAS_SIGNATURE = 4;
 const IS_LISTED = 8;
 /** Bound of a packed item: its length is a u16. */
 const MAX_ITEM_BYTES = 0xffff;
-/**
- * Bound of an issuer's consent: its length is a u16. A longer one would cost the operator more than the issuer's slots
- * are worth.
- */
+/** Bound of an issuer's consent. A longer one would cost the operator more than the issuer's slots are worth. */
 const MAX_SIGNATURE_BYTES = 4_096;
 
-/** A number as so many bytes. */
 const bytes = (value: bigint | number, size: number) => numberToHex(value, { size });
 
 /** The contract's `WithdrawalGroup`. */
@@ -83,8 +77,8 @@ export function unpackedAssets(packed: Hex): AssetId[] {
 }
 
 /**
- * The consents of a commit for the contract (docs/protocol.md 5). Throws `validation_failed` for a consent that names
- * an asset outside of the manifest, or is too long.
+ * The contract's form of consents (docs/protocol.md 5). Throws `validation_failed` for a consent that is too long, or
+ * that names an asset outside of the manifest.
  */
 export function packedConsents(assets: readonly AssetId[], consents: readonly Consent[]): Hex {
   return concatHex(
@@ -103,7 +97,6 @@ export function withdrawalArguments(call: WithdrawalCall) {
   return [...provenVaultArguments(call), call.quantity, call.recipient, call.authorization] as const;
 }
 
-/** The contract's function that pays one withdrawal, with its arguments. */
 export function withdrawalCall(call: WithdrawalCall) {
   const { quantity, recipient, authorization } = call;
   if (!isTransferred(call)) {
@@ -125,11 +118,8 @@ export function withdrawCalldata(call: WithdrawalCall): Hex {
 }
 
 /**
- * The arguments of `withdrawBatch`. Calls of one batch and asset share a group and keep their order in it. Calls under
- * one signature share a list.
- *
- * @throws MintmarkError `validation_failed` when a call is too long for a packed item, or its list does not name its
- * vault
+ * Calls of one batch and asset share a group and keep their order in it. Calls under one signature share a list. Throws
+ * `validation_failed` when a call is too long for a packed item, or its list does not name its vault.
  */
 export function withdrawalBatchArguments(calls: readonly WithdrawalCall[], itemGas: bigint) {
   // The number of each packed list in the call.

@@ -34,7 +34,6 @@ export const CONTRACT_NAMES = [
 /** A contract that is deployed. */
 export type ContractName = (typeof CONTRACT_NAMES)[number];
 
-/** Reads a contract's tracked code. */
 export function readArtifact(name: ContractName): Artifact {
   const path = new URL(`../../contracts/compiled/${name}.json`, import.meta.url);
   return JSON.parse(readFileSync(path, "utf8")) as Artifact;

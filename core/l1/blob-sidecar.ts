@@ -22,7 +22,7 @@ export class BlobSidecar {
   readonly #blobs: readonly Uint8Array[];
   readonly #commitments: readonly Hex[];
   readonly #kzg: Pick<Kzg, "proofs">;
-  /** Made once for each form that a node wants, however often the transaction is replaced. */
+  /** Made once for each form, however often the transaction is replaced. */
   readonly #proofs = new Map<ProofForm, Promise<readonly Hex[]>>();
 
   constructor(blobs: readonly Uint8Array[], commitments: readonly Hex[], kzg: Pick<Kzg, "proofs">) {

@@ -30,9 +30,8 @@ import { sessionArguments } from "./sessions.ts";
 import { TransactionSender } from "./transactions.ts";
 
 /**
- * For a commit behind one that is under way, which L1 cannot estimate: what a new storage slot and other calldata can
- * add to the estimate of a rollup batch, and upper bounds of a validium commit by its calldata. Unused gas is not paid
- * for.
+ * For a commit behind one that is under way, which L1 cannot estimate: what a rollup batch can need beyond its
+ * estimate, and upper bounds of a validium commit. Unused gas is not paid for.
  */
 const BEHIND_MARGIN = 40_000n;
 const VALIDIUM_GAS = 250_000n;
@@ -41,7 +40,7 @@ const VALIDIUM_GAS_PER_BYTE = 200n;
 /** Gas of a consent, and of each asset that it names, without its signature's bytes and its wallet contract. */
 const GAS_PER_CONSENT = 6_000n;
 
-/** Upper bounds of a commit by blobs, and of each asset of its manifest. No slot of it costs gas. */
+/** Upper bounds of a commit by blobs, and of each asset of its manifest. */
 const BLOB_COMMIT_GAS = 160_000n;
 const BLOB_COMMIT_GAS_PER_ASSET = 6_000n;
 /** The contract's refusal of a commit whose transaction has no blobs. */
@@ -58,7 +57,7 @@ export interface CommitterOptions extends FeeOptions {
   readonly kzg?: Kzg;
 }
 
-/** Sends an account's transactions to the settlement contract, over a viem client. */
+/** {@link L1Committer} over a viem client. */
 export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
   readonly #sender: TransactionSender;
   readonly #kzg: Kzg | undefined;
@@ -222,7 +221,6 @@ function fittingConsents(consents: readonly Consent[], room: bigint): readonly C
   });
 }
 
-/** Upper bound of the gas of consents. */
 function consentGas(consents: readonly Consent[]): bigint {
   return consents.reduce((sum, { assets, signature, byWallet }) => {
     const own = BigInt(1 + assets.length) * GAS_PER_CONSENT + BigInt(size(signature)) * GAS_PER_BYTE;

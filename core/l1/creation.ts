@@ -19,12 +19,10 @@ export interface Creation {
 }
 
 /**
- * Checks the code of a contract, and the transaction that created it: its input must be the creation code of the same release.
- * So the storage holds what that release's constructor and functions wrote, and nothing else: no forged header, no role
- * that no event told of. Rejects with `l1_failed`, also for a contract that another contract created.
- *
- * @param blockNumber - the block of the creation
- * @returns the constructor's arguments
+ * Checks a contract's code, and that the input of the transaction that created it is the creation code of the same
+ * release. So the storage holds only what that release's code wrote: no forged header, no role that no event told of.
+ * Rejects with `l1_failed`, also for a contract that another contract created. Returns the constructor's arguments.
+ * `blockNumber` is the block of the creation.
  */
 export async function requireOwnCreation(
   client: L1Client,

@@ -10,10 +10,7 @@ import {
 import { MintmarkError } from "../errors.ts";
 import { visible } from "../protocol/text.ts";
 
-/**
- * Turns anything that viem threw into `l1_failed`, with the shortest sentence that names the reason. Passes our own
- * errors and aborts on.
- */
+/** Turns what viem threw into a short `l1_failed`. Our own errors and aborts pass unchanged. */
 function l1Failure(doing: string, error: unknown): Error {
   if (error instanceof MintmarkError) return error;
   if (error instanceof Error && error.name === "AbortError") return error;
@@ -91,7 +88,6 @@ export async function orIfSilent<T, D>(answer: Promise<T>, otherwise: D): Promis
   });
 }
 
-/** The node answered, and refused. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof BaseError)) return false;
   const answer = error.walk((inner) => inner instanceof HttpRequestError);

@@ -29,7 +29,6 @@ const BUMP_PERCENT = { plain: 125n, blobs: 200n } as const;
  */
 const MOST_TIMES = 64n;
 
-/** The caps of a transaction, by its first estimate where none is set. */
 export function capsOf({ maxFeePerGas, maxFeePerBlobGas = 0n }: Fees, caps: FeeOptions): FeeOptions {
   return {
     maxFeePerGas: caps.maxFeePerGas ?? maxFeePerGas * MOST_TIMES,
@@ -55,7 +54,6 @@ export function cappedFees({ maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGa
   return { maxFeePerGas: fee, maxPriorityFeePerGas: lower(maxPriorityFeePerGas, fee), ...blobFee };
 }
 
-/** The words of an error about a cap that is reached. */
 export function capReached(kind: CallKind, { maxFeePerGas, maxFeePerBlobGas }: FeeOptions): string {
   const blobs = kind === "blobs" && maxFeePerBlobGas !== undefined ? `, or ${maxFeePerBlobGas} wei for blob gas,` : "";
   return `the fee cap of ${maxFeePerGas} wei${blobs} is reached`;

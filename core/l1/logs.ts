@@ -10,11 +10,8 @@ import type { L1Client } from "./connection.ts";
 import { isRefusal } from "./failure.ts";
 
 /**
- * Reads a contract's logs in ranges that the node accepts, in chain order. Nodes limit the blocks of a question or the
- * logs of an answer, each in its own way. So a refused range is halved, down to a single block, and grows again with
- * each accepted one. Rejects with the node's words about a single block.
- *
- * @param events - only these; default all
+ * Reads a contract's logs in chain order. Nodes limit the blocks of a question or the logs of an answer, so a refused
+ * range is halved, down to a single block, and grows again. Rejects with the node's words about a single block.
  */
 export function logReader(
   client: L1Client,

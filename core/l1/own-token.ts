@@ -112,7 +112,6 @@ export function readTokenCreation(minter: Address, input: Hex): (OwnToken & Dest
   return null;
 }
 
-/** The name of a constructor's parameter in these types. */
 function nameOf({ name = "" }: AbiParameter): string {
   return name === "baseUri" ? "uri" : name.replace(/_$/, "");
 }

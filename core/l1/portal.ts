@@ -27,8 +27,7 @@ import type { CallKind } from "./fees.ts";
 import { ViemReader } from "./reader.ts";
 
 /**
- * Most withdrawals and signed lists of one transaction: 20 vaults of one list. With the longest signatures, lists and
- * proofs, its calldata stays below the 128 KiB that nodes relay.
+ * Most withdrawals and signed lists of one transaction, so that its calldata stays below the 128 KiB that nodes relay.
  */
 const MAX_SHARES = 21;
 /** Calldata of a withdrawal with its group, or of half of a withdrawal and its list of 256 vaults. */
@@ -58,7 +57,6 @@ type Arguments<F extends Writes> = ContractFunctionArgs<typeof abi, "nonpayable"
 /** A function of any interface of the contract, with its arguments. */
 export type ContractCall = Parameters<typeof encodeFunctionData>[0] & { readonly functionName: string };
 
-/** A call that is ready to be signed. */
 export interface Call {
   readonly to: Address;
   readonly data: Hex;

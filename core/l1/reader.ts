@@ -69,7 +69,6 @@ const ZERO_OPENING = concat([versionedHash(INFINITY), zeroHash, zeroHash, INFINI
 /** Registrations per call: an answer has at most 24,576 bytes (EIP-170), 288 for each. */
 const ASSETS_PER_CALL = 84;
 
-/** A registry's record of an asset; null when it has none. */
 function registrationOf(of: ViewAnswer<"asset">): L1Registration | null {
   const [value, token, quantum, scheme, since] = of;
   const standard = STANDARDS.find((name) => STANDARD_VALUE[name] === value);
@@ -77,7 +76,6 @@ function registrationOf(of: ViewAnswer<"asset">): L1Registration | null {
   return { standard, token: token.toLowerCase() as Address, quantum, blobScheme: schemeOf(scheme) ?? "imx", since };
 }
 
-/** A contract, and the transaction that created it. */
 export interface Creation {
   readonly contract: Address;
   readonly input: Hex;
@@ -136,7 +134,6 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
     return { contract: contractAddress.toLowerCase() as Address, input, blockNumber };
   }
 
-  /** Gas that a mined transaction used. */
   async gasUsed(txHash: Hash): Promise<bigint> {
     const ask = () => getTransactionReceipt(this.connection.client, { hash: txHash });
     const receipt = await askL1(`reading transaction ${txHash}`, ask);

@@ -19,11 +19,9 @@ const EVENTS = [getAbiItem({ abi, name: "RoleGranted" }), getAbiItem({ abi, name
 export type RoleHolders = Readonly<Record<keyof typeof ROLES, readonly Address[]>>;
 
 /**
- * Who holds each role of a settlement contract or a mirror now, by its events since its creation. They are complete only
- * for a contract that {@link requireOwnCreation} accepts. Rejects with `l1_failed`, also when the node gives no event of
- * the constructor: it keeps no old events, so a holder could be missing.
- *
- * @param fromBlock - the block of the creation
+ * Who holds each role now, by the events since the creation in `fromBlock`. They are complete only for a contract that
+ * {@link requireOwnCreation} accepts. Rejects with `l1_failed`, also when the node keeps no events of the constructor,
+ * so that a holder could be missing.
  */
 export async function roleHolders(client: L1Client, contract: Address, fromBlock: bigint): Promise<RoleHolders> {
   const logs = await askL1(`reading who holds the roles of ${contract}`, async () =>

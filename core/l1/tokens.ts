@@ -78,7 +78,7 @@ export function schemeOf(value: number | bigint | null): BlobScheme | null {
   return BLOB_SCHEMES.find((name) => value !== null && SCHEME_VALUE[name] === Number(value)) ?? null;
 }
 
-/** Asks the tokens of a chain, for the contract that mints them there. */
+/** Asks tokens for the contract that mints them. */
 export class ViemTokens implements L1Tokens {
   readonly settlement: Settlement;
   protected readonly connection: L1Connection;
@@ -98,7 +98,7 @@ export class ViemTokens implements L1Tokens {
     return { name, symbol, decimals, minterLocked };
   }
 
-  /** One optional view of a token; `otherwise` when the token lacks it. A silent chain is still an error. */
+  /** `otherwise` when the token lacks the view. A silent chain is still an error. */
   async #says<K extends (typeof OPTIONAL)[number]["name"], D>(address: Address, functionName: K, otherwise: D) {
     return askL1(`asking ${address} for its ${functionName}`, () =>
       orIfSilent<unknown, D>(readContract(this.connection.client, { abi: OPTIONAL, address, functionName }), otherwise),
@@ -119,7 +119,7 @@ export class ViemTokens implements L1Tokens {
     return cap === UNBOUNDED ? null : cap;
   }
 
-  /** The answer to a function without arguments, if it is exactly one word. */
+  /** The answer to a function without arguments; null unless it is exactly one word. */
   protected oneWordOf(contract: Address, what: string, selector: string, gas: number): Promise<bigint | null> {
     const limit = gas.toString(16).padStart(6, "0");
     // mstore(0, selector); if and(staticcall(gas, contract, 28, 4, 0, 32), eq(returndatasize(), 32)) { return(0, 32) }

@@ -17,10 +17,7 @@ import { minedReceipt } from "./reader.ts";
 const REPLACE_AFTER_MS = 60_000;
 /** The price of blob gas can double in six blocks. Whatever is offered, the block's own price is paid. */
 const BLOB_FEE_MARGIN = 2n;
-/**
- * Most transactions of one account under way. Nodes keep at least 16 of an account, and count a large one for up to
- * four.
- */
+/** Most transactions under way. Nodes keep at least 16 of an account, and count a large one for up to four. */
 const MOST_UNDER_WAY = 8;
 /** Retries to hand over a raw transaction after a lost answer. The hash is known, so a repeat is harmless. */
 const RESEND: Backoff = { firstMs: 200, maxMs: 2_000 };
@@ -37,7 +34,6 @@ const NONCE_USED = /nonce (?:is )?too low|nonce too low/i;
 /** The account has pending transactions of the other kind. */
 const CONFLICT = /already reserved|conflicting|conflicts with/i;
 
-/** What a node made of a raw transaction. */
 type Answer = "taken" | "outbid" | "nonceUsed";
 
 /** A transaction that a node has taken, with its own nonce. */
@@ -98,12 +94,9 @@ export class TransactionSender implements Sender {
   }
 
   /**
-   * Resolves with the receipt of a mined transaction, successful or reverted. Rejects with `l1_failed` when it, or one
-   * before it, is not mined at the highest allowed fee. It stays at the nodes, and the next send waits for it or
-   * replaces it.
-   *
-   * @param prepare - makes the call from L1's newest state; its error is passed on, and nothing is sent
-   * @param kind - whether the call will have blobs
+   * Rejects with `l1_failed` when it, or one before it, is not mined at the highest allowed fee. It stays at the nodes,
+   * and the next send waits for it or replaces it. `prepare` makes the call from L1's newest state; when it rejects,
+   * nothing is sent.
    */
   async send(
     prepare: () => Promise<Call>,
@@ -118,10 +111,8 @@ export class TransactionSender implements Sender {
   }
 
   /**
-   * Waits for transactions that nobody here waits for: of an earlier process, or given up. One may be the very call to
-   * be sent next. Resolves when they are mined, or so late that they must be replaced.
-   *
-   * @returns whether there were any
+   * Waits for transactions of an earlier process, or given up; one may be the very call to be sent next. Resolves when
+   * they are mined, or so late that they must be replaced. Returns whether there were any.
    */
   async earlierMined(signal?: AbortSignal): Promise<boolean> {
     const deadline = performance.now() + this.#patience;
@@ -131,10 +122,7 @@ export class TransactionSender implements Sender {
     }
   }
 
-  /**
-   * Uses up every nonce that any process of this account may have under way. Once the block of the receipt is final,
-   * nothing sent before can be mined.
-   */
+  /** Once the block of the receipt is final, nothing that any process of this account sent before can be mined. */
   async useUpNonces(options: L1SendOptions): Promise<TransactionReceipt> {
     const call = this.#emptyCall("plain");
     const count = Math.max(MOST_UNDER_WAY, this.#unused - (await this.#nonce("latest")));
@@ -170,7 +158,6 @@ export class TransactionSender implements Sender {
     return { mined };
   }
 
-  /** Hands over the first offer of a call. */
   async #launch(
     prepare: () => Promise<Call>,
     before: Flight | null,
@@ -225,7 +212,7 @@ export class TransactionSender implements Sender {
     return kind === "plain" ? call : { ...call, blobs: BlobSidecar.empty() };
   }
 
-  /** The receipt of an offer, which is raised until it is mined. */
+  /** The offer is raised until it is mined. */
   async #mined(offer: Offer, before: Flight | null, options: L1SendOptions): Promise<TransactionReceipt> {
     const { nonce, sent, caps } = offer;
     const isNext = before === null || (await before.ended);
@@ -272,8 +259,8 @@ export class TransactionSender implements Sender {
   }
 
   /**
-   * Hands over a signed transaction. A chain takes one wrapper of blobs only, by its upgrades, and nodes name the reason
-   * of a refusal in many ways. So a refused transaction is offered in the other wrapper, and the taken one is kept.
+   * A chain takes one wrapper of blobs only, and nodes name the reason of a refusal in many ways. So a refused
+   * transaction is offered in the other wrapper, and the taken one is kept.
    */
   async #handOver(signed: Hex, blobs: BlobSidecar | undefined, signal?: AbortSignal): Promise<Answer> {
     if (blobs === undefined) return this.#submit(signed, signal);

@@ -21,7 +21,6 @@ import { type AdoptedBatches, assetName, slotsIn } from "./incoming.ts";
 const NAME = "Adopted from L1";
 
 export interface AdoptingOptions extends WaitOptions {
-  /** The registered assets of L1's batches. Those that the store lacks are added. */
   readonly assets?: readonly NewAsset[];
 }
 
@@ -72,7 +71,7 @@ function nameOf(ledger: Ledger, { chainId, standard, contractAddress, quantum = 
 }
 
 /**
- * The owners that need a user; for a void slot and an unknown vault, the settlement contract. Refuses what cannot be
+ * The owners that need a user; the settlement contract stands for void slots and unknown vaults. Refuses what cannot be
  * adopted before anything changes.
  */
 function ownersIn(ledger: Ledger, adopted: readonly AdoptedBatches[]): ReadonlySet<Address> {

@@ -26,11 +26,8 @@ type LostEntry = Adoption["lost"][number];
 const LOST = "L1 holds another history, in which this mint is not. Repeat it under another idempotency key.";
 
 /**
- * Replaces this store's batches by L1's, from the first difference of each mode on, in one atomic step. Ends the
- * divergence. Mints that L1's history lacks fail: their supply and ERC-721 tokens become free, and their withdrawals
- * fail.
- *
- * @param holderOf - the user of each vault that no mint of this store made, by owner in lower case
+ * Replaces the batches in one atomic step. The supply and ERC-721 tokens of mints that L1's history lacks become free,
+ * and their withdrawals fail.
  */
 export async function adoptHistory(
   { ledger, writer }: EngineContext,
@@ -160,7 +157,6 @@ function failing(runs: readonly LostRun[]): VoidRun[] {
   return runs.map(({ firstSlot, count }) => ({ firstSlot, count, failure: LOST }));
 }
 
-/** Removes a batch from the store: its supply, tokens and records. */
 function drop(ledger: Ledger, group: Group, { record, vaults }: Dropped): void {
   const { mode, batchNumber } = record;
   // A transfer makes no token.
@@ -288,11 +284,7 @@ function bindingOf(ledger: Ledger, { assetIndex, blob }: Pick<StoredVault, "asse
   return tokenId === null ? null : keys.bindingKey(assetIndex, tokenId);
 }
 
-/**
- * The bindings of dropped batches that no kept batch needs. Reads kept batches only when there are such bindings.
- *
- * @param adopted - the first dropped batch of each mode
- */
+/** The bindings of dropped batches that no kept batch needs. Reads kept batches only when there are such bindings. */
 async function unboundBy(
   ledger: Ledger,
   adopted: readonly { readonly mode: Mode; readonly first: number }[],

@@ -31,7 +31,6 @@ export interface AdoptedVault {
   readonly hops: number;
 }
 
-/** What adopting has at hand while it reads L1's batches. */
 export interface AdoptedState {
   /** L1's vaults of the batches read so far. */
   readonly known: Map<VaultId, AdoptedVault>;
@@ -42,12 +41,10 @@ export interface AdoptedState {
 }
 
 /**
- * The lists and the vaults of a batch of transfers in L1's history. A list that this store has keeps its id. The holder
- * of a new vault is its owner's user in the application of the spent vaults. An owner without such a user gets one as
- * for minted vaults. What the vaults hold is decided when L1's event of the commit is read.
- *
- * L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several owners
- * under one signature. Such a record takes its slots and moves nothing.
+ * A list that this store has keeps its id. The holder of a new vault is its owner's user in the application of the
+ * spent vaults, or else one as for minted vaults. What the vaults hold is decided when L1's event of the commit is
+ * read. L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several
+ * owners under one signature. Such a record takes its slots and moves nothing.
  */
 export async function adoptedTransfers(
   ledger: Ledger,
@@ -149,14 +146,12 @@ async function listOf(
   return { list, payees };
 }
 
-/** The list that this store has of a digest; null when it has none. */
 async function listOfDigest(ledger: Ledger, group: Group, digest: Hash): Promise<TransferListRecord | null> {
   const stored = await group.read(ledger.store, transferDigestKey(digest));
   if (stored === undefined) return null;
   return latestTransferList(ledger, group, decodeRecord(transferIdRecord, stored, "The transfers of a digest"));
 }
 
-/** The owner's first user in an application; null when it has none there. */
 async function userOf(ledger: Ledger, group: Group, application: number, owner: Address): Promise<number | null> {
   const stored = await group.read(ledger.store, ownerKey(application, owner));
   return stored === undefined ? null : decodeRecord(ownerRecord, stored, "An owner's user").userIndex;

@@ -50,7 +50,6 @@ export interface Dropped {
   readonly vaults: VaultColumns;
 }
 
-/** A batch of L1's history, to be written to the store. */
 export interface Incoming {
   readonly entry: Omit<AdoptedEntry, "stateRoot">;
   readonly vaults: VaultList;
@@ -185,7 +184,6 @@ function isOf(derived: DerivedBatch, { batchRoot, dataHash }: AdoptedBatch): boo
   return derived.batchRoot === batchRoot && derived.dataHash === dataHash;
 }
 
-/** What is written of a batch, once its data have made its root. */
 function incomingOf(
   batch: AdoptedBatch,
   vaults: VaultList,

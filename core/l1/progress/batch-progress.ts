@@ -19,7 +19,6 @@ import { readVault } from "../../vaults/vaults.ts";
 /** A mirror's record of a batch. */
 export type Imported = L1Event & { readonly type: "batchImported" };
 
-/** A transaction that commits the batch was sent. */
 export async function recordSubmitted(
   ledger: Ledger,
   mode: Mode,
@@ -39,9 +38,7 @@ export async function recordSubmitted(
   return batchView(record);
 }
 
-/**
- * Requires that the batch on L1 or a mirror is the one that this store sealed. Throws as {@link foreign} says.
- */
+/** Throws {@link foreign} unless the batch on L1 or a mirror is the one that this store sealed. */
 export function requireOurs(ledger: Ledger, { chainId }: PortalIdentity, event: CommitEvent | Imported): void {
   const batch = ledger.batches[event.mode].latest(event.batchNumber);
   const ours =
@@ -123,7 +120,7 @@ export async function putBatch(
   return record;
 }
 
-/** Longest reason that is kept of a token, in characters. */
+/** Most characters of a token's reason that are kept. */
 export const MAX_REFUSAL = 300;
 
 /** What a token says to the mint of a committed vault. */
@@ -133,7 +130,6 @@ export interface VaultRefusal {
   readonly refusal: string | null;
 }
 
-/** Records which vaults of a committed batch their tokens refuse now. Vaults that are not named stay as they are. */
 export async function recordRefusals(
   ledger: Ledger,
   mode: Mode,

@@ -11,9 +11,7 @@ import { divergenceRecord } from "../../store/records.ts";
 import { DIVERGENCE_KEY } from "../../store/store-keys.ts";
 
 /**
- * Compares L1's state with the store's: in each mode, L1's batches must be the first ones of this store. If so, mints
- * may go on. If not, the store is diverged, also after a restart, and this throws `history_diverged`.
- *
+ * Mints may go on only if L1's batches are the first ones of this store in each mode. Otherwise the store is diverged.
  * Returns false when only the events of unrecorded commits can tell, because L1 may have left assets out.
  */
 export async function compareState(ledger: Ledger, there: L1State, wait?: WaitOptions): Promise<boolean> {
@@ -38,8 +36,8 @@ export async function compareState(ledger: Ledger, there: L1State, wait?: WaitOp
 }
 
 /**
- * Applies L1's word in the writer. If no history of this store explains it, the store is diverged, and this throws. No
- * mint comes between the word and its record, so none is acknowledged after it.
+ * Applies L1's word in the writer, so that no mint is acknowledged after a word that makes the store diverged, and
+ * before its record. Throws `history_diverged` when no history of this store explains the word.
  */
 export async function observing<T>(
   ledger: Ledger,

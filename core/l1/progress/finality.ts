@@ -17,10 +17,7 @@ import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { putBatch } from "./batch-progress.ts";
 import { dropCheckpoints, latestPortal, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./portals.ts";
 
-/**
- * Makes everything final that was settled up to a block of a chain, but nothing after the cursor, whose events are not
- * applied yet.
- */
+/** Goes no further than the cursor, after which no events are applied yet. */
 export async function recordFinalized(
   ledger: Ledger,
   chainId: bigint,
@@ -79,9 +76,6 @@ function newestCommitted(ledger: Ledger, chainId: bigint, isWanted: (batch: Batc
 /** Whether a reorganisation may take back blocks that counted as final. */
 export type Reach = "above final" | "below final";
 
-/**
- * Takes back what a chain's blocks from this one on had settled. Throws `l1_failed` for final blocks beyond its reach.
- */
 export async function recordReorg(
   ledger: Ledger,
   chainId: bigint,
@@ -156,7 +150,6 @@ function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
   return { ...known, ...undone, ...notYet, status };
 }
 
-/** The withdrawn amount of a vault before a block. */
 async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: bigint): Promise<bigint> {
   const range = {
     gte: keys.vaultEventsOf(vaultId),

@@ -36,7 +36,6 @@ import { latestPortal, putCheckpoint, type ReadOptions } from "./portals.ts";
 
 type Withdrawn = L1Event & { readonly type: "withdrawn" };
 
-/** Applies a chain's events from its cursor to `toBlock`, and moves the cursor there. */
 export async function recordEvents(
   ledger: Ledger,
   chainId: bigint,
@@ -66,10 +65,7 @@ export async function recordEvents(
   });
 }
 
-/**
- * Throws {@link foreign} for an event that this store cannot have caused: the contract is another store's, or this
- * store lost data.
- */
+/** Throws {@link foreign} for an event of another store's contract, or of data that this store lost. */
 async function requireKnown(ledger: Ledger, portal: PortalRecord, event: L1Event): Promise<void> {
   if (event.type === "batchCommitted" || event.type === "batchImported") requireOurs(ledger, portal, event);
   if (event.type === "withdrawn") await requireVault(ledger, portal, event.vaultId);
@@ -123,10 +119,7 @@ interface WithdrawnFacts {
   readonly recipient: Withdrawn["recipient"] | null;
 }
 
-/**
- * Applies the withdrawn total of a vault as its chain tells it, whoever withdrew. Settles a pending request, or makes
- * it fail.
- */
+/** Applies the withdrawn total of a vault, whoever withdrew. Settles a pending request, or makes it fail. */
 async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, facts: WithdrawnFacts): Promise<void> {
   const { blockNumber, logIndex } = event;
   const { chainId, vaultId, total } = facts;
@@ -230,7 +223,7 @@ async function authorizedBy(ledger: Ledger, group: Group, digest: Hash) {
 
 const MAX_LOG_INDEX = 2 ** 32 - 1;
 
-/** Checks an event against what a chain can tell, whichever reader gave it. Throws `validation_failed`. */
+/** Checks an event's form, whichever reader gave it. Throws `validation_failed`. */
 function requireForm(event: L1Event): void {
   requireHash("txHash", event.txHash);
   requireBigint("blockNumber", event.blockNumber, 0n, MAX_UINT64);

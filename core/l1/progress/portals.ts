@@ -34,9 +34,7 @@ function requirePortal(portal: PortalRecord | undefined, chainId: bigint): Porta
   return portal;
 }
 
-/**
- * Adds a mirror. Does nothing when it is known. A chain keeps its mirror for ever, because owners sign for its address.
- */
+/** A chain keeps its mirror for ever, because owners sign for its address. */
 export async function addMirror(ledger: Ledger, mirror: PortalIdentity, wait?: WaitOptions): Promise<void> {
   const { chainId } = mirror;
   requireBigint("chainId", chainId, 1n, MAX_UINT64);
@@ -84,7 +82,7 @@ export async function dropCheckpoints(ledger: Ledger, group: Group, chainId: big
   for await (const [key] of ledger.store.entries(range)) group.remove(key);
 }
 
-/** Forgets the final checkpoints but the newest ones, of which one at `finalized` itself is the first. */
+/** Keeps the newest final checkpoints, of which one at `finalized` itself is the first. */
 export async function pruneCheckpoints(
   ledger: Ledger,
   group: Group,

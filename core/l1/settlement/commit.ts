@@ -125,7 +125,6 @@ async function commitFrom(
   return end;
 }
 
-/** Like {@link commitFrom}, after a failed commit, with nothing under way. */
 async function afterFailure(
   error: unknown,
   { mode, batchNumber }: Pick<SealedBatch, "mode" | "batchNumber">,
@@ -184,7 +183,7 @@ async function withConsents(
   return [await engine.batches.getSealed(mode, batchNumber), given];
 }
 
-/** Collects what the commit of a batch needs. Returns a function that sends it. */
+/** Returns a function that sends the commit. */
 async function readyCommit(
   batch: SealedBatch,
   consents: readonly Consent[],
@@ -207,8 +206,7 @@ async function readyCommit(
 }
 
 /**
- * Examines a batch that nobody has signed or sent yet. Returns the slots that nobody could withdraw from, to be made
- * void.
+ * Examines a batch before anybody signs or sends it. Returns the slots to make void, from which nobody could withdraw.
  */
 export interface BatchCheck {
   checkBatch(batch: SealedBatch): Promise<readonly VoidSlots[]>;

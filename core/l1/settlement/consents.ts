@@ -24,17 +24,14 @@ export interface ConsentsOptions {
   readonly engine: SettlementPort;
   readonly l1: Pick<L1Reader, "settlement"> & IssuerReader;
   readonly issuers: readonly IssuerClient[];
-  /**
-   * Milliseconds after which a batch is committed without an issuer's assets; default 30 000. Silence and refusal cost
-   * the same.
-   */
+  /** Milliseconds after which a batch is committed without the assets of an issuer that is silent; default 30 000. */
   readonly waitMs?: number | undefined;
   /** Called when an issuer gives a new reason. */
   readonly onRefusal?: ((issuer: Address, batchId: string, error: unknown) => void) | undefined;
 }
 
 const WAIT_MS = 30_000;
-/** Least wait of a batch for a consent that a new content or epoch requires late. */
+/** Least wait for a consent that a new content or epoch requires late. */
 const LATE_MS = 5_000;
 /** Wait for an issuer that let an earlier batch's wait end without an answer, until it consents again. */
 const TARDY_MS = 1_000;
@@ -46,7 +43,6 @@ const MAX_AHEAD = 16;
 const MAX_FAILURE = 1_000;
 const BACKOFF = { firstMs: 500, maxMs: 10_000 };
 
-/** A batch that waits for its issuers. */
 interface Waiting {
   readonly mode: Mode;
   readonly batchNumber: number;
@@ -141,7 +137,7 @@ export class Consents {
     this.#forget(() => true);
   }
 
-  /** Asks each issuer of the batch's assets that was not asked for this content yet. Returns all asked issuers. */
+  /** Returns all asked issuers; asks those that were not asked for this content yet. */
   async #ask(batch: SealedBatch): Promise<readonly Asking[]> {
     const { l1 } = this.#options;
     const { mode, batchNumber, content, assets } = batch;

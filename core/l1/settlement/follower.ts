@@ -11,7 +11,6 @@ export interface FollowOptions {
   readonly lagMs?: number;
 }
 
-/** The questions to a chain that is followed. */
 type Watched = Pick<Portal, "settlement" | "blockNumber" | "finalizedBlockNumber" | "block" | "events">;
 
 /** Pause between two questions to a node that lags. */
@@ -148,7 +147,6 @@ export class Follower {
     if (kept !== observed) await this.#takeBack(kept + 1n);
   }
 
-  /** Drops what was read of the blocks from this one on. */
   async #takeBack(fromBlock: bigint, reach?: "below final"): Promise<void> {
     await this.#engine.operator.recordReorg(this.#chainId, fromBlock, reach);
     this.#forget(fromBlock);
@@ -160,7 +158,6 @@ export class Follower {
   }
 }
 
-/** The events that are not among the others. */
 function without(events: readonly L1Event[], others: readonly L1Event[]): readonly L1Event[] {
   const nameOf = ({ blockNumber, logIndex, txHash, type }: L1Event) => `${blockNumber} ${logIndex} ${txHash} ${type}`;
   const known = new Set(others.map(nameOf));

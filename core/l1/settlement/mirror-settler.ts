@@ -19,7 +19,7 @@ import { Preflight } from "./preflight.ts";
 import { Attempts, Rounds, type RoundsOptions, steadyClock } from "./rounds.ts";
 import { WithdrawalSender } from "./withdrawal-sender.ts";
 
-/** Longest delay of a commit by the examination of its batch, in ms. */
+/** Most milliseconds that an examination delays a commit. */
 const CHECK_MS = 5_000;
 
 /** A mirror with its chain's tokens. */
@@ -103,10 +103,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     return done;
   }
 
-  /**
-   * Examines the batch's tokens of this chain. Does nothing while the chain cannot be asked. Never rejects, never takes
-   * long.
-   */
+  /** Does nothing while the chain cannot be asked. Never rejects, never takes long. */
   async checkBatch(batch: SealedBatch): Promise<readonly VoidSlots[]> {
     if (this.#joined === null || this.lastError !== null) return [];
     try {
@@ -133,7 +130,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
     return { mirror, follower, sender, preflight: new Preflight(engine, mirror, steady) };
   }
 
-  /** Makes those batches known whose commits are final. Returns how many. */
+  /** Returns the number of batches whose commits are final, and that the mirror knows now. */
   async #import(awaited: readonly VaultPlace[], mirror: SettledMirror, signal?: AbortSignal): Promise<number> {
     const { source, committee } = this.#options;
     if (awaited.length === 0) return 0;

@@ -19,7 +19,7 @@ const CHECK_AGAIN_MS = 600_000;
 const FAULTY_AGAIN_MS = 60_000;
 /** Most mints of one ERC-721 token and batch that are simulated. All ids are asked for their owner. */
 const MOST_TRIALS = 256;
-/** Bound of a token's reason, which can hold all of its arguments. */
+/** Most characters of a token's reason. */
 const MOST_TEXT = 1_000;
 
 /** The chain of the tokens, with the contract that mints them there. */
@@ -43,7 +43,6 @@ interface Unpayable {
   readonly due: number;
 }
 
-/** A mint that was tried, and why the token refuses it. */
 interface Tried {
   readonly entry: Placed;
   readonly reason: string | null;
@@ -71,7 +70,7 @@ export class Preflight {
   readonly #unpayable = new Map<string, Unpayable>();
   /** When each asset is examined next. */
   readonly #due = new Map<Uuid, number>();
-  /** A refused mint of each asset, which decides whether the asset can be minted again. */
+  /** A refused mint of each asset. It decides whether the asset can be minted again. */
   readonly #refused = new Map<Uuid, TokenMint>();
   /** Assets for which L1 has said whether they are transferable. */
   readonly #transferable = new Set<Uuid>();
@@ -199,7 +198,7 @@ export class Preflight {
     return chainId === this.#chain.settlement.chainId;
   }
 
-  /** What the registry says never changes. */
+  /** The registry never changes it. */
   async #recordTransferable(asset: Asset, final: bigint): Promise<void> {
     const { assetId, chainId, minterLocked } = asset;
     if (chainId !== this.#engine.settlement.chainId || this.#transferable.has(assetId)) return;

@@ -49,7 +49,7 @@ export class RefusedSlots {
     this.#firstUnsent = engine.batches.state().countRollup;
   }
 
-  /** Handles a batch that could not be committed. Returns whether slots became void, so that a retry makes sense. */
+  /** Returns whether slots of a batch that could not be committed became void, so that a retry makes sense. */
   async voidOf(batch: SealedBatch, signal?: AbortSignal): Promise<boolean> {
     const { mode, batchNumber } = batch;
     if (isTransferData(mode, batch.data)) {
@@ -71,8 +71,8 @@ export class RefusedSlots {
   }
 
   /**
-   * Takes a batch of transfers back when some of its records would not count. Throws `l1_failed` when the batch may have
-   * been sent: {@link voidOf} handles that.
+   * Takes a batch of transfers back that holds records that would not count. Throws `l1_failed` when it may have been
+   * sent: {@link voidOf} handles that.
    */
   async takeBackInvalid(batchNumber: number): Promise<void> {
     const fault = await this.#transferFault(batchNumber);
@@ -82,12 +82,12 @@ export class RefusedSlots {
     await this.#engine.operator.takeBackTransfers(batchNumber, fault);
   }
 
-  /** Remembers that members do not sign a batch of transfers. Mints in rollup batches need no member, so they go on. */
+  /** Mints in rollup batches need no member, so they go on. */
   notSigned({ batchRoot: root }: SealedBatch): void {
     if (this.#unsigned?.root !== root) this.#unsigned = { root, since: this.#clock() };
   }
 
-  /** Why the members have not signed a batch in time; null when they may still do so. */
+  /** Why the members have not signed a batch in time; null while they may still do so. */
   #unsignedFor(root: Hash): string | null {
     if (this.#unsigned?.root !== root || this.#clock() - this.#unsigned.since < this.#signingMs) return null;
     return "The committee has not signed the transfers in time. Submit the same signed transfers again later.";
@@ -124,9 +124,7 @@ export class RefusedSlots {
     return true;
   }
 
-  /**
-   * Checks the rules of docs/protocol.md 4 and of the committee that depend on L1. The engine has checked the others.
-   */
+  /** Checks the rules of docs/protocol.md 4 and of the committee that depend on L1. */
   async #refused(batch: SealedBatch): Promise<Refused> {
     const { mode, data } = batch;
     const entries = trustedSlots(data);

@@ -231,7 +231,6 @@ export interface Moment {
   readonly finalTime: bigint;
 }
 
-/** What decides when a withdrawal is read again. */
 interface Wait {
   readonly deadline: bigint;
   /** The batch that the chain's contract did not know at the last read; null when it knew it. */
@@ -290,7 +289,6 @@ export class PendingQueue {
     return places;
   }
 
-  /** All of them, with the new ones. */
   async #listed(): Promise<ReadonlyMap<Uuid, Wait>> {
     const { operator } = this.#engine;
     // A reorganisation may have taken back batches, and payments of older withdrawals.

@@ -24,7 +24,6 @@ const SIGNATURE = /^0x(?:[0-9a-f]{2}){1,4096}$/;
 /** Asks for withdrawals: an application from its vaults, or an owner from its own of any application. */
 export type WithdrawalCaller = Principal | { readonly owner: Address };
 
-/** The signature of a request, of a form that a wallet gives. */
 export function signatureOf(request: { readonly signature: Hex }): Hex {
   const signature = String(request.signature).toLowerCase() as Hex;
   if (!SIGNATURE.test(signature)) throw new MintmarkError("validation_failed", "signature must be 0x hex");
@@ -91,7 +90,6 @@ type Accepted = Pick<
   "chainId" | "vaultId" | "quantity" | "recipient" | "withdrawnBefore" | "deadline" | "digest" | "signature"
 >;
 
-/** Journals a withdrawal that was checked, and reserves its quantity. */
 export function acceptWithdrawal(
   ledger: Ledger,
   group: Group,

@@ -29,7 +29,7 @@ import {
   type WithdrawalCaller,
 } from "./acceptance.ts";
 
-/** A repeated request is recognised among this many earlier totals of a vault. */
+/** Earlier totals of a vault among which a repeated request is recognised. */
 const MAX_TOTALS = 1_000;
 
 /** What an owner has signed once for many vaults. */
@@ -57,14 +57,13 @@ export type ListedWithdrawal =
 
 type Outcome = { readonly withdrawalId: Uuid; readonly repeated: boolean } | MintmarkError;
 
-/** What an owner has signed: a list, or a withdrawal from one vault, of which the total before it may be unknown. */
+/** A list, or a withdrawal from one vault, of which the total before it may be unknown. */
 interface SignedRequest extends Omit<WithdrawalListRequest, "vaults"> {
   readonly vaults: readonly (Omit<ListedVault, "withdrawnBefore"> & { readonly withdrawnBefore?: bigint })[];
 }
 
 /**
- * Takes an owner's signed request and reserves what it can of each vault. The same signed request again answers the
- * same withdrawals, and tries the vaults again that were not accepted before.
+ * The same signed request again answers the same withdrawals, and tries the vaults again that were not accepted before.
  */
 export async function requestWithdrawals(
   { ledger, writer }: EngineContext,
@@ -168,8 +167,8 @@ function decodeSigned(stored: Buffer | undefined, vaults: readonly ListedVault[]
 type Asked = Pick<WithdrawalRecord, "vaultId" | "quantity" | "recipient" | "deadline" | "signature">;
 
 /**
- * The vault with the total that its owner signed: that of an earlier request with the same signature, or the one that
- * was given, or the present one. The store has each of the vault's earlier totals.
+ * The vault with the total that its owner signed: that of an earlier request with the same signature, or the given one,
+ * or the present one.
  */
 async function signedTotal(
   ledger: Ledger,
@@ -195,7 +194,7 @@ async function signedTotal(
   return { listed: [{ vaultId, quantity, withdrawnBefore: asked.withdrawnBefore ?? withdrawn }], isKnown: false };
 }
 
-/** A withdrawal as readers see it. Throws `store_corrupt` when it is missing. */
+/** Throws `store_corrupt` when it is missing. */
 export async function readWithdrawal(ledger: Ledger, withdrawalId: Uuid): Promise<WithdrawalRecord> {
   const stored = await ledger.store.get(keys.withdrawalKey(withdrawalId));
   if (stored === undefined) throw new MintmarkError("store_corrupt", `Withdrawal ${withdrawalId} is missing.`);
@@ -206,7 +205,7 @@ function isOutcome(checked: Outcome | object): checked is Outcome {
   return "withdrawalId" in checked || checked instanceof MintmarkError;
 }
 
-/** Whether a transfer made the vault: L1 takes no list for it. */
+/** L1 takes no list for a vault that a transfer made. */
 function isTransferred(ledger: Ledger, vaultId: VaultId): boolean {
   return batchAt(ledger, placeOf(vaultId)).transfers;
 }
@@ -217,7 +216,6 @@ export function isAlone(ledger: Ledger, vaults: readonly Pick<ListedVault, "vaul
   return first !== undefined && isTransferred(ledger, first.vaultId);
 }
 
-/** Throws for a vault that is in no list. */
 export function requireListable(ledger: Ledger, vaultId: VaultId): void {
   if (!isTransferred(ledger, vaultId)) return;
   const detail = "A transfer made this vault. Ask for it alone and sign one withdrawal, or use its exit kit.";
@@ -243,7 +241,7 @@ export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[])
   }
 }
 
-/** The content of each vault, or null when it is not the caller's. */
+/** The content of each vault; null for one that is not the caller's. */
 export async function ownVaults(
   ledger: Ledger,
   caller: WithdrawalCaller,

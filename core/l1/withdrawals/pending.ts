@@ -10,7 +10,6 @@ import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { exitHeader } from "../progress/proofs.ts";
 import { readWithdrawal } from "./list.ts";
 
-/** Pending withdrawals of a chain's tokens, oldest first. */
 export async function* pendingWithdrawals(
   ledger: Ledger,
   chainId: bigint,
@@ -61,9 +60,7 @@ export interface PendingWithdrawal {
   readonly digest: Hash;
   /** The owner's signature, of the withdrawal alone or of a list. */
   readonly authorization: WithdrawalAuthorization;
-  /**
-   * The header of the vault's batch on that chain, as in `exitProof`; null while its contract does not know the batch.
-   */
+  /** The header of the vault's batch there, as in `exitProof`; null while its contract does not know the batch. */
   readonly header: BatchHeader | null;
 }
 

@@ -16,7 +16,6 @@ import {
   withdrawalView,
 } from "../../vaults/activity.ts";
 
-/** A transaction that carries the withdrawal was sent. */
 export async function recordWithdrawalSubmitted(
   ledger: Ledger,
   withdrawalId: Uuid,
@@ -32,7 +31,6 @@ export async function recordWithdrawalSubmitted(
   });
 }
 
-/** L1 refused an attempt. The reserve stays. */
 export async function recordWithdrawalAttempt(
   ledger: Ledger,
   withdrawalId: Uuid,
@@ -48,7 +46,6 @@ export async function recordWithdrawalAttempt(
   });
 }
 
-/** Gives up a withdrawal whose authorization can no longer be used, and frees its reserve. */
 export async function recordWithdrawalFailed(
   ledger: Ledger,
   withdrawalId: Uuid,

@@ -36,7 +36,6 @@ import {
   type WithdrawalListRequest,
 } from "./list.ts";
 
-/** An application's request for one vault. Any refusal rejects. */
 async function requestOne(
   context: EngineContext,
   caller: WithdrawalCaller,
@@ -99,7 +98,6 @@ export interface PreparedWithdrawals {
   readonly refused: readonly { readonly vaultId: VaultId; readonly error: MintmarkError }[];
 }
 
-/** Makes the message that an owner signs to withdraw from vaults as they are now. Changes nothing. */
 async function prepareWithdrawals(
   ledger: Ledger,
   caller: WithdrawalCaller,
