@@ -8,7 +8,7 @@ import {
   vaultBytesBound,
 } from "./batch-data.ts";
 import type { Run } from "./batch-runs.ts";
-import { BlobKind } from "./run-forms.ts";
+import { BlobKind } from "./batch-runs.ts";
 
 /**
  * Upper bounds of the gas of `commitRollupBatch`, measured on the contract and rounded up;

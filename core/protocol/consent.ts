@@ -5,7 +5,7 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf } from "./hash.ts";
 import { HASH_BYTES, type Part } from "./hex.ts";
 import { MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts";
-import { typedDataDomain } from "./typed-data.ts";
+import { typedData } from "./typed-data.ts";
 import { MAX_BATCH_NUMBER } from "./vault.ts";
 
 /** The message that an issuer signs: it agrees with all vaults of its assets in this batch. */
@@ -19,7 +19,7 @@ export interface IssuerConsent {
 }
 
 /** EIP-712 type of {@link IssuerConsent}. */
-export const ISSUER_CONSENT_TYPE = {
+const ISSUER_CONSENT_TYPE = {
   IssuerConsent: [
     { name: "mode", type: "uint8" },
     { name: "batchNumber", type: "uint64" },
@@ -60,12 +60,8 @@ export function assetsHash(assets: readonly ConsentAsset[]): Hash {
 export function consentTypedData(domain: Pick<Settlement, "chainId" | "contract">, consent: IssuerConsent) {
   requireInteger("batchNumber", consent.batchNumber, 0, MAX_BATCH_NUMBER);
   const { mode, batchNumber, content, assetsHash } = consent;
-  return {
-    domain: typedDataDomain(domain),
-    types: ISSUER_CONSENT_TYPE,
-    primaryType: "IssuerConsent",
-    message: { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber), content, assetsHash },
-  } as const;
+  const message = { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber), content, assetsHash } as const;
+  return typedData(domain, ISSUER_CONSENT_TYPE, "IssuerConsent", message);
 }
 
 export function consentDigest(domain: Pick<Settlement, "chainId" | "contract">, consent: IssuerConsent): Hash {

@@ -1,11 +1,10 @@
 import type { Hash } from "../model.ts";
 import type { Settlement } from "../ports.ts";
-import { invariant, requireInteger } from "./bounds.ts";
+import { holds, invariant, requireInteger } from "./bounds.ts";
 import { type StateRoots, stateCommitment } from "./commitment.ts";
 import { foldPath } from "./hash.ts";
 import { bytesToHex, equalBytes, HASH_BYTES, hexToBytes, packHashes, unpackHashes } from "./hex.ts";
 import { MAX_HEIGHT, pathHolds, zeroRoot } from "./merkle.ts";
-import { holds } from "./refusal.ts";
 import { MAX_STATE_LEAVES, type StateHistory } from "./state-tree.ts";
 
 /** Proves an append: with the same siblings, the zero leaf gives the old root, the batch's leaf the new one. */

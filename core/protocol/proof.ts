@@ -2,7 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import { type Hash, MAX_BATCH_VAULTS, type Mode } from "../model.ts";
 import type { AssetId, AssetPath, BatchHeader, ProvenHop, Settlement, VaultContent } from "../ports.ts";
 import type { BatchTree } from "./batch-tree.ts";
-import { requireInteger } from "./bounds.ts";
+import { holds, requireInteger } from "./bounds.ts";
 import type { StateRoots } from "./commitment.ts";
 import { stateCommitment, stateLeaf } from "./commitment.ts";
 import { foldPath } from "./hash.ts";
@@ -20,7 +20,6 @@ import {
 import { MAX_HEIGHT, treeHeight } from "./merkle.ts";
 import { multiproofRoot, multiproofSiblings } from "./multiproof.ts";
 import { openedRoot } from "./opening.ts";
-import { holds } from "./refusal.ts";
 import { unpackVaultId, type VaultPlace, vaultLeaf, vaultLeaves } from "./vault.ts";
 
 /** Proves that a batch holds a vault, and that its manifest names the vault's asset. */

@@ -7,11 +7,11 @@ import { requireInteger } from "./bounds.ts";
 import { foldPath } from "./hash.ts";
 import { bytesToHex, packHashes, unpackHashes } from "./hex.ts";
 import { treeHeight } from "./merkle.ts";
-import { typedDataDomain } from "./typed-data.ts";
+import { typedData } from "./typed-data.ts";
 import { vaultLeaf, vaultLeaves } from "./vault.ts";
 
 /** EIP-712 types of an operator's receipt for a mint. */
-export const RECEIPT_TYPES = {
+const RECEIPT_TYPES = {
   MintReceipt: [
     { name: "root", type: "bytes32" },
     { name: "count", type: "uint32" },
@@ -82,12 +82,7 @@ export function receiptTypedData(settlement: Pick<Settlement, "chainId" | "contr
   const { root, count, time } = message;
   requireInteger("count", count, 1, MAX_BATCH_VAULTS);
   requireInteger("time", time, 0, Number.MAX_SAFE_INTEGER);
-  return {
-    domain: typedDataDomain(settlement),
-    types: RECEIPT_TYPES,
-    primaryType: "MintReceipt",
-    message: { root, count, time: BigInt(time) },
-  } as const;
+  return typedData(settlement, RECEIPT_TYPES, "MintReceipt", { root, count, time: BigInt(time) } as const);
 }
 
 /** The contents of the vaults of a mint's reply. */

@@ -1,10 +1,9 @@
 import type { Address, VaultId } from "../model.ts";
 import type { ProvenHop, ProvenVault } from "../ports.ts";
-import { requireInteger } from "./bounds.ts";
+import { holds, requireInteger } from "./bounds.ts";
 import { foldPath } from "./hash.ts";
 import { bytesToHex, hexToBytes, packHashes } from "./hex.ts";
 import { treeHeight } from "./merkle.ts";
-import { holds } from "./refusal.ts";
 import {
   MAX_TRANSFER_HOPS,
   TransferPart,

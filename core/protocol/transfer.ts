@@ -1,4 +1,3 @@
-import { hashTypedData } from "viem";
 import { MintmarkError } from "../errors.ts";
 import { type Address, type Hash, MAX_AMOUNT, type VaultId } from "../model.ts";
 import type { Settlement } from "../ports.ts";
@@ -6,7 +5,7 @@ import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf, keccak256, textHash } from "./hash.ts";
 import { HASH_BYTES, packed, writeHex } from "./hex.ts";
 import { rootOfKind } from "./manifest.ts";
-import { domainHash, typedDataDomain, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
+import { domainHash, typedData, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
 
 /** viem's constant would bring viem into the browser's bundle. */
@@ -113,12 +112,7 @@ const LEAF_BYTES = 74;
  */
 export function transfersTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: TransfersMessage) {
   requireTransfers(message);
-  return {
-    domain: typedDataDomain(settlement),
-    types: TRANSFERS_TYPES,
-    primaryType: "Transfers",
-    message,
-  } as const;
+  return typedData(settlement, TRANSFERS_TYPES, "Transfers", message);
 }
 
 /**
@@ -147,12 +141,7 @@ export function sessionTypedData(settlement: Pick<Settlement, "chainId" | "contr
   requireBigint("until", session.until, 0n, MAX_UINT64);
   requireBigint("limit", session.limit, 1n, MAX_UINT64);
   const message = { ...session, assetType: BigInt(session.assetType) };
-  return {
-    domain: typedDataDomain(settlement),
-    types: SESSION_TYPES,
-    primaryType: "Session",
-    message,
-  } as const;
+  return typedData(settlement, SESSION_TYPES, "Session", message);
 }
 
 /**
@@ -165,8 +154,7 @@ export function sessionEndTypedData(
   settlement: Pick<Settlement, "chainId" | "contract">,
   { owner, key }: SessionEndMessage,
 ) {
-  const domain = typedDataDomain(settlement);
-  return { domain, types: SESSION_END_TYPES, primaryType: "SessionEnd", message: { owner, key } } as const;
+  return typedData(settlement, SESSION_END_TYPES, "SessionEnd", { owner, key } as const);
 }
 
 /**
@@ -179,14 +167,6 @@ export function transferBatchTypedData(
 ) {
   const { domain, types, message } = validiumBatchTypedData(settlement, batch);
   return { domain, types: { TransferBatch: types.ValidiumBatch }, primaryType: "TransferBatch", message } as const;
-}
-
-/** The digest that a committee member signs for a transfer batch. */
-export function transferBatchDigest(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  message: ValidiumBatchMessage,
-): Hash {
-  return hashTypedData(transferBatchTypedData(settlement, message));
 }
 
 /** EIP-712's `hashStruct` of one transfer; 32 bytes. */

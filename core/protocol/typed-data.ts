@@ -103,6 +103,16 @@ export function typedDataDomain(settlement: Pick<Settlement, "chainId" | "contra
   } as const satisfies TypedDataDomain;
 }
 
+/** A message of some types, for viem's `signTypedData`. */
+export function typedData<const T, const P extends string, M>(
+  settlement: PortalIdentity,
+  types: T,
+  primaryType: P,
+  message: M,
+) {
+  return { domain: typedDataDomain(settlement), types, primaryType, message } as const;
+}
+
 const DOMAIN_WORDS = [
   "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)",
   "Mintmark",
@@ -128,20 +138,8 @@ export function validiumBatchTypedData(
   requireInteger("batchNumber", batchNumber, 0, MAX_BATCH_NUMBER);
   requireInteger("vaultCount", vaultCount, 1, MAX_BATCH_VAULTS);
   requireBigint("epoch", epoch, 0n, MAX_UINT64);
-  return {
-    domain: typedDataDomain(settlement),
-    types: { ValidiumBatch: TYPED_DATA_TYPES.ValidiumBatch },
-    primaryType: "ValidiumBatch",
-    message: { history, batchNumber: BigInt(batchNumber), batchRoot, vaultCount, dataHash, epoch },
-  } as const;
-}
-
-/** The digest that a committee member signs. */
-export function validiumBatchDigest(
-  settlement: Pick<Settlement, "chainId" | "contract">,
-  message: ValidiumBatchMessage,
-): Hash {
-  return hashTypedData(validiumBatchTypedData(settlement, message));
+  const message = { history, batchNumber: BigInt(batchNumber), batchRoot, vaultCount, dataHash, epoch } as const;
+  return typedData(settlement, { ValidiumBatch: TYPED_DATA_TYPES.ValidiumBatch }, "ValidiumBatch", message);
 }
 
 /**
@@ -162,20 +160,8 @@ export function mirroredStateTypedData(
   requireInteger("countRollup", message.countRollup, 0, MAX_BATCH_NUMBER);
   requireBigint("epoch", message.epoch, 0n, MAX_UINT64);
   const counts = { countValidium: BigInt(message.countValidium), countRollup: BigInt(message.countRollup) };
-  return {
-    domain: typedDataDomain(mirror),
-    types: { MirroredState: TYPED_DATA_TYPES.MirroredState },
-    primaryType: "MirroredState",
-    message: { ...message, ...counts },
-  } as const;
-}
-
-/** The digest that a committee member signs for a mirror. */
-export function mirroredStateDigest(
-  mirror: Pick<Settlement, "chainId" | "contract">,
-  message: MirroredStateMessage,
-): Hash {
-  return hashTypedData(mirroredStateTypedData(mirror, message));
+  const { MirroredState } = TYPED_DATA_TYPES;
+  return typedData(mirror, { MirroredState }, "MirroredState", { ...message, ...counts } as const);
 }
 
 /**
@@ -188,12 +174,7 @@ export function mirroredStateDigest(
 export function withdrawalTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: WithdrawalMessage) {
   requireListable(message);
   requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
-  return {
-    domain: typedDataDomain(settlement),
-    types: { Withdrawal: TYPED_DATA_TYPES.Withdrawal },
-    primaryType: "Withdrawal",
-    message,
-  } as const;
+  return typedData(settlement, { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, "Withdrawal", message);
 }
 
 /**
@@ -224,12 +205,7 @@ export function withdrawalListTypedData(
   message.vaults.forEach(requireListable);
   requireBigint("deadline", message.deadline, 0n, MAX_UINT64);
   const { WithdrawalList, ListedVault } = TYPED_DATA_TYPES;
-  return {
-    domain: typedDataDomain(settlement),
-    types: { WithdrawalList, ListedVault },
-    primaryType: "WithdrawalList",
-    message,
-  } as const;
+  return typedData(settlement, { WithdrawalList, ListedVault }, "WithdrawalList", message);
 }
 
 /**
@@ -259,12 +235,7 @@ export interface ClaimMessage {
  * const signature = await key.signTypedData(claimTypedData(settlement, { link: key.address, owner }));
  */
 export function claimTypedData(settlement: Pick<Settlement, "chainId" | "contract">, message: ClaimMessage) {
-  return {
-    domain: typedDataDomain(settlement),
-    types: { Claim: TYPED_DATA_TYPES.Claim },
-    primaryType: "Claim",
-    message,
-  } as const;
+  return typedData(settlement, { Claim: TYPED_DATA_TYPES.Claim }, "Claim", message);
 }
 
 /**

@@ -1,11 +1,12 @@
 import { concat, encodeFunctionData, type Hex, keccak256, size, slice, toHex, zeroAddress, zeroHash } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
+import { hashTypedData } from "viem/utils";
 import { beforeEach, describe, expect, it } from "vitest";
 import { packedAssets } from "../../core/l1/arguments.ts";
 import type { AssetId } from "../../core/ports.ts";
 import { committeeHash } from "../../core/protocol/attestation.ts";
 import { compareAssets } from "../../core/protocol/manifest.ts";
-import { type ValidiumBatchMessage, validiumBatchDigest } from "../../core/protocol/typed-data.ts";
+import { type ValidiumBatchMessage, validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { commitRollup, committedEvent, entry, sealedRoot } from "./fixture/batches.ts";
 import { attest, changeCommittee, signBatch } from "./fixture/committee.ts";
 import {
@@ -144,7 +145,7 @@ describe("validium commits", () => {
 
     it("in the high-s form of a signature, whose low-s form it takes", async () => {
       const epoch = 1n;
-      const digest = validiumBatchDigest(d.settlement, { ...message, epoch });
+      const digest = hashTypedData(validiumBatchTypedData(d.settlement, { ...message, epoch }));
       const { account, r, parity } = keyThatSigns(BigInt(digest), HIGH_S);
       await changeCommittee(d, [account.address], 1);
       const attestation = (s: bigint, yParity: bigint): Hex => {

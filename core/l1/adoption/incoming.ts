@@ -10,8 +10,7 @@ import { isBlobBatchData, readBlobBatchData, trustedSlots } from "../../protocol
 import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
 import { decodeTransferData, isTransferData } from "../../protocol/transfer-data.ts";
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
-import { type DerivedBatch, deriveGiven } from "../../sealing/derive-batch.ts";
-import { deriveTransfers } from "../../sealing/derive-transfers.ts";
+import { type DerivedBatch, deriveGiven, deriveTransfers } from "../../sealing/derive-batch.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import type { AdoptedList, BatchRecord, VoidRun } from "../../store/records.ts";

@@ -1,4 +1,5 @@
 import { compactSignatureToSignature, concat, type Hex, hashStruct, keccak256, recoverAddress } from "viem";
+import { hashTypedData } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
 import {
@@ -9,8 +10,8 @@ import {
 } from "../../../core/protocol/attestation.ts";
 import {
   MAX_LISTED_VAULTS,
-  mirroredStateDigest,
-  validiumBatchDigest,
+  mirroredStateTypedData,
+  validiumBatchTypedData,
   withdrawalDigest,
   withdrawalListDigest,
 } from "../../../core/protocol/typed-data.ts";
@@ -39,7 +40,7 @@ describe("EIP-712 digests", () => {
   });
 
   it.each(digests.validiumBatches)("ValidiumBatch of batch $batchNumber", (vector) => {
-    expect(validiumBatchDigest(SETTLEMENT, batchMessage(vector))).toBe(vector.digest);
+    expect(hashTypedData(validiumBatchTypedData(SETTLEMENT, batchMessage(vector)))).toBe(vector.digest);
   });
 
   it.each(digests.withdrawals)("Withdrawal of vault $vaultId", (vector) => {
@@ -70,7 +71,7 @@ describe("EIP-712 digests", () => {
   it.each(digests.mirroredStates)("MirroredState of $countRollup rollup batches", ({ digest, ...vector }) => {
     const counts = { countValidium: Number(vector.countValidium), countRollup: Number(vector.countRollup) };
     const numbers = { sourceChainId: BigInt(vector.sourceChainId), epoch: BigInt(vector.epoch), ...counts };
-    expect(mirroredStateDigest(SETTLEMENT, { ...vector, ...numbers })).toBe(digest);
+    expect(hashTypedData(mirroredStateTypedData(SETTLEMENT, { ...vector, ...numbers }))).toBe(digest);
   });
 
   it("differ by chain and contract", () => {
@@ -91,9 +92,9 @@ describe("EIP-712 digests", () => {
     expect(() => withdrawalDigest(SETTLEMENT, { ...message, withdrawnBefore: -1n })).toThrow(invalid);
     expect(() => withdrawalDigest(SETTLEMENT, { ...message, deadline: 1n << 64n })).toThrow(invalid);
     const batch = batchMessage(digests.validiumBatches[0] as (typeof digests.validiumBatches)[0]);
-    expect(() => validiumBatchDigest(SETTLEMENT, { ...batch, batchNumber: 2 ** 32 })).toThrow(invalid);
-    expect(() => validiumBatchDigest(SETTLEMENT, { ...batch, vaultCount: 0 })).toThrow(invalid);
-    expect(() => validiumBatchDigest(SETTLEMENT, { ...batch, epoch: -1n })).toThrow(invalid);
+    expect(() => validiumBatchTypedData(SETTLEMENT, { ...batch, batchNumber: 2 ** 32 })).toThrow(invalid);
+    expect(() => validiumBatchTypedData(SETTLEMENT, { ...batch, vaultCount: 0 })).toThrow(invalid);
+    expect(() => validiumBatchTypedData(SETTLEMENT, { ...batch, epoch: -1n })).toThrow(invalid);
   });
 
   /** The digest from the type's text as the protocol page has it. */

@@ -9,8 +9,8 @@ import {
   isRedemption,
   sessionEndTypedData,
   sessionTypedData,
-  transferBatchDigest,
   transferBatchRoot,
+  transferBatchTypedData,
   transferList,
   transfersDigest,
   transfersTypedData,
@@ -24,7 +24,7 @@ import {
   transferOutputs,
 } from "../../../core/protocol/transfer-data.ts";
 import { transferSigner } from "../../../core/protocol/transfer-rules.ts";
-import { validiumBatchDigest } from "../../../core/protocol/typed-data.ts";
+import { validiumBatchTypedData } from "../../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../../core/protocol/vault.ts";
 import { naiveDecode, naiveDigest, naiveEncode, naiveLeaves } from "../naive/naive-transfers.ts";
 import { derivedAddress, derivedHash, SETTLEMENT, tooManySlots, vectors } from "./vectors.ts";
@@ -172,7 +172,8 @@ describe("the messages of transfers", () => {
   it("of members and of sessions have the vectors' digests", () => {
     const { transferBatch: batch, session, sessionEnd } = vectors("transfers");
     const numbers = { batchNumber: Number(batch.batchNumber), vaultCount: Number(batch.vaultCount) };
-    expect(transferBatchDigest(SETTLEMENT, { ...batch, ...numbers, epoch: BigInt(batch.epoch) })).toBe(batch.digest);
+    const message = { ...batch, ...numbers, epoch: BigInt(batch.epoch) };
+    expect(hashTypedData(transferBatchTypedData(SETTLEMENT, message))).toBe(batch.digest);
     const terms = { ...session, until: BigInt(session.until), limit: BigInt(session.limit) };
     expect(hashTypedData(sessionTypedData(SETTLEMENT, terms))).toBe(session.digest);
     expect(hashTypedData(sessionEndTypedData(SETTLEMENT, terms))).toBe(sessionEnd.digest);
@@ -187,7 +188,8 @@ describe("the messages of transfers", () => {
       dataHash: derivedHash("d"),
       epoch: 0n,
     };
-    expect(transferBatchDigest(SETTLEMENT, batch)).not.toBe(validiumBatchDigest(SETTLEMENT, batch));
+    const other = hashTypedData(validiumBatchTypedData(SETTLEMENT, batch));
+    expect(hashTypedData(transferBatchTypedData(SETTLEMENT, batch))).not.toBe(other);
   });
 
   it("tell a redemption from a gift", () => {
