@@ -175,7 +175,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
       const head = { epoch: Number(row.epoch), length: Number(row.head), hash: row.hash as Buffer };
       const lead = new PostgresLead({ session, keys: this.#keys, shard, single, leaseMs }, head);
       // Another server may take over from a leader that nobody has seen confirmed yet.
-      if (isDoubtful && !(await lead.confirmed())) return await given(session, null);
+      if (isDoubtful && !(await lead.confirm())) return await given(session, null);
       this.#leading = lead;
       lead.lost.addEventListener("abort", () => {
         if (this.#leading === lead) this.#leading = null;

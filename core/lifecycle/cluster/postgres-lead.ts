@@ -109,25 +109,17 @@ export class PostgresLead implements Leadership {
     return appended;
   }
 
-  /** Resolves when all of the primary's data is replicated: a later write was confirmed without a warning. */
-  async confirm(): Promise<void> {
-    for (;;) {
-      this.lost.throwIfAborted();
+  /**
+   * Resolves with true when all of the primary's data is replicated: a later write was confirmed without a warning.
+   * False when another server leads.
+   */
+  async confirm(): Promise<boolean> {
+    while (!this.lost.aborted) {
       const isConfirmed = await this.#prolong().catch(() => false);
-      if (isConfirmed) return;
+      if (isConfirmed) return true;
       await pause(RETRY_MS);
     }
-  }
-
-  /** The same for a lead that has just been taken. False when another server took it meanwhile. */
-  async confirmed(): Promise<boolean> {
-    try {
-      await this.confirm();
-      return true;
-    } catch (error) {
-      if (this.lost.aborted) return false;
-      throw error;
-    }
+    return false;
   }
 
   async resign(): Promise<void> {
@@ -164,10 +156,7 @@ export class PostgresLead implements Leadership {
       try {
         const { count, isDoubtful } = await session.write(APPEND, values);
         if (count > 0 && !isDoubtful) break;
-        if (count > 0 || (await this.#has(next))) {
-          await this.confirm();
-          break;
-        }
+        if ((count > 0 || (await this.#has(next))) && (await this.confirm())) break;
       } catch (error) {
         if (error instanceof MintmarkError && error.code !== "journal_unavailable") throw error;
       }

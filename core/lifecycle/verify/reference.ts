@@ -1,6 +1,6 @@
 import type { Hash, Mode } from "../../model.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
-import { packVaultId, unpackVaultId, type VaultPlace } from "../../protocol/vault.ts";
+import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { Journaled } from "../../store/journal.ts";
 import type { MintEntry } from "../../store/mint-entry.ts";
@@ -23,7 +23,7 @@ import { ReferencePortals } from "./reference-portals.ts";
 import { ReferencePowers } from "./reference-powers.ts";
 import { COMPARED_WHOLE, type Expected, type Handlers, Output, type Part } from "./reference-records.ts";
 import { ReferenceTenants } from "./reference-tenants.ts";
-import { ReferenceTokens, type Suspect, tokenName } from "./reference-tokens.ts";
+import { ReferenceTokens, tokenName } from "./reference-tokens.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
 import { ReferenceVaults } from "./reference-vaults.ts";
 import { ReferenceWebhooks } from "./reference-webhooks.ts";
@@ -64,6 +64,7 @@ export class Reference {
   readonly #foreseen: Foreseen;
   /** Adoptions still to come. */
   readonly #adoptions: (readonly Place[])[];
+  readonly #finalVault: VaultAt;
   readonly #sealedVault: VaultAt;
   #divergence: DivergenceRecord | null = null;
   #keysForgotten = 0;
@@ -121,6 +122,7 @@ export class Reference {
     ];
     this.#foreseen = foreseen;
     this.#adoptions = adoptions;
+    this.#finalVault = vaultAt;
     this.#sealedVault = sealedVault;
     this.#on = {
       ...{ ...tenants.on, ...claims.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
@@ -149,9 +151,10 @@ export class Reference {
     return this.#batches.root(mode);
   }
 
-  /** Applies the next entry; returns the records that are final now. */
+  /** Applies the next entry; returns the records that are final now. Those of the entries before must be readable. */
   async apply({ sequence, time, entry }: Journaled): Promise<Expected[]> {
     const out = this.#out;
+    await this.#compareSuspects();
     if (time < out.time) out.report(`journal entry ${sequence} is older than the one before`);
     this.entries++;
     out.sequence = sequence;
@@ -159,27 +162,6 @@ export class Reference {
     if (entry.kind === "mint") this.#mint(entry);
     else await this.#on[entry.kind](entry as never);
     return out.take();
-  }
-
-  /** Pairs of vaults, found since the last call, that may hold the same ERC-721 token. */
-  suspects(): Suspect[] {
-    return this.#tokens.suspects();
-  }
-
-  /** The token of a vault of the store, named as in {@link suspects}. */
-  tokenOf(vault: StoredVault): string | null {
-    const tokenId = this.#tokens.idOf(vault);
-    return tokenId === null ? null : tokenName(vault.assetIndex, tokenId);
-  }
-
-  /** A vault of a batch before sealing. */
-  growingVault(place: VaultPlace): StoredVault | undefined {
-    return this.#vaults.at(place);
-  }
-
-  /** Whether all records under a prefix are compared at the end. */
-  comparesWhole(prefix: number): boolean {
-    return COMPARED_WHOLE.has(prefix);
   }
 
   /** The number of records under a prefix; null where the reference cannot tell. */
@@ -194,7 +176,8 @@ export class Reference {
   }
 
   /** The records that could change until now. A record that comes twice has the later value. */
-  finish(): Expected[] {
+  async finish(): Promise<Expected[]> {
+    await this.#compareSuspects();
     const counts = { userCount: this.#tenants.userCount, keysForgotten: this.#keysForgotten };
     const head = { journalLength: this.entries, time: this.#out.time, ...counts };
     this.#out.put(keys.HEAD_KEY, headRecord, head, "the head");
@@ -202,6 +185,16 @@ export class Reference {
       this.#out.put(keys.DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
     for (const part of this.#parts) part.finish();
     return this.#out.take();
+  }
+
+  /** Whether two ERC-721 tokens of one hash are the same, by the earlier one's vault. */
+  async #compareSuspects(): Promise<void> {
+    for (const { earlier, token } of this.#tokens.suspects()) {
+      const vault = this.#vaults.at(earlier) ?? (await this.#finalVault(earlier));
+      const tokenId = vault === undefined ? null : this.#tokens.idOf(vault);
+      if (vault !== undefined && tokenId !== null && tokenName(vault.assetIndex, tokenId) === token)
+        this.#out.report(`token ${token} was minted twice`);
+    }
   }
 
   /** The entries that concern several parts. */

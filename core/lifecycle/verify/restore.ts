@@ -9,7 +9,7 @@ import type { Database, Journal, Store, StoreOperation } from "../../store/ports
 import { HEAD_KEY, journalKey } from "../../store/store-keys.ts";
 import { Reference } from "./reference.ts";
 import type { Expected } from "./reference-records.ts";
-import { foreseen, requireDifferent, storedVault } from "./verify.ts";
+import { foreseen, storedVault } from "./verify.ts";
 
 /** Options of {@link restoreStore}. */
 export interface RestoreOptions {
@@ -79,13 +79,10 @@ async function derive(
   for await (const journaled of readJournal(store)) {
     signal?.throwIfAborted();
     await records.put((await reference.apply(journaled)).map(asPut));
-    const suspects = reference.suspects();
-    if (suspects.length > 0) await records.flush();
-    for (const suspect of suspects) await requireDifferent(store, reference, suspect, report);
     if (reference.entries % 1024 === 0) onProgress?.(reference.entries);
   }
   if (reference.entries === 0) report("it is empty");
-  const last = reference.finish();
+  const last = await reference.finish();
   await records.put(last.filter(({ key }) => !key.equals(HEAD_KEY)).map(asPut));
   await records.flush();
   await store.write(last.filter(({ key }) => key.equals(HEAD_KEY)).map(asPut));
