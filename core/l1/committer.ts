@@ -173,12 +173,8 @@ export class ViemCommitter extends ViemPortal implements L1Committer, L1Voider {
   }
 
   /** Ends the session of an owner with a key, or makes sure that there never is one. As {@link authorizeSession}. */
-  async revokeSession(
-    { owner, key }: SessionEndMessage,
-    signature: Hex = "0x",
-    options?: L1SendOptions,
-  ): Promise<L1Receipt> {
-    return this.transact("revokeSession", [owner, key, signature], options);
+  async revokeSession(end: SessionEndMessage, signature: Hex = "0x", options?: L1SendOptions): Promise<L1Receipt> {
+    return this.transact("revokeSession", [end.owner, end.key, signature], options);
   }
 
   /** Cancels a list of transfers that this account has signed or approved, or that takes its vaults. */
@@ -228,10 +224,8 @@ function consentGas(consents: readonly Consent[]): bigint {
   }, 0n);
 }
 
-function rollupCall(
-  { batchNumber, data }: Pick<SealedBatch, "batchNumber" | "data">,
-  history: Hash,
-  consents: Hex,
-): ContractCall {
+type Numbered = Pick<SealedBatch, "batchNumber" | "data">;
+
+function rollupCall({ batchNumber, data }: Numbered, history: Hash, consents: Hex): ContractCall {
   return { abi, functionName: "commitRollupBatch", args: [history, consents, BigInt(batchNumber), toHex(data)] };
 }

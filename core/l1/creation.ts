@@ -38,11 +38,9 @@ export async function requireOwnCreation(
   const creates = ({ to, from, nonce }: (typeof transactions)[number]) =>
     to === null && isAddressEqual(getContractAddress({ from, nonce: BigInt(nonce) }), contract);
   const input: Hex | undefined = transactions.find(creates)?.input;
+  const remedy = "Give the block of its creation. Do not use a contract that another contract created.";
   if (input === undefined)
-    throw new MintmarkError(
-      "l1_failed",
-      `no transaction of block ${blockNumber} created ${contract}. Give the block of its creation. Do not use a contract that another contract created.`,
-    );
+    throw new MintmarkError("l1_failed", `no transaction of block ${blockNumber} created ${contract}. ${remedy}`);
   const { bytes, hash } = release[name].creation;
   if (size(input) <= bytes || keccak256(slice(input, 0, bytes)) !== hash)
     throw foreignCode(`${name}: another constructor wrote its storage`, settlement);

@@ -90,10 +90,10 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
 function mirrorViews({ client, settlement }: L1Connection) {
   const { contract: address } = settlement;
   return {
-    commitment: (): Promise<Hash> =>
-      askL1("reading the mirrored commitment", () =>
-        readContract(client, { abi, address, functionName: "commitment" }),
-      ),
+    commitment(): Promise<Hash> {
+      const read = { abi, address, functionName: "commitment" } as const;
+      return askL1("reading the mirrored commitment", () => readContract(client, read));
+    },
     async stepCount(): Promise<number> {
       const read = { abi, address, functionName: "stepCount" } as const;
       return Number(await askL1("asking the mirror for its steps", () => readContract(client, read)));

@@ -98,10 +98,8 @@ export class ViemPortal extends ViemReader implements L1Owner {
         gas: call.authorization.list === undefined ? TRIAL_GAS : LIST_TRIAL_GAS,
       });
       if (result === 0n) return null;
-      return (
-        (await this.#refusalOf(call, TRIAL_GAS)) ??
-        "it needs more gas than an item of a batch has; its owner can withdraw it"
-      );
+      const tooMuch = "it needs more gas than an item of a batch has; its owner can withdraw it";
+      return (await this.#refusalOf(call, TRIAL_GAS)) ?? tooMuch;
     });
   }
 

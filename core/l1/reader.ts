@@ -177,13 +177,9 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
     ] as const;
     return askL1("reading the committed state", async () => {
       // One call, because nodes behind one address can differ about a block of one number.
-      const [[validium, rollup], rootValidium, rootRollup, commitment, history] = await multicall(
-        this.connection.client,
-        {
-          ...{ contracts, blockNumber },
-          ...({ deployless: true, batchSize: 0, allowFailure: false } as const),
-        },
-      );
+      const once = { contracts, blockNumber, deployless: true, batchSize: 0, allowFailure: false } as const;
+      const [counted, rootValidium, rootRollup, commitment, history] = await multicall(this.connection.client, once);
+      const [validium, rollup] = counted;
       const counts = { countValidium: Number(validium), countRollup: Number(rollup) };
       return { ...counts, rootValidium, rootRollup, commitment, history };
     });
@@ -230,14 +226,9 @@ export class ViemReader extends ViemTokens implements L1Reader, IssuerReader {
   }
 
   isTransferable({ chainId, assetType }: AssetId, at?: bigint): Promise<boolean> {
-    const asked = this.view(
-      `asking whether ${assetType} is transferable`,
-      "isTransferable",
-      [chainId, BigInt(assetType)],
-      at,
-    );
+    const [doing, args] = [`asking whether ${assetType} is transferable`, [chainId, BigInt(assetType)]] as const;
     // A contract without transfers does not know the function.
-    return orIfSilent(asked, false);
+    return orIfSilent(this.view(doing, "isTransferable", args, at), false);
   }
 
   /** The session of an owner with a key, of zeros when there is none; null of a contract without transfers. */

@@ -27,11 +27,9 @@ export async function roleHolders(client: L1Client, contract: Address, fromBlock
   const logs = await askL1(`reading who holds the roles of ${contract}`, async () =>
     logReader(client, contract, EVENTS)(fromBlock, await getBlockNumber(client, { cacheTime: 0 })),
   );
+  const missing = `the node gives no event of block ${fromBlock} about the roles of ${contract}`;
   if (logs[0]?.blockNumber !== fromBlock)
-    throw new MintmarkError(
-      "l1_failed",
-      `the node gives no event of block ${fromBlock} about the roles of ${contract}. Ask a node that keeps old events.`,
-    );
+    throw new MintmarkError("l1_failed", `${missing}. Ask a node that keeps old events.`);
   const changes = parseEventLogs({ abi: EVENTS, logs, strict: true });
   const holdersOf = (id: string) => {
     const holders = new Set<Address>();

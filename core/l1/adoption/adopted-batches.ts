@@ -18,7 +18,14 @@ import * as keys from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, type StoredVault, type VaultColumns } from "../../store/vault-columns.ts";
 import { tellSealed } from "../../tenants/events/event-log.ts";
 import { dropTransfers, type Holder, putAdoptedLists } from "./adopted-transfers.ts";
-import { type AdoptedBatches, type AdoptedEntry, type Dropped, type Incoming, incomingBatches } from "./incoming.ts";
+import {
+  type AdoptedBatches,
+  type AdoptedEntry,
+  type Dropped,
+  type Incoming,
+  incomingBatches,
+  isBatch,
+} from "./incoming.ts";
 
 type Adoption = EntryOf<"historyAdopted">;
 type LostEntry = Adoption["lost"][number];
@@ -46,11 +53,8 @@ export async function adoptHistory(
     const pending: VaultId[] = [];
     for (const { mode, batchNumber, runs } of lost)
       pending.push(...(await pendingIn(ledger, mode, batchNumber, failing(runs))).map(({ vaultId }) => vaultId));
-    const unbound = await unboundBy(
-      ledger,
-      adopted,
-      dropped.flatMap(({ record, vaults }) => (record.transfers ? [] : vaults)),
-    );
+    const minted = dropped.flatMap(({ record, vaults }) => (record.transfers ? [] : vaults));
+    const unbound = await unboundBy(ledger, adopted, minted);
     const trees = new Map(
       adopted.map(({ mode, first }) => {
         const history = ledger.histories.latest(mode);
@@ -78,7 +82,7 @@ export async function adoptHistory(
     for (const key of unbound) group.remove(key);
     for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
     for (const { mode, batchNumber, runs } of lost) {
-      const { record, vaults } = dropped.find((batch) => isBatch(batch, mode, batchNumber)) as Dropped;
+      const { record, vaults } = dropped.find((batch) => isBatch(batch.record, { mode, batchNumber })) as Dropped;
       // The lists of a batch of transfers wait for another batch.
       if (!record.transfers) tellFailed(ledger, group, record, vaults, failing(runs));
     }
@@ -119,10 +123,8 @@ async function lostOf(
   const lost: LostEntry[] = [];
   for (const { record, vaults } of dropped) {
     const { mode, batchNumber } = record;
-    const there = incoming.find(
-      ({ entry, lists }) =>
-        entry.mode === mode && entry.batchNumber === batchNumber && (lists !== null) === record.transfers,
-    );
+    const isSameKind = ({ lists }: Incoming) => (lists !== null) === record.transfers;
+    const there = incoming.find((one) => isBatch(one.entry, record) && isSameKind(one));
     const runs: LostRun[] = [];
     for (let slot = 0; slot < vaults.count; slot++) {
       const own = vaults.at(slot);
@@ -146,10 +148,6 @@ async function lostOf(
     lost.push({ mode, batchNumber, runs, withdrawn });
   }
   return lost;
-}
-
-function isBatch({ record }: Dropped, mode: Mode, batchNumber: number): boolean {
-  return record.mode === mode && record.batchNumber === batchNumber;
 }
 
 /** Runs of lost mints, with the reason that applications read. */
@@ -221,13 +219,8 @@ function putAdopted(
   group.put(keys.batchTokensKey(mode, batchNumber), derived.tokens);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
   const notYet = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
-  const times = {
-    openedAt: vaults[0]?.createdAt ?? time,
-    sealedAt: time,
-    submittedAt: null,
-    settledAt: null,
-    finalizedAt: null,
-  };
+  const openedAt = vaults[0]?.createdAt ?? time;
+  const times = { openedAt, sealedAt: time, submittedAt: null, settledAt: null, finalizedAt: null };
   const transfers = lists !== null;
   const record: BatchRecord = {
     status: "sealed",
@@ -238,13 +231,8 @@ function putAdopted(
     ...times,
   };
   ledger.putBatch(group, record);
-  if (voids.length > 0)
-    ledger.putVoids(
-      group,
-      mode,
-      batchNumber,
-      voids.map((run) => ({ ...run, voidedAt: time, leftOut: false })),
-    );
+  const runs = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));
+  if (runs.length > 0) ledger.putVoids(group, mode, batchNumber, runs);
   if (!transfers) {
     count(ledger, group, record, columns, 1n);
     bindIds(ledger, group, vaults, voids);

@@ -129,9 +129,7 @@ async function incomingBatch(
 ): Promise<Incoming> {
   const { mode, batchNumber, data } = batch;
   const inBlobs = isBlobBatchData(data);
-  const isHere = ({ record }: Dropped) =>
-    record.mode === mode && record.batchNumber === batchNumber && !record.transfers;
-  const here = dropped.find(isHere)?.vaults;
+  const here = dropped.find(({ record }) => isBatch(record, batch) && !record.transfers)?.vaults;
   const now = ledger.now();
   const voids: VoidRun[] = [];
   const vaults = slotsIn(ledger, batch).map((found, slot): StoredVault => {
@@ -158,6 +156,12 @@ async function incomingBatch(
   const assets = manifestOf(batch);
   const given = await completed(ledger, deriveGiven(batch, { data, assets }, columns, assetAt, voids));
   return { ...incomingOf(batch, vaults, columns, given, voids, assets), inBlobs, lists: null };
+}
+
+type BatchPlace = Pick<BatchRecord, "mode" | "batchNumber">;
+
+export function isBatch(one: BatchPlace, { mode, batchNumber }: BatchPlace): boolean {
+  return one.mode === mode && one.batchNumber === batchNumber;
 }
 
 /** Vaults of hostile blobs can share elements, so blobs of this engine may not hold them. */

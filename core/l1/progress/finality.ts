@@ -115,12 +115,8 @@ async function revertEvents(
   blockNumber: bigint,
   time: number,
 ): Promise<void> {
-  const range = {
-    gte: keys.l1EventsFrom(chainId, blockNumber),
-    lt: keys.endOf(keys.l1EventsOf(chainId)),
-    reverse: true,
-  };
-  for await (const [key, stored] of ledger.store.entries(range)) {
+  const [gte, lt] = [keys.l1EventsFrom(chainId, blockNumber), keys.endOf(keys.l1EventsOf(chainId))];
+  for await (const [key, stored] of ledger.store.entries({ gte, lt, reverse: true })) {
     const event = decodeRecord(l1EventRecord, stored, "An L1 event");
     const { vaultId, withdrawalIds, imported } = event;
     group.remove(key);
@@ -151,12 +147,8 @@ function undecided(known: WithdrawalRecord, time: number): WithdrawalRecord {
 }
 
 async function withdrawnBefore(ledger: Ledger, vaultId: bigint, blockNumber: bigint): Promise<bigint> {
-  const range = {
-    gte: keys.vaultEventsOf(vaultId),
-    lt: keys.vaultEventKey(vaultId, blockNumber, 0),
-    reverse: true,
-    limit: 1,
-  };
-  for await (const [, stored] of ledger.store.entries(range)) return decodeRecord(bigRecord, stored, "A vault's event");
+  const [gte, lt] = [keys.vaultEventsOf(vaultId), keys.vaultEventKey(vaultId, blockNumber, 0)];
+  const newest = ledger.store.entries({ gte, lt, reverse: true, limit: 1 });
+  for await (const [, stored] of newest) return decodeRecord(bigRecord, stored, "A vault's event");
   return 0n;
 }

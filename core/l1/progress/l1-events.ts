@@ -3,6 +3,7 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import { type Address, type Hash, MAX_AMOUNT, type Uuid } from "../../model.ts";
 import type { L1Event } from "../../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "../../protocol/bounds.ts";
+import type { EntryOf } from "../../store/entries.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
 import {
@@ -33,8 +34,6 @@ import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { applyCommitted, foreign, type Imported, requireOurs } from "./batch-progress.ts";
 import { observing } from "./divergence.ts";
 import { latestPortal, putCheckpoint, type ReadOptions } from "./portals.ts";
-
-type Withdrawn = L1Event & { readonly type: "withdrawn" };
 
 export async function recordEvents(
   ledger: Ledger,
@@ -83,11 +82,10 @@ async function requireVault(ledger: Ledger, { chainId }: PortalRecord, vaultId: 
   throw foreign(ledger, chainId, `Chain ${chainId} tells of vault ${vaultId}, which this store does not know there.`);
 }
 
-async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: L1Event): Promise<void> {
+async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: L1Event): Promise<unknown> {
   switch (event.type) {
     case "batchCommitted":
-      await applyCommitted(ledger, group, event);
-      return;
+      return applyCommitted(ledger, group, event);
     case "batchImported":
       return applyImported(ledger, group, chainId, event);
     case "withdrawn": {
@@ -107,17 +105,11 @@ async function applyEvent(ledger: Ledger, group: Group, chainId: bigint, event: 
     case "transfersApproved":
     case "transfersCancelled":
       // The settlement contract alone keeps them, because a mirror pays no transferred vault.
-      if (chainId === ledger.settlement.chainId) await applyPower(ledger, group, event);
+      if (chainId === ledger.settlement.chainId) return applyPower(ledger, group, event);
   }
 }
 
-interface WithdrawnFacts {
-  readonly chainId: bigint;
-  readonly vaultId: bigint;
-  readonly quantity: bigint;
-  readonly total: bigint;
-  readonly recipient: Withdrawn["recipient"] | null;
-}
+type WithdrawnFacts = Pick<EntryOf<"vaultWithdrawn">, "chainId" | "vaultId" | "quantity" | "total" | "recipient">;
 
 /** Applies the withdrawn total of a vault, whoever withdrew. Settles a pending request, or makes it fail. */
 async function applyWithdrawn(ledger: Ledger, group: Group, event: L1Event, facts: WithdrawnFacts): Promise<void> {

@@ -28,10 +28,8 @@ export function portals(ledger: Ledger): readonly FollowedPortal[] {
 }
 
 function requirePortal(portal: PortalRecord | undefined, chainId: bigint): PortalRecord {
-  if (portal === undefined) {
-    throw new MintmarkError("chain_not_supported", `No mirror of the state on chain ${chainId} is known here.`);
-  }
-  return portal;
+  if (portal !== undefined) return portal;
+  throw new MintmarkError("chain_not_supported", `No mirror of the state on chain ${chainId} is known here.`);
 }
 
 /** A chain keeps its mirror for ever, because owners sign for its address. */
@@ -43,10 +41,8 @@ export async function addMirror(ledger: Ledger, mirror: PortalIdentity, wait?: W
     const known = ledger.portals.latest(chainId);
     if (known?.contract === contract && chainId !== ledger.settlement.chainId) return;
     if (known !== undefined) {
-      throw new MintmarkError(
-        "store_mismatch",
-        `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`,
-      );
+      const detail = `On chain ${chainId} this store's withdrawals are paid by ${known.contract}, not ${contract}.`;
+      throw new MintmarkError("store_mismatch", detail);
     }
     ledger.record(group, { kind: "mirrorAdded", chainId, contract });
     ledger.putPortal(group, { chainId, contract, observed: null, finalized: null });

@@ -49,12 +49,8 @@ async function adopt(options: AdoptOptions, committed: CommittedData): Promise<A
   let isOther = false;
   for (const mode of MODES) {
     const there = commits.filter((commit) => commit.mode === mode).sort((a, b) => a.batchNumber - b.batchNumber);
-    if (there.length < countOf(mode, newest)) {
-      throw new MintmarkError(
-        "l1_failed",
-        `L1's newest batches of ${mode} are not final yet. Adopt again when they are.`,
-      );
-    }
+    const early = `L1's newest batches of ${mode} are not final yet. Adopt again when they are.`;
+    if (there.length < countOf(mode, newest)) throw new MintmarkError("l1_failed", early);
     let first = 0;
     while (first < there.length && (await isOurs(engine, there[first] as CommitEvent))) first++;
     const batches: AdoptedBatch[] = [];
@@ -90,13 +86,10 @@ async function unknownAssets(named: readonly AssetId[], block: bigint, { engine,
     if (registration === null) continue;
     const { standard, token: contractAddress, quantum, blobScheme } = registration;
     const isHere = chainId === l1.settlement.chainId;
-    const facts = { standard, chainId, contractAddress, quantum, rawBlobs: true };
+    const names = await tokenNames(contractAddress, standard, isHere, l1);
+    const facts = { standard, chainId, contractAddress, quantum, rawBlobs: true, ...names };
     // Only the registry of a token's own chain knows how its blobs read.
-    found.push({
-      ...facts,
-      ...(isHere && { blobScheme }),
-      ...(await tokenNames(contractAddress, standard, isHere, l1)),
-    });
+    found.push(isHere ? { ...facts, blobScheme } : facts);
   }
   return found;
 }

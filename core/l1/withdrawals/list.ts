@@ -116,13 +116,11 @@ export async function requestWithdrawals(
           if (vault === null) return new MintmarkError("vault_not_found");
           if (earlierId !== null) return { withdrawalId: earlierId, repeated: true };
           const activity = decodeActivity(group.resolve(keys.activityKey(each.vaultId), activities[i]));
-          return (
-            fault ??
-            faultOf(() => {
-              if (isList) requireListable(ledger, each.vaultId);
-              requireAcceptable(ledger, caller, each, vault, activity);
-            }) ?? { vault, activity }
-          );
+          const ownFault = faultOf(() => {
+            if (isList) requireListable(ledger, each.vaultId);
+            requireAcceptable(ledger, caller, each, vault, activity);
+          });
+          return fault ?? ownFault ?? { vault, activity };
         });
         if (checked.every(isOutcome)) return checked;
         if (isList && known === undefined) {
@@ -130,12 +128,8 @@ export async function requestWithdrawals(
         }
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
-          const facts = {
-            ...(listed[i] as ListedVault),
-            ...common,
-            digest,
-            signature: isList ? "0x" : signature,
-          } as const;
+          const single = isList ? "0x" : signature;
+          const facts = { ...(listed[i] as ListedVault), ...common, digest, signature: single } as const;
           const { withdrawalId } = acceptWithdrawal(ledger, group, one.vault, one.activity, facts);
           return { withdrawalId, repeated: false };
         });
@@ -153,7 +147,7 @@ export async function requestWithdrawals(
     },
     signal,
   );
-  return viewsOf(ledger, listed, outcomes);
+  return Promise.all(listed.map((each, i) => viewOf(ledger, each, outcomes[i] as Outcome)));
 }
 
 /** What was accepted under a digest. A single withdrawal has the signature itself, so its digest names only that. */
@@ -252,10 +246,8 @@ export async function ownVaults(
     const place = placeOf(vaultId);
     return faultOf(() => batchAt(ledger, place)) === null ? place : null;
   });
-  const vaults = await readVaults(
-    ledger,
-    places.flatMap((place) => place ?? []),
-  );
+  const known = places.flatMap((place) => place ?? []);
+  const vaults = await readVaults(ledger, known);
   return places.map((place) => {
     const vault = place === null ? undefined : vaults.shift()?.vault;
     return vault !== undefined && isOwn(vault) ? vault : null;
@@ -278,18 +270,9 @@ export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[])
   return { owner: first.owner, chainId };
 }
 
-async function viewsOf(
-  ledger: Ledger,
-  listed: readonly ListedVault[],
-  outcomes: readonly Outcome[],
-): Promise<ListedWithdrawal[]> {
-  return Promise.all(
-    listed.map(async ({ vaultId }, i): Promise<ListedWithdrawal> => {
-      const outcome = outcomes[i] as Outcome;
-      if (outcome instanceof MintmarkError) return { vaultId, withdrawal: null, error: outcome };
-      const { withdrawalId, repeated } = outcome;
-      const withdrawal = await withdrawalView(ledger, await readWithdrawal(ledger, withdrawalId));
-      return { vaultId, withdrawal, repeated, error: null };
-    }),
-  );
+async function viewOf(ledger: Ledger, { vaultId }: ListedVault, outcome: Outcome): Promise<ListedWithdrawal> {
+  if (outcome instanceof MintmarkError) return { vaultId, withdrawal: null, error: outcome };
+  const { withdrawalId, repeated } = outcome;
+  const withdrawal = await withdrawalView(ledger, await readWithdrawal(ledger, withdrawalId));
+  return { vaultId, withdrawal, repeated, error: null };
 }

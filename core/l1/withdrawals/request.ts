@@ -153,11 +153,8 @@ export function withdrawalsOf(context: EngineContext): Withdrawals {
     prepare: (caller, preparation) => prepareWithdrawals(context.ledger, caller, preparation),
     async newestOf(owner, vaultIds) {
       const { ledger } = context;
-      const vaults = await ownVaults(
-        ledger,
-        { owner },
-        vaultIds.map((vaultId) => ({ vaultId })),
-      );
+      const asked = vaultIds.map((vaultId) => ({ vaultId }));
+      const vaults = await ownVaults(ledger, { owner }, asked);
       return Promise.all(
         vaults.map(async (vault, i) => {
           const application = vault && ledger.applications.get(vault.applicationIndex);
