@@ -241,12 +241,6 @@ export function isBatch(
   return batch.dataHash === dataHash && batch.batchRoot === batchRoot && batch.vaultCount === vaultCount;
 }
 
-/** A committed batch with its data. */
-interface ReadBatch {
-  readonly commit: BatchHeader;
-  readonly batch: DerivedBatch;
-}
-
 /**
  * The proof of a vault of a committed batch, with the transfers since its mint. The contract judges the transfers.
  *
@@ -255,7 +249,7 @@ interface ReadBatch {
 export async function chainProof(
   vaultId: VaultId,
   kzg: Kzg,
-  read: (mode: Mode, batchNumber: number) => Promise<ReadBatch>,
+  read: (mode: Mode, batchNumber: number) => Promise<{ readonly commit: BatchHeader; readonly batch: DerivedBatch }>,
 ): Promise<BatchVaultProof & { readonly header: BatchHeader }> {
   const hops: ProvenHop[] = [];
   for (let at = vaultId; ; ) {

@@ -108,12 +108,6 @@ export interface TransferChanges {
   readonly isWhole: boolean;
 }
 
-/** Verdicts in data order, without the records that wait for data. */
-interface Verdicts {
-  readonly judged: readonly JudgedRecord[];
-  readonly isWhole: boolean;
-}
-
 /**
  * Judges the records of committed transfer batches exactly as L1 does, and keeps the owner of each vault since. A verdict
  * can be made late, because powers count by their times, and a vault that a valid record spends pays nothing. Only a
@@ -171,7 +165,8 @@ export class TransferIndex {
     return isWhole ? judged : null;
   }
 
-  async #judge(groups: readonly TransferGroup[], commit: TransferCommit): Promise<Verdicts> {
+  /** Verdicts in data order, without the records that wait for data. */
+  async #judge(groups: readonly TransferGroup[], commit: TransferCommit) {
     const ids = groups.flatMap(({ transfers }) => transfers.map(({ vaultId }) => vaultId));
     const { found: vaults, waiting } = await this.#vaults(ids, commit);
     const outputs = Map.groupBy(transferOutputs(groups, commit.batchNumber), ({ transfer }) => transfer);

@@ -54,9 +54,6 @@ async function loadUnsealed(
 ): Promise<readonly OpenBatch[]> {
   const sealed = ledger.histories.latest(mode).count;
   let before = vaultsBefore(ledger, mode, sealed);
-  if (unsealed.length === 0) {
-    ledger.setOpen(new OpenBatch(mode, sealed, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
-  }
   const closed: OpenBatch[] = [];
   // Transfers close all batches before them.
   const mints = unsealed.slice(unsealed.findLastIndex(({ transfers }) => transfers) + 1);
@@ -69,7 +66,7 @@ async function loadUnsealed(
     before += batch.vaults.count;
     if (record !== newest && !(areTwo && record === beforeNewest)) closed.push(batch);
   }
-  if (unsealed.length > 0 && newest === undefined) {
+  if (newest === undefined) {
     const next = sealed + unsealed.length;
     ledger.setOpen(new OpenBatch(mode, next, ledger.head.time, before, ledger.limits, ledger.isForeign), before);
   }

@@ -32,7 +32,7 @@ export class ReferenceTransfers extends Part<{
   readonly powers: ReferencePowers;
   readonly batches: ReferenceBatches;
   readonly withdrawals: ReferenceWithdrawals;
-  /** A sealed vault. */
+  /** A vault among the records that are final. */
   readonly vaultAt: VaultAt;
 }> {
   readonly #lists = new Kept(this.out, "transfer", keys.transferListKey, transferListRecord);
@@ -62,7 +62,7 @@ export class ReferenceTransfers extends Part<{
     for (const transfer of entry.transfers) {
       const { vaultId, payeeIndex, to } = transfer;
       const place = unpackVaultId(vaultId);
-      const vault = this.#output(place) ?? (await this.parts.vaultAt(place));
+      const vault = this.#output(place) ?? (await this.vaultAt(place));
       if (vault !== undefined && this.#output(place) === undefined) this.#minted.set(vaultId, vault);
       if (vault === undefined || vault.applicationIndex !== applicationIndex || vault.amount === 0n)
         out.report(`transfer ${transferId} takes vault ${vaultId}, which its application does not have`);
@@ -95,6 +95,11 @@ export class ReferenceTransfers extends Part<{
     out.tell(applicationIndex, { type: "transfer.accepted", transferId, ...counts });
     for (const { userIndex, vaultId, amount } of redeemed)
       out.tell(applicationIndex, { type: "transfer.redeemed", transferId, userIndex, vaultId, amount });
+  }
+
+  /** A minted vault of a sealed batch. */
+  async vaultAt(place: VaultPlace): Promise<StoredVault | undefined> {
+    return this.parts.batches.keptVault(place) ?? (await this.parts.vaultAt(place));
   }
 
   /** Puts lists into a batch. Returns its vaults. */

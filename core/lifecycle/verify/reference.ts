@@ -1,4 +1,4 @@
-import type { Hash, Mode } from "../../model.ts";
+import type { StateRoots } from "../../protocol/commitment.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
@@ -43,6 +43,30 @@ export interface Foreseen {
   readonly keysForgotten: number;
 }
 
+/** The parts, each after those that it asks. */
+function partsOf(
+  out: Output,
+  seed: Uint8Array,
+  voidings: Map<string, number>,
+  adoptions: readonly (readonly Place[])[],
+  commit: Commit,
+  vaultAt: VaultAt,
+) {
+  const tenants = new ReferenceTenants({ out });
+  const portals = new ReferencePortals({ out });
+  const tokens = new ReferenceTokens({ out, tenants, seed });
+  const vaults = new ReferenceVaults({ out, tenants, tokens });
+  const powers = new ReferencePowers({ out, portals });
+  const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
+  const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
+  const withdrawals = new ReferenceWithdrawals({ out, whenWithdrawn });
+  const transfers = new ReferenceTransfers({ out, tenants, portals, powers, batches, withdrawals, vaultAt });
+  const [claims, webhooks] = [new ReferenceClaims({ out }), new ReferenceWebhooks({ out })];
+  const [people, metadata] = [new ReferencePeople({ out }), new ReferenceMetadata({ out })];
+  const first = { tenants, claims, portals, tokens, batches, vaults };
+  return { ...first, withdrawals, transfers, powers, webhooks, people, metadata };
+}
+
 /**
  * The engine's state derived from the journal alone, one entry at a time, with plain code. `verify` compares the store
  * with it. It shares no computation with the ledger: this room imports only byte formats and protocol functions. It
@@ -51,21 +75,12 @@ export interface Foreseen {
 export class Reference {
   entries = 0;
   readonly #out: Output;
-  readonly #tenants: ReferenceTenants;
-  readonly #portals: ReferencePortals;
-  readonly #tokens: ReferenceTokens;
-  readonly #vaults: ReferenceVaults;
-  readonly #powers: ReferencePowers;
-  readonly #batches: ReferenceBatches;
-  readonly #withdrawals: ReferenceWithdrawals;
-  readonly #transfers: ReferenceTransfers;
-  readonly #parts: readonly Part[];
+  readonly #parts: ReturnType<typeof partsOf>;
   readonly #on: Required<Handlers>;
   readonly #foreseen: Foreseen;
   /** Adoptions still to come. */
   readonly #adoptions: (readonly Place[])[];
   readonly #finalVault: VaultAt;
-  readonly #sealedVault: VaultAt;
   #divergence: DivergenceRecord | null = null;
   #keysForgotten = 0;
 
@@ -83,72 +98,30 @@ export class Reference {
     vaultAt: VaultAt,
   ) {
     const out = new Output(report);
-    const adoptions = [...foreseen.adoptions];
-    const tenants = new ReferenceTenants({ out });
-    const portals = new ReferencePortals({ out });
-    const tokens = new ReferenceTokens({ out, tenants, seed });
-    const vaults = new ReferenceVaults({ out, tenants, tokens });
-    const powers = new ReferencePowers({ out, portals });
-    const voidings = new Map(foreseen.voidings);
-    const batches = new ReferenceBatches({ out, tenants, tokens, voidings, adoptions, commit });
-    const whenWithdrawn = (vaultId: bigint) => this.#transfers.judgeSpender(vaultId);
-    const withdrawals = new ReferenceWithdrawals({ out, whenWithdrawn });
-    const sealedVault: VaultAt = async (place) => batches.keptVault(place) ?? (await vaultAt(place));
-    const others = { out, tenants, portals, powers, batches, withdrawals };
-    const transfers = new ReferenceTransfers({ ...others, vaultAt: sealedVault });
-    const [claims, webhooks] = [new ReferenceClaims({ out }), new ReferenceWebhooks({ out })];
-    const [people, metadata] = [new ReferencePeople({ out }), new ReferenceMetadata({ out })];
-    this.#out = out;
-    this.#tenants = tenants;
-    this.#portals = portals;
-    this.#tokens = tokens;
-    this.#vaults = vaults;
-    this.#powers = powers;
-    this.#batches = batches;
-    this.#withdrawals = withdrawals;
-    this.#transfers = transfers;
-    this.#parts = [
-      tenants,
-      claims,
-      portals,
-      batches,
-      vaults,
-      withdrawals,
-      transfers,
-      powers,
-      webhooks,
-      people,
-      metadata,
-    ];
     this.#foreseen = foreseen;
-    this.#adoptions = adoptions;
+    this.#adoptions = [...foreseen.adoptions];
     this.#finalVault = vaultAt;
-    this.#sealedVault = sealedVault;
+    this.#parts = partsOf(out, seed, new Map(foreseen.voidings), this.#adoptions, commit, vaultAt);
+    this.#out = out;
+    const { tenants, claims, portals, batches, withdrawals, transfers, powers, webhooks, people, metadata } =
+      this.#parts;
     this.#on = {
       ...{ ...tenants.on, ...claims.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
       ...{ ...powers.on, ...webhooks.on, ...people.on, ...metadata.on, ...this.#onSeveral() },
     };
   }
 
-  get sealed(): Readonly<Record<Mode, number>> {
-    return { validium: this.#batches.count("validium"), "zk-rollup": this.#batches.count("zk-rollup") };
+  /** The number of vaults, mints and ERC-721 tokens so far. */
+  get totals() {
+    const { vaults, tokens } = this.#parts;
+    return { vaults: vaults.vaults, mints: vaults.mints, tokens: tokens.size };
   }
 
-  get vaults(): number {
-    return this.#vaults.vaults;
-  }
-
-  get mints(): number {
-    return this.#vaults.mints;
-  }
-
-  get tokens(): number {
-    return this.#tokens.size;
-  }
-
-  /** The root of a mode's state tree over its sealed batches. */
-  root(mode: Mode): Hash {
-    return this.#batches.root(mode);
+  /** The state trees over the sealed batches. */
+  get roots(): StateRoots {
+    const { batches } = this.#parts;
+    const counts = { countValidium: batches.count("validium"), countRollup: batches.count("zk-rollup") };
+    return { ...counts, rootValidium: batches.root("validium"), rootRollup: batches.root("zk-rollup") };
   }
 
   /** Applies the next entry; returns the records that are final now. Those of the entries before must be readable. */
@@ -178,20 +151,20 @@ export class Reference {
   /** The records that could change until now. A record that comes twice has the later value. */
   async finish(): Promise<Expected[]> {
     await this.#compareSuspects();
-    const counts = { userCount: this.#tenants.userCount, keysForgotten: this.#keysForgotten };
+    const counts = { userCount: this.#parts.tenants.userCount, keysForgotten: this.#keysForgotten };
     const head = { journalLength: this.entries, time: this.#out.time, ...counts };
     this.#out.put(keys.HEAD_KEY, headRecord, head, "the head");
     if (this.#divergence !== null)
       this.#out.put(keys.DIVERGENCE_KEY, divergenceRecord, this.#divergence, "the divergence");
-    for (const part of this.#parts) part.finish();
+    for (const part of Object.values<Part>(this.#parts)) part.finish();
     return this.#out.take();
   }
 
   /** Whether two ERC-721 tokens of one hash are the same, by the earlier one's vault. */
   async #compareSuspects(): Promise<void> {
-    for (const { earlier, token } of this.#tokens.suspects()) {
-      const vault = this.#vaults.at(earlier) ?? (await this.#finalVault(earlier));
-      const tokenId = vault === undefined ? null : this.#tokens.idOf(vault);
+    for (const { earlier, token } of this.#parts.tokens.suspects()) {
+      const vault = this.#parts.vaults.at(earlier) ?? (await this.#finalVault(earlier));
+      const tokenId = vault === undefined ? null : this.#parts.tokens.idOf(vault);
       if (vault !== undefined && tokenId !== null && tokenName(vault.assetIndex, tokenId) === token)
         this.#out.report(`token ${token} was minted twice`);
     }
@@ -202,20 +175,21 @@ export class Reference {
     return {
       batchSealed: (entry) => this.#seal(entry),
       slotsVoided: async (entry) => {
-        if (!(await this.#batches.voidSlots(entry)))
+        if (!(await this.#parts.batches.voidSlots(entry)))
           this.#out.report(`slots of ${batchName(entry)} became void that could not, or with a wrong root`);
-        this.#withdrawals.failVoided(entry, entry.voids);
+        this.#parts.withdrawals.failVoided(entry, entry.voids);
       },
       slotsLeftOut: async (entry) => {
-        if (await this.#batches.leaveOut(entry)) this.#withdrawals.failVoided(entry, entry.voids);
+        if (await this.#parts.batches.leaveOut(entry)) this.#parts.withdrawals.failVoided(entry, entry.voids);
         else this.#out.report(`slots of ${batchName(entry)} are left out that L1's history does not leave out`);
       },
-      transfersBatched: (entry) => this.#vaults.addTransfers(entry.batchNumber, this.#transfers.batch(entry)),
+      transfersBatched: (entry) =>
+        this.#parts.vaults.addTransfers(entry.batchNumber, this.#parts.transfers.batch(entry)),
       transfersTakenBack: async (entry) => {
         const { batchNumber } = entry;
-        this.#transfers.takeBack(batchNumber);
-        const voids = await this.#batches.takeBack(entry);
-        if (voids !== null) return this.#withdrawals.failVoided({ mode: "zk-rollup", batchNumber }, voids);
+        this.#parts.transfers.takeBack(batchNumber);
+        const voids = await this.#parts.batches.takeBack(entry);
+        if (voids !== null) return this.#parts.withdrawals.failVoided({ mode: "zk-rollup", batchNumber }, voids);
         this.#out.report(
           `the transfers of batch ${batchNumber} are taken back that could not be, or with a wrong root`,
         );
@@ -231,29 +205,29 @@ export class Reference {
         this.#keysForgotten = upTo;
       },
       batchCommitted: (entry) => {
-        this.#batches.settle(entry);
-        this.#transfers.judgeBatch(entry);
+        this.#parts.batches.settle(entry);
+        this.#parts.transfers.judgeBatch(entry);
       },
       l1Finalized: (entry) => {
-        this.#portals.finalize(entry);
-        if (this.#portals.isHome(entry.chainId)) this.#batches.finalize(entry.blockNumber);
-        this.#withdrawals.finalize(entry);
+        this.#parts.portals.finalize(entry);
+        if (this.#parts.portals.isHome(entry.chainId)) this.#parts.batches.finalize(entry.blockNumber);
+        this.#parts.withdrawals.finalize(entry);
       },
       l1Reorganised: (entry) => {
-        this.#portals.revert(entry);
-        if (this.#portals.isHome(entry.chainId)) {
-          this.#powers.revert(entry.blockNumber);
-          this.#batches.revert(entry.blockNumber);
+        this.#parts.portals.revert(entry);
+        if (this.#parts.portals.isHome(entry.chainId)) {
+          this.#parts.powers.revert(entry.blockNumber);
+          this.#parts.batches.revert(entry.blockNumber);
         }
-        this.#withdrawals.revert(entry);
+        this.#parts.withdrawals.revert(entry);
       },
       withdrawalRequested: (entry) => {
         const { applicationIndex, sequence, vaultId, withdrawalId } = entry;
         const place = unpackVaultId(vaultId);
-        const assetIndex = this.#batches.assetOf(place);
+        const assetIndex = this.#parts.batches.assetOf(place);
         const request = { applicationIndex, sequence, count: 1 };
-        this.#tenants.advance(`withdrawal ${withdrawalId}`, request, [assetIndex], [place.mode]);
-        this.#withdrawals.request(entry, assetIndex);
+        this.#parts.tenants.advance(`withdrawal ${withdrawalId}`, request, [assetIndex], [place.mode]);
+        this.#parts.withdrawals.request(entry, assetIndex);
       },
     } satisfies Handlers;
   }
@@ -274,25 +248,25 @@ export class Reference {
     for (const { userIndex, count } of users) {
       out.index(keys.userTransactionKey(applicationIndex, userIndex, firstSequence), name);
       for (const mint of mints.slice(next, next + count))
-        this.#vaults.place(mint, applicationIndex, userIndex, this.#adoptions.length > 0);
+        this.#parts.vaults.place(mint, applicationIndex, userIndex, this.#adoptions.length > 0);
       next += count;
     }
-    this.#tenants.advance(
+    this.#parts.tenants.advance(
       `mint ${mintId}`,
       { applicationIndex, sequence: firstSequence, count: mints.length },
       mints.map(({ assetIndex }) => assetIndex),
       mints.map(({ mode }) => mode),
     );
-    this.#tenants.countMints(keyIndex, mints.length);
+    this.#parts.tenants.countMints(keyIndex, mints.length);
     out.tell(applicationIndex, { type: "mint.accepted", mintId, users: users.length, mints: mints.length });
   }
 
   async #seal(entry: EntryOf<"batchSealed">): Promise<void> {
     const { mode, batchNumber, vaultCount, mintCount } = entry;
-    const isNext = batchNumber === this.#batches.count(mode);
-    const { vaults, mintCount: mints, inBlobs, transfers } = this.#vaults.take(mode, batchNumber);
-    const groups = transfers ? this.#transfers.ofBatch(entry) : null;
-    const isRight = await this.#batches.seal({ ...entry, vaults, inBlobs, groups });
+    const isNext = batchNumber === this.#parts.batches.count(mode);
+    const { vaults, mintCount: mints, inBlobs, transfers } = this.#parts.vaults.take(mode, batchNumber);
+    const groups = transfers ? this.#parts.transfers.ofBatch(entry) : null;
+    const isRight = await this.#parts.batches.seal({ ...entry, vaults, inBlobs, groups });
     if (!isRight || !isNext || vaultCount !== vaults.length || mintCount !== mints)
       this.#out.report(`${batchName(entry)} was sealed with other vaults or another root than its mints give`);
     this.#putVaults(entry, vaults, [], transfers);
@@ -300,11 +274,11 @@ export class Reference {
 
   /** Puts out the vaults of a sealed batch, and its ERC-1155 tokens. */
   #putVaults(place: Place, vaults: readonly StoredVault[], voids: AdoptedBatch["voids"], areTransfers: boolean): void {
-    if (this.#batches.isReplaced(place)) return;
+    if (this.#parts.batches.isReplaced(place)) return;
     // L1 may give a transfer's vaults other units, so their records come at the end.
     if (!areTransfers) putChunks(this.#out, place, vaults);
     const held = withoutVoids(vaults, voids).map((vault) => (vault?.amount === 0n ? null : vault));
-    this.#tokens.putItems(place, held);
+    this.#parts.tokens.putItems(place, held);
   }
 
   /** L1's batches replace batches of the journal. */
@@ -315,20 +289,20 @@ export class Reference {
     this.#divergence = null;
     const dropped = firsts
       .flatMap(({ mode, batchNumber: first }) => [
-        ...this.#batches.drop(mode, first),
-        ...this.#vaults.drop(mode, first),
+        ...this.#parts.batches.drop(mode, first),
+        ...this.#parts.vaults.drop(mode, first),
       ])
       .filter((batch) => !batch.transfers);
-    for (const batch of dropped) this.#tokens.countAll(batch, batch.vaults, -1n);
-    this.#tokens.unbind(firsts);
-    for (const { mode, batchNumber } of firsts) if (mode === "zk-rollup") this.#transfers.drop(batchNumber);
+    for (const batch of dropped) this.#parts.tokens.countAll(batch, batch.vaults, -1n);
+    this.#parts.tokens.unbind(firsts);
+    for (const { mode, batchNumber } of firsts) if (mode === "zk-rollup") this.#parts.transfers.drop(batchNumber);
     const vaultsOf = new Map(dropped.map((batch) => [batchName(batch), batch.all]));
     for (const each of lost) {
       const voids = each.runs.map((run) => ({ ...run, failure }));
-      this.#batches.tellFailed(each, voids, vaultsOf.get(batchName(each)) ?? []);
+      this.#parts.batches.tellFailed(each, voids, vaultsOf.get(batchName(each)) ?? []);
     }
     for (const each of lost) {
-      this.#withdrawals.failIn(each, each.runs, () => failure);
+      this.#parts.withdrawals.failIn(each, each.runs, () => failure);
       const key = keys.lostKey(each.mode, each.batchNumber, upTo);
       this.#out.put(key, lostRecord, { ...each, upTo, failure, since }, "lost mints");
     }
@@ -337,18 +311,18 @@ export class Reference {
       await this.#adoptBatch(batch, inBlobs?.includes(i) ?? false, lists);
     }
     await this.#adoptLists(entry);
-    if (this.#adoptions.length === 0) this.#tokens.finish();
+    if (this.#adoptions.length === 0) this.#parts.tokens.finish();
   }
 
   async #adoptBatch(batch: AdoptedBatch, inBlobs: boolean, groups: readonly AdoptedList[] | null): Promise<void> {
     const vaults = vaultsOf(batch);
     const mintCount = groups === null ? vaults.length : 0;
-    if (!(await this.#batches.seal({ ...batch, vaults, mintCount, inBlobs, groups })))
+    if (!(await this.#parts.batches.seal({ ...batch, vaults, mintCount, inBlobs, groups })))
       this.#out.report(`${batchName(batch)} was adopted with a wrong root`);
     if (groups === null) {
       const held = withoutVoids(vaults, batch.voids);
-      this.#tokens.countAll(batch, held, 1n);
-      for (const vault of held) if (vault !== null) this.#tokens.bind(batch, vault, true);
+      this.#parts.tokens.countAll(batch, held, 1n);
+      for (const vault of held) if (vault !== null) this.#parts.tokens.bind(batch, vault, true);
     }
     this.#putVaults(batch, vaults, batch.voids, groups !== null);
   }
@@ -364,12 +338,12 @@ export class Reference {
       const batch = batches[place];
       if (batch === undefined) continue;
       for (const { vaultId } of lists.flatMap((list) => list.transfers)) {
-        const vault = adopted.get(vaultId) ?? (await this.#sealedVault(unpackVaultId(vaultId)));
+        const vault = adopted.get(vaultId) ?? (await this.#parts.transfers.vaultAt(unpackVaultId(vaultId)));
         if (vault !== undefined) adopted.set(vaultId, vault);
       }
-      this.#transfers.adopt(batch.batchNumber, lists, vaultsOf(batch));
+      this.#parts.transfers.adopt(batch.batchNumber, lists, vaultsOf(batch));
     }
-    this.#transfers.learn(adopted);
+    this.#parts.transfers.learn(adopted);
   }
 }
 

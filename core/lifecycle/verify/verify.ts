@@ -48,18 +48,10 @@ export async function verifyStore(
     }
     if (problems.length === 0) await compareRest(store, reference, report);
     onProgress?.(reference.entries);
-    const { validium: countValidium, "zk-rollup": countRollup } = reference.sealed;
-    const [rootValidium, rootRollup] = [reference.root("validium"), reference.root("zk-rollup")];
-    const roots = { countValidium, countRollup, rootValidium, rootRollup };
-    return {
-      journalEntries: reference.entries,
-      vaults: reference.vaults,
-      batches: countValidium + countRollup,
-      mints: reference.mints,
-      tokens: reference.tokens,
-      state: { ...roots, commitment: stateCommitment(settlement, roots) },
-      problems,
-    };
+    const { entries: journalEntries, roots, totals } = reference;
+    const batches = roots.countValidium + roots.countRollup;
+    const state = { ...roots, commitment: stateCommitment(settlement, roots) };
+    return { journalEntries, ...totals, batches, state, problems };
   });
 }
 
