@@ -165,7 +165,6 @@ export class Ledger {
     return this.append(group, time, encodeEntry(time, entry));
   }
 
-  /** The same for an encoded entry of this time. */
   append(group: Group, time: number, record: Buffer): Recorded {
     const sequence = this.head.journalLength;
     group.put(keys.journalKey(sequence), record);
@@ -230,7 +229,6 @@ export class Ledger {
     this.assets.put(group, record.assetIndex, record);
   }
 
-  /** Adds an asset to the index of ids, or removes it. */
   indexAsset({ assetId, assetIndex, standard, removed }: records.AssetRecord): void {
     this.standards[assetIndex] = standard;
     if (!removed) this.assetIndices.set(assetId, assetIndex);

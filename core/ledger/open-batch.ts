@@ -198,7 +198,6 @@ export class OpenBatch {
     return this.vaults.blobs.subarray(this.vaults.blobStart(slot), this.vaults.blobEnd[slot]);
   }
 
-  /** Whether one commit can carry this content. */
   #carries(content: BatchContent): boolean {
     const { validiumBytes, rollupBytes, rollupGas } = this.#limits;
     if (this.mode === "validium") return content.bytes <= validiumBytes;

@@ -62,7 +62,6 @@ export class RollupBlobs {
     });
   }
 
-  /** Ends the thread that nobody else owns. */
   async close(): Promise<void> {
     await this.#own?.close();
   }

@@ -29,7 +29,6 @@ export class StateHistories {
     });
   }
 
-  /** Adds what was read from disk. */
   load(mode: Mode, history: StateHistory): void {
     this.#latest[mode] = history;
     this.#durable[mode] = history;

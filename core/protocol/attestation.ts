@@ -6,7 +6,7 @@ import { bytesToHex, hexToBytes, packed, wordOf } from "./hex.ts";
 
 const COMMITTEE_PREFIX = 0x05;
 /** Half of the order of secp256k1. A signature's s is at most this, so each signature has one form. */
-const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
+export const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 const Y_PARITY_BIT = 1n << 255n;
 /** Most members of a committee. The constructor of the contract takes no more beside its code. */
 export const MAX_MEMBERS = 64;

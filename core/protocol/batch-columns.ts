@@ -16,17 +16,14 @@ const DECIMAL = /^0x(?:30|3[1-9](?:3[0-9])*)$/;
 /** The properties of slots that decide the encoder's forms, as typed arrays: no strings to read, no objects. */
 export interface BatchColumns {
   readonly count: number;
-  /** The batch's manifest. */
   readonly assets: readonly AssetId[];
   /** Distinct owners in order of first appearance. */
   readonly owners: readonly Address[];
   /** Index into `assets`; 0xffff for a void slot. */
   readonly asset: Uint16Array;
-  /** Index into `owners`. */
   readonly owner: Uint32Array;
   /** Bytes of the amount, 0 for an amount of 1. */
   readonly amountWidth: Uint8Array;
-  /** Bytes of the blob. */
   readonly blobBytes: Uint8Array;
   /** Length of a blob of 1 to 32 characters 0x30 to 0x3f, else {@link NOT_PACKABLE}; 0 for an empty blob. */
   readonly digits: Uint8Array;
@@ -58,7 +55,6 @@ export function readColumns(slots: readonly (VaultEntry | null)[]): BatchColumns
   const assetIndices = new Map<string, number>();
   const owners = new Map<Address, number>();
   let asset = -1;
-  /** The decimal of the previous slot. */
   let last = -1n;
   for (let slot = 0; slot < count; slot++) {
     const entry = slots[slot] ?? null;
@@ -103,7 +99,8 @@ export function ascendAssets<A extends AssetId>(assets: readonly A[], column: Ui
   return order.map((index) => assets[index] as A);
 }
 
-function indexIn<K>(dictionary: Map<K, number>, key: K): number {
+/** The place of a key in a dictionary, which grows by a new one. */
+export function indexIn<K>(dictionary: Map<K, number>, key: K): number {
   const known = dictionary.get(key);
   if (known !== undefined) return known;
   dictionary.set(key, dictionary.size);

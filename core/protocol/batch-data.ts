@@ -27,13 +27,11 @@ export const MAX_AMOUNT_FORM = 8;
 
 /** Bytes of a batch without assets, owners and runs. */
 export const BATCH_DATA_BASE_BYTES = 5;
-/** Bytes of one entry of the asset dictionary. */
 export const ASSET_ENTRY_BYTES = 40;
 /** Bytes of an entry of the owner dictionary, and of an owner inside a record. */
 export const OWNER_BYTES = 20;
 /** Bytes of a run's asset index, form and length. */
 export const RUN_HEADER_BYTES = 6;
-/** Bytes of a run of void slots. */
 export const VOID_RUN_BYTES = 5;
 
 /** One slot in batch data: a vault without its place, which follows from mode, batch number and slot. */

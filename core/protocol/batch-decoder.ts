@@ -33,7 +33,6 @@ interface AssetEntry extends AssetId {
   readonly standard: Standard | null;
 }
 
-/** Offset of the first asset: after version and count. */
 const ASSETS_AT = 3;
 
 /** A decoded batch. */
@@ -242,7 +241,6 @@ function readAmount(input: BatchInput, width: number): bigint {
 }
 
 interface RunBlobs {
-  /** The blob of the next record. */
   read(): Hex;
   /** Skips whole records, whose other parts take so many bytes each. */
   skip(count: number, otherBytes: number): void;
@@ -263,7 +261,12 @@ function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlob
         input.skip(input.uint8());
       }
     };
-    return { read: () => readRawBlob(input), skip };
+    const read = () => {
+      const own = input.uint8();
+      if (own === 0) throw input.refusal("blob_empty", 1);
+      return input.hex(own);
+    };
+    return { read, skip };
   }
   if (blobLength < 1 || blobLength > MAX_PACKED_DIGITS) throw input.refusal("digits_out_of_range", 1);
   const decimal = new Uint8Array(blobLength);
@@ -287,12 +290,6 @@ function readBlobs(input: BatchInput, blobForm: number, length: number): RunBlob
     for (let i = 0; i < count; i++) increment(decimal);
   };
   return { read, skip };
-}
-
-function readRawBlob(input: BatchInput): Hex {
-  const length = input.uint8();
-  if (length === 0) throw input.refusal("blob_empty", 1);
-  return input.hex(length);
 }
 
 /** Reads packed digits, right-aligned in their bytes, into one digit a byte. No digit may be above `most`. */

@@ -36,7 +36,6 @@ export function encodeBatchData(slots: readonly (VaultEntry | null)[], least: "b
 
 /** Writes the records of slots in the forms that the plan has chosen. */
 export interface BatchRecords {
-  /** 20 bytes. */
   writeOwner(slot: number, to: BatchOutput): void;
   writeAmount(slot: number, size: number, to: BatchOutput): void;
   /** The blob's characters 0x30 to 0x3f, two a byte. */

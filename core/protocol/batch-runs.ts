@@ -12,7 +12,6 @@ import {
 /** Consecutive slots under one header. */
 export interface Run {
   readonly start: number;
-  /** The first slot after the run. */
   readonly end: number;
   readonly ownerForm: number;
   /** One of {@link BlobKind}. */
@@ -108,11 +107,11 @@ class RunSearch {
     const blobKinds = this.#blobKindsOf(start, end);
     const widths = this.#widthsOf(start, end);
     this.#search(start, end, blobKinds, widths);
-    const before = runs.length;
+    const found: Run[] = [];
     for (let last = end; last > start; ) {
       const state = this.#choice[last - 1] as number;
       const first = this.#runStart[last - 1] as number;
-      runs.push({
+      found.push({
         start: first,
         end: last,
         ownerForm: this.#ownerForms[Math.floor(state / (blobKinds.length * widths.length))] as number,
@@ -121,7 +120,7 @@ class RunSearch {
       });
       last = first;
     }
-    reverseFrom(runs, before);
+    for (const run of found.reverse()) runs.push(run);
   }
 
   #search(start: number, end: number, blobKinds: readonly number[], widths: readonly number[]): void {
@@ -197,14 +196,6 @@ class RunSearch {
   }
 }
 
-function reverseFrom(runs: Run[], start: number): void {
-  for (let [low, high] = [start, runs.length - 1]; low < high; low++, high--) {
-    const run = runs[low] as Run;
-    runs[low] = runs[high] as Run;
-    runs[high] = run;
-  }
-}
-
 /** The blob forms. Raw blobs have two: one length for the run, or a length for each blob. */
 export const BlobKind = { ...BlobForm, rawOfOneLength: 4 } as const;
 
@@ -216,7 +207,6 @@ export const OwnerClass = {
   far: 1,
   /** Occurs once. A dictionary entry costs as much as the owner itself, but can still be cheaper than a new run. */
   once: 2,
-  /** The dictionary is full. */
   inlineOnly: 3,
 } as const;
 
@@ -261,7 +251,6 @@ export function blobHeader(kind: number, digits: number): number {
   return kind === BlobKind.consecutive ? 1 + ((digits + 1) >> 1) : 1;
 }
 
-/** Bytes of one slot's blob. */
 export function blobCost(kind: number, digits: number, bytes: number, isDecimal: boolean): number {
   if (kind === BlobKind.empty) return bytes === 0 ? 0 : IMPOSSIBLE;
   if (bytes === 0) return IMPOSSIBLE;

@@ -11,9 +11,7 @@ import { compareAssets, MAX_BATCH_ASSETS, requireManifest } from "./manifest.ts"
 
 /** The first byte of the data of a blob batch. Data for calldata and committees begins with 0x01. */
 const BLOB_DATA_VERSION = 0x02;
-/** Elements of one EIP-4844 blob. */
 export const BLOB_ELEMENTS = 4096;
-/** Bytes of one EIP-4844 blob. */
 export const BLOB_BYTES = BLOB_ELEMENTS * ELEMENT_BYTES;
 /** Most blobs of one batch, since a transaction takes no more. */
 const MAX_BATCH_BLOBS = 6;

@@ -3,7 +3,7 @@ import type { BlobScheme, Hex, Standard } from "../model.ts";
 import type { VaultContent } from "../ports.ts";
 import { MAX_UINT256 } from "./bounds.ts";
 import { keccak256 } from "./hash.ts";
-import { bytesToHex, hexToBytes } from "./hex.ts";
+import { bytesToHex, hexToBytes, wordOf } from "./hex.ts";
 import { isVisible } from "./text.ts";
 
 /**
@@ -17,7 +17,6 @@ export const MAX_BLOB_BYTES = 255;
 
 const HEX_DIGITS = /^(?:[0-9a-f]{2})*$/;
 const CANONICAL_DECIMAL = /^(?:0|[1-9][0-9]*)$/;
-/** Length of a blob of scheme `raw32`. */
 const RAW_BYTES = 32;
 /** 2^256 - 1 has 78 digits. */
 const MAX_TOKEN_ID_DIGITS = 78;
@@ -65,7 +64,8 @@ export function tokenIdOfBytes(standard: Standard, scheme: BlobScheme, blob: Uin
   }
   if (blob.length === 0) throw blobInvalid("the minting blob of an ERC-721 or ERC-1155 mint must not be empty");
   if (scheme === "raw32") return rawTokenId(blob);
-  return scheme === "imx" ? imxTokenId(blob) : mintmarkTokenId(blob);
+  if (scheme === "imx") return imxTokenId(blob);
+  return decimalTokenId(blob) ?? BigInt(bytesToHex(keccak256(blob)));
 }
 
 /**
@@ -100,10 +100,7 @@ export function unpayable(
  */
 export function blobTextOf(scheme: BlobScheme, digits: string): string {
   if (scheme === "raw32") {
-    const bytes = BigInt(digits)
-      .toString(16)
-      .padStart(2 * RAW_BYTES, "0");
-    return String.fromCharCode(...hexToBytes(`0x${bytes}`));
+    return String.fromCharCode(...hexToBytes(wordOf(BigInt(digits))));
   }
   return scheme === "imx" ? `{${digits}}:{}` : digits;
 }
@@ -117,19 +114,11 @@ export function isText(bytes: Uint8Array): boolean {
   }
 }
 
-function mintmarkTokenId(blob: Uint8Array): bigint {
-  return decimalTokenId(blob) ?? BigInt(bytesToHex(keccak256(blob)));
-}
-
 /** Such tokens read only the first 32 bytes. The blob must have exactly 32, so each id has one blob. */
 function rawTokenId(blob: Uint8Array): bigint {
-  if (blob.length !== RAW_BYTES)
-    throw otherScheme(
-      "raw32",
-      "the minting blob must be the token id in 32 bytes",
-      decimalTokenId(blob) ?? imxId(blob),
-    );
-  return BigInt(bytesToHex(blob));
+  if (blob.length === RAW_BYTES) return BigInt(bytesToHex(blob));
+  const form = "the minting blob must be the token id in 32 bytes";
+  throw otherScheme("raw32", form, decimalTokenId(blob) ?? imxId(blob));
 }
 
 /** `{id}:{blueprint}`: the blueprint is all bytes between the second opening brace and the last byte. */
@@ -141,7 +130,6 @@ function imxTokenId(blob: Uint8Array): bigint {
   throw otherScheme("imx", form, sent);
 }
 
-/** The id of a blob of scheme `imx`; null for any other blob. */
 function imxId(blob: Uint8Array): bigint | null {
   const idEnd = blob.indexOf(CLOSE);
   const framed =

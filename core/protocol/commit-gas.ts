@@ -22,7 +22,6 @@ const GAS = {
   floorByte: 40,
   /** The first read of a registered asset, from four slots at worst, and the consent of an issuer's key. */
   asset: 16_500,
-  /** An entry of the owner dictionary. */
   owner: 90,
   voidRun: 420,
   voidSlot: 90,
@@ -38,7 +37,6 @@ const GAS = {
 /** Memory costs the square of its words divided by 512. The measured bounds contain the linear part. */
 const MEMORY_SQUARE = 512;
 const WORD_BYTES = 32;
-/** Arrays with a word for each asset. */
 const ASSET_ARRAYS = 4;
 
 /**
@@ -58,11 +56,9 @@ export interface BatchContent {
   readonly assets: number;
   /** Upper bound of the encoded data: the sum of `vaultBytesBound` and the bytes before the runs. */
   readonly bytes: number;
-  /** The bytes of blobs among them. */
   readonly blobBytes: number;
 }
 
-/** The content of the slots that are not void. */
 export function contentOf({ asset, assets, amountWidth, blobBytes, count }: BatchColumns): BatchContent {
   const content = { vaults: 0, runs: 0, assets: assets.length, bytes: 0, blobBytes: 0 };
   content.bytes = BATCH_DATA_BASE_BYTES + assets.length * ASSET_ENTRY_BYTES;

@@ -20,7 +20,6 @@ const MAX_VAULT_ELEMENTS = 3;
 
 /** The first byte of a head. Zero stands for a void slot, whose element is zero as a whole. */
 const Form = {
-  /** No minting blob. */
   amount: 1,
   /** A number of less than 80 bits: decimal, `{id}:{}` or raw, in this order. Amount 1. */
   number: 2,
@@ -35,7 +34,6 @@ const CONTINUATION = 0x0a;
 
 const OWNER = 2;
 const PAYLOAD = 22;
-/** Bytes of an element behind its tag. */
 const CONTENT_BYTES = 31;
 /** Most bytes of a minting blob in form `bytes`. */
 const MAX_CONTENT_BYTES = 2 * CONTENT_BYTES - 1;
@@ -54,7 +52,6 @@ const NO_BLUEPRINT = new TextEncoder().encode("}:{}");
 export interface ElementVault {
   /** Place in the batch's manifest, 0 to 254. */
   readonly assetIndex: number;
-  /** 20 bytes. */
   readonly owner: Uint8Array;
   readonly amount: bigint;
   readonly blob: Uint8Array;

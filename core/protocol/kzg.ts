@@ -11,7 +11,6 @@ export const POINT_BYTES = 48;
 const { G1, G2, fields } = bls12_381;
 /** The scalar field of BLS12-381. Each element of a blob is smaller than its modulus. */
 const { Fr } = fields;
-/** The modulus of a blob's field elements. */
 export const FIELD_MODULUS: bigint = Fr.ORDER;
 const INDEX_BITS = 12;
 /** A root of unity of order 4096: the domain on which a blob's elements are the polynomial's values. */
@@ -124,7 +123,6 @@ function polynomialAt(point: bigint, values: readonly bigint[]): bigint {
   return Fr.mul(Fr.mul(sum, Fr.sub(Fr.pow(point, count), 1n)), Fr.inv(count));
 }
 
-/** A field element. Throws for bytes beyond the modulus. */
 function fieldValue(element: Uint8Array): bigint {
   const value = BigInt(bytesToHex(element));
   if (value >= FIELD_MODULUS) throw new RangeError("not an element of the field");
@@ -152,7 +150,6 @@ function times(point: G1Point, scalar: bigint): G1Point {
   return scalar === 0n ? G1.ProjectivePoint.ZERO : point.multiplyUnsafe(scalar);
 }
 
-/** A point of G1 in its one encoding. Throws for anything else. */
 function pointOf(hex: Hex): G1Point {
   const bytes = hexToBytes(hex, POINT_BYTES);
   const point = G1.ProjectivePoint.fromHex(bytes);

@@ -33,12 +33,7 @@ export function kindOf(mode: Mode, inBlobs = false, transfers = false): BatchKin
  * const root = batchRoot(kindOf("validium"), manifestRoot(assets), bytesToHex(tree.root));
  */
 export function batchRoot(kind: BatchKind, manifestRoot: Hash, content: Hash): Hash {
-  return rootOfKind(BATCH_KINDS.indexOf(kind), manifestRoot, content);
-}
-
-/** {@link batchRoot} by the kind's number. */
-export function rootOfKind(kind: number, manifestRoot: Hash, content: Hash): Hash {
-  return hashOf([1, 1, HASH_BYTES, HASH_BYTES], BATCH_ROOT_PREFIX, kind, manifestRoot, content);
+  return hashOf([1, 1, HASH_BYTES, HASH_BYTES], BATCH_ROOT_PREFIX, BATCH_KINDS.indexOf(kind), manifestRoot, content);
 }
 
 /** `keccak256(0x07 ‖ chainId(8) ‖ assetType(32))`. Throws `validation_failed` for a value out of bounds. */

@@ -19,16 +19,10 @@ export function hashNode(left: Uint8Array, right: Uint8Array): Uint8Array {
  *        └── Z[0]   = 32 zero bytes
  * ```
  */
-const ZERO_ROOTS: readonly Uint8Array[] = zeroRoots();
-
-function zeroRoots(): Uint8Array[] {
-  const roots: Uint8Array[] = [];
-  let root: Uint8Array = new Uint8Array(HASH_BYTES);
-  for (let height = 0; height <= MAX_HEIGHT; height++) {
-    roots.push(root);
-    root = hashNode(root, root);
-  }
-  return roots;
+const ZERO_ROOTS: Uint8Array[] = [new Uint8Array(HASH_BYTES)];
+while (ZERO_ROOTS.length <= MAX_HEIGHT) {
+  const below = ZERO_ROOTS.at(-1) as Uint8Array;
+  ZERO_ROOTS.push(hashNode(below, below));
 }
 
 /** `Z[height]`, 0 to 32. The 32 bytes are shared: do not write to them. */

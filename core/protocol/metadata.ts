@@ -7,7 +7,6 @@ import { isVisible, NOT_HIDDEN } from "./text.ts";
 
 /** Most bytes of one token's or contract's metadata, as JSON in UTF-8. */
 const MAX_METADATA_BYTES = 8_192;
-/** Objects and lists within each other. */
 const MAX_DEPTH = 6;
 /** Values in one JSON, so that checking it is quick. */
 const MAX_VALUES = 1_000;

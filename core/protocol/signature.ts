@@ -1,9 +1,9 @@
 import { recoverAddress } from "viem";
 import type { Address, Hash, Hex } from "../model.ts";
+import { MAX_S } from "./attestation.ts";
 
 /** r, s and v, as the contract's ECDSA takes them. */
 const ECDSA_SIGNATURE = /^0x[0-9a-f]{130}$/;
-const SECP256K1_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 /**
  * Whether an ECDSA signature is an account's over a digest. Address and signature are in lower case, and the signature
@@ -13,7 +13,7 @@ const SECP256K1_HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501dd
  * await isSignedBy(linkAddress, claimDigest(settlement, { link: linkAddress, owner: ownerAddress }), signature);
  */
 export async function isSignedBy(account: Address, hash: Hash, signature: Hex): Promise<boolean> {
-  if (!ECDSA_SIGNATURE.test(signature) || BigInt(`0x${signature.slice(66, 130)}`) > SECP256K1_HALF_ORDER) return false;
+  if (!ECDSA_SIGNATURE.test(signature) || BigInt(`0x${signature.slice(66, 130)}`) > MAX_S) return false;
   const signer = await recoverAddress({ hash, signature }).catch(() => null);
   return signer?.toLowerCase() === account;
 }

@@ -39,7 +39,6 @@ const NEW_BASE = 8;
 const WHOLE_IDS = 16;
 const ONE_RECEIVER = 32;
 const ALL_FORMS = 63;
-/** form 1, deadline 4. */
 const GROUP_HEADER_BYTES = 5;
 const SIGNATURE_BYTES = 64;
 /** Ids reach so far from their base. */
@@ -76,14 +75,12 @@ export const TRANSFER_DATA_REASONS = {
   vault_id: "A vault id has unused bits set, or more than 64 bits.",
   spent_twice: "Two records spend one vault.",
 } as const;
-/** A key of {@link TRANSFER_DATA_REASONS}. */
 export type TransferDataReason = keyof typeof TRANSFER_DATA_REASONS;
 
 /** Transfer data that breaks the grammar. L1 refuses it too. */
 export class TransferDataError extends Error {
   override readonly name = "TransferDataError";
   readonly reason: TransferDataReason;
-  /** Byte offset of the fault. */
   readonly offset: number;
 
   constructor(reason: TransferDataReason, offset: number) {
@@ -178,18 +175,16 @@ export function transferLeaves(groups: readonly TransferGroup[], batchNumber: nu
 /** The leaves of some outputs of these groups, in order, packed. */
 export function leavesOf(groups: readonly TransferGroup[], outputs: readonly TransferOutput[]): Uint8Array {
   const auths = new Map(
-    [...new Set(outputs.map(({ group }) => group))].map((i) => [i, groupAuth(groups[i] as TransferGroup)]),
+    [...new Set(outputs.map(({ group }) => group))].map((i) => {
+      const { transfers, deadline, signature } = groups[i] as TransferGroup;
+      return [i, transferAuth(deadline, transferList(transfers), hexToBytes(signature))];
+    }),
   );
   const leaves = new Uint8Array(outputs.length * 32);
   for (const [i, { outId, part, group, transfer }] of outputs.entries()) {
     leaves.set(transferLeaf(outId, part, transferItem(transfer), auths.get(group) as Uint8Array), i * 32);
   }
   return leaves;
-}
-
-/** {@link transferAuth} of a group. */
-export function groupAuth({ transfers, deadline, signature }: TransferGroup): Uint8Array {
-  return transferAuth(deadline, transferList(transfers), hexToBytes(signature));
 }
 
 /** Most bytes of a group before its records. */

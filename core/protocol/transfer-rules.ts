@@ -1,5 +1,6 @@
 import { recoverAddress, zeroAddress } from "viem";
 import type { Address, Hash, Hex, Standard, VaultId } from "../model.ts";
+import { MAX_S } from "./attestation.ts";
 import { wordOf } from "./hex.ts";
 import { MAX_TRANSFER_HOPS, type Transfer, TransferPart } from "./transfer.ts";
 
@@ -24,7 +25,6 @@ export interface TransferSession {
   readonly authorizedAt: bigint;
   readonly until: bigint;
   readonly revokedAt: bigint;
-  /** Most units of one transfer. */
   readonly limit: bigint;
   /** The only asset; zero for every asset. */
   readonly assetType: Hash;
@@ -48,7 +48,6 @@ export interface TransferPowers {
 export interface CommittedRecord {
   readonly transfer: Transfer;
   readonly deadline: bigint;
-  /** Of its batch. */
   readonly committedAt: bigint;
 }
 
@@ -119,7 +118,6 @@ export async function transferSigner(digest: Hash, signature: Hex): Promise<Addr
 
 const SIGNATURE = /^0x[0-9a-f]{128}$/;
 const PARITY = 1n << 255n;
-const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n;
 
 function authorityFault(
   vault: TransferableVault,

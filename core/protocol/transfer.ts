@@ -4,7 +4,7 @@ import type { Settlement } from "../ports.ts";
 import { MAX_UINT64, requireBigint, requireInteger } from "./bounds.ts";
 import { hashOf, keccak256, textHash } from "./hash.ts";
 import { HASH_BYTES, packed, writeHex } from "./hex.ts";
-import { rootOfKind } from "./manifest.ts";
+import { batchRoot } from "./manifest.ts";
 import { domainHash, typedData, type ValidiumBatchMessage, validiumBatchTypedData } from "./typed-data.ts";
 import { unpackVaultId } from "./vault.ts";
 
@@ -93,8 +93,6 @@ export const SESSION_END_TYPES = {
 } as const;
 
 const LEAF_PREFIX = 0x08;
-/** The kinds below it are of batches that hold mints. */
-const TRANSFERS_KIND = 3;
 const NO_MANIFEST: Hash = `0x${"00".repeat(HASH_BYTES)}`;
 const ITEM_TYPE_HASH = textHash("Transfer(uint64 vaultId,uint64 amount,address to)");
 const TRANSFERS_TYPE_HASH = textHash(
@@ -215,7 +213,7 @@ export function transferLeaf(outId: VaultId, part: TransferPart, item: Uint8Arra
  * transferBatchRoot(bytesToHex(new BatchTree(leaves).root)) === header.batchRoot;
  */
 export function transferBatchRoot(content: Hash): Hash {
-  return rootOfKind(TRANSFERS_KIND, NO_MANIFEST, content);
+  return batchRoot("transfers", NO_MANIFEST, content);
 }
 
 /**

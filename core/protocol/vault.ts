@@ -76,7 +76,7 @@ export function unpackVaultId(vaultId: VaultId): VaultPlace {
 export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset: number): number {
   requireVaultId(vault.vaultId);
   requireBigint("chainId", vault.chainId, 0n, MAX_UINT64);
-  const { amount } = vault;
+  const { amount, blob } = vault;
   if (typeof amount !== "bigint" || amount < 1n || amount > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   const view = new DataView(into.buffer, into.byteOffset + offset, LEAF_HEADER_BYTES);
   view.setUint8(0, LEAF_PREFIX);
@@ -85,7 +85,9 @@ export function writeLeafPreimage(vault: VaultContent, into: Uint8Array, offset:
   writeHex(vault.owner, 20, into, offset + 17);
   writeHex(vault.assetType, 32, into, offset + 37);
   view.setBigUint64(69, amount);
-  return writeHex(vault.blob, blobBytes(vault), into, offset + LEAF_HEADER_BYTES);
+  const blobBytes = (blob.length - 2) / 2;
+  if (blobBytes > MAX_BLOB_BYTES) throw new MintmarkError("blob_invalid");
+  return writeHex(blob, blobBytes, into, offset + LEAF_HEADER_BYTES);
 }
 
 /**
@@ -138,10 +140,4 @@ function requireVaultId(vaultId: VaultId): void {
   if ((vaultId >= PLACES && vaultId < ROLLUP_BIT) || vaultId >= ROLLUP_BIT + PLACES) {
     throw new MintmarkError("validation_failed", `vault id ${vaultId} has unused bits set`);
   }
-}
-
-function blobBytes(vault: VaultContent): number {
-  const bytes = (vault.blob.length - 2) / 2;
-  if (bytes > MAX_BLOB_BYTES) throw new MintmarkError("blob_invalid");
-  return bytes;
 }

@@ -53,7 +53,6 @@ export function itemsOf(
   };
 }
 
-/** The records one by one. */
 export function* itemRecords({ keys, keyEnds, values, valueEnds }: BatchItems) {
   for (let i = 0; i < keyEnds.length; i++) yield { key: piece(keys, keyEnds, i), value: piece(values, valueEnds, i) };
 }

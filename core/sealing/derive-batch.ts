@@ -22,7 +22,6 @@ import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-r
 
 const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const; // The encoding's aim for a batch's data
 
-/** A batch to derive. */
 export interface BatchPlace {
   readonly mode: Mode;
   readonly batchNumber: number;
@@ -40,7 +39,6 @@ export interface DerivedRecords {
   readonly assets: readonly AssetId[]; // The batch's manifest
 }
 
-/** All records of a sealed batch. */
 export interface DerivedBatch extends DerivedRecords {
   /** As {@link BatchTree.pageRoots}; for blobs, the commitments one behind the other. */
   readonly pageRoots: Uint8Array;
@@ -50,7 +48,6 @@ export interface DerivedBatch extends DerivedRecords {
   readonly dataHash: Hash;
 }
 
-/** What the derivation needs to know of an asset. */
 export interface DerivedAsset extends AssetId {
   readonly standard: Standard;
   readonly blobScheme: BlobScheme;
@@ -114,7 +111,6 @@ export function deriveGiven(
   return withTree(mode, vaultLeaves(placeVaults(decodeBatchData(data), mode, batchNumber)), records);
 }
 
-/** Completes a batch whose leaves are known. */
 function withTree(mode: Mode, leaves: Uint8Array, records: DerivedRecords): DerivedBatch {
   const tree = new BatchTree(leaves);
   const content = bytesToHex(tree.root);

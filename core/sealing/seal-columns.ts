@@ -1,6 +1,6 @@
 import type { Address, Mode } from "../model.ts";
 import type { AssetId } from "../ports.ts";
-import { ascendAssets, type BatchColumns, NOT_PACKABLE } from "../protocol/batch-columns.ts";
+import { ascendAssets, type BatchColumns, indexIn, NOT_PACKABLE } from "../protocol/batch-columns.ts";
 import { MAX_PACKED_DIGITS, VOID_RUN } from "../protocol/batch-data.ts";
 import type { BatchOutput, BatchRecords } from "../protocol/batch-encoder.ts";
 import { hashMessages } from "../protocol/hash.ts";
@@ -162,13 +162,6 @@ class OwnerDictionary {
     this.#last = index;
     return index;
   }
-}
-
-function indexIn<K>(dictionary: Map<K, number>, key: K): number {
-  const known = dictionary.get(key);
-  if (known !== undefined) return known;
-  dictionary.set(key, dictionary.size);
-  return dictionary.size - 1;
 }
 
 function packableIn(bytes: Uint8Array, start: number, end: number): number {

@@ -11,7 +11,6 @@ import {
   deriveBatch,
 } from "./derive-batch.ts";
 
-/** A batch that waits for the thread. */
 export interface DerivingJob {
   readonly batch: BatchPlace;
   readonly vaults: VaultParts;

@@ -50,7 +50,6 @@ export function addedRuns(known: readonly VoidRun[], asked: readonly VoidRun[], 
   return runsOf([...failures].sort(([a], [b]) => a - b));
 }
 
-/** Merges two lists that share no slot. */
 export function mergedRuns<R extends VoidRun>(known: readonly R[], added: readonly R[]): R[] {
   return [...known, ...added].sort((a, b) => a.firstSlot - b.firstSlot);
 }
@@ -65,7 +64,6 @@ function runsOf(failures: readonly (readonly [slot: number, failure: string])[])
   return runs;
 }
 
-/** The runs whose leaves are zero. */
 export function zeroRuns<R extends VoidRun & { readonly leftOut?: boolean }>(runs: readonly R[]): readonly R[] {
   return runs.filter(({ leftOut = false }) => !leftOut);
 }

@@ -28,7 +28,6 @@ export class FunctionFrame {
     return Array.from({ length: count }, () => this.local(type));
   }
 
-  /** The function's type: parameters, no result. */
   type(): Code {
     return [0x60, vector(this.#parameters.map((type) => [VALUE_TYPES[type]])), 0];
   }

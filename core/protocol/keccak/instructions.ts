@@ -41,7 +41,7 @@ export function unsignedLeb(value: number): Code {
 }
 
 /** Signed LEB128: as unsigned, but bit 6 of the last byte is the sign. */
-export function signedLeb(value: bigint): Code {
+function signedLeb(value: bigint): Code {
   const bytes: number[] = [];
   for (let rest = value; ; rest >>= 7n) {
     const low = Number(rest & 0x7fn);
@@ -75,8 +75,6 @@ export const i32 = {
   geS: binary(0x4e),
   add: binary(0x6a),
   sub: binary(0x6b),
-  mul: binary(0x6c),
-  divU: binary(0x6e),
   and: binary(0x71),
   shl: binary(0x74),
   shrU: binary(0x76),
@@ -97,7 +95,6 @@ export const i64 = {
   not: (value: Code): Code => i64.xor(value, i64.const(-1n)),
 };
 
-/** Vector instructions share a prefix byte. */
 function simd(opcode: number): Code {
   return [0xfd, unsignedLeb(opcode)];
 }
@@ -120,7 +117,6 @@ export const v128 = {
     access(simd(0x5b), [address, vector], offset),
     half,
   ],
-  /** `left & ~right`. */
   andNot: vectorBinary(0x4f),
   and: vectorBinary(0x4e),
   or: vectorBinary(0x50),
@@ -141,12 +137,10 @@ export function loop(...body: readonly Code[]): Code {
   return [0x03, 0x40, ...body, 0x0b];
 }
 
-/** Runs one of two statements. */
 export function either(condition: Code, then: Code, otherwise: Code): Code {
   return [condition, 0x04, 0x40, then, 0x05, otherwise, 0x0b];
 }
 
-/** Runs a statement if the condition is not zero. */
 export function when(condition: Code, ...then: readonly Code[]): Code {
   return [condition, 0x04, 0x40, then, 0x0b];
 }

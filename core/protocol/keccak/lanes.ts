@@ -7,7 +7,6 @@ import { LANES, TWIN_EFFECT, TWIN_ODD, TWIN_STATE } from "./layout.ts";
  * together. The generators in this folder use this interface for both.
  */
 export interface LaneKind {
-  /** States of one permutation. */
   readonly states: 1 | 2;
   /**
    * Lanes kept complemented between rounds. Without an and-not instruction, chi costs one complement per lane; with
@@ -22,7 +21,6 @@ export interface LaneKind {
   and(left: Code, right: Code): Code;
   or(left: Code, right: Code): Code;
   not(value: Code): Code;
-  /** `~left & right`. */
   notAnd(left: Code, right: Code): Code;
   shl(value: Code, bits: number): Code;
   shrU(value: Code, bits: number): Code;

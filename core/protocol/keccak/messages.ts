@@ -63,7 +63,6 @@ class Half {
   readonly #message: Local;
   readonly length: Local;
   readonly #digest: Local;
-  /** Whether the block is the message's last. */
   readonly #last: Local;
   /** Address of the block to absorb next. */
   readonly block: Local;
@@ -80,7 +79,6 @@ class Half {
     this.keep = frame.local("i64");
   }
 
-  /** Takes the next message, or becomes idle. */
   take(): Code {
     return either(
       local.get(COUNT),

@@ -47,7 +47,6 @@ export class Permutation {
     this.#space = kind.workspace(frame);
   }
 
-  /** The lanes before and after. */
   get state(): readonly Place[] {
     return this.#space.even;
   }
@@ -89,7 +88,6 @@ type Position = "first" | "between" | "last";
 
 interface Round {
   readonly from: State;
-  /** Only the wanted lanes. */
   readonly to: readonly Lane[];
   readonly position: Position;
   /** Of the round constant, in bytes from the local that counts them. */

@@ -21,7 +21,6 @@ export function wasmKernel(): KeccakKernel | null {
   return compiled.instantiate && new WasmKernel(compiled.instantiate());
 }
 
-/** Generated and compiled once. */
 let compiled: { readonly instantiate: (() => KeccakExports) | null } | undefined;
 
 function compile(): (() => KeccakExports) | null {

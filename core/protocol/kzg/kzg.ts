@@ -25,7 +25,6 @@ export interface Kzg {
   openings(blob: Uint8Array, commitment: Hex, indexes: readonly number[]): Promise<readonly Opening[]>;
 }
 
-/** What the thread is asked. */
 export type KzgJob = { readonly id: number } & (
   | { readonly type: "commitment" | "cells"; readonly blob: Uint8Array }
   | { readonly type: "blob"; readonly blob: Uint8Array; readonly commitment: Uint8Array }
@@ -48,7 +47,6 @@ interface Waiting {
 /** Beside the source file, or beside its compiled form. */
 const WORKER = new URL(`./kzg-worker.${import.meta.url.endsWith(".ts") ? "ts" : "js"}`, import.meta.url);
 
-/** The thread has ended under a job. */
 class ThreadDied extends MintmarkError {}
 
 /**
@@ -70,7 +68,6 @@ class ThreadDied extends MintmarkError {}
 export class KzgThread implements Kzg {
   #started: Promise<Worker> | null = null;
   #exited: Promise<unknown> = Promise.resolve();
-  /** Who waits for each job, by its id. */
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #isClosed = false;
