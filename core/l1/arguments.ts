@@ -161,11 +161,8 @@ export function packedList({ vault, recipient, authorization }: WithdrawalCall, 
 
 /** The vaults of a list, 24 bytes each, as `cancelList` takes them. */
 export function packedVaults(list: readonly ListedVault[]): Hex {
-  return concatHex(
-    list.flatMap(({ vaultId, withdrawnBefore, quantity }) => [
-      ...[bytes(vaultId, 8), bytes(withdrawnBefore, 8), bytes(quantity, 8)],
-    ]),
-  );
+  const words = list.flatMap(({ vaultId, withdrawnBefore, quantity }) => [vaultId, withdrawnBefore, quantity]);
+  return concatHex(words.map((word) => bytes(word, 8)));
 }
 
 /** One item of a group's `items`, with its length and slot in front. */
@@ -173,12 +170,10 @@ function packedItem(slot: number, call: WithdrawalCall, number: number | null): 
   const { vault, siblings } = call;
   const word = number === null ? ownWord(call) : listedWord(call, number);
   const body = concatHex([word, bytes(size(vault.blob), 1), vault.blob, ...siblings]);
-  if (size(body) > MAX_ITEM_BYTES) {
-    const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
-    const message = `withdrawal of vault ${vault.vaultId}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
-    throw new MintmarkError("validation_failed", message);
-  }
-  return concatHex([bytes(size(body), 2), bytes(slot, 3), body]);
+  if (size(body) <= MAX_ITEM_BYTES) return concatHex([bytes(size(body), 2), bytes(slot, 3), body]);
+  const most = `an item of a batch has at most ${MAX_ITEM_BYTES}`;
+  const message = `withdrawal of vault ${vault.vaultId}: ${size(body)} bytes, ${most}; its owner can withdraw it`;
+  throw new MintmarkError("validation_failed", message);
 }
 
 /** The withdrawal itself, by the caller's word or by a signature for this vault alone. */
@@ -204,10 +199,6 @@ function listedWord({ vault, authorization }: WithdrawalCall, number: number): H
   if (position < 0) throw new MintmarkError("validation_failed", `the list does not name vault ${vault.vaultId}`);
   const hasAmount = vault.amount !== 1n;
   const flags = IS_LISTED | (hasAmount ? HAS_AMOUNTS : 0);
-  return concatHex([
-    bytes(flags, 1),
-    bytes(number, 1),
-    bytes(position, 2),
-    ...(hasAmount ? [bytes(vault.amount, 8)] : []),
-  ]);
+  const place = [bytes(flags, 1), bytes(number, 1), bytes(position, 2)];
+  return concatHex(hasAmount ? [...place, bytes(vault.amount, 8)] : place);
 }

@@ -40,10 +40,8 @@ export function capsOf({ maxFeePerGas, maxFeePerBlobGas = 0n }: Fees, caps: FeeO
 export function higherFees(fees: Fees, kind: CallKind, caps: FeeOptions): Fees | null {
   const higher = cappedFees(raised(fees, BUMP_PERCENT[kind]), caps);
   const least = raised(fees, LEAST_BUMP_PERCENT[kind]);
-  const suffices = (["maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"] as const).every(
-    (fee) => (higher[fee] ?? 0n) >= (least[fee] ?? 0n),
-  );
-  return suffices ? higher : null;
+  const names = ["maxFeePerGas", "maxPriorityFeePerGas", "maxFeePerBlobGas"] as const;
+  return names.every((fee) => (higher[fee] ?? 0n) >= (least[fee] ?? 0n)) ? higher : null;
 }
 
 export function cappedFees({ maxFeePerGas, maxPriorityFeePerGas, maxFeePerBlobGas }: Fees, caps: FeeOptions): Fees {

@@ -84,11 +84,8 @@ export function assetIdOf({ applicationId, salt }: Destination): Uuid {
  */
 export function tokenCreationInput(minter: Address, token: OwnToken, { applicationId, salt }: Destination): Hex {
   const { bytecode, inputs } = constructorOf(token.standard);
-  return concatHex([
-    bytecode,
-    encodeAbiParameters(inputs, tokenArguments(minter, token)),
-    bytesOf(applicationId, salt),
-  ]);
+  const values = encodeAbiParameters(inputs, tokenArguments(minter, token));
+  return concatHex([bytecode, values, bytesOf(applicationId, salt)]);
 }
 
 /** Reads a transaction's input; null unless {@link tokenCreationInput} makes the same for this minter. */
@@ -131,10 +128,7 @@ function uuidOf(bytes: string): Uuid {
 }
 
 /** Calldata of `lockMinter`, for the token's admin. */
-export const LOCK_MINTER: Hex = encodeFunctionData({
-  abi: parseAbi(["function lockMinter()"]),
-  functionName: "lockMinter",
-});
+export const LOCK_MINTER: Hex = encodeFunctionData({ abi: parseAbi(["function lockMinter()"]) });
 
 /** Calldata that registers a token of this project with the settlement contract of its chain. Anybody may send it. */
 export function registrationCalldata(chainId: bigint, contract: Address, token: OwnToken): Hex {

@@ -203,11 +203,7 @@ export class ViemTokens implements L1Tokens {
   }
 
   /** Whether the token takes each mint of a bundle; false for all when the node does not answer as it should. */
-  protected async bundleOf(
-    token: Address,
-    mints: readonly TokenMint[],
-    blockNumber: bigint,
-  ): Promise<readonly boolean[]> {
+  protected async bundleOf(token: Address, mints: readonly TokenMint[], blockNumber: bigint): Promise<boolean[]> {
     const { contract: minter } = this.settlement;
     const calls = mints.map(({ quantity, blob }) => {
       const data = encodeFunctionData({ abi: ABI, functionName: "mintFor", args: [NOBODY, quantity, blob] });

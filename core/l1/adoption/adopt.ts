@@ -9,6 +9,7 @@ import { keccak256 } from "../../protocol/hash.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
 import { isRedemption } from "../../protocol/transfer.ts";
 import { decodeTransferData, isTransferData } from "../../protocol/transfer-data.ts";
+import { uuidText } from "../../store/binary.ts";
 import { createApplication } from "../../tenants/applications.ts";
 import { addAsset, type NewAsset } from "../../tenants/assets.ts";
 import { createUser } from "../../tenants/users.ts";
@@ -41,12 +42,13 @@ export async function adopt(
   for (const ownerAddress of owners) {
     const user = { userId: userIdOf(ownerAddress), ownerAddress };
     const { userId } = await createUser(context, applicationId, user, signal);
-    holders.set(ownerAddress, await findUser(ledger, applicationId, userId));
+    const { applicationIndex, userIndex } = await findUser(ledger, applicationId, userId);
+    holders.set(ownerAddress, { applicationIndex, userIndex });
   }
   const holderOf = (owner: Address): Holder => {
     const holder = holders.get(owner);
     if (holder === undefined) throw new Error(`no user of ${owner}`);
-    return { applicationIndex: holder.applicationIndex, userIndex: holder.userIndex };
+    return holder;
   };
   return adoptHistory(context, held, holderOf, signal);
 }
@@ -120,6 +122,5 @@ function userIdOf(owner: Address): Uuid {
   const bytes = Buffer.from(keccak256(hexToBytes(owner)).subarray(0, 16));
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
-  const hex = bytes.toString("hex");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+  return uuidText(bytes);
 }

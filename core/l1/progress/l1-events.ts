@@ -49,9 +49,8 @@ export async function recordEvents(
     const portal = latestPortal(ledger, chainId);
     const cursor = portal.observed;
     if (cursor !== null && toBlock <= cursor) return;
-    const fresh = events.filter(
-      ({ blockNumber }) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock,
-    );
+    const isFresh = ({ blockNumber }: L1Event) => (cursor === null || blockNumber > cursor) && blockNumber <= toBlock;
+    const fresh = events.filter(isFresh);
     fresh.sort((a, b) =>
       a.blockNumber === b.blockNumber ? a.logIndex - b.logIndex : a.blockNumber < b.blockNumber ? -1 : 1,
     );

@@ -9,6 +9,7 @@ import { isBlobBatchData, trustedSlots } from "../../protocol/blob-batch.ts";
 import { contentGas, contentOf } from "../../protocol/commit-gas.ts";
 import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { VoidSlots } from "../../sealing/void-runs.ts";
+import { assetName } from "../adoption/incoming.ts";
 
 /** A transaction gets a twentieth more gas than its estimate. */
 const GAS_MARGIN = 1.05;
@@ -61,11 +62,10 @@ export class RefusedSlots {
     }
     const { slots, unregistered } = await this.#refused(batch);
     if (slots.length === 0 || !(await this.#isUnusable(batch, signal))) return false;
-    for await (const { assetId, chainId, assetType } of this.#engine.operator.assets()) {
-      if (unregistered.some((asset) => asset.chainId === chainId && asset.assetType === assetType)) {
-        await this.#engine.operator.recordMintingFault(assetId, "the asset is no longer registered on L1");
-      }
-    }
+    const gone = new Set(unregistered.map(assetName));
+    for await (const asset of this.#engine.operator.assets())
+      if (gone.has(assetName(asset)))
+        await this.#engine.operator.recordMintingFault(asset.assetId, "the asset is no longer registered on L1");
     await this.#engine.operator.voidSlots(mode, batchNumber, slots);
     return true;
   }
@@ -129,11 +129,11 @@ export class RefusedSlots {
     const { mode, data } = batch;
     const entries = trustedSlots(data);
     const registrations = await this.#l1.registrations(batch.assets);
-    const standards = new Map(batch.assets.map((asset, i) => [nameOf(asset), registrations[i]?.standard ?? null]));
+    const standards = new Map(batch.assets.map((asset, i) => [assetName(asset), registrations[i]?.standard ?? null]));
     const failures = mode === "validium" ? await this.#beyondCaps(entries) : new Map<number, string>();
     for (const [slot, entry] of entries.entries()) {
       if (entry === null) continue;
-      const standard = standards.get(nameOf(entry)) ?? null;
+      const standard = standards.get(assetName(entry)) ?? null;
       const failure = standard === null ? "L1 has no registration of the asset" : unlike(standard, entry);
       if (failure !== null) failures.set(slot, failure);
     }
@@ -183,8 +183,6 @@ export class RefusedSlots {
     return [{ firstSlot: kept, count: entries.length - kept, failure }];
   }
 }
-
-const nameOf = ({ chainId, assetType }: AssetId) => `${chainId} ${assetType}`;
 
 /** The most slots of a batch, from the first one, whose commit is bounded by that much gas. */
 function slotsWithin(entries: readonly (VaultEntry | null)[], gas: number): number {
