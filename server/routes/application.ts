@@ -1,5 +1,4 @@
 import { application, applicationBody } from "../schemas/application.ts";
-import { applicationToWire } from "../schemas/wire.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const success = { status: 200, description: "The application.", schemas: [application] } as const;
@@ -10,9 +9,7 @@ export const applicationEndpoints: readonly Endpoint[] = [
     access: "any",
     summary: "The application that the credentials belong to",
     success,
-    async handle({ service: { engine }, principal }) {
-      return applicationToWire(await engine.applications.get(principal.applicationId));
-    },
+    handle: ({ engine, applicationId }) => engine.applications.get(applicationId),
   }),
   endpoint("PUT /api/v1/application/defaults", "setApplicationDefaults", {
     tag: "Service",
@@ -21,8 +18,6 @@ export const applicationEndpoints: readonly Endpoint[] = [
     body: applicationBody,
     example: { dataAvailabilityMode: "validium" },
     success,
-    async handle({ service: { engine }, principal, body }) {
-      return applicationToWire(await engine.applications.change(principal.applicationId, body));
-    },
+    handle: ({ engine, applicationId, body }) => engine.applications.change(applicationId, body),
   }),
 ];

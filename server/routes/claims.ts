@@ -1,24 +1,19 @@
-import type { z } from "zod";
-import type { Claim, Engine, FoundClaim } from "../../core/index.ts";
 import {
   claim,
   claimList,
   claimPage,
-  claimParams,
   claimQuery,
   claimsBody,
   publicClaim,
   takeBody,
   takenClaim,
 } from "../schemas/claims.ts";
-import { decimal, pageToWire } from "../schemas/wire.ts";
-import { time } from "../schemas/writer.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 import { mintErrors } from "./mint.ts";
 
 const PATH = "/api/v1/claims";
 const PUBLIC = "/public/v1/claims/{linkAddress}";
-const one = { tag: "Claims", params: claimParams } as const;
+const one = { tag: "Claims" } as const;
 const asClaim = { status: 200, description: "The link.", schemas: [claim] } as const;
 
 export const claimEndpoints: readonly Endpoint[] = [
@@ -29,7 +24,7 @@ export const claimEndpoints: readonly Endpoint[] = [
     description:
       "Each link is a key that you make; only its address comes here. The same links with the same terms again change nothing. Needs the scope `users` too.",
     body: claimsBody,
-    cost: countClaims,
+    cost: entriesOf("claims"),
     example: {
       claims: [
         {
@@ -41,8 +36,8 @@ export const claimEndpoints: readonly Endpoint[] = [
     },
     success: { status: 200, description: "All of them, in their order.", schemas: [claimList] },
     errors: [...mintErrors, "claim_exists", "claim_expired"],
-    async handle({ service: { engine }, principal, body: { claims } }) {
-      return { data: (await engine.claims.createAll(principal, claims)).map(claimToWire) };
+    async handle({ engine, principal, body: { claims } }) {
+      return { data: await engine.claims.createAll(principal, claims) };
     },
   }),
   endpoint(`GET ${PATH}`, "listClaimLinks", {
@@ -51,8 +46,7 @@ export const claimEndpoints: readonly Endpoint[] = [
     summary: "Claim links of the application, oldest first",
     query: claimQuery,
     success: { status: 200, description: "One page.", schemas: [claimPage] },
-    handle: async ({ service: { engine }, principal, query }) =>
-      pageToWire(await engine.claims.list(principal.applicationId, query), claimToWire),
+    handle: async ({ engine, applicationId, query }) => await engine.claims.list(applicationId, query),
   }),
   endpoint(`GET ${PATH}/{linkAddress}`, "getClaimLink", {
     ...one,
@@ -60,8 +54,7 @@ export const claimEndpoints: readonly Endpoint[] = [
     summary: "One claim link, and who has claimed it",
     success: asClaim,
     errors: ["claim_not_found"],
-    handle: async ({ service: { engine }, principal, params }) =>
-      claimToWire(await engine.claims.get(principal.applicationId, params.linkAddress)),
+    handle: async ({ engine, applicationId, params }) => await engine.claims.get(applicationId, params.linkAddress),
   }),
   endpoint(`DELETE ${PATH}/{linkAddress}`, "cancelClaimLink", {
     ...one,
@@ -69,8 +62,7 @@ export const claimEndpoints: readonly Endpoint[] = [
     summary: "Cancel an open claim link",
     success: asClaim,
     errors: ["claim_not_found", "claim_taken"],
-    handle: async ({ service: { engine }, principal, params }) =>
-      claimToWire(await engine.claims.cancel(principal.applicationId, params.linkAddress)),
+    handle: async ({ engine, applicationId, params }) => await engine.claims.cancel(applicationId, params.linkAddress),
   }),
   endpoint(`GET ${PUBLIC}`, "getPublicClaimLink", {
     ...one,
@@ -78,8 +70,10 @@ export const claimEndpoints: readonly Endpoint[] = [
     summary: "What the holder of a claim link can claim",
     success: { status: 200, description: "The link.", schemas: [publicClaim] },
     errors: ["claim_not_found", "asset_not_found"],
-    handle: async ({ service: { engine }, params }) =>
-      publicToWire(engine, await engine.claims.find(params.linkAddress)),
+    handle: async ({ engine, params }) => ({
+      ...(await engine.claims.find(params.linkAddress)),
+      settlement: engine.settlement,
+    }),
   }),
   endpoint(`POST ${PUBLIC}`, "takeClaimLink", {
     ...one,
@@ -99,45 +93,14 @@ export const claimEndpoints: readonly Endpoint[] = [
       "not_leader",
       "journal_unavailable",
     ],
-    async handle({ service: { engine }, params: { linkAddress }, body }) {
+    async handle({ engine, params: { linkAddress }, body }) {
       const { mintId, vaults } = await engine.claims.take(linkAddress, body);
       return {
         linkAddress,
         ownerAddress: body.ownerAddress,
         mintId,
-        vaults: vaults.map(({ vaultId, assetId, tokenId }) => ({
-          vaultId: decimal(vaultId),
-          assetId,
-          tokenId: tokenId === null ? null : decimal(tokenId),
-        })),
+        vaults,
       };
     },
   }),
 ];
-
-function countClaims(body: unknown): number {
-  const claims = (body as { readonly claims?: unknown } | null)?.claims;
-  return Array.isArray(claims) ? Math.max(1, claims.length) : 1;
-}
-
-function claimToWire({ createdAt, expiresAt, decidedAt, ...rest }: Claim): z.output<typeof claim> {
-  return {
-    ...rest,
-    expiresAt: expiresAt === null ? null : time(expiresAt),
-    createdAt: time(createdAt),
-    decidedAt: decidedAt === null ? null : time(decidedAt),
-  };
-}
-
-function publicToWire(
-  { settlement: { chainId, contract } }: Pick<Engine, "settlement">,
-  { asset: { assetId, standard, name, symbol }, tokenId, expiresAt, ...rest }: FoundClaim,
-): z.output<typeof publicClaim> {
-  return {
-    ...rest,
-    expiresAt: expiresAt === null ? null : time(expiresAt),
-    asset: { assetId, standard, name, symbol },
-    tokenId: tokenId === null ? null : decimal(tokenId),
-    settlement: { chainId: decimal(chainId), contract },
-  };
-}

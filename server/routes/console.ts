@@ -1,15 +1,13 @@
-import { type Batch, MintmarkError, MODES, type Uuid } from "../../core/index.ts";
+import { MintmarkError, MODES, type Uuid } from "../../core/index.ts";
 import { application } from "../schemas/application.ts";
 import {
   apiKey,
   applicationList,
-  applicationParams,
   auditLog,
   invitation,
   issuedKey,
   keyBody,
   keyList,
-  keyParams,
   newApplicationBody,
   openedSession,
   operations,
@@ -17,7 +15,6 @@ import {
   person,
   personBody,
   personList,
-  personParams,
   personSession,
   roleBody,
   rotationBody,
@@ -25,17 +22,6 @@ import {
   walletBody,
 } from "../schemas/console.ts";
 import { challenge, challengeBody } from "../schemas/owner.ts";
-import {
-  apiKeyToWire,
-  applicationToWire,
-  auditEntryToWire,
-  invitationToWire,
-  openedSessionToWire,
-  pageToWire,
-  personSessionToWire,
-  personToWire,
-} from "../schemas/wire.ts";
-import { time } from "../schemas/writer.ts";
 import type { Service } from "../service.ts";
 import { requireConsole, setSession } from "./api/console-session.ts";
 import { type Endpoint, endpoint, type SignedIn } from "./api/endpoint.ts";
@@ -50,7 +36,6 @@ const ofOperator = { ...common, right: "operate" } as const;
 const SUSPENSION = `${PATH}/applications/{applicationId}/suspension`;
 const ofApplication = {
   ...ofOperator,
-  params: applicationParams,
   success: { status: 200, description: "The application.", schemas: [application] },
 } as const;
 const NEWEST = { order: "desc" } as const;
@@ -68,9 +53,8 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
     success: { status: 200, description: "The message; it can be used once, in five minutes.", schemas: [challenge] },
-    async handle({ service, body, request }) {
-      const { message, expiresAt } = service.people.challenge(body.address, originOf(request, service));
-      return { message, expiresAt: time(expiresAt) };
+    handle({ service, body, request }) {
+      return service.people.challenge(body.address, originOf(request, service));
     },
   }),
   endpoint(`POST ${PATH}/session`, "createPersonSession", {
@@ -95,16 +79,14 @@ export const consoleEndpoints: readonly Endpoint[] = [
       const proof = "link" in body ? body : await walletOf(service, body, originOf(request, service));
       const opened = await service.engine.people.signIn(proof);
       setSession(reply, service, opened);
-      return openedSessionToWire(opened);
+      return opened;
     },
   }),
   endpoint(`GET ${PATH}/session`, "getPersonSession", {
     ...common,
     summary: "Who is signed in, with the rights of the role",
     success: { status: 200, description: "The session.", schemas: [personSession] },
-    async handle({ signedIn: { session } }) {
-      return personSessionToWire(session);
-    },
+    handle: ({ signedIn: { session } }) => session,
   }),
   endpoint(`DELETE ${PATH}/session`, "deletePersonSession", {
     ...common,
@@ -113,7 +95,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     async handle({ service, signedIn: { session, token }, reply }) {
       await service.engine.people.signOut(token);
       setSession(reply, service, null);
-      return personSessionToWire(session);
+      return session;
     },
   }),
   endpoint(`PUT ${PATH}/session/wallet`, "setPersonWallet", {
@@ -125,7 +107,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     errors: ["signature_invalid", "person_not_found"],
     async handle({ service, signedIn: { session }, body, request }) {
       const { address } = await walletOf(service, body, originOf(request, service));
-      return personToWire(await service.engine.people.setAddress(session.person.personId, address));
+      return await service.engine.people.setAddress(session.person.personId, address);
     },
   }),
   endpoint(`GET ${PATH}/keys`, "listConsoleKeys", {
@@ -133,9 +115,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "The application's API keys, without their secrets",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [keyList] },
-    async handle({ service: { engine }, signedIn, query }) {
-      return pageToWire(await engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }), apiKeyToWire);
-    },
+    handle: ({ engine, signedIn, query }) => engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }),
   }),
   endpoint(`POST ${PATH}/keys`, "createConsoleKey", {
     ...ofKeys,
@@ -144,42 +124,35 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: { name: "Shop", scopes: ["mint", "read"] },
     success: { status: 201, description: "The key, with its secret.", schemas: [issuedKey] },
     errors: ["too_many_keys"],
-    async handle({ service: { engine }, signedIn, body }) {
-      const { key, secret } = await engine.keys.issue(applicationOf(signedIn), body);
-      return { key: apiKeyToWire(key), secret };
+    async handle({ engine, signedIn, body }) {
+      return await engine.keys.issue(applicationOf(signedIn), body);
     },
   }),
   endpoint(`POST ${PATH}/keys/{keyId}/rotation`, "rotateKey", {
     ...ofKeys,
     summary: "Issue a key like another one, which stays valid until it is revoked",
-    params: keyParams,
     body: rotationBody,
     example: {},
     success: { status: 201, description: "The new key, with its secret.", schemas: [issuedKey] },
     errors: ["key_not_found", "too_many_keys"],
-    async handle({ service: { engine }, params: { keyId }, body }) {
-      const { key, secret } = await engine.keys.rotate(keyId, body);
-      return { key: apiKeyToWire(key), secret };
+    async handle({ engine, params: { keyId }, body }) {
+      return await engine.keys.rotate(keyId, body);
     },
   }),
   endpoint(`DELETE ${PATH}/keys/{keyId}`, "deleteConsoleKey", {
     ...ofKeys,
     summary: "Revoke an API key and its tokens at once",
-    params: keyParams,
     success: { status: 200, description: "The revoked key.", schemas: [apiKey] },
     errors: ["key_not_found"],
-    async handle({ service: { engine }, params: { keyId } }) {
-      return apiKeyToWire(await engine.keys.revoke(keyId));
-    },
+    handle: ({ engine, params: { keyId } }) => engine.keys.revoke(keyId),
   }),
   endpoint(`GET ${PATH}/people`, "listConsolePeople", {
     ...common,
     summary: "The people of the application, or of the operator, with removed ones",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [personList] },
-    async handle({ service: { engine }, signedIn: { applicationId }, query }) {
-      return pageToWire(await engine.people.list(applicationId, { ...query, ...NEWEST }), personToWire);
-    },
+    handle: ({ engine, signedIn: { applicationId }, query }) =>
+      engine.people.list(applicationId, { ...query, ...NEWEST }),
   }),
   endpoint(`POST ${PATH}/people`, "createConsolePerson", {
     ...ofPeople,
@@ -188,59 +161,44 @@ export const consoleEndpoints: readonly Endpoint[] = [
     example: { name: "Ada", role: "developer" },
     success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
     errors: ["too_many_people"],
-    async handle({ service: { engine }, signedIn: { applicationId }, body }) {
-      return invitationToWire(await engine.people.invite({ ...body, applicationId }));
-    },
+    handle: ({ engine, signedIn: { applicationId }, body }) => engine.people.invite({ ...body, applicationId }),
   }),
   endpoint(`PUT ${PERSON}/role`, "setPersonRole", {
     ...ofPeople,
     summary: "Give a person another role, at once",
-    params: personParams,
     body: roleBody,
     example: { role: "viewer" },
     success: { status: 200, description: "The person.", schemas: [person] },
     errors: ["person_not_found"],
-    async handle({ service: { engine }, params: { personId }, body: { role } }) {
-      return personToWire(await engine.people.changeRole(personId, role));
-    },
+    handle: ({ engine, params: { personId }, body: { role } }) => engine.people.changeRole(personId, role),
   }),
   endpoint(`POST ${PERSON}/links`, "createConsolePersonLink", {
     ...ofPeople,
     summary: "Make a new link that signs a person in once, within a week",
-    params: personParams,
     success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
     errors: ["person_not_found"],
-    async handle({ service: { engine }, params: { personId } }) {
-      return invitationToWire(await engine.people.link(personId));
-    },
+    handle: ({ engine, params: { personId } }) => engine.people.link(personId),
   }),
   endpoint(`DELETE ${PERSON}`, "deleteConsolePerson", {
     ...ofPeople,
     summary: "End a person's sessions and rights for ever",
-    params: personParams,
     success: { status: 200, description: "The removed person.", schemas: [person] },
     errors: ["person_not_found"],
-    async handle({ service: { engine }, params: { personId } }) {
-      return personToWire(await engine.people.remove(personId));
-    },
+    handle: ({ engine, params: { personId } }) => engine.people.remove(personId),
   }),
   endpoint(`GET ${PATH}/audit`, "listAuditEntries", {
     ...common,
     summary: "Who did what in the application, or for the operator",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first; 10,000 acts are kept.", schemas: [auditLog] },
-    async handle({ service: { engine }, signedIn: { applicationId }, query }) {
-      return pageToWire(await engine.people.audit(applicationId, query), auditEntryToWire);
-    },
+    handle: ({ engine, signedIn: { applicationId }, query }) => engine.people.audit(applicationId, query),
   }),
   endpoint(`GET ${PATH}/applications`, "listConsoleApplications", {
     ...ofOperator,
     summary: "All applications",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [applicationList] },
-    async handle({ service: { engine }, query }) {
-      return pageToWire(await engine.applications.list({ ...query, ...NEWEST }), applicationToWire);
-    },
+    handle: ({ engine, query }) => engine.applications.list({ ...query, ...NEWEST }),
   }),
   endpoint(`POST ${PATH}/applications`, "createConsoleApplication", {
     ...ofOperator,
@@ -248,29 +206,23 @@ export const consoleEndpoints: readonly Endpoint[] = [
     body: newApplicationBody,
     example: { name: "My game" },
     success: { status: 201, description: "The application.", schemas: [application] },
-    async handle({ service: { engine }, body }) {
-      return applicationToWire(await engine.applications.create(body));
-    },
+    handle: ({ engine, body }) => engine.applications.create(body),
   }),
   endpoint(`PUT ${SUSPENSION}`, "suspendApplication", {
     ...ofApplication,
     summary: "Refuse every request of an application, at once",
-    async handle({ service: { engine }, params: { applicationId } }) {
-      return applicationToWire(await engine.applications.suspend(applicationId));
-    },
+    handle: ({ engine, params: { applicationId } }) => engine.applications.suspend(applicationId),
   }),
   endpoint(`DELETE ${SUSPENSION}`, "resumeApplication", {
     ...ofApplication,
     summary: "Accept an application's requests again",
-    async handle({ service: { engine }, params: { applicationId } }) {
-      return applicationToWire(await engine.applications.resume(applicationId));
-    },
+    handle: ({ engine, params: { applicationId } }) => engine.applications.resume(applicationId),
   }),
   endpoint(`GET ${PATH}/operations`, "getOperations", {
     ...ofOperator,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
     success: { status: 200, description: "The operations.", schemas: [operations] },
-    async handle({ service: { engine, readiness, commitGas } }) {
+    async handle({ engine, service: { readiness, commitGas } }) {
       const findings = await readiness.look();
       const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));
       const batches = pages.flatMap(({ data }) => data);
@@ -280,16 +232,12 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return {
         checks: findings.map(({ name, detail, error }) => ({ name, detail, ok: error === undefined })),
         commits: commits
-          .flatMap(({ batch, settled, gas }) => (settled === undefined ? [] : [commitToWire(batch, settled, gas)]))
-          .sort((a, b) => b.settledAt.localeCompare(a.settledAt)),
+          .flatMap(({ batch, settled, gas }) => (settled === undefined ? [] : [{ ...batch, settledAt: settled, gas }]))
+          .sort((a, b) => b.settledAt - a.settledAt),
       };
     },
   }),
 ];
-
-function commitToWire({ batchId, vaultCount, mintCount }: Batch, settled: number, gas: bigint | null) {
-  return { batchId, vaultCount, mintCount, settledAt: time(settled), gas: gas === null ? null : gas.toString() };
-}
 
 /** The signer of a message. Rejects as `people.prove` does. */
 async function walletOf(

@@ -1,9 +1,8 @@
 import { Readable } from "node:stream";
-import type { z } from "zod";
-import { type DropJob, type Drops, MintmarkError } from "../../core/index.ts";
+import { type Drops, MintmarkError } from "../../core/index.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import { drop, dropList, dropParams, dropQuery } from "../schemas/drops.ts";
+import { drop, dropList, dropQuery } from "../schemas/drops.ts";
 import { type Endpoint, endpoint, ROWS } from "./api/endpoint.ts";
 
 const PATH = "/api/v1/drops";
@@ -12,7 +11,7 @@ const ROWS_UNIT = 1024;
 const RESULT_UNIT = 1024 * 1024;
 /** Longest file of rows, in bytes. */
 const MAX_BYTES = 256 * 1024 * 1024;
-const one = { tag: "Drops", params: dropParams, errors: ["drop_not_found"] } as const;
+const one = { tag: "Drops", errors: ["drop_not_found"] } as const;
 
 export const dropEndpoints: readonly Endpoint[] = [
   endpoint(`POST ${PATH}`, "createDrop", {
@@ -26,7 +25,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     example: "ownerAddress,tokenId\n0x7070707070707070707070707070707070707070,1001\n",
     success: { status: 202, description: "The rows are on disk and will be minted.", schemas: [drop] },
     errors: ["drop_invalid", "too_many_drops", "drops_unavailable"],
-    async handle({ service: { drops, engine }, principal, query, request, reply }) {
+    async handle({ engine, service: { drops }, principal, query, request, reply }) {
       const { dryRun = false, unsure, ...defaults } = query;
       const isCsv = /^text\/csv\b/i.test(request.headers["content-type"] ?? "");
       const onBytes = (total: number) => {
@@ -46,7 +45,7 @@ export const dropEndpoints: readonly Endpoint[] = [
         const pieces = rows.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>;
         const { job, replayed } = await drops.upload(principal, upload, pieces);
         if (replayed) reply.header("idempotency-replayed", "true");
-        return dropToWire(job);
+        return job;
       } catch (error) {
         // The connection broke, so nobody reads this response.
         if (rows.errored === error) throw new ServerError("malformed_request", "The body ended early.");
@@ -65,8 +64,8 @@ export const dropEndpoints: readonly Endpoint[] = [
       description: "Unfinished drops, and the last twenty finished ones.",
       schemas: [dropList],
     },
-    handle: async ({ service: { drops }, principal }) => {
-      return { data: ((await drops?.list(principal.applicationId)) ?? []).map(dropToWire) };
+    async handle({ service: { drops }, applicationId }) {
+      return { data: (await drops?.list(applicationId)) ?? [] };
     },
   }),
   endpoint(`GET ${PATH}/{dropId}`, "getDrop", {
@@ -74,24 +73,24 @@ export const dropEndpoints: readonly Endpoint[] = [
     access: "read",
     summary: "One drop and its progress",
     success: { status: 200, description: "The drop.", schemas: [drop] },
-    handle: async ({ service: { drops }, principal, params }) =>
-      dropToWire(await known(drops).get(principal.applicationId, params.dropId)),
+    handle: async ({ service: { drops }, applicationId, params }) =>
+      await known(drops).get(applicationId, params.dropId),
   }),
   endpoint(`DELETE ${PATH}/{dropId}`, "deleteDrop", {
     ...one,
     access: "mint",
     summary: "Stop a drop; its mints stay",
     success: { status: 200, description: "The drop as it stopped.", schemas: [drop] },
-    handle: async ({ service: { drops }, principal, params }) =>
-      dropToWire(await known(drops).stop(principal.applicationId, params.dropId)),
+    handle: async ({ service: { drops }, applicationId, params }) =>
+      await known(drops).stop(applicationId, params.dropId),
   }),
   endpoint(`GET ${PATH}/{dropId}/result`, "getDropResult", {
     ...one,
     access: "read",
     summary: "A line of JSON for each finished row",
     success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },
-    async handle({ service: { drops }, principal, params, request, reply }) {
-      const { bytes, lines } = await known(drops).result(principal.applicationId, params.dropId);
+    async handle({ service: { drops }, applicationId, params, request, reply }) {
+      const { bytes, lines } = await known(drops).result(applicationId, params.dropId);
       request.account?.pay(Math.ceil(bytes / RESULT_UNIT));
       reply.type("application/x-ndjson");
       return lines;
@@ -103,13 +102,4 @@ export const dropEndpoints: readonly Endpoint[] = [
 function known(drops: Drops | null): Drops {
   if (drops === null) throw new MintmarkError("drop_not_found");
   return drops;
-}
-
-function dropToWire(job: DropJob): z.output<typeof drop> {
-  const { dropId, status, dryRun, rows, minted, mintable, refused, unknown, failure, createdAt, finishedAt } = job;
-  return {
-    ...{ dropId, status, dryRun, rows, minted, mintable, refused, unknown, failure },
-    createdAt: new Date(createdAt).toISOString(),
-    finishedAt: finishedAt === null ? null : new Date(finishedAt).toISOString(),
-  };
 }

@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Engine, MintmarkError, type Principal } from "../../core/index.ts";
 import { eventJson } from "../../core/internal.ts";
 import { eventStream } from "../http/wire/event-stream.ts";
-import { eventPage, eventQuery, eventSequence } from "../schemas/events.ts";
+import { eventSequence } from "../schemas/common.ts";
+import { eventPage, eventQuery } from "../schemas/events.ts";
 import type { Service } from "../service.ts";
 import { authenticate } from "./api/authentication.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
@@ -27,7 +28,7 @@ export const eventEndpoints: readonly Endpoint[] = [
       stream: "Server-Sent Events: `id` is the event's sequence, `data` the event in the form of the page's entries.",
     },
     errors: ["too_many_streams"],
-    async handle({ service, principal, query: { after = 0, limit = DEFAULT_LIMIT }, request, reply }) {
+    handle({ service, principal, query: { after = 0, limit = DEFAULT_LIMIT }, request, reply }) {
       const { applicationId } = principal;
       const seen = lastEventId(request);
       const from = seen ?? after;

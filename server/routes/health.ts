@@ -4,14 +4,14 @@ import { health, readiness } from "../schemas/service.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** The text that probes of the original expect. */
-const HEALTHY = "Healthy";
+const HEALTHY = "Healthy" as const;
 
 /** Reports that the process is alive: as JSON, or as plain text if the client accepts plain text, also beside JSON. */
 export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: FastifyReply, version: string) {
   reply.header("vary", "accept");
   // The original's client accepts both, and compares with the bare word.
   const wantsText = /(?:^|,)\s*text\/plain\b/i.test(accept);
-  if (!wantsText) return { status: HEALTHY, version };
+  if (!wantsText) return { status: HEALTHY, version } as const;
   reply.type("text/plain; charset=utf-8");
   return HEALTHY;
 }
@@ -43,7 +43,7 @@ export const healthEndpoints: readonly Endpoint[] = [
         detail,
       }));
       if (issues.length > 0) throw new ServerError("not_ready", undefined, { issues });
-      return { status: "Ready", checks: Object.fromEntries(found.map(({ name, detail }) => [name, detail])) };
+      return { status: "Ready" as const, checks: Object.fromEntries(found.map(({ name, detail }) => [name, detail])) };
     },
   }),
 ];

@@ -1,8 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { z } from "zod";
-import type { Collection, ServedMetadata, TokenMetadata } from "../../core/index.ts";
+import type { ServedMetadata } from "../../core/index.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
-import { assetParams } from "../schemas/assets.ts";
 import {
   bulkBody,
   bulkResult,
@@ -13,20 +11,16 @@ import {
   servedMetadata,
   servedParams,
   tokenMetadata,
-  tokenParams,
 } from "../schemas/metadata.ts";
-import { vaultParams } from "../schemas/vaults.ts";
-import { decimal } from "../schemas/wire.ts";
-import { time } from "../schemas/writer.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 
 const ASSET = "/api/v1/assets/{assetId}";
 /** A change is seen within this time, whatever stands between. */
 const FRESH = "public, max-age=60";
 const FOR_EVER = "public, max-age=31536000, immutable";
 const DENIED = ["asset_not_found", "asset_shared"] as const;
-const oneToken = { tag: "Metadata", params: tokenParams } as const;
-const oneAsset = { tag: "Metadata", params: assetParams } as const;
+const oneToken = { tag: "Metadata" } as const;
+const oneAsset = { tag: "Metadata" } as const;
 const asToken = { status: 200, description: "The metadata.", schemas: [tokenMetadata] } as const;
 const asCollection = { status: 200, description: "The asset's metadata.", schemas: [collection] } as const;
 const served = {
@@ -56,9 +50,9 @@ export const metadataEndpoints: readonly Endpoint[] = [
     },
     success: asToken,
     errors: [...DENIED, "metadata_frozen"],
-    async handle({ service: { engine }, principal: { applicationId }, params: { assetId, tokenId }, body }) {
+    async handle({ engine, applicationId, params: { assetId, tokenId }, body }) {
       await engine.metadata.set(applicationId, assetId, { tokenId, metadata: body });
-      return tokenToWire(await engine.metadata.get(applicationId, assetId, tokenId));
+      return await engine.metadata.get(applicationId, assetId, tokenId);
     },
   }),
   endpoint(`GET ${ASSET}/tokens/{tokenId}/metadata`, "getTokenMetadata", {
@@ -67,8 +61,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "The metadata of a token, also while a placeholder hides it",
     success: asToken,
     errors: [...DENIED, "metadata_not_found"],
-    handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId, tokenId } }) =>
-      tokenToWire(await engine.metadata.get(applicationId, assetId, tokenId)),
+    handle: async ({ engine, applicationId, params: { assetId, tokenId } }) =>
+      await engine.metadata.get(applicationId, assetId, tokenId),
   }),
   endpoint(`POST ${ASSET}/metadata`, "setMetadataOfTokens", {
     ...oneAsset,
@@ -76,10 +70,10 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "Set the metadata of up to 1,000 tokens, all or none",
     body: bulkBody,
     example: { tokens: [{ tokenId: "7", metadata: { name: "Card 7" } }] },
-    cost: countTokens,
+    cost: entriesOf("tokens"),
     success: { status: 200, description: "All are set.", schemas: [bulkResult] },
     errors: [...DENIED, "metadata_frozen"],
-    async handle({ service: { engine }, principal: { applicationId }, params: { assetId }, body: { tokens } }) {
+    async handle({ engine, applicationId, params: { assetId }, body: { tokens } }) {
       await engine.metadata.setAll(applicationId, assetId, tokens as Parameters<typeof engine.metadata.setAll>[2]);
       return { tokens: tokens.length };
     },
@@ -92,7 +86,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     example: { tokenIds: ["7"] },
     success: { status: 200, description: "All are frozen.", schemas: [bulkResult] },
     errors: [...DENIED, "metadata_not_found", "metadata_hidden", "metadata_frozen"],
-    async handle({ service: { engine }, principal: { applicationId }, params: { assetId }, body: { tokenIds } }) {
+    async handle({ engine, applicationId, params: { assetId }, body: { tokenIds } }) {
       await engine.metadata.freezeTokens(applicationId, assetId, tokenIds);
       return { tokens: tokenIds.length };
     },
@@ -103,8 +97,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "The metadata of an asset as a whole",
     success: asCollection,
     errors: ["asset_not_found"],
-    handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId } }) =>
-      collectionToWire(await engine.metadata.getCollection(applicationId, assetId)),
+    handle: async ({ engine, applicationId, params: { assetId } }) =>
+      await engine.metadata.getCollection(applicationId, assetId),
   }),
   endpoint(`PUT ${ASSET}/collection`, "changeCollection", {
     ...oneAsset,
@@ -115,9 +109,9 @@ export const metadataEndpoints: readonly Endpoint[] = [
     example: { contractMetadata: { name: "Cards", image: "https://cards.example/all.png" }, placeholder: null },
     success: asCollection,
     errors: [...DENIED, "metadata_frozen"],
-    async handle({ service: { engine }, principal: { applicationId }, params: { assetId }, body }) {
+    async handle({ engine, applicationId, params: { assetId }, body }) {
       const changes = (body ?? {}) as Parameters<typeof engine.metadata.changeCollection>[2];
-      return collectionToWire(await engine.metadata.changeCollection(applicationId, assetId, changes));
+      return await engine.metadata.changeCollection(applicationId, assetId, changes);
     },
   }),
   endpoint(`PUT ${ASSET}/collection/frozen`, "freezeCollection", {
@@ -127,16 +121,15 @@ export const metadataEndpoints: readonly Endpoint[] = [
     description: "A placeholder can still be removed, and none can be set.",
     success: asCollection,
     errors: DENIED,
-    handle: async ({ service: { engine }, principal: { applicationId }, params: { assetId } }) =>
-      collectionToWire(await engine.metadata.freeze(applicationId, assetId)),
+    handle: async ({ engine, applicationId, params: { assetId } }) =>
+      await engine.metadata.freeze(applicationId, assetId),
   }),
   endpoint("GET /public/v1/vaults/{vaultId}/metadata", "getPublicVaultMetadata", {
     ...served,
     summary: "The metadata of the token in a vault, or of its contract if it has none",
     description: "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
-    params: vaultParams,
     errors: ["vault_not_found", "vault_void", "proof_not_ready", "asset_not_found"],
-    async handle({ service: { engine }, params, request, reply }) {
+    async handle({ engine, params, request, reply }) {
       const vault = await engine.proofs.content(params.vaultId);
       return send(await engine.metadata.servedVault(vault), request, reply);
     },
@@ -144,9 +137,8 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("GET /public/v1/metadata/{assetId}", "getPublicContractMetadata", {
     ...served,
     summary: "The metadata of a contract, for `contractURI` (ERC-7572)",
-    params: assetParams,
     errors: ["asset_not_found"],
-    handle: async ({ service: { engine }, params: { assetId }, request, reply }) =>
+    handle: async ({ engine, params: { assetId }, request, reply }) =>
       send(await engine.metadata.servedContract(assetId), request, reply),
   }),
   endpoint("GET /public/v1/metadata/{assetId}/{tokenId}", "getPublicTokenMetadata", {
@@ -156,16 +148,11 @@ export const metadataEndpoints: readonly Endpoint[] = [
       "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",
     params: servedParams,
     errors: ["asset_not_found", "metadata_not_found"],
-    async handle({ service: { engine }, params: { assetId, tokenId }, request, reply }) {
+    async handle({ engine, params: { assetId, tokenId }, request, reply }) {
       return send(await engine.metadata.served(assetId, tokenId), request, reply);
     },
   }),
 ];
-
-function countTokens(body: unknown): number {
-  const tokens = (body as { readonly tokens?: unknown } | null)?.tokens;
-  return Array.isArray(tokens) ? Math.max(1, tokens.length) : 1;
-}
 
 /** Any page may read it: marketplaces do so in the browser. */
 function send({ json, final }: ServedMetadata, request: FastifyRequest, reply: FastifyReply) {
@@ -177,12 +164,4 @@ function send({ json, final }: ServedMetadata, request: FastifyRequest, reply: F
   if (sendTag(request, reply, tagOf(json))) return reply.send();
   reply.type("application/json; charset=utf-8");
   return json;
-}
-
-function tokenToWire({ tokenId, updatedAt, ...rest }: TokenMetadata): z.output<typeof tokenMetadata> {
-  return { ...rest, tokenId: decimal(tokenId), updatedAt: time(updatedAt) };
-}
-
-function collectionToWire({ updatedAt, ...rest }: Collection): z.output<typeof collection> {
-  return { ...rest, updatedAt: time(updatedAt) };
 }

@@ -1,10 +1,9 @@
 import type { FastifyReply } from "fastify";
-import { z } from "zod";
+import type { z } from "zod";
 import { countMints } from "../../core/internal.ts";
 import type { Code } from "../http/errors.ts";
 import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { mintAnswer } from "../http/wire/mint-answer.ts";
-import { uuid } from "../schemas/common.ts";
 import { dryRunReply, mintBody, mintQuery, mintReply } from "../schemas/mint.ts";
 import { type Call, type Endpoint, endpoint } from "./api/endpoint.ts";
 
@@ -73,14 +72,14 @@ const definition = {
   errors: mintErrors,
 } as const satisfies Partial<Endpoint>;
 
-type MintCall = Call<"mint", undefined, z.output<typeof mintQuery>, unknown>;
+type MintCall = Call<"mint", unknown, z.output<typeof mintQuery>, unknown>;
 
 async function mint({ service: { engine, buffers, turns }, principal, query, body, request, reply }: MintCall) {
   const count = countMints(body);
   const turn = () => turns.turn(principal.applicationId);
   // The body was just parsed, which took a turn's time.
   if (count >= LONG) await turn();
-  if (query.dryRun) return { dryRun: true, ...(await engine.mints.check(principal, body)) };
+  if (query.dryRun) return { dryRun: true as const, ...(await engine.mints.check(principal, body)) };
   const idempotencyKey = idempotencyKeyOf(request);
   const minted = engine.mint(principal, body, idempotencyKey === undefined ? {} : { idempotencyKey });
   // Drops the parsed body, which would otherwise live until the response is sent.
@@ -131,17 +130,13 @@ export const mintEndpoints: readonly Endpoint[] = [
     access: "read",
     oneByOne: true,
     summary: "The result of a mint, with its vaults as they are now",
-    params: z.strictObject({ mintId: uuid }),
     success: { status: 200, description: "The mint.", schemas: [mintReply] },
     errors: ["mint_not_found"],
-    async handle({ service: { engine, buffers, turns }, principal, params, request, reply }) {
-      const turn = () => turns.turn(principal.applicationId);
+    async handle({ engine, service: { buffers, turns }, applicationId, params, request, reply }) {
+      const turn = () => turns.turn(applicationId);
       request.account?.expect(engine.limits.mintsPerRequest * MINT_BYTES);
       await turn();
-      return send(
-        reply,
-        await mintAnswer(await engine.mints.get(principal.applicationId, params.mintId), buffers, turn),
-      );
+      return send(reply, await mintAnswer(await engine.mints.get(applicationId, params.mintId), buffers, turn));
     },
   }),
 ];

@@ -1,8 +1,7 @@
 import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import type { OwnToken } from "../../core/internal.ts";
-import { newTokenBody, newTokenParams, tokenCreation, tokenProgress } from "../schemas/new-tokens.ts";
-import { assetToWire } from "../schemas/wire.ts";
+import { newTokenBody, tokenCreation, tokenProgress } from "../schemas/new-tokens.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 import { applicationOf } from "./console.ts";
 import { originOf } from "./owner.ts";
@@ -29,28 +28,25 @@ export const newTokenEndpoints: readonly Endpoint[] = [
       schemas: [tokenCreation],
     },
     errors: ["new_tokens_off"],
-    async handle({ service, signedIn, body, request }) {
+    handle({ service, signedIn, body, request }) {
       const { newTokens, engine } = service;
       const { origin } = originOf(request, service);
       const template = body.standard === "erc1155" ? "{id}" : "";
       const uriOf = (assetId: string) => `${origin}/public/v1/metadata/${assetId}/${template}`;
-      const { chainId, ...prepared } = newTokens.creation(engine, applicationOf(signedIn), tokenOf(body), uriOf);
-      return { ...prepared, chainId: String(chainId) };
+      return newTokens.creation(engine, applicationOf(signedIn), tokenOf(body), uriOf);
     },
   }),
   endpoint(`PUT ${PATH}/{txHash}`, "addToken", {
     ...common,
     summary: "How far the token of a transaction is; adds its asset once the registration is final",
-    params: newTokenParams,
     success: {
       status: 200,
       description: "The progress, and the transactions that are missing.",
       schemas: [tokenProgress],
     },
     errors: ["new_tokens_off", "asset_exists", "l1_failed"],
-    async handle({ service: { newTokens, engine }, signedIn, params: { txHash } }) {
-      const { asset, ...progress } = await newTokens.progress(engine, applicationOf(signedIn), txHash);
-      return { ...progress, asset: asset && assetToWire(asset) };
+    async handle({ engine, service: { newTokens }, signedIn, params: { txHash } }) {
+      return await newTokens.progress(engine, applicationOf(signedIn), txHash);
     },
   }),
 ];

@@ -1,6 +1,6 @@
 import type { ListedWithdrawal, Withdrawal } from "../../core/index.ts";
 import { preparationToWire } from "../http/wire/typed-data.ts";
-import { decimal, ownersWithdrawalToWire } from "../schemas/wire.ts";
+import { listedView } from "../schemas/wire.ts";
 import {
   ownersListReply,
   ownersPreparationBody,
@@ -9,8 +9,8 @@ import {
   preparation,
   withdrawalListBody,
 } from "../schemas/withdrawals.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
-import { countVaults, LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
+import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
+import { LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
 
 const LIST = "/owner/v1/withdrawals";
 
@@ -37,11 +37,11 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     description:
       "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application. Ask for a vault that a transfer made alone: its answer is a single `Withdrawal`.",
     body: ownersPreparationBody,
-    cost: (body) => countVaults({ vaults: (body as { vaultIds?: unknown } | null)?.vaultIds }),
+    cost: entriesOf("vaultIds"),
     example: { vaultIds: ["9223372036854775808", "9223372036854775809"] },
     success: { status: 200, description: "What to sign.", schemas: [preparation] },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "owner_relay_off"],
-    async handle({ service: { engine, ownerRelay }, owner, body: { vaultIds, recipient, deadline } }) {
+    async handle({ engine, service: { ownerRelay }, owner, body: { vaultIds, recipient, deadline } }) {
       // Before the owner signs in vain.
       ownerRelay.requireFor(owner, vaultIds.length);
       const prepared = await engine.withdrawals.prepare(
@@ -62,7 +62,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     description:
       "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application. For a vault that a transfer made, alone, the signature is over a single `Withdrawal`.",
     body: withdrawalListBody,
-    cost: countVaults,
+    cost: entriesOf("vaults"),
     example: {
       vaults: [{ vaultId: "9223372036854775808", quantity: "1" }],
       deadline: "1893456000",
@@ -70,7 +70,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     },
     success: { status: 202, description: "The result for each vault.", schemas: [ownersListReply] },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "l1_not_compared", "signature_invalid", "l1_failed", "owner_relay_off"],
-    async handle({ service: { engine, ownerRelay }, owner, body }) {
+    async handle({ engine, service: { ownerRelay }, owner, body }) {
       const newest = await engine.withdrawals.newestOf(
         owner,
         body.vaults.map(({ vaultId }) => vaultId),
@@ -79,13 +79,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       const fresh = body.vaults.filter(({ withdrawnBefore }, i) => !covers(newest[i], withdrawnBefore)).length;
       const request = () => engine.withdrawals.requestList({ owner }, body);
       const listed = await ownerRelay.count(owner, fresh, request, countAccepted);
-      return {
-        vaults: listed.map(({ vaultId, withdrawal, error }) => ({
-          vaultId: decimal(vaultId),
-          withdrawal: withdrawal && ownersWithdrawalToWire(withdrawal),
-          error: error && { code: error.code, detail: error.message },
-        })),
-      };
+      return { vaults: listed.map(listedView) };
     },
   }),
   endpoint(`GET ${LIST}`, "listOwnersWithdrawals", {
@@ -94,14 +88,9 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     summary: "The newest withdrawal of each of the signed-in owner's vaults",
     query: ownersQuery,
     success: { status: 200, description: "As they are now.", schemas: [ownersWithdrawals] },
-    async handle({ service: { engine }, owner, query: { vaultId: vaultIds } }) {
+    async handle({ engine, owner, query: { vaultId: vaultIds } }) {
       const newest = await engine.withdrawals.newestOf(owner, vaultIds);
-      return {
-        vaults: vaultIds.map((vaultId, i) => {
-          const withdrawal = newest[i] ?? null;
-          return { vaultId: decimal(vaultId), withdrawal: withdrawal && ownersWithdrawalToWire(withdrawal) };
-        }),
-      };
+      return { vaults: vaultIds.map((vaultId, i) => ({ vaultId, withdrawal: newest[i] ?? null })) };
     },
   }),
 ];

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from "fastify";
+import type { z } from "zod";
 import { exitKitToJson, exportExitKit, type KitChain } from "../../core/guards/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
 import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
-import { vaultParams } from "../schemas/vaults.ts";
-import { time } from "../schemas/writer.ts";
 import type { Service } from "../service.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 import { PROOF_ERRORS, paidBy } from "./vaults.ts";
@@ -42,9 +41,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
       description: "The message; it can be used once, within five minutes.",
       schemas: [challenge],
     },
-    async handle({ service, body, request }) {
-      const { message, expiresAt } = service.owners.challenge(body.address, originOf(request, service));
-      return { message, expiresAt: time(expiresAt) };
+    handle({ service, body, request }) {
+      return service.owners.challenge(body.address, originOf(request, service));
     },
   }),
   endpoint("POST /owner/v1/session", "createOwnerSession", {
@@ -60,15 +58,13 @@ export const ownerEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: "The session.", schemas: [session] },
     errors: ["credentials_invalid", "credentials_expired", "signature_invalid", "l1_failed"],
     async handle({ service, body, request }) {
-      const opened = await service.owners.open(body.message, body.signature, originOf(request, service));
-      return { ...opened, expiresAt: time(opened.expiresAt) };
+      return await service.owners.open(body.message, body.signature, originOf(request, service));
     },
   }),
   endpoint("GET /owner/v1/vaults/{vaultId}/exit-kit", "getExitKit", {
     access: "owner",
     tag: "Owners",
     summary: "Everything the owner of a vault needs to withdraw it without the operator",
-    params: vaultParams,
     success: {
       status: 200,
       description: "The kit; the settlement contract has verified its proof; docs/exit-kit.md.",
@@ -80,7 +76,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
       if (vault.owner !== owner) throw new MintmarkError("vault_not_found", "No such vault of this owner.");
       const proof = await service.engine.proofs.exit(vaultId, paidBy(request));
       request.account?.proven(proof.hops?.length ?? 0);
-      return exitKitToJson(await exportExitKit(proof, await payingChain(service, vault.chainId)));
+      const kit = await exportExitKit(proof, await payingChain(service, vault.chainId));
+      return exitKitToJson(kit) as z.output<typeof exitKit>;
     },
   }),
 ];

@@ -2,8 +2,7 @@ import type { KeySession } from "../../core/index.ts";
 import { revocationCalldata, sessionCalldata } from "../../core/l1/index.ts";
 import { sessionTypedData } from "../../core/protocol/index.ts";
 import { typedDataToWire } from "../http/wire/typed-data.ts";
-import { sessionKey, sessionKeyParams, sessionPreparation, sessionPreparationBody } from "../schemas/session-keys.ts";
-import { decimal } from "../schemas/wire.ts";
+import { sessionKey, sessionPreparation, sessionPreparationBody } from "../schemas/session-keys.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
@@ -24,22 +23,21 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
     },
     success: { status: 200, description: "What to sign and to send.", schemas: [sessionPreparation] },
     errors: ["asset_not_found"],
-    async handle({ service: { engine }, principal, body }) {
+    async handle({ engine, applicationId, body }) {
       const { ownerAddress: owner, keyAddress: key, until, limit, assetId, signature } = body;
-      const asset = assetId === undefined ? null : await engine.assets.get(principal.applicationId, assetId);
+      const asset = assetId === undefined ? null : await engine.assets.get(applicationId, assetId);
       const session = { owner, key, until, limit, assetType: asset?.assetType ?? EVERY_ASSET };
       const { chainId, contract: to } = engine.settlement;
       const typedData = typedDataToWire(sessionTypedData(engine.settlement, session));
-      return { typedData, call: { chainId: decimal(chainId), to, data: sessionCalldata(session, signature) } };
+      return { typedData, call: { chainId, to, data: sessionCalldata(session, signature) } };
     },
   }),
   endpoint("GET /api/v1/session-keys/{ownerAddress}/{keyAddress}", "getSessionKey", {
     tag: "Transfers",
     access: "read",
     summary: "The session of an owner with a key, as L1 tells it",
-    params: sessionKeyParams,
     success: { status: 200, description: "The session, or `none`.", schemas: [sessionKey] },
-    async handle({ service: { engine }, params: { ownerAddress, keyAddress } }) {
+    async handle({ engine, params: { ownerAddress, keyAddress } }) {
       const session = await engine.transfers.session(ownerAddress, keyAddress);
       const { chainId, contract: to } = engine.settlement;
       const isOpen = session !== null && session.authorizedAt > 0n;
@@ -47,13 +45,13 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
         ownerAddress,
         keyAddress,
         status: statusOf(session),
-        authorizedAt: isOpen ? decimal(session.authorizedAt) : null,
-        until: isOpen ? decimal(session.until) : null,
-        limit: isOpen ? decimal(session.limit) : null,
+        authorizedAt: isOpen ? session.authorizedAt : null,
+        until: isOpen ? session.until : null,
+        limit: isOpen ? session.limit : null,
         assetType: isOpen && session.assetType !== EVERY_ASSET ? session.assetType : null,
-        revokedAt: session === null || session.revokedAt === 0n ? null : decimal(session.revokedAt),
+        revokedAt: session === null || session.revokedAt === 0n ? null : session.revokedAt,
         revocation: {
-          chainId: decimal(chainId),
+          chainId,
           to,
           data: revocationCalldata({ owner: ownerAddress, key: keyAddress }),
         },

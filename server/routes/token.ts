@@ -41,14 +41,14 @@ export const tokenEndpoints: readonly Endpoint[] = [
       "application_suspended",
       "scope_missing",
     ],
-    async handle({ service: { engine, tokens }, body, request }) {
+    async handle({ engine, service: { tokens }, body, request }) {
       const { id, secret } = clientOf(body, request.headers.authorization);
       const principal = await engine.keys.authenticate(secret);
       if (principal.keyId !== id) throw new MintmarkError("credentials_invalid");
       const scopes = scopesOf(body.scope, principal.scopes);
       return {
         access_token: await tokens.issue(principal, scopes),
-        token_type: "Bearer",
+        token_type: "Bearer" as const,
         expires_in: TOKEN_SECONDS,
         scope: scopes.join(" "),
       };

@@ -1,5 +1,4 @@
-import { transaction, transactionPage, transactionParams, transactionQuery } from "../schemas/transactions.ts";
-import { pageToWire, transactionToWire } from "../schemas/wire.ts";
+import { transaction, transactionPage, transactionQuery } from "../schemas/transactions.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const transactionEndpoints: readonly Endpoint[] = [
@@ -10,20 +9,15 @@ export const transactionEndpoints: readonly Endpoint[] = [
     description: "A page can be shorter than `limit` even if there is a next one.",
     query: transactionQuery,
     success: { status: 200, description: "One page.", schemas: [transactionPage] },
-    async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.applicationId);
-      return pageToWire(await engine.transactions.list(principal.applicationId, query), transactionToWire);
-    },
+    inTurn: true,
+    handle: ({ engine, applicationId, query }) => engine.transactions.list(applicationId, query),
   }),
   endpoint("GET /api/v1/transactions/{transactionId}", "getTransaction", {
     tag: "Transactions",
     access: "read",
     summary: "One transaction",
-    params: transactionParams,
     success: { status: 200, description: "The transaction.", schemas: [transaction] },
     errors: ["transaction_not_found"],
-    async handle({ service: { engine }, principal, params }) {
-      return transactionToWire(await engine.transactions.get(principal.applicationId, params.transactionId));
-    },
+    handle: ({ engine, applicationId, params }) => engine.transactions.get(applicationId, params.transactionId),
   }),
 ];

@@ -10,20 +10,11 @@ import {
   transferBody,
   transferList,
   transferPage,
-  transferParams,
   transferPreparation,
   transferPreparationBody,
   transferQuery,
 } from "../schemas/transfers.ts";
-import { vaultParams } from "../schemas/vaults.ts";
-import {
-  historyToWire,
-  ownersTransferListToWire,
-  pageToWire,
-  publicHistoryToWire,
-  transferListToWire,
-} from "../schemas/wire.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 
 /** What refuses a list of transfers before anyone has signed it. */
 const PREPARATION_ERRORS = [
@@ -62,11 +53,11 @@ export const transferEndpoints: readonly Endpoint[] = [
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. One vault that cannot be transferred refuses all.",
     body: transferPreparationBody,
-    cost: countTransfers,
+    cost: entriesOf("transfers"),
     example: PREPARE,
     success: { status: 200, description: "What to sign.", schemas: [transferPreparation] },
     errors: PREPARATION_ERRORS,
-    async handle({ service: { engine }, principal, body }) {
+    async handle({ engine, principal, body }) {
       const prepared = await engine.transfers.prepare(principal, asSigned(body));
       return transferPreparationToWire(engine.settlement, prepared, "/api/v1/transfers");
     },
@@ -78,7 +69,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     description:
       "Takes all transfers or none, and holds their vaults at once. Owner and receivers pay no gas. The same signed list always returns the same transfer; a failed one is tried anew.",
     body: transferBody,
-    cost: countTransfers,
+    cost: entriesOf("transfers"),
     example: REQUEST,
     success: {
       status: 202,
@@ -87,10 +78,10 @@ export const transferEndpoints: readonly Endpoint[] = [
       headers: { Location: "Path of the transfer." },
     },
     errors: REQUEST_ERRORS,
-    async handle({ service: { engine }, principal, body, reply }) {
+    async handle({ engine, principal, body, reply }) {
       const accepted = await engine.transfers.request(principal, body);
       reply.header("location", `/api/v1/transfers/${accepted.transferId}`);
-      return transferListToWire(accepted);
+      return accepted;
     },
   }),
   endpoint("GET /api/v1/transfers", "listTransfers", {
@@ -101,48 +92,41 @@ export const transferEndpoints: readonly Endpoint[] = [
       "A page can be shorter than `limit` even if there is a next one: it examines a bounded number of transfers. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
     query: transferQuery,
     success: { status: 200, description: "One page.", schemas: [transferPage] },
-    async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.applicationId);
-      return pageToWire(await engine.transfers.list(principal.applicationId, query), transferListToWire);
-    },
+    inTurn: true,
+    handle: ({ engine, applicationId, query }) => engine.transfers.list(applicationId, query),
   }),
   endpoint("GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
     tag: "Vaults",
     access: "read",
     summary: "The transfers that led to a vault, and what took it",
-    params: vaultParams,
     success: { status: 200, description: "The transfers, waiting ones too.", schemas: [history] },
     errors: ["vault_not_found"],
-    async handle({ service: { engine }, principal, params: { vaultId } }) {
-      await engine.vaults.get(principal.applicationId, vaultId);
-      return historyToWire(await engine.transfers.history(vaultId));
+    async handle({ engine, applicationId, params: { vaultId } }) {
+      await engine.vaults.get(applicationId, vaultId);
+      return await engine.transfers.history(vaultId);
     },
   }),
   endpoint("GET /public/v1/vaults/{vaultId}/history", "getPublicVaultHistory", {
     tag: "Vaults",
     access: "public",
     summary: "The transfers in sealed batches that led to a vault, and that took it",
-    params: vaultParams,
     success: { status: 200, description: "The transfers; L1 holds the data of each.", schemas: [publicHistory] },
     errors: ["vault_not_found", "vault_void"],
-    async handle({ service: { engine }, params: { vaultId } }) {
+    async handle({ engine, params: { vaultId } }) {
       const { before, after } = await engine.transfers.history(vaultId);
       const vault = await engine.vaults.content(vaultId);
       // What waits is not public yet.
       const told = after.filter(({ status }) => status !== "accepted");
-      return publicHistoryToWire({ before, after: told, vault: vault.amount === 0n ? null : vault });
+      return { before, after: told, vault: vault.amount === 0n ? null : vault };
     },
   }),
   endpoint("GET /api/v1/transfers/{transferId}", "getTransfer", {
     tag: "Transfers",
     access: "read",
     summary: "One transfer, with every vault that it takes and makes",
-    params: transferParams,
     success: { status: 200, description: "The transfer.", schemas: [transferList] },
     errors: ["transfer_not_found"],
-    async handle({ service: { engine }, principal, params }) {
-      return transferListToWire(await engine.transfers.get(principal.applicationId, params.transferId));
-    },
+    handle: ({ engine, applicationId, params }) => engine.transfers.get(applicationId, params.transferId),
   }),
 ];
 
@@ -154,11 +138,11 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     summary: "What the signed-in owner signs to transfer or redeem its vaults",
     description: "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
     body: transferPreparationBody,
-    cost: countTransfers,
+    cost: entriesOf("transfers"),
     example: PREPARE,
     success: { status: 200, description: "What to sign.", schemas: [transferPreparation] },
     errors: [...PREPARATION_ERRORS, "owner_relay_off"],
-    async handle({ service: { engine, ownerRelay }, owner, body }) {
+    async handle({ engine, service: { ownerRelay }, owner, body }) {
       // Before the owner signs in vain.
       ownerRelay.requireFor(owner, body.transfers.length);
       const prepared = await engine.transfers.prepare({ owner }, asSigned(body));
@@ -171,29 +155,26 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
     summary: "Transfer or redeem vaults of the signed-in owner with one signature",
     description: "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
     body: transferBody,
-    cost: countTransfers,
+    cost: entriesOf("transfers"),
     example: REQUEST,
     success: { status: 202, description: "Accepted.", schemas: [ownersTransferList] },
     errors: [...REQUEST_ERRORS, "owner_relay_off"],
-    async handle({ service: { engine, ownerRelay }, owner, body }) {
+    async handle({ engine, service: { ownerRelay }, owner, body }) {
       // A repeated list is answered as before, and costs nothing more.
       const digest = transfersDigest(engine.settlement, body);
       const known = await engine.transfers.get({ owner }, digest).catch(unlessNotFound);
       const count = known === null ? body.transfers.length : 0;
       const request = () => engine.transfers.request({ owner }, body);
-      return ownersTransferListToWire(await ownerRelay.count(owner, count, request, () => count));
+      return await ownerRelay.count(owner, count, request, () => count);
     },
   }),
   endpoint("GET /owner/v1/transfers/{transferId}", "getOwnerTransfer", {
     access: "owner",
     tag: "Owners",
     summary: "One transfer that the signed-in owner has signed",
-    params: transferParams,
     success: { status: 200, description: "As it is now.", schemas: [ownersTransferList] },
     errors: ["transfer_not_found"],
-    async handle({ service: { engine }, owner, params }) {
-      return ownersTransferListToWire(await engine.transfers.get({ owner }, params.transferId));
-    },
+    handle: ({ engine, owner, params }) => engine.transfers.get({ owner }, params.transferId),
   }),
 ];
 
@@ -208,9 +189,4 @@ function asSigned({ transfers, deadline }: z.output<typeof transferPreparationBo
 function unlessNotFound(error: unknown): null {
   if (error instanceof MintmarkError && error.code === "transfer_not_found") return null;
   throw error;
-}
-
-function countTransfers(body: unknown): number {
-  const transfers = (body as { transfers?: unknown } | null)?.transfers;
-  return Array.isArray(transfers) ? Math.max(1, transfers.length) : 1;
 }

@@ -1,5 +1,4 @@
 import { usage, usageQuery } from "../schemas/usage.ts";
-import { usageToWire } from "../schemas/wire.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const usageEndpoints: readonly Endpoint[] = [
@@ -9,9 +8,7 @@ export const usageEndpoints: readonly Endpoint[] = [
     summary: "The usage of the application and each of its keys, in total and by hour, day or month",
     query: usageQuery,
     success: { status: 200, description: "The usage.", schemas: [usage] },
-    async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.applicationId);
-      return usageToWire(await engine.transactions.usage(principal.applicationId, query));
-    },
+    inTurn: true,
+    handle: ({ engine, applicationId, query }) => engine.transactions.usage(applicationId, query),
   }),
 ];

@@ -2,19 +2,9 @@ import { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import { idOfRequest } from "../http/idempotency.ts";
 import { page } from "../schemas/common.ts";
-import {
-  balancePage,
-  user,
-  userBody,
-  userPage,
-  userParams,
-  userQuery,
-  usersBody,
-  usersReply,
-} from "../schemas/users.ts";
+import { balancePage, user, userBody, userPage, userQuery, usersBody, usersReply } from "../schemas/users.ts";
 import { vaultPage } from "../schemas/vaults.ts";
-import { balanceToWire, pageToWire, userToWire, vaultToWire } from "../schemas/wire.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 
 export const userEndpoints: readonly Endpoint[] = [
   endpoint("POST /api/v1/users", "createUser", {
@@ -34,14 +24,14 @@ export const userEndpoints: readonly Endpoint[] = [
       headers: { Location: "Path of the user." },
     },
     errors: ["user_exists"],
-    async handle({ service: { engine }, principal, body, request, reply }) {
+    async handle({ engine, applicationId, principal, body, request, reply }) {
       const user = { ...idOfRequest("userId", principal, request), ...body };
-      const created = await engine.users.create(principal.applicationId, user).catch((error: unknown) => {
+      const created = await engine.users.create(applicationId, user).catch((error: unknown) => {
         const isReused = error instanceof MintmarkError && error.code === "user_exists" && body.userId === undefined;
         throw isReused ? new MintmarkError("idempotency_key_reused") : error;
       });
       reply.header("location", `/api/v1/users/${created.userId}`);
-      return userToWire(created);
+      return created;
     },
   }),
   endpoint("POST /api/v1/users/bulk", "createUsers", {
@@ -51,7 +41,7 @@ export const userEndpoints: readonly Endpoint[] = [
     description:
       "An entry without `userId` is the first user of its owner address, created if there is none; so repeating the request changes nothing.",
     body: usersBody,
-    cost: countUsers,
+    cost: entriesOf("users"),
     example: {
       users: [
         { ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8", reference: "customer-17" },
@@ -60,8 +50,8 @@ export const userEndpoints: readonly Endpoint[] = [
     },
     success: { status: 201, description: "The users, new and existing.", schemas: [usersReply] },
     errors: ["user_exists"],
-    async handle({ service: { engine }, principal, body }) {
-      return { users: (await engine.users.createAll(principal.applicationId, body.users)).map(userToWire) };
+    async handle({ engine, applicationId, body }) {
+      return { users: await engine.users.createAll(applicationId, body.users) };
     },
   }),
   endpoint("GET /api/v1/users", "listUsers", {
@@ -70,50 +60,36 @@ export const userEndpoints: readonly Endpoint[] = [
     summary: "Users of the application, by owner or by reference",
     query: userQuery,
     success: { status: 200, description: "One page.", schemas: [userPage] },
-    async handle({ service: { engine }, principal, query }) {
-      return pageToWire(await engine.users.list(principal.applicationId, query), userToWire);
-    },
+    handle: ({ engine, applicationId, query }) => engine.users.list(applicationId, query),
   }),
   endpoint("GET /api/v1/users/{userId}", "getUser", {
     tag: "Users",
     access: "read",
     summary: "One user",
-    params: userParams,
     success: { status: 200, description: "The user.", schemas: [user] },
     errors: ["user_not_found"],
-    async handle({ service: { engine }, principal, params }) {
-      return userToWire(await engine.users.get(principal.applicationId, params.userId));
-    },
+    handle: ({ engine, applicationId, params }) => engine.users.get(applicationId, params.userId),
   }),
   endpoint("GET /api/v1/users/{userId}/vaults", "listUserVaults", {
     tag: "Users",
     access: "read",
     summary: "Vaults of one user, oldest first",
-    params: userParams,
     query: z.strictObject(page),
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
     errors: ["user_not_found"],
-    async handle({ service: { engine }, principal: { applicationId }, params: { userId }, query }) {
+    async handle({ engine, applicationId, params: { userId }, query }) {
       await engine.users.get(applicationId, userId);
-      return pageToWire(await engine.vaults.list(applicationId, { ...query, userId }), vaultToWire);
+      return await engine.vaults.list(applicationId, { ...query, userId });
     },
   }),
   endpoint("GET /api/v1/users/{userId}/balances", "listUserBalances", {
     tag: "Users",
     access: "read",
     summary: "A user's holdings by token, in the order of first mints",
-    params: userParams,
     query: z.strictObject(page),
     success: { status: 200, description: "One page.", schemas: [balancePage] },
     errors: ["user_not_found"],
-    async handle({ service: { engine }, principal: { applicationId }, params: { userId }, query }) {
-      return pageToWire(await engine.vaults.balances(applicationId, userId, query), balanceToWire);
-    },
+    handle: ({ engine, applicationId, params: { userId }, query }) =>
+      engine.vaults.balances(applicationId, userId, query),
   }),
 ];
-
-/** Users in a well-formed body. */
-function countUsers(body: unknown): number {
-  const users = (body as { users?: unknown } | null)?.users;
-  return Array.isArray(users) ? Math.max(1, users.length) : 1;
-}

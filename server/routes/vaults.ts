@@ -2,8 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { BatchVaultProof, Hex, ProofOptions } from "../../core/index.ts";
 import { tipOwnerOf } from "../../core/internal.ts";
 import { withdrawCalldata } from "../../core/l1/index.ts";
-import { ownVaultProof, vault, vaultPage, vaultParams, vaultProof, vaultQuery } from "../schemas/vaults.ts";
-import { pageToWire, portalToWire, proofToWire, vaultToWire } from "../schemas/wire.ts";
+import { ownVaultProof, vault, vaultPage, vaultProof, vaultQuery } from "../schemas/vaults.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 /** Errors of a vault's proof. */
@@ -29,38 +28,32 @@ export const vaultEndpoints: readonly Endpoint[] = [
       "A page can be shorter than `limit` even if there is a next one. With `tokenId` the vaults come batch by batch, without failed ERC-721 mints, because their ids are free again.",
     query: vaultQuery,
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
-    async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.applicationId);
-      return pageToWire(await engine.vaults.list(principal.applicationId, query), vaultToWire);
-    },
+    inTurn: true,
+    handle: ({ engine, applicationId, query }) => engine.vaults.list(applicationId, query),
   }),
   endpoint("GET /api/v1/vaults/{vaultId}", "getVault", {
     tag: "Vaults",
     access: "read",
     summary: "One vault",
-    params: vaultParams,
     success: { status: 200, description: "The vault.", schemas: [vault] },
     errors: ["vault_not_found"],
-    async handle({ service: { engine }, principal, params }) {
-      return vaultToWire(await engine.vaults.get(principal.applicationId, params.vaultId));
-    },
+    handle: ({ engine, applicationId, params }) => engine.vaults.get(applicationId, params.vaultId),
   }),
   endpoint("GET /api/v1/vaults/{vaultId}/proof", "getVaultProof", {
     tag: "Vaults",
     access: "read",
     summary: "A vault's path to its batch root, and calldata for its owner to withdraw alone",
-    params: vaultParams,
     success: { status: 200, description: "The proof, verified before sending.", schemas: [ownVaultProof] },
     errors: PROOF_ERRORS,
-    async handle({ service: { engine }, principal, params: { vaultId }, request }) {
-      const own = await engine.vaults.get(principal.applicationId, vaultId);
+    async handle({ engine, applicationId, params: { vaultId }, request }) {
+      const own = await engine.vaults.get(applicationId, vaultId);
       const proof = await engine.proofs.vault(vaultId, paidBy(request));
       request.account?.proven(2 * (proof.hops?.length ?? 0));
       const { chainId } = proof.vault;
       const portal = engine.operator.portals().find((each) => each.chainId === chainId) ?? null;
       return {
-        ...proofToWire(proof),
-        portal: portal && portalToWire(portal),
+        ...proof,
+        portal,
         withdrawCalldata: ownCalldata(own.availableBalance, await engine.proofs.exit(vaultId, paidBy(request))),
       };
     },
@@ -73,13 +66,12 @@ export const publicVaultEndpoints: readonly Endpoint[] = [
     access: "public",
     tag: "Vaults",
     summary: "A vault's content and its path to its batch root",
-    params: vaultParams,
     success: { status: 200, description: "The proof, verified before sending.", schemas: [vaultProof] },
     errors: PROOF_ERRORS,
-    async handle({ service: { engine }, params, request }) {
+    async handle({ engine, params, request }) {
       const proof = await engine.proofs.vault(params.vaultId, paidBy(request));
       request.account?.proven(proof.hops?.length ?? 0);
-      return proofToWire(proof);
+      return proof;
     },
   }),
 ];

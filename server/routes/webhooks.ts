@@ -15,19 +15,13 @@ import {
   webhookAttempt,
   webhookAttempts,
   webhookBody,
-  webhookDeliveryParams,
   webhookList,
-  webhookParams,
 } from "../schemas/webhooks.ts";
-import { writerOf } from "../schemas/writer.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
-
-const webhookToWire = writerOf(webhook);
-const attemptToWire = writerOf(webhookAttempt);
 
 const PATH = "/api/v1/webhooks";
 const common = { tag: "Webhooks", access: "webhooks" } as const;
-const one = { params: webhookParams, errors: ["webhook_not_found"] } as const;
+const one = { errors: ["webhook_not_found"] } as const;
 const attempted = { status: 200, description: "The outcome.", schemas: [webhookAttempt] } as const;
 const found = { status: 200, description: "The webhook.", schemas: [webhook] } as const;
 
@@ -41,19 +35,27 @@ export const webhookEndpoints: readonly Endpoint[] = [
     example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
     success: { status: 201, description: "The webhook and its secret.", schemas: [issuedWebhook] },
     errors: ["too_many_webhooks"],
-    async handle({ service: { engine, webhookReach }, principal, body: { url, types = [] }, request, reply }) {
+    async handle({
+      engine,
+      service: { webhookReach },
+      applicationId,
+      principal,
+      body: { url, types = [] },
+      request,
+      reply,
+    }) {
       requireAllowed(webhookReach, url);
       const asked = { url, types, ...idOfRequest("webhookId", principal, request) };
-      return issuedToWire(reply, await engine.webhooks.create(principal.applicationId, asked));
+      return issued(reply, await engine.webhooks.create(applicationId, asked));
     },
   }),
   endpoint(`GET ${PATH}`, "listWebhooks", {
     ...common,
     summary: "The application's webhooks and their status",
     success: { status: 200, description: "All of them.", schemas: [webhookList] },
-    async handle({ service: { engine }, principal }) {
-      const { data } = await engine.webhooks.list(principal.applicationId);
-      return { data: data.map(webhookToWire) };
+    async handle({ engine, applicationId }) {
+      const { data } = await engine.webhooks.list(applicationId);
+      return { data: data };
     },
   }),
   endpoint(`GET ${PATH}/{webhookId}`, "getWebhook", {
@@ -61,19 +63,17 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     summary: "One webhook",
     success: found,
-    async handle({ service: { engine }, principal, params }) {
-      return webhookToWire(await engine.webhooks.get(principal.applicationId, params.webhookId));
-    },
+    handle: ({ engine, applicationId, params }) => engine.webhooks.get(applicationId, params.webhookId),
   }),
   endpoint(`DELETE ${PATH}/{webhookId}`, "deleteWebhook", {
     ...common,
     ...one,
     summary: "Delete a webhook and end its deliveries",
     success: { ...found, description: "The webhook before its deletion." },
-    async handle({ service: { engine }, principal, params }) {
-      const last = await engine.webhooks.get(principal.applicationId, params.webhookId);
-      await engine.webhooks.delete(principal.applicationId, params.webhookId);
-      return webhookToWire(last);
+    async handle({ engine, applicationId, params }) {
+      const last = await engine.webhooks.get(applicationId, params.webhookId);
+      await engine.webhooks.delete(applicationId, params.webhookId);
+      return last;
     },
   }),
   endpoint(`POST ${PATH}/{webhookId}/secret`, "rotateWebhookSecret", {
@@ -84,9 +84,9 @@ export const webhookEndpoints: readonly Endpoint[] = [
       "For a day deliveries also have a signature by the old secret, so that the receiver can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
     keysInStore: true,
     success: { status: 200, description: "The webhook and its new secret.", schemas: [issuedWebhook] },
-    async handle({ service: { engine }, principal, params, request, reply }) {
+    async handle({ engine, applicationId, principal, params, request, reply }) {
       const asked = idOfRequest("rotationId", principal, request);
-      return issuedToWire(reply, await engine.webhooks.rotateSecret(principal.applicationId, params.webhookId, asked));
+      return issued(reply, await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked));
     },
   }),
   endpoint(`PUT ${PATH}/{webhookId}/enablement`, "enableWebhook", {
@@ -94,9 +94,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     summary: "Enable a failed webhook again; its deliveries resume at once where they stopped",
     success: found,
-    async handle({ service: { engine }, principal, params }) {
-      return webhookToWire(await engine.webhooks.enable(principal.applicationId, params.webhookId));
-    },
+    handle: ({ engine, applicationId, params }) => engine.webhooks.enable(applicationId, params.webhookId),
   }),
   endpoint(`POST ${PATH}/{webhookId}/test`, "testWebhook", {
     ...common,
@@ -105,8 +103,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
     description:
       "The event has the type `webhook.test` and the sequence 0. Its outcome does not change the webhook, and is in memory only: after a restart, a repetition with the same Idempotency-Key delivers it again, with the same `webhook-id`.",
     success: attempted,
-    async handle({ service: { engine, webhooks }, principal, params, request }) {
-      const webhook = await engine.webhooks.get(principal.applicationId, params.webhookId);
+    async handle({ engine, service: { webhooks }, applicationId, principal, params, request }) {
+      const webhook = await engine.webhooks.get(applicationId, params.webhookId);
       return attemptOf(await webhooks.test(webhook, idOfRequest("testId", principal, request).testId));
     },
   }),
@@ -115,9 +113,9 @@ export const webhookEndpoints: readonly Endpoint[] = [
     ...one,
     summary: "The last 50 attempts at a webhook since the server started, newest first",
     success: { status: 200, description: "The attempts.", schemas: [webhookAttempts] },
-    async handle({ service: { engine, webhooks }, principal, params }) {
-      const { webhookId } = await engine.webhooks.get(principal.applicationId, params.webhookId);
-      return { data: webhooks.attempts(webhookId).map(attemptToWire) };
+    async handle({ engine, service: { webhooks }, applicationId, params }) {
+      const { webhookId } = await engine.webhooks.get(applicationId, params.webhookId);
+      return { data: webhooks.attempts(webhookId) };
     },
   }),
   endpoint(`POST ${PATH}/{webhookId}/deliveries/{sequence}/redeliver`, "redeliverEvent", {
@@ -126,23 +124,22 @@ export const webhookEndpoints: readonly Endpoint[] = [
     summary: "Deliver an event of the application again, with the same `webhook-id`",
     description:
       "After a restart, a repetition with the same Idempotency-Key delivers it again: attempts are in memory only, and receivers identify an event by its `webhook-id`.",
-    params: webhookDeliveryParams,
     success: attempted,
-    async handle({ service: { engine, webhooks }, principal: { applicationId }, params: { webhookId, sequence } }) {
+    async handle({ engine, service: { webhooks }, applicationId, params: { webhookId, sequence } }) {
       const known = await engine.webhooks.get(applicationId, webhookId);
       return attemptOf(await webhooks.redeliver(known, await eventOf(engine, applicationId, sequence)));
     },
   }),
 ];
 
-function issuedToWire(reply: FastifyReply, { webhook, secret, replayed }: IssuedWebhook) {
+function issued(reply: FastifyReply, { webhook, secret, replayed }: IssuedWebhook) {
   if (replayed) reply.header("idempotency-replayed", "true");
-  return { ...webhookToWire(webhook), secret };
+  return { ...webhook, secret };
 }
 
 /** Throws `rate_limited` for null: another attempt that somebody asked for is in progress. */
 function attemptOf(attempt: Attempt | null) {
-  if (attempt !== null) return attemptToWire(attempt);
+  if (attempt !== null) return attempt;
   const detail = "A test or redelivery to this webhook is in progress; repeat the request when it has ended.";
   throw new ServerError("rate_limited", detail, { headers: { "retry-after": "1" } });
 }

@@ -9,7 +9,7 @@ import {
 import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
 import type { Account } from "../http/access/account.ts";
 import { preparationToWire } from "../http/wire/typed-data.ts";
-import { listedWithdrawalToWire, pageToWire, withdrawalToWire } from "../schemas/wire.ts";
+import { listedView } from "../schemas/wire.ts";
 import {
   preparation,
   preparationBody,
@@ -18,10 +18,9 @@ import {
   withdrawalListBody,
   withdrawalListReply,
   withdrawalPage,
-  withdrawalParams,
   withdrawalQuery,
 } from "../schemas/withdrawals.ts";
-import { type Endpoint, endpoint } from "./api/endpoint.ts";
+import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 
 /** What refuses a preparation or a list as a whole. */
 export const LIST_ERRORS = ["history_diverged", "vault_not_found", "chain_not_supported", "deadline_invalid"] as const;
@@ -44,15 +43,15 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. Leaves vaults out that cannot be withdrawn now; it is an error when none is left.",
     body: preparationBody,
-    cost: countVaults,
+    cost: entriesOf("vaults"),
     example: { vaults: [{ vaultId: "9223372036854775808" }, { vaultId: "9223372036854775809", quantity: "50" }] },
     success: { status: 200, description: "What to sign.", schemas: [preparation] },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "cursor_invalid"],
-    async handle({ service: { engine, turns }, principal, body, request }) {
+    async handle({ engine, service: { turns }, applicationId, principal, body, request }) {
       const { vaults, recipient, deadline } = body;
       const found =
         vaults === undefined
-          ? await vaultsOfToken(engine, principal, body, () => turns.turn(principal.applicationId), request.account)
+          ? await vaultsOfToken(engine, principal, body, () => turns.turn(applicationId), request.account)
           : { vaults, nextCursor: null };
       const wanted = { ...found, ...(recipient && { recipient }), ...(deadline !== undefined && { deadline }) };
       const prepared = await engine.withdrawals.prepare(principal, wanted as WithdrawalPreparation);
@@ -94,10 +93,10 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       "proof_not_ready",
       "l1_failed",
     ],
-    async handle({ service: { engine }, principal, body, reply }) {
+    async handle({ engine, principal, body, reply }) {
       const accepted = await engine.withdrawals.request(principal, body);
       reply.header("location", `/api/v1/withdrawals/${accepted.withdrawalId}`);
-      return withdrawalToWire(accepted);
+      return accepted;
     },
   }),
   endpoint("POST /api/v1/withdrawals/bulk", "createWithdrawalsBulk", {
@@ -107,7 +106,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     description:
       "Accepts or refuses each vault separately; check each entry of the response. The same signed list returns the same withdrawals, and retries refused vaults.",
     body: withdrawalListBody,
-    cost: countVaults,
+    cost: entriesOf("vaults"),
     example: {
       vaults: [
         { vaultId: "9223372036854775808", quantity: "1" },
@@ -126,8 +125,8 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       "deadline_invalid",
       "l1_failed",
     ],
-    async handle({ service: { engine }, principal, body }) {
-      return { vaults: (await engine.withdrawals.requestList(principal, body)).map(listedWithdrawalToWire) };
+    async handle({ engine, principal, body }) {
+      return { vaults: (await engine.withdrawals.requestList(principal, body)).map(listedView) };
     },
   }),
   endpoint("GET /api/v1/withdrawals", "listWithdrawals", {
@@ -137,21 +136,16 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     description: "A page can be shorter than `limit` even if there is a next one.",
     query: withdrawalQuery,
     success: { status: 200, description: "One page.", schemas: [withdrawalPage] },
-    async handle({ service: { engine, turns }, principal, query }) {
-      await turns.turn(principal.applicationId);
-      return pageToWire(await engine.withdrawals.list(principal.applicationId, query), withdrawalToWire);
-    },
+    inTurn: true,
+    handle: ({ engine, applicationId, query }) => engine.withdrawals.list(applicationId, query),
   }),
   endpoint("GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
     tag: "Withdrawals",
     access: "read",
     summary: "One withdrawal",
-    params: withdrawalParams,
     success: { status: 200, description: "The withdrawal.", schemas: [withdrawal] },
     errors: ["withdrawal_not_found"],
-    async handle({ service: { engine }, principal, params }) {
-      return withdrawalToWire(await engine.withdrawals.get(principal.applicationId, params.withdrawalId));
-    },
+    handle: ({ engine, applicationId, params }) => engine.withdrawals.get(applicationId, params.withdrawalId),
   }),
 ];
 
@@ -184,9 +178,4 @@ async function vaultsOfToken(
 
 function restOf({ amount, withdrawnBalance, transferredBalance }: Vault): bigint {
   return amount - withdrawnBalance - transferredBalance;
-}
-
-export function countVaults(body: unknown): number {
-  const vaults = (body as { vaults?: unknown } | null)?.vaults;
-  return Array.isArray(vaults) ? Math.max(1, vaults.length) : 1;
 }

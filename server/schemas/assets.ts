@@ -13,7 +13,6 @@ import {
   responseComponent,
   spelling,
   standard,
-  uuid,
 } from "./common.ts";
 
 export const asset = responseComponent("Asset", {
@@ -52,7 +51,6 @@ export const asset = responseComponent("Asset", {
 });
 
 export const assetPage = responseComponent("AssetPage", pageOf(asset));
-export const assetParams = z.strictObject({ assetId: uuid });
 
 const assetTypes = [...STANDARDS, ...STANDARDS.map((name) => `mintable-${name}` as const)];
 const assetType = spelling(assetTypes);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { BATCH_KINDS } from "../../core/index.ts";
-import { batchId, mode, outAddress, outDecimal, outHash, outTime, page, pageOf, responseComponent } from "./common.ts";
+import { mode, outAddress, outDecimal, outHash, outTime, page, pageOf, responseComponent } from "./common.ts";
 
 const BATCH_STATUSES = ["open", "sealed", "submitted", "settled", "finalized"] as const;
 
@@ -52,7 +52,6 @@ export const blobProofs = responseComponent("BlobProofs", {
 
 export const batchPage = responseComponent("BatchPage", pageOf(batch));
 export const batchQuery = z.strictObject({ mode: mode.optional(), ...page });
-export const batchParams = z.strictObject({ batchId });
 
 const roots = z.strictObject({
   countValidium: z.int(),

@@ -16,8 +16,6 @@ import {
   standard,
 } from "./common.ts";
 import { mintEntry } from "./mint.ts";
-
-export const claimParams = z.strictObject({ linkAddress: address });
 export const claimQuery = z.strictObject(page);
 
 export const claimsBody = requestComponent("ClaimLinks", {

@@ -128,6 +128,62 @@ export const outUnits = {
 };
 export const outTime = z.iso.datetime();
 
+// ---- paths
+
+/** The sequence of an event; 0 is before the first. */
+export const eventSequence = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,14})$/, "Give the sequence of an event, or 0.")
+  .transform(Number);
+
+/** The parameters of all paths, by name. */
+export const PATH = {
+  applicationId: uuid,
+  assetId: uuid,
+  batchId,
+  dropId: uuid,
+  keyAddress: address,
+  keyId: z.string().regex(/^[0-9a-f]{16}$/, "Give a key's id."),
+  linkAddress: address,
+  mintId: uuid,
+  ownerAddress: address,
+  personId: uuid,
+  sequence: eventSequence,
+  tokenId,
+  transactionId: z.string().min(1).max(80),
+  transferId: z
+    .string()
+    .regex(
+      /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|0x[0-9a-f]{64})$/i,
+      "Give a UUID, or a digest: 0x and 64 hex digits.",
+    )
+    .transform((text) => text.toLowerCase())
+    .describe("The transfer's id, or the digest that was signed."),
+  txHash: z
+    .string()
+    .regex(/^0x[0-9a-fA-F]{64}$/, "Give a transaction's hash: 0x and 64 hex digits.")
+    .transform((given) => given.toLowerCase() as Hex),
+  userId: uuid,
+  vaultId,
+  webhookId: uuid,
+  withdrawalId: uuid,
+} as const;
+
+type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+/** The schema of a path's parameters. */
+export type ParamsOf<Path extends string> = z.ZodObject<
+  Pick<typeof PATH, NamesIn<Path> & keyof typeof PATH>,
+  z.core.$strict
+>;
+
+/** The schema of the parameters in braces of a path; undefined for a path without any. */
+export function paramsOf(path: string): z.ZodType | undefined {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as keyof typeof PATH);
+  if (names.length === 0) return undefined;
+  return z.strictObject(Object.fromEntries(names.map((name) => [name, PATH[name]])));
+}
+
 // ---- pages
 
 /** Query parameters of every list. */

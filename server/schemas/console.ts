@@ -65,7 +65,6 @@ export const invitation = responseComponent("Invitation", {
     .nullable()
     .describe("Signs in once: the console's address and `#link=` and this. null for a wallet."),
 });
-export const personParams = z.strictObject({ personId: uuid });
 export const personBody = requestComponent("NewPerson", { name, role, address: address.nullable().optional() });
 export const roleBody = requestComponent("PersonRole", { role });
 
@@ -85,7 +84,6 @@ export const issuedKey = responseComponent("IssuedApiKey", {
   key: apiKey,
   secret: z.string().describe("The whole key. It is shown this once."),
 });
-export const keyParams = z.strictObject({ keyId: z.string().regex(/^[0-9a-f]{16}$/, "Give a key's id.") });
 const expiresAt = instant
   .refine((time) => time > Date.now(), "Give a time in the future.")
   .nullable()
@@ -127,7 +125,6 @@ export const operations = responseComponent("Operations", {
     )
     .describe("The newest batches that L1 has committed, newest first; at most 50 of each mode."),
 });
-export const applicationParams = z.strictObject({ applicationId: uuid });
 export const newApplicationBody = requestComponent("NewApplication", {
   name: z.string().min(1, "Give a name.").max(200, "Give at most 200 characters."),
 });

@@ -11,8 +11,6 @@ export const dropQuery = z.strictObject({
     .describe("The answer to `drop_unsure`: what became of the rows that its `detail` names."),
 });
 
-export const dropParams = z.strictObject({ dropId: uuid });
-
 export const drop = responseComponent("Drop", {
   dropId: outUuid,
   status: z.enum(["queued", "running", "done", "failed", "stopped"]),

@@ -1,6 +1,16 @@
 import { z } from "zod";
 import type { EventData } from "../../core/index.ts";
-import { mode, outAddress, outDecimal, outHash, outTime, outUuid, page, responseComponent } from "./common.ts";
+import {
+  eventSequence,
+  mode,
+  outAddress,
+  outDecimal,
+  outHash,
+  outTime,
+  outUuid,
+  page,
+  responseComponent,
+} from "./common.ts";
 
 const batch = z.strictObject({
   batchId: z.string(),
@@ -87,12 +97,6 @@ export const eventPage = responseComponent("EventPage", {
   data: z.array(event),
   hasMore: z.boolean().describe("Whether there are more now: continue after the last one's sequence."),
 });
-
-/** The sequence of an event; 0 is before the first. */
-export const eventSequence = z
-  .string()
-  .regex(/^(?:0|[1-9]\d{0,14})$/, "Give the sequence of an event, or 0.")
-  .transform(Number);
 
 export const eventQuery = z.strictObject({
   after: eventSequence

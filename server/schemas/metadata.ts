@@ -45,8 +45,6 @@ export const collection = responseComponent("Collection", {
   updatedAt: outTime,
 });
 
-export const tokenParams = z.strictObject({ assetId: uuid, tokenId });
-
 /** A token's id as `tokenURI` ends with it, or as clients of ERC-1155 put it in the place of `{id}`. */
 export const servedParams = z.strictObject({
   assetId: uuid,

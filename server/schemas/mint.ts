@@ -60,7 +60,7 @@ export const mintQuery = z.strictObject({
   dryRun: flag.optional().describe("`true` checks everything and mints nothing."),
 });
 
-const mintTransaction = responseComponent("MintTransaction", {
+export const mintTransaction = responseComponent("MintTransaction", {
   transactionId: z.string(),
   userIndex: z.int().min(0).describe("Position in the request's `users`."),
   mintIndex: z.int().min(0).describe("Position in that user's `mints`, where an entry of `quantity` n counts as n."),
@@ -68,7 +68,7 @@ const mintTransaction = responseComponent("MintTransaction", {
   status: z.enum(STATUSES),
 });
 
-const receipt = responseComponent("MintReceipt", {
+export const receipt = responseComponent("MintReceipt", {
   root: outHash.describe("Root of the tree of the vaults' leaves, in their order here."),
   count: z.int().describe("The number of these vaults."),
   time: z.int().describe("Time of the acknowledgement in milliseconds since 1970, as signed."),

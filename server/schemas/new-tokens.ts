@@ -12,11 +12,6 @@ import {
   standard,
 } from "./common.ts";
 
-const hash = z
-  .string()
-  .regex(/^0x[0-9a-fA-F]{64}$/, "Give a transaction's hash: 0x and 64 hex digits.")
-  .transform((given) => given.toLowerCase() as `0x${string}`);
-
 const text = (max: number) =>
   z
     .string()
@@ -52,8 +47,6 @@ export const tokenCreation = responseComponent("TokenCreation", {
   chainId: outDecimal,
   data: outHex.describe("Input of the transaction that creates the token. It has no receiver."),
 });
-
-export const newTokenParams = z.strictObject({ txHash: hash });
 
 const call = z.strictObject({ to: outAddress, data: outHex });
 

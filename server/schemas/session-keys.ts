@@ -47,8 +47,6 @@ export const sessionPreparation = responseComponent("SessionKeyPreparation", {
   ),
 });
 
-export const sessionKeyParams = z.strictObject({ ownerAddress: address, keyAddress: address });
-
 export const sessionKey = responseComponent("SessionKey", {
   ownerAddress: outAddress,
   keyAddress: outAddress,

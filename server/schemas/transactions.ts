@@ -62,5 +62,3 @@ export const transactionQuery = z.strictObject({
   ...createdBetween,
   ...orderedPage,
 });
-
-export const transactionParams = z.strictObject({ transactionId: z.string().min(1).max(80) });

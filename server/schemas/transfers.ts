@@ -169,14 +169,3 @@ export const publicHistory = responseComponent(
     vault: vaultContent.nullable().describe("What the vault holds; null for one that holds nothing."),
   }),
 );
-
-export const transferParams = z.strictObject({
-  transferId: z
-    .string()
-    .regex(
-      /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|0x[0-9a-f]{64})$/i,
-      "Give a UUID, or a digest: 0x and 64 hex digits.",
-    )
-    .transform((text) => text.toLowerCase())
-    .describe("The transfer's id, or the digest that was signed."),
-});

@@ -29,7 +29,6 @@ export const userQuery = z.strictObject({
   reference: reference.optional(),
   ...orderedPage,
 });
-export const userParams = z.strictObject({ userId: uuid });
 
 const newUser = z.strictObject({
   userId: uuid.optional().describe("Your own id for the user; default a new one."),

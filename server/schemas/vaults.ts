@@ -20,7 +20,6 @@ import {
   responseComponent,
   tokenId,
   uuid,
-  vaultId,
 } from "./common.ts";
 
 export const vault = responseComponent("Vault", {
@@ -65,7 +64,6 @@ export const vaultQuery = z.strictObject({
   ...createdBetween,
   ...orderedPage,
 });
-export const vaultParams = z.strictObject({ vaultId });
 
 export const batchHeader = responseComponent(
   "BatchHeader",

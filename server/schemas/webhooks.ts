@@ -1,10 +1,6 @@
 import { z } from "zod";
-import { outTime, outUuid, requestComponent, responseComponent, uuid } from "./common.ts";
-import { eventSequence, eventType } from "./events.ts";
-
-export const webhookParams = z.strictObject({ webhookId: uuid });
-
-export const webhookDeliveryParams = z.strictObject({ webhookId: uuid, sequence: eventSequence });
+import { outTime, outUuid, requestComponent, responseComponent } from "./common.ts";
+import { eventType } from "./events.ts";
 
 export const webhookBody = requestComponent("NewWebhook", {
   url: z.string().max(2000).describe("`https:`; in the sandbox also `http:`."),

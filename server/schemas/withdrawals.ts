@@ -219,5 +219,3 @@ export const withdrawalQuery = z.strictObject({
   ...createdBetween,
   ...page,
 });
-
-export const withdrawalParams = z.strictObject({ withdrawalId: uuid });

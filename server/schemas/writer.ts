@@ -3,15 +3,17 @@ import { z } from "zod";
 /**
  * An object of the core that a response schema can show: a whole number may be a bigint, and a time is milliseconds.
  */
-type Shown<T> = T extends string
+export type Shown<T> = T extends string
   ? string extends T
     ? string | bigint | number
     : T
   : T extends readonly (infer E)[]
     ? readonly Shown<E>[]
-    : T extends object
-      ? { readonly [K in keyof T]: Shown<T[K]> }
-      : T;
+    : T extends { readonly data: infer D; readonly pagination: infer G }
+      ? { readonly data: Shown<D> } & Shown<G>
+      : T extends object
+        ? { readonly [K in keyof T]: Shown<T[K]> }
+        : T;
 
 type Write = (value: unknown) => unknown;
 
@@ -48,7 +50,9 @@ function writeOf(schema: z.core.$ZodType): Write {
     const fields = Object.entries<z.ZodType>(schema.shape).map(([name, field]) => [name, writeOf(field)] as const);
     return (value) => {
       const written: Record<string, unknown> = {};
-      for (const [name, write] of fields) written[name] = write((value as Record<string, unknown>)[name]);
+      // A page of the core has its pagination beside its data.
+      for (const [name, write] of fields)
+        written[name] = write(name === "pagination" ? value : (value as Record<string, unknown>)[name]);
       return written;
     };
   }

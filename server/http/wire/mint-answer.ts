@@ -1,8 +1,12 @@
 import { type AcceptedColumns, MAX_BATCH_VAULTS, type MintResult, MODES } from "../../../core/index.ts";
-import { decimal, mintedToWire, receiptToWire, vaultToWire } from "../../schemas/wire.ts";
-import { time } from "../../schemas/writer.ts";
+import { mintTransaction, receipt as receiptSchema } from "../../schemas/mint.ts";
+import { decimal, vaultToWire } from "../../schemas/wire.ts";
+import { time, writerOf } from "../../schemas/writer.ts";
 import { AsciiWriter } from "./ascii-writer.ts";
 import type { BufferPool } from "./buffer-pool.ts";
+
+const mintedToWire = writerOf(mintTransaction);
+const receiptToWire = writerOf(receiptSchema);
 
 /** Usual and most bytes of a vault and a transaction: blobs have up to 255 bytes, token ids 78 digits. */
 const USUAL_VAULT_BYTES = 640;

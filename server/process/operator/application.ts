@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { MintmarkError } from "../../../core/index.ts";
 import { quantizedAmount } from "../../../core/internal.ts";
+import { PATH, uuid, vaultId } from "../../schemas/common.ts";
 import { mintBody } from "../../schemas/mint.ts";
-import { transactionParams, transactionQuery } from "../../schemas/transactions.ts";
-import { vaultParams, vaultQuery } from "../../schemas/vaults.ts";
+import { transactionQuery } from "../../schemas/transactions.ts";
+import { vaultQuery } from "../../schemas/vaults.ts";
 import {
   mintToWire,
   pageToWire,
@@ -12,7 +13,7 @@ import {
   vaultToWire,
   withdrawalToWire,
 } from "../../schemas/wire.ts";
-import { withdrawalBody, withdrawalParams, withdrawalQuery } from "../../schemas/withdrawals.ts";
+import { withdrawalBody, withdrawalQuery } from "../../schemas/withdrawals.ts";
 import { operation } from "./operation.ts";
 import { ofApplication } from "./tenants.ts";
 
@@ -69,14 +70,14 @@ export const APPLICATION_OPERATIONS = {
   "vaults.show": operation({
     summary: "show one vault",
     examples: [`9223372036854775808 ${APPLICATION}`],
-    input: ofApplication.extend(vaultParams.shape),
+    input: ofApplication.extend({ vaultId }),
     args: ["vaultId"],
     run: async (engine, { applicationId, vaultId }) => vaultToWire(await engine.vaults.get(applicationId, vaultId)),
   }),
   "vaults.proof": operation({
     summary: "show a vault's path to its batch root",
     examples: ["9223372036854775808 --json"],
-    input: vaultParams,
+    input: z.strictObject({ vaultId }),
     args: ["vaultId"],
     run: async (engine, { vaultId }) => proofToWire(await engine.proofs.vault(vaultId)),
   }),
@@ -91,7 +92,7 @@ export const APPLICATION_OPERATIONS = {
   "transactions.show": operation({
     summary: "show one transaction, with the time of each status",
     examples: [`01a1fd1b-bfbe-7246-add7-f4566c613096.0 ${APPLICATION}`],
-    input: ofApplication.extend(transactionParams.shape),
+    input: ofApplication.extend({ transactionId: PATH.transactionId }),
     args: ["transactionId"],
     run: async (engine, { applicationId, transactionId }) =>
       transactionToWire(await engine.transactions.get(applicationId, transactionId)),
@@ -124,7 +125,7 @@ export const APPLICATION_OPERATIONS = {
   "withdrawals.show": operation({
     summary: "show one withdrawal, with the reason for waiting",
     examples: [`${WITHDRAWAL} ${APPLICATION}`],
-    input: ofApplication.extend(withdrawalParams.shape),
+    input: ofApplication.extend({ withdrawalId: uuid }),
     args: ["withdrawalId"],
     run: async (engine, { applicationId, withdrawalId }) =>
       withdrawalToWire(await engine.withdrawals.get(applicationId, withdrawalId)),

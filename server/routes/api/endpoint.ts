@@ -1,7 +1,9 @@
+import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest, HTTPMethods } from "fastify";
 import { z } from "zod";
 import {
   type Address,
+  type Engine,
   type Issue,
   MAX_ISSUES,
   MintmarkError,
@@ -15,7 +17,9 @@ import {
 import { type Code, STATUS_OF } from "../../http/errors.ts";
 import { adviceFor, inOurSpelling } from "../../http/spellings.ts";
 import type { FORM } from "../../http/wire/body.ts";
+import { type ParamsOf, paramsOf } from "../../schemas/common.ts";
 import { wording } from "../../schemas/wording.ts";
+import { type Shown, writerOf } from "../../schemas/writer.ts";
 import type { Service } from "../../service.ts";
 
 /**
@@ -34,6 +38,8 @@ export interface SignedIn {
 
 interface PublicCall<P, Q, B> {
   readonly service: Service;
+  /** The service's engine. */
+  readonly engine: Engine;
   readonly params: P;
   readonly query: Q;
   readonly body: B;
@@ -43,19 +49,20 @@ interface PublicCall<P, Q, B> {
 
 /** The input of a handler: the parsed request, the service, and the caller: an application, a person or an owner. */
 export type Call<A extends Access, P, Q, B> = PublicCall<P, Q, B> &
-  (A extends "public" ? unknown : A extends keyof Callers ? Callers[A] : { readonly principal: Principal });
+  (A extends "public" ? unknown : A extends keyof Callers ? Callers[A] : Callers["application"]);
 
 interface Callers {
+  readonly application: { readonly principal: Principal; readonly applicationId: Uuid };
   readonly owner: { readonly owner: Address };
   readonly person: { readonly signedIn: SignedIn };
 }
 
 /** The successful answer of an endpoint. */
-export interface Success {
+export interface Success<S extends z.ZodType = z.ZodType> {
   readonly status: 200 | 201 | 202;
   readonly description: string;
-  /** The JSON body has one of these schemas. Absent for binary answers. */
-  readonly schemas?: readonly z.ZodType[];
+  /** The JSON body has one of these schemas. The server writes it by the schema if there is one. Absent for binary answers. */
+  readonly schemas?: readonly S[];
   readonly mediaType?: string;
   /** Describes the answer as Server-Sent Events. */
   readonly stream?: string;
@@ -90,12 +97,12 @@ export type Tag =
 
 type Method = HTTPMethods & ("GET" | "POST" | "PUT" | "DELETE");
 
-interface Description {
+interface Description<S extends z.ZodType = z.ZodType> {
   readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
   readonly deprecated?: true;
-  readonly success: Success;
+  readonly success: Success<S>;
   /** Error codes besides those of {@link errorsOf} for any such route. */
   readonly errors?: readonly Code[];
   /** Descriptions of request header fields, by name. */
@@ -114,6 +121,8 @@ interface Description {
   readonly keysInStore?: true;
   /** Its answers can be large, or it asks a wallet contract. The server makes those of one caller one after another. */
   readonly oneByOne?: true;
+  /** It reads long lists, so it waits for a turn of the application. */
+  readonly inTurn?: true;
   /** Rate limits do not count it, because load balancers ask for it. */
   readonly unmetered?: true;
 }
@@ -130,8 +139,6 @@ interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> 
   readonly coreBody?: z.ZodType;
 }
 
-type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
-
 /** One route: its input, its answers, and its handler. OpenAPI is generated from the same object. */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
   /** Names the operation for people and for generated clients, such as `listUsers`. */
@@ -144,48 +151,73 @@ export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.Zo
   readonly respond: (service: Service, request: FastifyRequest, reply: FastifyReply) => unknown;
 }
 
+type Given<S> = S extends z.ZodType ? z.output<S> : undefined;
+/** What a handler gives: an object of the core that the answer's schema can show, or what goes out as it is. */
+type Answer<S extends z.ZodType> = Shown<z.output<S>> | string | Uint8Array | Readable | FastifyReply;
+
+/** The cost of a request: one unit for each entry of a list in the body, and at least one. */
+export function entriesOf(field: string): (body: unknown) => number {
+  return (body) => {
+    const entries = (body as Readonly<Record<string, unknown>> | null)?.[field];
+    return Array.isArray(entries) ? Math.max(1, entries.length) : 1;
+  };
+}
+
 /**
  * Makes a route of a description and a handler. The handler's input has the types of the schemas and the access.
  *
  * @param route - method and path, such as `GET /api/v1/users/{userId}`
  */
 export function endpoint<
+  R extends `${Method} ${string}`,
   A extends Access,
-  P extends z.ZodType = z.ZodUndefined,
+  S extends z.ZodType,
+  P extends z.ZodType = ParamsOf<R>,
   Q extends z.ZodType = z.ZodUndefined,
   B extends z.ZodType = z.ZodUnknown,
 >(
-  route: `${Method} ${string}`,
+  route: R,
   operationId: string,
-  definition: Description &
+  definition: Description<S> &
     Inputs<P, Q, B> & {
       readonly access: A;
-      readonly handle: (call: Call<A, Given<P>, Given<Q>, Given<B>>) => unknown;
+      readonly handle: (call: Call<A, Given<P>, Given<Q>, Given<B>>) => Answer<S> | PromiseLike<Answer<S>>;
     },
 ): Endpoint {
   const { handle, ...rest } = definition;
   const [method, path = ""] = route.split(" ") as [Method, string];
+  const params = definition.params ?? paramsOf(path);
+  const schemas = { ...definition, ...(params && { params }) };
+  const [shown, other] = rest.success.schemas ?? [];
+  const write = shown !== undefined && other === undefined ? writerOf(shown) : undefined;
   const noQuery = definition.query?.safeParse({});
+  const answer = async (call: Call<A, Given<P>, Given<Q>, Given<B>>) => {
+    if (rest.inTurn && call.request.principal) await call.service.turns.turn(call.request.principal.applicationId);
+    const made = await handle(call);
+    return isObject(made) && made !== call.reply ? write?.(made as never) : made;
+  };
   // Parsed once, because most requests have no query.
   const defaults = noQuery?.success ? Object.freeze(noQuery.data) : undefined;
   return {
-    ...{ ...rest, operationId, method, path },
+    ...{ ...rest, ...(params && { params }), operationId, method, path },
     respond(service, request, reply) {
       const { principal, owner, signedIn } = request;
       const caller = rest.access === "owner" ? owner : rest.access === "person" ? signedIn : principal;
       if (rest.access !== "public" && caller === null) throw new MintmarkError("credentials_missing");
-      const call: unknown = {
-        service,
-        principal,
-        owner,
-        signedIn,
-        ...inputs(definition, defaults, request),
-        request,
-        reply,
-      };
-      return handle(call as Call<A, Given<P>, Given<Q>, Given<B>>);
+      const { engine } = service;
+      const applicationId = principal?.applicationId;
+      const callers = { principal, applicationId, owner, signedIn };
+      const parsed = inputs(schemas, defaults, request);
+      const call: unknown = { service, engine, ...callers, ...parsed, request, reply };
+      const known = call as Call<A, Given<P>, Given<Q>, Given<B>>;
+      return write === undefined ? handle(known) : answer(known);
     },
   };
+}
+
+/** Whether an answer is yet to be written: not text, bytes or a stream of them. */
+function isObject(made: unknown): boolean {
+  return typeof made === "object" && !(made instanceof Uint8Array) && !(made instanceof Readable);
 }
 
 /** Media types that an endpoint's body can have. */
