@@ -51,7 +51,8 @@ export async function verifyStore(
     const { entries: journalEntries, roots, totals } = reference;
     const batches = roots.countValidium + roots.countRollup;
     const state = { ...roots, commitment: stateCommitment(settlement, roots) };
-    return { journalEntries, ...totals, batches, state, problems };
+    const { vaults, mints, tokens } = totals;
+    return { journalEntries, vaults, batches, mints, tokens, state, problems };
   });
 }
 
