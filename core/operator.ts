@@ -24,9 +24,8 @@ import { bringUp, type CopyOptions, requireCopy } from "./store/journaled-store.
 import type { Journal } from "./store/ports.ts";
 import { allAssets, markAssetRegistered, type RegisteredFacts, setMintingFault } from "./tenants/assets.ts";
 import type { Deliveries } from "./tenants/events/webhooks.ts";
-import { closeTransfers } from "./transfers/close.ts";
+import { closeTransfers, takeBackTransfers } from "./transfers/close.ts";
 import { transferFault, waitingSince } from "./transfers/faults.ts";
-import { takeBackTransfers } from "./transfers/take-back.ts";
 import { requireMode } from "./validate.ts";
 
 /**

@@ -10,7 +10,7 @@ import type { StoredVault } from "../store/vault-columns.ts";
 import { requireAddress } from "../validate.ts";
 import { makersOf } from "../vaults/transfer-lists.ts";
 import { hasSlot, ownedBy, placeOf, readVaults } from "../vaults/vaults.ts";
-import { requireCarried } from "./bounds.ts";
+import { requireCarried } from "./close.ts";
 
 const MIN_VALIDITY = 3_600n; // Seconds from a request to its deadline. A batch waits up to minutes, and L1 may be slow.
 const MAX_VALIDITY = 2_592_000n;

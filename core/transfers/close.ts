@@ -1,17 +1,22 @@
 import type { WaitOptions } from "../abort.ts";
-import { batchView } from "../batches/batches.ts";
+import { batchView, latestUncommitted } from "../batches/batches.ts";
 import { closeOpenBatches, openAhead, sealClosed } from "../batches/seal.ts";
+import { failVoidWithdrawals, pendingIn, sealAnew, UNSENT } from "../batches/void-slots.ts";
+import { MintmarkError } from "../errors.ts";
+import { readBatchVaults } from "../ledger/batch-vaults.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { OpenBatch } from "../ledger/open-batch.ts";
-import type { Batch } from "../model.ts";
+import type { Batch, Limits } from "../model.ts";
 import { hexToBytes } from "../protocol/hex.ts";
+import type { Transfer } from "../protocol/transfer.ts";
+import { MAX_TRANSFER_SLOTS } from "../protocol/transfer-data.ts";
 import type { Group } from "../store/group.ts";
 import type { TransferListRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
-import { putActivity } from "../vaults/activity.ts";
-import { outputsOf, putTransferList, slotCount, unitsOf } from "../vaults/transfer-lists.ts";
-import { BatchLoad } from "./bounds.ts";
+import { requireText } from "../validate.ts";
+import { putActivity, readActivity } from "../vaults/activity.ts";
+import { listsOfBatch, outputsOf, putTransferList, slotCount, unitsOf } from "../vaults/transfer-lists.ts";
 import { examine, failWaiting, isFinal, type Spent, waitingLists } from "./faults.ts";
 
 /** Least seconds between the closing of a batch and a deadline in it: the commit must be mined before. */
@@ -102,11 +107,113 @@ function putOutputs(ledger: Ledger, group: Group, batch: OpenBatch, { list, spen
 }
 
 /** The balances of all who give or get change. */
-export function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): void {
+function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): void {
   group.onDurable(() => {
     for (const { transfer, holderIndex } of outputsOf(list)) {
       ledger.tokenSums.forget(transfer.userIndex);
       if (holderIndex !== null) ledger.tokenSums.forget(holderIndex);
     }
   });
+}
+
+interface TakeBackOptions extends WaitOptions {
+  readonly givesUp?: boolean; // Whether the transfers fail, and do not wait for another batch; default no
+}
+
+/**
+ * Takes a batch of transfers back that L1 does not take, in one atomic step. L1 gets a batch of void slots under its
+ * number, because later vault ids are promised. The lists wait again, and get other vaults from a later batch; or they
+ * fail, and their vaults are free.
+ *
+ * The caller makes sure that L1 can no longer commit the old batch. Throws `batch_committed` once it has.
+ */
+export async function takeBackTransfers(
+  ledger: Ledger,
+  batchNumber: number,
+  failure: string,
+  { givesUp = false, signal }: TakeBackOptions = {},
+): Promise<Batch> {
+  const reason = requireText("failure", failure, 2000);
+  const record = await ledger.writer.alone(async (group) => {
+    const batch = latestUncommitted(ledger, "zk-rollup", batchNumber);
+    if (!batch.transfers) throw new MintmarkError("validation_failed", "The batch is not one of transfers.");
+    const lists = await listsOfBatch(ledger, batch);
+    const vaults = await readBatchVaults(ledger, batch);
+    const run = { firstSlot: 0, count: batch.vaultCount, failure: reason };
+    const pending = await pendingIn(ledger, "zk-rollup", batchNumber, [run]);
+    const unsent = { ...batch, ...UNSENT, transfers: false };
+    const { resealed, time } = await sealAnew(ledger, group, unsent, vaults, [run], (roots) => {
+      return { kind: "transfersTakenBack", batchNumber, failure: reason, ...roots };
+    });
+    for (const list of lists) {
+      for (const transfer of list.transfers) {
+        const activity = await readActivity(ledger, group, transfer.vaultId);
+        putActivity(ledger, group, transfer, { ...activity, transferred: 0n, updatedAt: time });
+      }
+      const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
+      const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+      const again: TransferListRecord = { ...list, transfers, ...waiting };
+      putTransferList(group, again, list);
+      if (givesUp) await failWaiting(ledger, group, again, reason);
+      forgetSums(ledger, group, list);
+    }
+    for (const { vaultId, failure } of pending) await failVoidWithdrawals(ledger, group, vaultId, failure);
+    return resealed;
+  }, signal);
+  return batchView(record);
+}
+
+/** Most bytes of a group before its records: form 1, deadline 4, base 8, signature 64; and 2 for a length. */
+const GROUP_BYTES = 77;
+const LENGTH_BYTES = 2;
+const RECORD_BYTES = 23;
+const WHOLE_ID_BYTES = 5; // The further bytes of a whole vault id, which vaults far apart need
+const AMOUNT_BYTES = 8;
+
+const NEAR = 1n << 23n; // Ids that are all nearer to the first one need no whole ids
+
+/** Upper bounds, compared with L1 by test/contracts/transfer-gas.test.ts. A word covers 256 neighbouring vaults. */
+const COMMIT_GAS = 300_000;
+const GROUP_GAS = 4_000;
+const SLOT_GAS = 1_600;
+const WORD_GAS = 22_400;
+
+/** Lists that one commit can carry. */
+export class BatchLoad {
+  readonly #limits: Limits;
+  #bytes = 1;
+  #slots = 0;
+  #gas = COMMIT_GAS;
+  readonly #words = new Set<bigint>();
+
+  constructor(limits: Limits) {
+    this.#limits = limits;
+  }
+
+  get gas(): number {
+    return this.#gas;
+  }
+
+  take(transfers: readonly Transfer[]): boolean {
+    const taken = slotCount(transfers);
+    const ids = transfers.map(({ vaultId }) => vaultId);
+    const isFar = ids.some((id) => id - (ids[0] as bigint) >= NEAR || (ids[0] as bigint) - id >= NEAR);
+    const perRecord = RECORD_BYTES + (isFar ? WHOLE_ID_BYTES : 0) + (taken > transfers.length ? AMOUNT_BYTES : 0);
+    const words = new Set(transfers.map(({ vaultId }) => vaultId >> 8n).filter((word) => !this.#words.has(word)));
+    const head = GROUP_BYTES + (transfers.length > 1 ? LENGTH_BYTES : 0);
+    const bytes = this.#bytes + head + perRecord * transfers.length;
+    const slots = this.#slots + taken;
+    const gas = this.#gas + GROUP_GAS + SLOT_GAS * taken + WORD_GAS * words.size;
+    const { rollupBytes, rollupGas } = this.#limits;
+    if (bytes > rollupBytes || slots > MAX_TRANSFER_SLOTS || gas > rollupGas) return false;
+    [this.#bytes, this.#slots, this.#gas] = [bytes, slots, gas];
+    for (const word of words) this.#words.add(word);
+    return true;
+  }
+}
+
+/** Throws `batch_too_large` for a list that no commit can carry. */
+export function requireCarried(limits: Limits, transfers: readonly Transfer[]): void {
+  if (!new BatchLoad(limits).take(transfers))
+    throw new MintmarkError("batch_too_large", "One commit cannot carry these transfers. Sign shorter lists.");
 }

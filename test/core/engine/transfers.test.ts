@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { L1Event } from "../../../core/index.ts";
 import { readLimits } from "../../../core/ledger/options.ts";
 import { type Transfer, transfersDigest, transfersTypedData } from "../../../core/protocol/transfer.ts";
-import { BatchLoad } from "../../../core/transfers/bounds.ts";
+import { BatchLoad } from "../../../core/transfers/close.ts";
 import { all, type Fixture, hashOf, mintOf, newTenant, OWNERS, refusal, requestOf } from "./fixture.ts";
 import { committed, HOME, hear, signed, withdrawn } from "./l1-fixture.ts";
 import { commitAll, commits, signedTransfers, transferable } from "./transfers-fixture.ts";
