@@ -8,9 +8,9 @@ import { decodeTransferData, leavesOf, type TransferOutput, transferOutputs } fr
 import { hopOf, verifyHop } from "../protocol/transfer-proof.ts";
 import { packVaultId, type VaultPlace } from "../protocol/vault.ts";
 import { slotCountOf } from "../sealing/void-runs.ts";
-import { activityKey, batchDataKey, pageRootsKey } from "../store/store-keys.ts";
-import { makerOf, outputsOf, placeIn, readTransferList, sourceOf } from "../vaults/transfer-lists.ts";
-import { decodeActivity, placeOf } from "../vaults/vaults.ts";
+import { batchDataKey, pageRootsKey } from "../store/store-keys.ts";
+import { makerOf, sourceOf, spenderOf } from "../vaults/transfer-lists.ts";
+import { placeOf } from "../vaults/vaults.ts";
 import { corruptBatch, findBatch, headerOf } from "./batches.ts";
 
 /** Proves each transfer from the mint to a vault of a sealed transfer batch. Throws `store_corrupt`. */
@@ -37,13 +37,9 @@ export async function originOf(ledger: Ledger, place: VaultPlace): Promise<Vault
 
 /** The committed record that spends a vault but does not count; null when there is none. */
 export async function provenRefutation(ledger: Ledger, vaultId: VaultId): Promise<ProvenHop | null> {
-  const { spentBy } = decodeActivity(await ledger.store.get(activityKey(vaultId)));
-  if (spentBy === null) return null;
-  const list = await readTransferList(ledger, spentBy);
-  const output = outputsOf(list).find(({ transfer }) => transfer.vaultId === vaultId);
-  const place = output === undefined ? null : placeIn(list, output.position);
-  if (place === null || output?.transfer.fault == null) return null;
-  return (await provenHop(ledger, place.batchNumber, place.slot)).hop;
+  const spender = await spenderOf(ledger, vaultId);
+  if (spender === null || spender.output.transfer.fault === null) return null;
+  return (await provenHop(ledger, spender.place.batchNumber, spender.place.slot)).hop;
 }
 
 /** The record of a slot with its proof, and the vault that it spends. */

@@ -35,7 +35,6 @@ export interface ProofOptions {
   readonly onKzgProofs?: (proofs: number) => void;
 }
 
-/** A sealed batch at one moment, to make proofs from. */
 interface ProvableBatch {
   readonly record: BatchRecord;
   readonly batchRoot: Hash;
@@ -250,7 +249,6 @@ async function provableBatch(ledger: Ledger, { mode, batchNumber }: VaultPlace, 
   return { record, batchRoot, assets: record.assets ?? [], tree, pages } satisfies ProvableBatch;
 }
 
-/** The leaves of consecutive slots of given data. */
 function givenLeaves(data: Uint8Array, first: VaultPlace, count: number): Uint8Array {
   const slots = Array.from({ length: count }, (_, i) => first.slot + i);
   const found = decodeSlots(data, slots);
@@ -262,7 +260,6 @@ function givenLeaves(data: Uint8Array, first: VaultPlace, count: number): Uint8A
   );
 }
 
-/** The page of a requested slot. */
 function pageAt({ tree, pages }: ProvableBatch, slot: number): Page {
   const page = pages.get(pageOf(tree.count, slot).page);
   invariant(page !== undefined, `the page of slot ${slot} was not read`);

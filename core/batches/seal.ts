@@ -67,7 +67,6 @@ export function requireUncommittedLimit(ledger: Ledger, vaults: number): void {
   if (waiting + vaults > most) throw new MintmarkError("backpressure");
 }
 
-/** Opens a batch of the other kind behind an open one. */
 function openBeside(ledger: Ledger, open: OpenBatch, inBlobs: boolean): OpenBatch {
   const { mode, batchNumber } = open;
   const firstOrdinal = open.firstOrdinal + MAX_ROLLUP_VAULTS;

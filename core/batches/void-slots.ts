@@ -161,7 +161,6 @@ export function tellFailed(
   }
 }
 
-/** A vault whose slot fails, with its activity. */
 interface FailingVault {
   readonly vaultId: VaultId;
   readonly failure: string;
@@ -193,7 +192,6 @@ export function failVoidWithdrawals(ledger: Ledger, group: Group, vaultId: Vault
   return failWithdrawals(ledger, group, vaultId, `The vault of ${batchIdOf(mode, batchNumber)} is void: ${failure}`);
 }
 
-/** Fails the pending withdrawals of a vault. */
 export async function failWithdrawals(
   ledger: Ledger,
   group: Group,

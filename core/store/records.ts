@@ -90,7 +90,6 @@ export const assetRecord = layout({
 });
 export type AssetRecord = ValueOf<typeof assetRecord>;
 
-/** Metadata of a token, as JSON. */
 export const metadataRecord = layout({ metadata: text, frozen: flag, updatedAt: time });
 export type MetadataRecord = ValueOf<typeof metadataRecord>;
 
@@ -154,7 +153,6 @@ export const personRecord = layout({
 export type PersonRecord = ValueOf<typeof personRecord>;
 
 export const MAX_SESSIONS = 10; // A further session of a person ends the oldest
-/** How many entries an audit log has had. */
 export const auditCountRecord = layout({ log: varint, count: varint });
 
 export const webhookRecord = layout({

@@ -150,7 +150,6 @@ export class VaultColumns {
     return holder;
   }
 
-  /** The assets that occur. */
   assetIndices(): number[] {
     const found = new Set<number>();
     for (let slot = 0; slot < this.count; slot++) {

@@ -9,6 +9,7 @@ import {
   type Address,
   type ApiKey,
   type Environment,
+  type Hash,
   type Principal,
   SCOPES,
   type Scope,
@@ -36,7 +37,7 @@ const TOKEN = /^mm_(test|live)_([0-9a-f]{16})_([0-9a-f]{64})([0-9a-f]{8})$/;
 const TAG: Readonly<Record<Environment, string>> = { sandbox: "test", live: "live" };
 /** Most keys of an application that are neither revoked nor expired, besides those of its people. */
 const MAX_KEYS = 100;
-/** Compared with for an unknown key, so that the answer takes as long. */
+/** Compared with for an unknown secret, so that the answer takes as long. */
 const NOBODY = randomBytes(32);
 
 function keyView(ledger: Ledger, record: KeyRecord): ApiKey {
@@ -68,8 +69,7 @@ function requireKeyOptions({ scopes = SCOPES, expiresAt = null, mintQuota = null
 
 /** The current key: it may have been revoked or suspended since the request's authentication. */
 export function requireKey(ledger: Ledger, principal: Principal): KeyRecord {
-  const index = ledger.keyIndices.get(principal.keyId);
-  const key = index === undefined ? undefined : ledger.keys.latest(index);
+  const key = ledger.keys.latest(ledger.keyIndices.get(principal.keyId) ?? -1);
   const application = ledger.latestApplication(principal.applicationId);
   if (key === undefined || key.applicationIndex !== application.applicationIndex || key.revokedAt !== null) {
     throw new MintmarkError("credentials_invalid");
@@ -99,7 +99,16 @@ export function secretHashOf(secret: string): Buffer {
   return hash("sha256", secret, "buffer");
 }
 
-/** Adds a key to the journal and the records. */
+/** Whether a secret's hash is the stored one. Takes as long when none is stored. */
+export function isSecret(hash: Buffer, stored: Hash | undefined): boolean {
+  return timingSafeEqual(hash, stored === undefined ? NOBODY : Buffer.from(stored.slice(2), "hex"));
+}
+
+/** The stored form of a random secret, as records have it. */
+export function hashText(secret: string): Hash {
+  return `0x${secretHashOf(secret).toString("hex")}`;
+}
+
 export function putNewKey(
   ledger: Ledger,
   group: Group,
@@ -107,12 +116,11 @@ export function putNewKey(
   options: Pick<KeyRecord, "scopes" | "expiresAt" | "mintQuota" | "name" | "ofPerson">,
   secret: string,
 ): KeyRecord {
-  const secretHash = `0x${secretHashOf(secret).toString("hex")}` as const;
   const facts = {
     keyIndex: ledger.keys.latestCount,
     keyId: newKeyId(ledger),
     applicationIndex,
-    secretHash,
+    secretHash: hashText(secret),
     ...options,
   };
   const { time } = ledger.record(group, { kind: "keyIssued", ...facts });
@@ -134,8 +142,7 @@ export function putRevoked(ledger: Ledger, group: Group, key: KeyRecord): KeyRec
 
 /** The current key. Throws `key_not_found`, also for a person's own key. */
 function programKey(ledger: Ledger, keyId: string): KeyRecord {
-  const index = ledger.keyIndices.get(keyId);
-  const key = index === undefined ? undefined : ledger.keys.latest(index);
+  const key = ledger.keys.latest(ledger.keyIndices.get(keyId) ?? -1);
   if (key === undefined || key.ofPerson) throw new MintmarkError("key_not_found");
   return key;
 }
@@ -242,10 +249,8 @@ export function keysOf(context: EngineContext): Keys {
     async authenticate(token) {
       const { ledger } = context;
       const [, tag, keyId = "", secret = "", checksum] = (typeof token === "string" && TOKEN.exec(token)) || [];
-      const index = ledger.keyIndices.get(keyId);
-      const key = index === undefined ? undefined : ledger.keys.get(index);
-      const expected = key === undefined ? NOBODY : Buffer.from(key.secretHash.slice(2), "hex");
-      const matches = timingSafeEqual(secretHashOf(secret), expected);
+      const key = ledger.keys.get(ledger.keyIndices.get(keyId) ?? -1);
+      const matches = isSecret(secretHashOf(secret), key?.secretHash);
       const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
       if (key === undefined || !matches || !wellFormed || key.revokedAt !== null) {
         throw new MintmarkError("credentials_invalid");

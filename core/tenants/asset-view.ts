@@ -57,16 +57,18 @@ export function requireVisible(asset: AssetRecord, applicationIndex: number): vo
 
 /** The asset as durable now, for readers of an application. Throws `asset_not_found`. */
 export function durableAsset(ledger: Ledger, applicationIndex: number, assetId: Uuid): AssetRecord {
-  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
-  const asset = index === undefined ? undefined : ledger.assets.get(index);
-  if (asset === undefined || !isVisible(asset, applicationIndex)) throw new MintmarkError("asset_not_found");
+  const asset = findAsset(ledger, assetId, "get");
+  requireVisible(asset, applicationIndex);
   return asset;
 }
 
 /** The asset in the writer's view. Throws `asset_not_found`. */
 export function latestAsset(ledger: Ledger, assetId: Uuid): AssetRecord {
-  const index = ledger.assetIndices.get(String(assetId).toLowerCase());
-  const asset = index === undefined ? undefined : ledger.assets.latest(index);
+  return findAsset(ledger, assetId, "latest");
+}
+
+function findAsset(ledger: Ledger, assetId: Uuid, view: "get" | "latest"): AssetRecord {
+  const asset = ledger.assets[view](ledger.assetIndices.get(String(assetId).toLowerCase()) ?? -1);
   if (asset === undefined) throw new MintmarkError("asset_not_found");
   return asset;
 }

@@ -294,7 +294,6 @@ function putEnabled(
   else group.remove(key);
 }
 
-/** Whether a list with this filter shows the asset. */
 function assetMatches(asset: Asset, filter: AssetFilter): boolean {
   return (
     (filter.standard === undefined || filter.standard.length === 0 || filter.standard.includes(asset.standard)) &&

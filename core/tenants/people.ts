@@ -9,12 +9,11 @@ import { type Address, ROLES, type Role, type Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import type { PersonRecord } from "../store/records.ts";
 import { requireAddress, requireText, requireUuid } from "../validate.ts";
-import { putNewKey, putRevoked } from "./api-keys.ts";
+import { hashText, putNewKey, putRevoked } from "./api-keys.ts";
 import { type AuditEntry, auditLog } from "./audit.ts";
 import { requireRight, SCOPES_OF } from "./roles.ts";
 import {
   changeOf,
-  hashText,
   type Person,
   personView,
   type Sessions,

@@ -1,13 +1,13 @@
-import { randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
-import type { Address, Hash, Principal, Role, Uuid } from "../model.ts";
+import type { Address, Principal, Role, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { MAX_SESSIONS, type PersonRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
-import { secretHashOf } from "./api-keys.ts";
+import { hashText, isSecret, secretHashOf } from "./api-keys.ts";
 import { type Right, requireRight, rightsOf, SCOPES_OF } from "./roles.ts";
 
 /** Lifetime of a session: half a day. */
@@ -18,10 +18,7 @@ const SESSION_MS = 12 * 3_600_000;
  * stored; it is random, so no slower hash is needed.
  */
 const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
-/** Compared with for an unknown secret, so that the answer takes as long. */
-const NOBODY = randomBytes(32);
 
-/** Runs work alone in the writer. */
 export function changeOf(context: EngineContext) {
   return <T>(work: (ledger: Ledger, group: Group) => Promise<T> | T, wait?: WaitOptions): Promise<T> => {
     const { ledger, writer } = context;
@@ -118,10 +115,6 @@ export function tellAccess(ledger: Ledger, group: Group, { applicationIndex }: P
   group.onDurable(() => ledger.emit("access", { applicationId: application?.applicationId ?? null }));
 }
 
-export function hashText(secret: string): Hash {
-  return `0x${secretHashOf(secret).toString("hex")}`;
-}
-
 export function secretOf(personId: Uuid, secret: string): string {
   return personId.replaceAll("-", "") + secret;
 }
@@ -132,9 +125,6 @@ function readSecret(ledger: Ledger, secret: string): readonly [PersonRecord | un
   const personId = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
   return [ledger.people.get(ledger.personIndices.get(personId) ?? -1), secretHashOf(random)];
 }
-
-const matches = (hash: Buffer, stored: Hash | undefined): boolean =>
-  timingSafeEqual(hash, stored === undefined ? NOBODY : Buffer.from(stored.slice(2), "hex"));
 
 /** Says how to make a new link. A used link still names its person. */
 function newLink(person: PersonRecord | undefined): string {
@@ -147,7 +137,7 @@ function newLink(person: PersonRecord | undefined): string {
 function byLink(ledger: Ledger, link: string): number {
   const [found, hash] = readSecret(ledger, link);
   const person = found === undefined ? undefined : ledger.people.latest(found.personIndex);
-  if (!matches(hash, person?.link?.linkHash) || !person?.link) {
+  if (!isSecret(hash, person?.link?.linkHash) || !person?.link) {
     throw new MintmarkError("credentials_invalid", `This link was used, replaced or mistyped. ${newLink(person)}`);
   }
   if (person.link.expiresAt <= ledger.journalClock.present()) {
@@ -180,9 +170,9 @@ function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): rea
 
 function findSession(ledger: Ledger, token: string) {
   const [person, hash] = readSecret(ledger, token);
-  const session = (person?.sessions ?? []).find(({ sessionHash }) => matches(hash, sessionHash));
+  const session = (person?.sessions ?? []).find(({ sessionHash }) => isSecret(hash, sessionHash));
   if (person === undefined || session === undefined) {
-    matches(hash, undefined);
+    isSecret(hash, undefined);
     throw new MintmarkError("credentials_invalid", "You are signed out. Sign in again.");
   }
   if (session.expiresAt <= ledger.journalClock.present()) {

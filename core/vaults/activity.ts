@@ -89,7 +89,6 @@ export async function latestWithdrawal(ledger: Ledger, group: Group, withdrawalI
   return decodeRecord(withdrawalRecord, record, `Withdrawal ${withdrawalId}`);
 }
 
-/** A withdrawal as its application sees it. */
 export async function withdrawalView(ledger: Ledger, record: WithdrawalRecord): Promise<Withdrawal> {
   const [user] = await readUsers(ledger, record.applicationIndex, [record.userIndex]);
   const { withdrawalId, chainId, vaultId, quantity, recipient, withdrawnBefore, deadline, status } = record;

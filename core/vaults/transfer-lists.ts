@@ -25,7 +25,6 @@ export interface TransferOutput {
   readonly holderIndex: number | null;
 }
 
-/** The outputs of a list, in slot order. */
 export function outputsOf({ transfers }: Pick<TransferListRecord, "transfers">): TransferOutput[] {
   let position = 0;
   return transfers.flatMap((transfer, index): TransferOutput[] => {
@@ -176,16 +175,21 @@ async function listIdAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace)
   return null;
 }
 
+/** The list that spends a vault, with its first output of the vault and that output's place; null for none. */
+export async function spenderOf(ledger: Ledger, vaultId: bigint) {
+  const { spentBy } = decodeActivity(await ledger.store.get(keys.activityKey(vaultId)));
+  if (spentBy === null) return null;
+  const list = await readTransferList(ledger, spentBy);
+  const output = outputsOf(list).find(({ transfer }) => transfer.vaultId === vaultId);
+  const place = output === undefined ? null : placeIn(list, output.position);
+  return output === undefined || place === null ? null : { output, place };
+}
+
 /** The place of the vault that holds an ERC-721 token now, or held it before its redemption. */
 export async function tipOf(ledger: Ledger, minted: VaultPlace): Promise<VaultPlace> {
   for (let place = minted; ; ) {
-    const vaultId = packVaultId(place);
-    const { spentBy } = decodeActivity(await ledger.store.get(keys.activityKey(vaultId)));
-    if (spentBy === null) return place;
-    const list = await readTransferList(ledger, spentBy);
-    const output = outputsOf(list).find(({ transfer }) => transfer.vaultId === vaultId);
-    const next = output === undefined ? null : placeIn(list, output.position);
-    if (next === null || output?.holderIndex === null || output?.transfer.fault !== null) return place;
-    place = next;
+    const spender = await spenderOf(ledger, packVaultId(place));
+    if (spender === null || spender.output.holderIndex === null || spender.output.transfer.fault !== null) return place;
+    place = spender.place;
   }
 }

@@ -251,7 +251,6 @@ export class Drops implements AsyncDisposable {
     if (!isUnfinished(job)) await rm(join(place, ROWS), { force: true });
   }
 
-  /** Writes the rows to a file and checks their form. */
   async #receive(
     path: string,
     { format, defaults, onBytes }: DropUpload,
@@ -329,7 +328,6 @@ export class Drops implements AsyncDisposable {
     this.#change(job, ended);
   }
 
-  /** Removes the oldest finished drops. */
   async #forget(applicationId: string): Promise<void> {
     const over = this.#of(applicationId).filter((job) => !isUnfinished(job));
     for (const job of over.slice(MAX_KEPT)) {

@@ -4,7 +4,6 @@ import { Stack } from "../../stack.ts";
 /** Rows left out of a window's request, by line, with the reason. */
 export type LeftOut = ReadonlyMap<number, { readonly code: string; readonly detail: string }>;
 
-/** A request about to be sent. */
 export interface Intent {
   readonly left: LeftOut;
   /** Time in milliseconds since 1970. */
@@ -69,7 +68,6 @@ export class DropFiles implements AsyncDisposable {
     return new DropFiles(resultFile, progressFile, read);
   }
 
-  /** Number of finished windows. */
   get windows(): number {
     return this.#done.done;
   }
@@ -86,7 +84,6 @@ export class DropFiles implements AsyncDisposable {
     this.intent = { at: intent.at, left: new Map(intent.left) };
   }
 
-  /** Ends the next window. */
   async finish(
     lines: readonly unknown[],
     { minted, mintable, refused, unknown }: Omit<Counts, "bytes">,

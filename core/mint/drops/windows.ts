@@ -33,7 +33,6 @@ interface RequestUser {
 /** Consecutive rows of a drop in one request. */
 export type Window = readonly Row[];
 
-/** The windows of rows, in order. */
 export async function* windowsOf(rows: AsyncIterable<Row>): AsyncGenerator<Window> {
   let window: Row[] = [];
   let bytes = 0;
@@ -80,7 +79,6 @@ export function requestWithout(
   };
 }
 
-/** The user of rows with one recipient. */
 function requestUser(rows: Window, defaults: DropDefaults): RequestUser {
   const { userId, ownerAddress } = rows[0]?.fields ?? {};
   return {

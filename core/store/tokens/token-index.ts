@@ -101,13 +101,11 @@ export class TokenIndex {
     this.#size++;
   }
 
-  /** Gives an existing token another ref. */
   move(hash: number, from: number, to: number): void {
     const shard = this.#shards[hash & (SHARDS - 1)] as Uint32Array;
     shard[find(shard, hash, from) + 1] = to;
   }
 
-  /** Removes an existing token. */
   remove(hash: number, ref: number): void {
     const number = hash & (SHARDS - 1);
     const shard = this.#shards[number] as Uint32Array;

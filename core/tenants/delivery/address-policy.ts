@@ -35,12 +35,10 @@ function family(address: string): "ipv4" | "ipv6" {
   return isIP(address) === 6 ? "ipv6" : "ipv4";
 }
 
-/** A webhook's address is not allowed. */
 export class ForbiddenAddress extends Error {
   override readonly name = "ForbiddenAddress";
 }
 
-/** Whether webhooks may use an IP address. */
 export function mayReach(reach: Reach, address: string): boolean {
   const kind = family(address);
   if (reach === "public-and-loopback" && LOOPBACK.check(address, kind)) return true;

@@ -87,13 +87,8 @@ function applicationEvents(
     throw new MintmarkError("validation_failed", detail);
   }
   const { ended } = ledger.writer;
-  return events(
-    ledger,
-    applicationIndex,
-    after,
-    follow,
-    signal === undefined ? ended : AbortSignal.any([signal, ended]),
-  );
+  const end = signal === undefined ? ended : AbortSignal.any([signal, ended]);
+  return events(ledger, applicationIndex, after, follow, end);
 }
 
 async function* events(
@@ -160,21 +155,17 @@ async function readEvents(
 
 /** The event's data in the API's terms. */
 function dataOf(event: StoredEvent, userIds: ReadonlyMap<number, Uuid>): ApplicationEvent["data"] {
-  if ("userIndex" in event) {
-    const { type: _, ...data } = event;
-    // In the place of its index: deliveries have the fields in this order for ever.
-    return Object.fromEntries(
-      Object.entries(data).map(([name, value]) =>
-        name === "userIndex" ? ["userId", userIds.get(event.userIndex) ?? ""] : [name, value],
-      ),
-    ) as unknown as ApplicationEvent["data"];
-  }
   if ("batchNumber" in event) {
     const { type: _, mode, batchNumber, ...data } = event;
     return { batchId: batchIdOf(mode, batchNumber), dataAvailabilityMode: mode, ...data };
   }
   const { type: _, ...data } = event;
-  return data;
+  if (!("userIndex" in data)) return data;
+  // In the place of its index: deliveries have the fields in this order for ever.
+  const fields = Object.entries(data).map(([name, value]) =>
+    name === "userIndex" ? ["userId", userIds.get(data.userIndex) ?? ""] : [name, value],
+  );
+  return Object.fromEntries(fields) as ApplicationEvent["data"];
 }
 
 /** Options of {@link Events.stream}. */
