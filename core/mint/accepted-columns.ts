@@ -11,6 +11,13 @@ import type { Minted } from "./mint.ts";
 export class MintedColumns implements AcceptedColumns {
   readonly time: number;
   readonly users: AcceptedColumns["users"];
+  readonly assetIndex: Uint32Array;
+  readonly mode: Uint8Array;
+  readonly blobs: Uint8Array;
+  readonly blobEnd: Uint32Array;
+  readonly batchNumber: Uint32Array;
+  readonly slot: Uint32Array;
+  readonly age: Float64Array;
   readonly #ledger: Ledger;
   readonly #columns: MintColumns;
   readonly #placed: PlacedColumns;
@@ -20,37 +27,11 @@ export class MintedColumns implements AcceptedColumns {
     this.users = users.map(({ userId, ownerAddress }, i) => {
       return { userId, ownerAddress, entries: columns.userCounts[i] ?? 0 };
     });
+    ({ assetIndex: this.assetIndex, mode: this.mode, blobs: this.blobs, blobEnd: this.blobEnd } = columns);
+    ({ batchNumber: this.batchNumber, slot: this.slot, age: this.age } = placed);
     this.#ledger = ledger;
     this.#columns = columns;
     this.#placed = placed;
-  }
-
-  get assetIndex(): Uint32Array {
-    return this.#columns.assetIndex;
-  }
-
-  get mode(): Uint8Array {
-    return this.#columns.mode;
-  }
-
-  get batchNumber(): Uint32Array {
-    return this.#placed.batchNumber;
-  }
-
-  get slot(): Uint32Array {
-    return this.#placed.slot;
-  }
-
-  get age(): Float64Array {
-    return this.#placed.age;
-  }
-
-  get blobs(): Uint8Array {
-    return this.#columns.blobs;
-  }
-
-  get blobEnd(): Uint32Array {
-    return this.#columns.blobEnd;
   }
 
   asset(entry: number): AssetRecord {

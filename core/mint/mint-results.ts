@@ -68,8 +68,10 @@ export class AcceptedResult implements MintResult {
     return new MintedColumns(this.#ledger, this.#minted);
   }
 
-  receipt(options?: WaitOptions): ReturnType<MintResult["receipt"]> {
-    return receiptFor(this.#ledger, this.#minted.time, () => this.vaults)(options);
+  async receipt({ signal }: WaitOptions = {}): Promise<MintReceipt | null> {
+    const { receiptSigner } = this.#ledger;
+    if (receiptSigner === undefined) return null;
+    return signReceipt(this.#ledger, receiptSigner, this.#minted.time, this.vaults, signal);
   }
 
   /** The lists are getters of the class, so JSON would leave them out without this. */
@@ -212,10 +214,10 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
     vaults.push(...(await vaultViews(ledger, entry.applicationIndex, located)));
   }
   const transactions = transactionsOf(entry, (placed) => (isLost(placed) ? "failed" : statusOf(ledger, placed)));
-  const receipt: MintResult["receipt"] =
-    ledger.receiptSigner === undefined
-      ? NO_RECEIPT
-      : async (options) => new AcceptedResult(ledger, await readMinted(ledger, mint), true).receipt(options);
+  const receipt: MintResult["receipt"] = async (options) => {
+    if (ledger.receiptSigner === undefined) return null;
+    return new AcceptedResult(ledger, await readMinted(ledger, mint), true).receipt(options);
+  };
   return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
 }
 
@@ -248,19 +250,7 @@ export interface MintResult {
   receipt(wait?: WaitOptions): Promise<MintReceipt | null>;
 }
 
-const NO_RECEIPT: MintResult["receipt"] = async () => null;
-
-/**
- * Gives a mint's result its receipt.
- *
- * @param time - when the mint was acknowledged, ms since 1970
- * @param accepted - its vaults as they were acknowledged
- */
-function receiptFor(ledger: Ledger, time: number, accepted: () => readonly Vault[]): MintResult["receipt"] {
-  const signer = ledger.receiptSigner;
-  return signer === undefined ? NO_RECEIPT : ({ signal } = {}) => signReceipt(ledger, signer, time, accepted(), signal);
-}
-
+/** @param vaults - as they were acknowledged at that time, ms since 1970 */
 async function signReceipt(
   ledger: Ledger,
   signer: ReceiptSigner,

@@ -1,11 +1,10 @@
 import type { WaitOptions } from "../abort.ts";
 import { MintmarkError } from "../errors.ts";
 import type { EngineContext } from "../ledger/context.ts";
-import type { Ledger } from "../ledger/ledger.ts";
 import type { Principal, Uuid } from "../model.ts";
 import { requireScope } from "../tenants/api-keys.ts";
 import { idempotencyKeyHash } from "./idempotency.ts";
-import { type Decision, type MintOutcome, MintTransition } from "./mint.ts";
+import { type Decision, MintTransition } from "./mint.ts";
 import { AcceptedResult, type MintResult, presentResult, replayedResult } from "./mint-results.ts";
 import { readMint } from "./reader.ts";
 
@@ -53,15 +52,13 @@ export async function mint(
       const idempotency = key === null ? null : { key: idempotencyKeyHash(key), digest };
       const transition = new MintTransition(ledger, principal, read, { idempotency, decision });
       const outcome = await writer.run(transition, signal);
-      if (outcome !== null) return resultOf(ledger, outcome);
+      if (outcome === null) continue;
+      const { sequence, minted } = outcome;
+      return minted === null ? replayedResult(ledger, sequence) : new AcceptedResult(ledger, minted, false);
     }
   } finally {
     if (underWay !== null) ledger.keyedMints.delete(underWay);
   }
-}
-
-function resultOf(ledger: Ledger, { sequence, minted }: MintOutcome): MintResult | Promise<MintResult> {
-  return minted === null ? replayedResult(ledger, sequence) : new AcceptedResult(ledger, minted, false);
 }
 
 export function mintsOf(context: EngineContext): Mints {

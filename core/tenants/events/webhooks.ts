@@ -51,9 +51,9 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
         return this.#issued(requireSame(known, applicationIndex, address, wanted), { replayed: true });
       }
       const present = [...ledger.webhooks.latestValues()].filter(
-        (known) => known.applicationIndex === applicationIndex,
+        (each) => each.applicationIndex === applicationIndex && each.status !== "deleted",
       );
-      if (present.filter(({ status }) => status !== "deleted").length >= PER_APPLICATION) {
+      if (present.length >= PER_APPLICATION) {
         throw new MintmarkError("too_many_webhooks");
       }
       const webhookIndex = ledger.webhooks.latestCount;
@@ -107,11 +107,10 @@ export class LedgerWebhooks implements Webhooks, Deliveries {
         }
         group.stage(key, encodeRecord(rotationRecord, { webhookIndex, rotations }));
       }
-      const entry =
+      const { time } =
         rotationId === null
-          ? ({ kind: "webhookSecretRotated", webhookIndex } as const)
-          : ({ kind: "webhookSecretRotatedOnce", webhookIndex, rotationId } as const);
-      const { time } = ledger.record(group, entry);
+          ? ledger.record(group, { kind: "webhookSecretRotated", webhookIndex })
+          : ledger.record(group, { kind: "webhookSecretRotatedOnce", webhookIndex, rotationId });
       return this.#issued(this.#put(group, { ...record, rotations, rotatedAt: time }));
     }, signal);
   }
