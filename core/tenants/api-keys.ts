@@ -94,19 +94,15 @@ function checksumOf(body: string): string {
   return crc32(body).toString(16).padStart(8, "0");
 }
 
+/** Whether the stored hash is a secret's. Takes as long when none is stored. */
+export function isSecret(secret: string, stored: Hash | undefined): boolean {
+  const expected = stored === undefined ? NOBODY : Buffer.from(stored.slice(2), "hex");
+  return timingSafeEqual(hash("sha256", secret, "buffer"), expected);
+}
+
 /** The stored form of a random secret. */
-export function secretHashOf(secret: string): Buffer {
-  return hash("sha256", secret, "buffer");
-}
-
-/** Whether a secret's hash is the stored one. Takes as long when none is stored. */
-export function isSecret(hash: Buffer, stored: Hash | undefined): boolean {
-  return timingSafeEqual(hash, stored === undefined ? NOBODY : Buffer.from(stored.slice(2), "hex"));
-}
-
-/** The stored form of a random secret, as records have it. */
 export function hashText(secret: string): Hash {
-  return `0x${secretHashOf(secret).toString("hex")}`;
+  return `0x${hash("sha256", secret)}`;
 }
 
 export function putNewKey(
@@ -250,7 +246,7 @@ export function keysOf(context: EngineContext): Keys {
       const { ledger } = context;
       const [, tag, keyId = "", secret = "", checksum] = (typeof token === "string" && TOKEN.exec(token)) || [];
       const key = ledger.keys.get(ledger.keyIndices.get(keyId) ?? -1);
-      const matches = isSecret(secretHashOf(secret), key?.secretHash);
+      const matches = isSecret(secret, key?.secretHash);
       const wellFormed = tag === TAG[ledger.environment] && checksum === checksumOf(`mm_${tag}_${keyId}_${secret}`);
       if (key === undefined || !matches || !wellFormed || key.revokedAt !== null) {
         throw new MintmarkError("credentials_invalid");

@@ -7,7 +7,7 @@ import type { Address, Principal, Role, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
 import { MAX_SESSIONS, type PersonRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
-import { hashText, isSecret, secretHashOf } from "./api-keys.ts";
+import { hashText, isSecret } from "./api-keys.ts";
 import { type Right, requireRight, rightsOf, SCOPES_OF } from "./roles.ts";
 
 /** Lifetime of a session: half a day. */
@@ -119,11 +119,11 @@ export function secretOf(personId: Uuid, secret: string): string {
   return personId.replaceAll("-", "") + secret;
 }
 
-/** The person and the hash of a secret's random part. */
-function readSecret(ledger: Ledger, secret: string): readonly [PersonRecord | undefined, Buffer] {
+/** The person and the random part of a secret. */
+function readSecret(ledger: Ledger, secret: string): readonly [PersonRecord | undefined, string] {
   const [, id = "", random = ""] = (typeof secret === "string" && SECRET.exec(secret)) || [];
   const personId = id.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
-  return [ledger.people.get(ledger.personIndices.get(personId) ?? -1), secretHashOf(random)];
+  return [ledger.people.get(ledger.personIndices.get(personId) ?? -1), random];
 }
 
 /** Says how to make a new link. A used link still names its person. */
@@ -135,9 +135,9 @@ function newLink(person: PersonRecord | undefined): string {
 
 /** The person whose link this is. Throws `credentials_invalid`, also for a used one, or `credentials_expired`. */
 function byLink(ledger: Ledger, link: string): number {
-  const [found, hash] = readSecret(ledger, link);
+  const [found, random] = readSecret(ledger, link);
   const person = found === undefined ? undefined : ledger.people.latest(found.personIndex);
-  if (!isSecret(hash, person?.link?.linkHash) || !person?.link) {
+  if (!isSecret(random, person?.link?.linkHash) || !person?.link) {
     throw new MintmarkError("credentials_invalid", `This link was used, replaced or mistyped. ${newLink(person)}`);
   }
   if (person.link.expiresAt <= ledger.journalClock.present()) {
@@ -169,10 +169,10 @@ function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): rea
 }
 
 function findSession(ledger: Ledger, token: string) {
-  const [person, hash] = readSecret(ledger, token);
-  const session = (person?.sessions ?? []).find(({ sessionHash }) => isSecret(hash, sessionHash));
+  const [person, random] = readSecret(ledger, token);
+  const session = (person?.sessions ?? []).find(({ sessionHash }) => isSecret(random, sessionHash));
   if (person === undefined || session === undefined) {
-    isSecret(hash, undefined);
+    isSecret(random, undefined);
     throw new MintmarkError("credentials_invalid", "You are signed out. Sign in again.");
   }
   if (session.expiresAt <= ledger.journalClock.present()) {
