@@ -3,7 +3,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { withdrawalDigest } from "../../core/protocol/typed-data.ts";
 import { type CommittedBatch, commitRollup, entry } from "./fixture/batches.ts";
-import { COIN_QUANTUM, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
+import { COIN_QUANTUM, type Deployment, openChain } from "./fixture/deployment.ts";
 import {
   cancelArgs,
   compacted,
@@ -30,7 +30,7 @@ describe("an owner's authorization", () => {
     ]);
   });
 
-  const relay = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.relayer.account });
+  const relay = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), d.by("relayer"));
   const vaultId = () => request(batch, 0).vault.vaultId;
   const digestOf = (asked: Request, withdrawnBefore = 0n) =>
     withdrawalDigest(d.settlement, messageOf(asked, withdrawnBefore, asked.authorization.deadline));
@@ -112,7 +112,7 @@ describe("an owner's authorization", () => {
     const own = await commitRollup(d, [entry(d.assets.coin, owner.account.address, "", 10n)]);
     const asked = await signed(d, owner, request(own, 0, { quantity: 4n }));
     const digest = withdrawalDigest(d.settlement, messageOf(asked));
-    await d.state.write.cancelAuthorization(cancelArgs(asked), { account: d.actors.stranger.account });
+    await d.state.write.cancelAuthorization(cancelArgs(asked), d.by("stranger"));
     await d.publicClient.simulateContract({
       abi: d.state.abi,
       address: d.state.address,
@@ -153,7 +153,7 @@ describe("an owner's authorization", () => {
     it("is what the wallet says by ERC-1271", async () => {
       const { wallet, own } = await walletBatch("honest");
       await relay(await signed(d, key, request(own, 0)));
-      await d.connection.networkHelpers.time.increase(MATURITY);
+      await d.mature();
       await relay(await signed(d, key, request(own, 1)));
       expect(await balance(wallet.address)).toBe(10n * COIN_QUANTUM);
       expect(await d.tokens.card.read.balanceOf([wallet.address])).toBe(1n);

@@ -35,7 +35,7 @@ import {
   provenArgs,
 } from "./fixture/batches.ts";
 import { commitBlobBatch, openingWords, pointOf, powerOfRoot, sendBlobs } from "./fixture/blobs.ts";
-import { type Deployment, MATURITY, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
+import { type Deployment, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
 import { batchArgs, listed, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -48,12 +48,10 @@ beforeEach(async () => {
   d = await fresh();
   owner = d.actors.owner.account.address;
 });
-const byOwner = () => ({ account: d.actors.owner.account });
-const mature = () => d.connection.networkHelpers.time.increase(MATURITY);
 const card = (blob: string) => entry(d.assets.card, owner, blob);
 const coins = (amount: bigint) => entry(d.assets.coin, owner, "", amount);
 const items = (blob: string, amount: bigint) => entry(d.assets.item, owner, blob, amount);
-const withdraw = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), byOwner());
+const withdraw = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), d.by("owner"));
 const refused = (asked: Request) => d.refuses(withdraw(asked), "ProofInvalid", [asked.vault.vaultId]);
 
 describe("a commit by blobs", () => {
@@ -102,11 +100,10 @@ describe("a commit by blobs", () => {
 
   it("is refused without a blob, by anyone but the operator, and while paused", async () => {
     const args = [await d.state.read.history(), 0n, 1, packedAssets([d.assets.coin]), "0x"] as const;
-    const by = (actor: "operator" | "stranger") =>
-      d.state.write.commitBlobBatch(args, { account: d.actors[actor].account });
+    const by = (actor: "operator" | "stranger") => d.state.write.commitBlobBatch(args, d.by(actor));
     await d.refuses(by("operator"), "BlobCountInvalid", [0n]);
     await d.refuses(by("stranger"), "AccessControlUnauthorizedAccount");
-    await d.state.write.pauseCommits([true], { account: d.actors.guardian.account });
+    await d.state.write.pauseCommits([true], d.by("guardian"));
     await d.refuses(by("operator"), "CommittingPaused");
   });
 
@@ -152,7 +149,7 @@ describe("a commit by blobs", () => {
       const left = await commitBlobs(d, slots);
       const held = await commitBlobs(d, slots, { consenting });
       expect([left.leftOut.length, held.leftOut.length]).toEqual([1, 0]);
-      await mature();
+      await d.mature();
       await refused(request(left, 1));
       await withdraw(request(left, 0));
       await withdraw(request(held, 1));
@@ -184,7 +181,7 @@ describe("a vault in blobs", () => {
     const batch = await commitBlobs(d, [null, coins(1n), card(blob)]);
     const early = request(batch, 2);
     await d.refuses(withdraw(early), "NotMature");
-    await mature();
+    await d.mature();
     await withdraw(early);
     expect((await d.tokens.card.read.ownerOf([id])).toLowerCase()).toBe(owner);
     await d.refuses(withdraw(early), "VaultExhausted");
@@ -193,7 +190,7 @@ describe("a vault in blobs", () => {
   it("pays an imx token with and without a blueprint", async () => {
     const slots = ["{7}:{}", "{8}:{gold}"].map((blob) => entry(d.assets.imxCard, owner, blob));
     const batch = await commitBlobs(d, slots);
-    await mature();
+    await d.mature();
     for (const slot of [0, 1]) await withdraw(request(batch, slot));
     expect((await d.tokens.imxCard.read.ownerOf([8n])).toLowerCase()).toBe(owner);
   });
@@ -206,7 +203,7 @@ describe("a vault in blobs", () => {
       coins(7n),
     ]);
     await withdraw(request(batch, 0, { quantity: 4n }));
-    const relayer = { account: d.actors.relayer.account };
+    const relayer = d.by("relayer");
     const rest = await signed(d, d.actors.owner, request(batch, 0, { quantity: 6n }), { withdrawnBefore: 4n });
     const list = await listed(d, d.actors.owner, [request(batch, 1), request(batch, 2, { quantity: 3n })]);
     const alone = await signed(d, d.actors.owner, request(batch, 3));
@@ -230,13 +227,13 @@ describe("a vault in blobs", () => {
     const second = await commitRollup(d, [card("7")]);
     // The same blobs once more: two vaults of one token.
     const third = await commitBlobs(d, [card("7")]);
-    const relayer = { account: d.actors.relayer.account };
+    const relayer = d.by("relayer");
     const pair = (a: CommittedBatch, b: CommittedBatch) =>
       [...provenArgs(proofOf(a, 0)), ...provenArgs(proofOf(b, 0))] as const;
     await d.refuses(d.state.write.voidDuplicate(pair(third, first), relayer), "NotDuplicates");
     await d.state.write.voidDuplicate(pair(first, second), relayer);
     await d.state.write.voidDuplicate(pair(second, third), relayer);
-    await mature();
+    await d.mature();
     for (const batch of [second, third]) await d.refuses(withdraw(request(batch, 0)), "VaultExhausted");
     await withdraw(request(first, 0));
   });
@@ -329,7 +326,7 @@ describe("nobody is paid", () => {
     await refused({ ...request({ ...short, vaults: [null, null, { ...coins(2n), vaultId: (1n << 63n) + 2n }] }, 2) });
     // Element 3 is the continuation of slot 2, unless it is a slot itself.
     const long = await commitBlobs(d, slots, { batch: { vaultCount: 4 } });
-    await mature();
+    await d.mature();
     await refused(request(long, 2));
     await withdraw(request(long, 1));
   });
@@ -340,7 +337,7 @@ describe("nobody is paid", () => {
     const elements = honest.elements.slice();
     elements.set([BLOB_ELEMENTS >> 8, BLOB_ELEMENTS & 0xff], HEAD_CONTINUATION);
     const batch = await commitBlobs(d, slots, { batch: { elements } });
-    await mature();
+    await d.mature();
     if (batch.blobs === undefined) throw new Error("a batch of blobs");
     const { siblings, ...asked } = request({ ...batch, blobs: { ...batch.blobs, ...honest } }, 0);
     const words = openingWords(batch.blobs, [0, 1]).slice(0, -1);
@@ -371,7 +368,7 @@ describe("nobody is paid", () => {
   it("by another manifest, or another place in it", async () => {
     const batch = await commitBlobs(d, [coins(1n), card("7")]);
     const cards = request(batch, 1);
-    await mature();
+    await d.mature();
     await refused({ ...request(batch, 0), assetPath: cards.assetPath });
     await refused({ ...cards, vault: { ...cards.vault, assetType: BigInt(d.assets.coin.assetType) } });
     const [, ...rest] = cards.siblings;
@@ -382,7 +379,7 @@ describe("nobody is paid", () => {
   it("by a changed element of the vault's own", async () => {
     const batch = await commitBlobs(d, [card("x".repeat(40))]);
     const asked = request(batch, 0);
-    await mature();
+    await d.mature();
     for (const change of [
       { owner: d.actors.stranger.account.address },
       { blob: toHex("x".repeat(39)) },

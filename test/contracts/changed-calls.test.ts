@@ -125,7 +125,7 @@ describe("calls whose bytes were changed anywhere, cut off or extended do what w
       await restore();
       const done = await send(change === null ? call : change(call), "operator");
       if (change === null) expect(done).toBe(true);
-      const committedAt = BigInt(await d.connection.networkHelpers.time.latest());
+      const committedAt = BigInt(await d.time.latest());
       const header = batchHeaderHash({ ...committed, committedAt, sequence: 1n });
       expect(await d.state.read.batchHeaderHash([0, 0n])).toBe(done ? header : zeroHash);
       expect(await d.state.read.batchCounts()).toEqual([done ? 1n : 0n, 1n]);

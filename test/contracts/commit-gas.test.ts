@@ -41,9 +41,7 @@ describe("the gas bound of a rollup batch", () => {
     const [, count] = await d.state.read.batchCounts();
     const hash = await d.state.write.commitRollupBatch(
       [await d.state.read.history(), "0x", count, bytesToHex(encodeBatchData(slots, "gas"))],
-      {
-        account: d.actors.operator.account,
-      },
+      d.by("operator"),
     );
     const { gasUsed, status } = await d.publicClient.getTransactionReceipt({ hash });
     expect(status).toBe("success");

@@ -19,7 +19,6 @@ import {
   assetOf,
   CHANGE_DELAY,
   type Deployment,
-  MATURITY,
   type Member,
   openChain,
   SCHEME,
@@ -70,10 +69,10 @@ function leftOut({ assets, leftOut: places }: CommittedBatch) {
 
 /** The slots whose vaults can be withdrawn. */
 async function paying(batch: CommittedBatch): Promise<number[]> {
-  await d.connection.networkHelpers.time.increase(MATURITY);
+  await d.mature();
   const paid: number[] = [];
   for (const slot of batch.vaults.keys()) {
-    const withdrawal = d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: d.actors.owner.account });
+    const withdrawal = d.state.write.withdraw(withdrawArgs(request(batch, slot)), d.by("owner"));
     if (
       batch.leftOut.length === 0 ||
       !batch.leftOut.some((at) => batch.assets[at]?.assetType === batch.vaults[slot]?.assetType)
@@ -166,15 +165,15 @@ describe.each(MODES)("a %s batch", (mode) => {
   it("takes no consent of an issuer that was suspended or replaced after it had signed", async () => {
     const signed: Consenting = async (batch) => {
       const consents = await both()(batch);
-      await d.state.write.suspendIssuer([sword.token], { account: d.actors.admin.account });
+      await d.state.write.suspendIssuer([sword.token], d.by("admin"));
       return consents;
     };
     expect(leftOut(await commit(signed))).toEqual(["sword"]);
     // A suspended issuer's newer signatures do not count either.
     expect(leftOut(await commit(both(), "2"))).toEqual(["sword"]);
-    await d.state.write.scheduleIssuer([sword.token, bob.address], { account: d.actors.admin.account });
-    await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
-    await d.state.write.activateIssuer([sword.token], { account: d.actors.admin.account });
+    await d.state.write.scheduleIssuer([sword.token, bob.address], d.by("admin"));
+    await d.time.increase(CHANGE_DELAY);
+    await d.state.write.activateIssuer([sword.token], d.by("admin"));
     expect(leftOut(await commit(both(), "3"))).toEqual(["sword"]);
     const assets = [sword, shield].sort((a, b) => (a.assetType < b.assetType ? -1 : 1));
     expect(leftOut(await commit(consentOf(d, bob, assets), "4"))).toEqual([]);
@@ -182,9 +181,9 @@ describe.each(MODES)("a %s batch", (mode) => {
 
   it("asks nobody once the issuer is removed, and always pays earlier consents", async () => {
     const before = await commit(both());
-    await d.state.write.scheduleIssuer([sword.token, zeroAddress], { account: d.actors.admin.account });
-    await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
-    await d.state.write.activateIssuer([sword.token], { account: d.actors.admin.account });
+    await d.state.write.scheduleIssuer([sword.token, zeroAddress], d.by("admin"));
+    await d.time.increase(CHANGE_DELAY);
+    await d.state.write.activateIssuer([sword.token], d.by("admin"));
     expect(leftOut(await commit(async () => "0x", "2"))).toEqual(["shield"]);
     expect(await paying(before)).toEqual([0, 1, 2]);
   });
@@ -259,7 +258,7 @@ describe.each([
       const slot = entry(asset, thief, standard === "erc20" ? "" : "1", standard === "erc721" ? 1n : 50n);
       for (const consenting of [async () => "0x" as const, consentOf(d, forged, [asset])]) {
         const batch = await commitWith(mode, d, [slot], consenting);
-        await d.connection.networkHelpers.time.increase(MATURITY);
+        await d.mature();
         await d.refuses(withdrawAs(thief, batch), "ProofInvalid");
       }
     },
@@ -276,7 +275,7 @@ describe.each([
   it("takes no ERC-721 by an earlier duplicate that nobody has seen, and voids nothing by it", async () => {
     const planted = await commitWith(mode, d, [entry(sword, thief, "1")], consentOf(d, forged, [sword]));
     const honest = await commitWith(mode, d, [entry(sword, owner, "1")], consentOf(d, alice, [sword]));
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     await d.refuses(withdrawAs(thief, planted), "ProofInvalid");
     const voiding = d.state.write.voidDuplicate([
       ...provenArgs(proofOf(planted, 0)),
@@ -302,9 +301,7 @@ it("holds for 255 tokens of one issuer in one signature", async () => {
     d.config.admin,
   ]);
   for (let quantum = 1n; quantum <= 255n; quantum++) {
-    await d.state.write.registerAsset([1, 31_337n, coin.address, quantum, SCHEME.imx], {
-      account: d.actors.admin.account,
-    });
+    await d.state.write.registerAsset([1, 31_337n, coin.address, quantum, SCHEME.imx], d.by("admin"));
     tokens.push(assetOf("erc20", coin.address, quantum));
   }
   tokens.sort((a, b) => (a.assetType < b.assetType ? -1 : 1));

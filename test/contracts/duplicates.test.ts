@@ -9,7 +9,7 @@ import {
   proofOf,
   provenArgs,
 } from "./fixture/batches.ts";
-import { assetOf, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import { assetOf, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -32,14 +32,11 @@ describe("two vaults of one ERC-721 token", () => {
 
   const voidDuplicate = (earlier: Place, later: Place) => {
     const [a, b] = [proofOf(earlier.batch, earlier.slot), proofOf(later.batch, later.slot)];
-    return d.state.write.voidDuplicate([...provenArgs(a), ...provenArgs(b)], {
-      account: d.actors.relayer.account,
-    });
+    return d.state.write.voidDuplicate([...provenArgs(a), ...provenArgs(b)], d.by("relayer"));
   };
   const withdraw = ({ batch, slot }: Place, account = d.actors.stranger.account) =>
     d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account });
   const idOf = ({ batch, slot }: Place) => proofOf(batch, slot).vault.vaultId;
-  const mature = () => d.connection.networkHelpers.time.increase(MATURITY);
   const refuses = (earlier: Place, later: Place) =>
     d.refuses(voidDuplicate(earlier, later), "NotDuplicates", [idOf(earlier), idOf(later)]);
 
@@ -56,7 +53,7 @@ describe("two vaults of one ERC-721 token", () => {
     await refuses(later, earlier);
     await d.tells(voidDuplicate(earlier, later), "DuplicateVoided", [idOf(earlier), idOf(later)]);
     expect(await d.state.read.withdrawn([idOf(later), STANDARD.erc721])).toBe(1n);
-    await mature();
+    await d.mature();
     await d.refuses(withdraw(later), "VaultExhausted", [idOf(later)]);
     await withdraw(earlier, d.actors.owner.account);
     expect((await d.tokens.card.read.ownerOf([7n])).toLowerCase()).toBe(victim.toLowerCase());
@@ -107,7 +104,7 @@ describe("two vaults of one ERC-721 token", () => {
       await d.refuses(voidDuplicate(planted, later), "ProofInvalid");
     }
     await voidDuplicate(honest, stolen);
-    await mature();
+    await d.mature();
     await d.refuses(withdraw(planted), "BatchBeforeRegistration");
     await withdraw(honest, d.actors.owner.account);
   });
@@ -177,7 +174,7 @@ describe("two vaults of one ERC-721 token", () => {
   it("a spelling that the scheme does not have cannot be voided, and need not be: it is never withdrawn", async () => {
     const first = await commitValidium(d, [entry(d.assets.imxCard, victim, "{7}:{}")]);
     const second = await commitValidium(d, [entry(d.assets.imxCard, thief, "{007}:{}")]);
-    await mature();
+    await d.mature();
     await d.refuses(voidDuplicate({ batch: first, slot: 0 }, { batch: second, slot: 0 }), "BlobInvalid");
     await d.refuses(withdraw({ batch: second, slot: 0 }), "BlobInvalid");
     await withdraw({ batch: first, slot: 0 }, d.actors.owner.account);
@@ -204,11 +201,11 @@ describe("two vaults of one ERC-721 token", () => {
 
   it("a withdrawal before a duplicate matures keeps the token, even if the duplicate's batch is hidden", async () => {
     const earlier = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
-    await mature();
+    await d.mature();
     const hidden = { batch: await commitValidium(d, [entry(d.assets.card, thief, "7")]), slot: 0 };
     await d.refuses(withdraw(hidden), "NotMature");
     await withdraw(earlier, d.actors.owner.account);
-    await mature();
+    await d.mature();
     await d.refuses(withdraw(hidden), "TokenRefused");
     expect((await d.tokens.card.read.ownerOf([7n])).toLowerCase()).toBe(victim.toLowerCase());
   });
@@ -216,7 +213,7 @@ describe("two vaults of one ERC-721 token", () => {
   it("if nobody watches for the maturity time, the first withdrawal of the two gets the token", async () => {
     const earlier = { batch: await commitRollup(d, [entry(d.assets.card, victim, "7")]), slot: 0 };
     const later = { batch: await commitRollup(d, [entry(d.assets.card, thief, "7")]), slot: 0 };
-    await mature();
+    await d.mature();
     await withdraw(later);
     await d.refuses(withdraw(earlier, d.actors.owner.account), "TokenRefused");
     await d.refuses(voidDuplicate(earlier, later), "VaultExhausted");

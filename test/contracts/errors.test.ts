@@ -23,17 +23,17 @@ it.each(ERRORS)("a test of this folder meets %s", (name) => {
 
 it("a change that is due expires after 30 days", async () => {
   const d = await fresh();
-  const admin = { account: d.actors.admin.account };
+  const admin = d.by("admin");
   const [first, second] = [`0x${"0f".repeat(20)}`, `0x${"05".repeat(20)}`] as const;
   const { address } = await d.viem.deployContract("IssuedToken", [pad(first), d.config.admin]);
   await d.state.write.registerAsset([STANDARD.erc721, 31_337n, address, 1n, SCHEME.imx], admin);
   await d.state.write.scheduleIssuer([address, second], admin);
-  await d.connection.networkHelpers.time.increase(CHANGE_DELAY + 30n * 86_400n + 10n);
+  await d.time.increase(CHANGE_DELAY + 30n * 86_400n + 10n);
   await d.refuses(d.state.write.activateIssuer([address], admin), "ChangeExpired");
 });
 
 it("no batch gives its items less gas than the least", async () => {
   const d = await fresh();
-  const relayer = { account: d.actors.relayer.account };
+  const relayer = d.by("relayer");
   await d.refuses(d.state.write.withdrawBatch([[], [], ITEM_GAS - 1n], relayer), "ItemGasTooLow");
 });

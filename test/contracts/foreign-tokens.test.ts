@@ -1,15 +1,7 @@
 import { type Hex, numberToHex, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type CommittedBatch, commitRollup, commitValidium, entry, proofOf, provenArgs } from "./fixture/batches.ts";
-import {
-  assetOf,
-  type Deployment,
-  MATURITY,
-  openChain,
-  SCHEME,
-  STANDARD,
-  type TestAsset,
-} from "./fixture/deployment.ts";
+import { assetOf, type Deployment, openChain, SCHEME, STANDARD, type TestAsset } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -32,9 +24,8 @@ describe("tokens of other engines", () => {
     return assetOf(standard, token);
   };
   const withdraw = (batch: CommittedBatch, slot: number) =>
-    d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: d.actors.owner.account });
+    d.state.write.withdraw(withdrawArgs(request(batch, slot)), d.by("owner"));
   const proven = (batch: CommittedBatch, slot: number) => provenArgs(proofOf(batch, slot));
-  const mature = () => d.connection.networkHelpers.time.increase(MATURITY);
 
   it("StarkExpress's ERC-721 is withdrawn unchanged, in both modes", async () => {
     const token = await d.viem.deployContract("StarkExpressERC721", [d.state.address]);
@@ -46,7 +37,7 @@ describe("tokens of other engines", () => {
         d,
         own.map((id) => slotOf(asset, owner, raw(id))),
       );
-      await mature();
+      await d.mature();
       for (const [slot, id] of own.entries()) {
         await withdraw(batch, slot);
         expect((await token.read.ownerOf([id])).toLowerCase()).toBe(owner.toLowerCase());
@@ -60,7 +51,7 @@ describe("tokens of other engines", () => {
       slotOf(await register("erc1155", token.address, SCHEME.raw32), owner, raw(7n), 9n),
     ]);
     for (const quantity of [4n, 5n]) {
-      await d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity })), { account: d.actors.owner.account });
+      await d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity })), d.by("owner"));
     }
     expect(await token.read.balanceOf([owner, 7n])).toBe(9n);
   });
@@ -69,7 +60,7 @@ describe("tokens of other engines", () => {
     const token = await d.viem.deployContract("ImxAsset", [d.config.admin, d.state.address]);
     const asset = await register("erc721", token.address, SCHEME.imx);
     const batch = await commitRollup(d, [entry(asset, owner, "{17}:{sword,+3}"), entry(asset, owner, "{18}:{}")]);
-    await mature();
+    await d.mature();
     for (const slot of [0, 1]) await withdraw(batch, slot);
     expect(await token.read.blueprints([17n])).toBe("0x73776f72642c2b33");
     expect((await token.read.ownerOf([18n])).toLowerCase()).toBe(owner.toLowerCase());
@@ -83,7 +74,7 @@ describe("tokens of other engines", () => {
       d,
       blobs.map((blob) => slotOf(asset, owner, blob)),
     );
-    await mature();
+    await d.mature();
     for (const [slot, blob] of blobs.entries()) {
       await d.refuses(withdraw(batch, slot), "BlobInvalid", [blob]);
     }
@@ -105,7 +96,7 @@ describe("tokens of other engines", () => {
       await d.refuses(call, "NotDuplicates");
     }
     await d.state.write.voidDuplicate([...proven(first, 0), ...proven(second, 1)]);
-    await mature();
+    await d.mature();
     await d.refuses(withdraw(second, 1), "VaultExhausted");
     await withdraw(first, 0);
   });

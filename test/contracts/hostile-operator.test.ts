@@ -246,7 +246,7 @@ class Play {
     // Half of the quantities are exactly what is left.
     const quantity = random % 2n === 0n ? left : random % 1_100n;
     const recipient = (OWNERS[Number(random % 3n)] as Owner).address;
-    const now = BigInt(await this.#d.connection.networkHelpers.time.latest());
+    const now = BigInt(await this.#d.time.latest());
     const matures = batch.header.committedAt + MATURITY;
     if (standard === "erc721" && now < matures + BLUR && now + BLUR > matures) return;
     const isFree = standard !== "erc721" || (now >= matures && !this.#cards.has(cardOf(vault.blob)));

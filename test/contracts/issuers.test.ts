@@ -12,7 +12,7 @@ let d: Deployment;
 let admin: { account: Deployment["actors"]["admin"]["account"] };
 beforeEach(async () => {
   d = await fresh();
-  admin = { account: d.actors.admin.account };
+  admin = d.by("admin");
 });
 
 /** Deploys an ERC-20 whose `issuer()` returns these bytes, and registers it with a quantum. */
@@ -31,7 +31,7 @@ function issuerOf(asset: { readonly chainId: bigint; readonly assetType: Hex }) 
   return d.state.read.issuerOf([asset.chainId, BigInt(asset.assetType)]);
 }
 
-const later = () => d.connection.networkHelpers.time.increase(CHANGE_DELAY);
+const later = () => d.time.increase(CHANGE_DELAY);
 
 describe("registration", () => {
   it("asks the token for its issuer, tells it, and keeps it whatever the token says later", async () => {
@@ -134,7 +134,7 @@ describe("a token's issuer", () => {
     const nobodys = await issued(pad(FIRST), zeroAddress);
     for (const { token } of [owned, nobodys]) {
       for (const who of ["stranger", "operator", "guardian", "admin"] as const) {
-        const by = { account: d.actors[who].account };
+        const by = d.by(who);
         for (const change of [
           () => d.state.write.scheduleIssuer([token, SECOND], by),
           () => d.state.write.activateIssuer([token], by),
@@ -153,7 +153,7 @@ describe("a token's issuer", () => {
     await d.state.write.scheduleIssuer([token, SECOND], admin);
     await later();
     for (const who of ["stranger", "operator", "guardian"] as const) {
-      const activation = d.state.write.activateIssuer([token], { account: d.actors[who].account });
+      const activation = d.state.write.activateIssuer([token], d.by(who));
       await d.refuses(activation, "NotTokenOwner");
     }
     expect(await issuerOf(asset)).toEqual([getAddress(FIRST), 1n, false]);

@@ -105,7 +105,7 @@ describe("advancing a mirror", () => {
     await commitCard("validium", "1");
     const args = advanceArgs(d, EMPTY, grown(EMPTY), await attestState(d, { countValidium: 1, countRollup: 0 }));
     const others = d.config.committee.slice(1);
-    await d.mirror.write.scheduleCommittee([others, 3], { account: d.actors.admin.account });
+    await d.mirror.write.scheduleCommittee([others, 3], d.by("admin"));
     await expect(d.mirror.write.activateCommittee([others, 3])).rejects.toThrow("ChangeNotDue");
     await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
     await d.mirror.write.activateCommittee([others, 3]);
@@ -221,7 +221,7 @@ it("a vault from before its token's registration on the mirror never counts, in 
   const mine = await d.source.commit("zk-rollup", [card(owner)]);
   await step(d, counts);
   const honest = await proven(mine, 2n);
-  await d.connection.networkHelpers.time.increase(MATURITY);
+  await d.mature();
   for (const [sequence, batch] of planted.entries()) {
     const stolen = await proven(batch, BigInt(sequence));
     const [{ vaultId }] = stolen;
@@ -229,7 +229,7 @@ it("a vault from before its token's registration on the mirror never counts, in 
     await refusal(theft, "BatchBeforeRegistration", [vaultId, 2n]);
     await refusal(d.mirror.write.voidDuplicate([...stolen, ...honest]), "NotDuplicates", [vaultId, honest[0].vaultId]);
   }
-  await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
+  await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], d.by("owner"));
 });
 
 it("k members can add a state that the source never had; accepted vaults stay, and no true state follows", async () => {
@@ -245,11 +245,11 @@ it("k members can add a state that the source never had; accepted vaults stay, a
   const present = await d.mirror.read.commitment();
   await refusal(step(d, accepted), "CommitmentMismatch", [present, d.source.history.stateAt(accepted).commitment]);
   const honest = await proven(mine, 0n);
-  await d.connection.networkHelpers.time.increase(MATURITY);
-  await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
+  await d.mature();
+  await d.mirror.write.withdraw([...honest, 1n, owner, BY_CALLER], d.by("owner"));
   d.source = liars;
   const stolen = await proven(madeUp, 1n);
-  await d.connection.networkHelpers.time.increase(MATURITY);
+  await d.mature();
   const theft = [...stolen, 1n, thief.account.address, BY_CALLER] as const;
   await d.mirror.write.withdraw(theft, { account: thief.account });
   expect([await d.card.read.ownerOf([7n]), await d.card.read.ownerOf([9n])].map((at) => at.toLowerCase())).toEqual(
@@ -267,8 +267,8 @@ it("a vault in blobs is paid by its opening, and voids a later one of its token"
   const forged = [vault, header, { ...path, siblings: mine.siblings }] as const;
   await refusal(d.mirror.write.voidDuplicate([...earlier, ...forged]), "ProofInvalid", [vault.vaultId]);
   await d.mirror.write.voidDuplicate([...earlier, ...later]);
-  await d.connection.networkHelpers.time.increase(MATURITY);
-  await d.mirror.write.withdraw([...earlier, 1n, owner, BY_CALLER], { account: d.actors.owner.account });
+  await d.mature();
+  await d.mirror.write.withdraw([...earlier, 1n, owner, BY_CALLER], d.by("owner"));
   expect((await d.card.read.ownerOf([7n])).toLowerCase()).toBe(owner.toLowerCase());
 });
 
@@ -366,7 +366,7 @@ describe("after anything that relayers, members, owners and thieves do in any or
           seen.paid++;
         } else if (does === "wait") await pass(MATURITY + 100n);
         else if (does === "elect") {
-          await d.mirror.write.scheduleCommittee([d.config.committee, 3], { account: d.actors.admin.account });
+          await d.mirror.write.scheduleCommittee([d.config.committee, 3], d.by("admin"));
           await pass(CHANGE_DELAY);
           await d.mirror.write.activateCommittee([d.config.committee, 3]);
         }

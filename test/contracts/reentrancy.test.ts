@@ -1,7 +1,7 @@
 import { type Address, encodeFunctionData, type Hex, toFunctionSelector } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { type CommittedBatch, commitRollup, entry, proofOf, provenArgs } from "./fixture/batches.ts";
-import { COIN_QUANTUM, type Deployment, MATURITY, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
+import { COIN_QUANTUM, type Deployment, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
 import { batchArgs, type Request, request, SOME_TERMS, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -20,7 +20,7 @@ describe("a token that calls back while it mints", () => {
     asset = await d.register("erc1155", token.address);
   });
 
-  const withdraw = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.owner.account });
+  const withdraw = (asked: Request) => d.state.write.withdraw(withdrawArgs(asked), d.by("owner"));
   const arm = (payload: Hex) => token.write.arm([d.state.address, payload]);
 
   it("cannot withdraw, singly or in a batch, the same vault or another", async () => {
@@ -49,9 +49,7 @@ describe("a token that calls back while it mints", () => {
     const batch = await commitRollup(d, [entry(asset, owner, "1", 10n), entry(d.assets.coin, owner, "", 10n)]);
     const inner = await signed(d, d.actors.owner, request(batch, 1));
     await arm(encodeFunctionData({ abi: d.state.abi, functionName: "withdraw", args: withdrawArgs(inner) }));
-    await d.state.write.withdrawBatch(batchArgs([request(batch, 0), request(batch, 1)]), {
-      account: d.actors.owner.account,
-    });
+    await d.state.write.withdrawBatch(batchArgs([request(batch, 0), request(batch, 1)]), d.by("owner"));
     expect(await token.read.callAnswer()).toBe(REENTRANT);
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(10n * COIN_QUANTUM);
   });
@@ -73,7 +71,7 @@ describe("a token that calls back while it mints", () => {
     // This scheme is imx, as for every token that does not say.
     const slots = ["{1}:{}", "{2}:{}", "{2}:{x}"].map((blob) => entry(cards, owner, blob));
     const batch = await commitRollup(d, slots);
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     await hostile.write.arm([d.state.address, voiding(batch, 1, 2)]);
     await withdraw(request(batch, 0));
     expect(await hostile.read.callSucceeded()).toBe(true);
@@ -87,7 +85,7 @@ describe("a token that calls back while it mints", () => {
     const cards = await d.register("erc721", (await d.viem.deployContract("ReentrantToken")).address);
     const hostile = await d.viem.getContractAt("ReentrantToken", cards.token);
     const batch = await commitRollup(d, [entry(cards, owner, "{1}:{}"), entry(cards, owner, "{1}:{x}")]);
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     await hostile.write.arm([d.state.address, voiding(batch, 0, 1)]);
     await withdraw(request(batch, 1));
     expect(await hostile.read.callSucceeded()).toBe(false);

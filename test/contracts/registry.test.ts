@@ -1,7 +1,7 @@
 import { getAddress, type Hex, maxUint256, toFunctionSelector, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
 import { commitValidium, entry } from "./fixture/batches.ts";
-import { assetOf, type Deployment, MATURITY, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
+import { assetOf, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -32,9 +32,7 @@ describe("the asset registry", () => {
     const quantum = 10n ** 9n;
     const { assetType, token } = assetOf("erc20", FOREIGN_TOKEN, quantum, ELSEWHERE);
     await d.tells(
-      d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx], {
-        account: d.actors.stranger.account,
-      }),
+      d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx], d.by("stranger")),
       "AssetRegistered",
       [BigInt(assetType), ELSEWHERE, token, STANDARD.erc20, quantum, SCHEME.imx],
     );
@@ -150,9 +148,7 @@ describe("the asset registry", () => {
     const coin = await d.mintable.erc20({ quantum: 250n });
     for (const quantum of [1n, 249n, 2n ** 128n - 1n]) {
       await d.refuses(
-        d.state.write.registerAsset([STANDARD.erc20, HERE, coin.address, quantum, SCHEME.mintmark], {
-          account: d.actors.stranger.account,
-        }),
+        d.state.write.registerAsset([STANDARD.erc20, HERE, coin.address, quantum, SCHEME.mintmark], d.by("stranger")),
         "QuantumMismatch",
         [assetOf("erc20", coin.address).token, 250n],
       );
@@ -163,7 +159,7 @@ describe("the asset registry", () => {
 
   it("takes several quanta of an ERC-20 without its own, so a stranger's registration blocks no other", async () => {
     const silent = await d.viem.deployContract("RevertingToken");
-    const stranger = { account: d.actors.stranger.account };
+    const stranger = d.by("stranger");
     await d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, 7n, SCHEME.imx], stranger);
     const mine = await d.register("erc20", silent.address, 250n);
     const theirs = assetOf("erc20", silent.address, 7n);
@@ -232,7 +228,7 @@ describe("the asset registry", () => {
       entry(imx, owner.address, "{7}:{}"),
       entry(own, owner.address, "7"),
     ]);
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     const withdraw = (slot: number) => d.state.write.withdraw(withdrawArgs(request(batch, slot)), { account: owner });
     await d.refuses(withdraw(0), "BlobInvalid");
     await withdraw(1);
@@ -277,7 +273,7 @@ describe("the asset registry", () => {
   });
 
   describe("of a token that does not say how it reads its blobs", () => {
-    const as = (actor: keyof Deployment["actors"]) => ({ account: d.actors[actor].account });
+    const as = (actor: keyof Deployment["actors"]) => d.by(actor);
     const register = (token: { readonly address: Hex }, scheme: number, actor: keyof Deployment["actors"]) =>
       d.state.write.registerAsset([STANDARD.erc721, HERE, token.address, 1n, scheme], as(actor));
     const schemeOf = async ({ address }: { readonly address: Hex }) =>

@@ -13,61 +13,60 @@ describe("roles", () => {
     d = await fresh();
   });
 
-  const by = (actor: keyof Deployment["actors"]) => ({ account: d.actors[actor].account });
   const newOperator = () => d.actors.relayer.account.address;
   const isOperator = async (address = newOperator()) =>
     d.state.read.hasRole([await d.state.read.OPERATOR_ROLE(), address]);
-  const wait = (seconds = CHANGE_DELAY) => d.connection.networkHelpers.time.increase(seconds);
+  const wait = (seconds = CHANGE_DELAY) => d.time.increase(seconds);
   const unauthorized = (call: Promise<unknown>) =>
     d.refuses(call as Promise<`0x${string}`>, "AccessControlUnauthorizedAccount");
 
   describe("the operator", () => {
     it("is announced by the admin, and activated by anyone after the delay", async () => {
-      await d.state.write.scheduleOperator([newOperator()], by("admin"));
+      await d.state.write.scheduleOperator([newOperator()], d.by("admin"));
       expect(await isOperator()).toBe(false);
-      const activeFrom = BigInt(await d.connection.networkHelpers.time.latest()) + CHANGE_DELAY;
+      const activeFrom = BigInt(await d.time.latest()) + CHANGE_DELAY;
       await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [activeFrom]);
-      await d.connection.networkHelpers.time.setNextBlockTimestamp(activeFrom - 1n);
+      await d.time.setNextBlockTimestamp(activeFrom - 1n);
       await d.refuses(d.state.write.activateOperator([newOperator()], { gas: 200_000n }), "ChangeNotDue");
-      await d.connection.networkHelpers.time.setNextBlockTimestamp(activeFrom);
-      await d.state.write.activateOperator([newOperator()], by("stranger"));
+      await d.time.setNextBlockTimestamp(activeFrom);
+      await d.state.write.activateOperator([newOperator()], d.by("stranger"));
       expect(await isOperator()).toBe(true);
     });
 
     it("has no other way in: not by grant, not unannounced, not twice", async () => {
       const role = await d.state.read.OPERATOR_ROLE();
-      await d.refuses(d.state.write.grantRole([role, newOperator()], by("admin")), "OperatorNotTimeLocked");
+      await d.refuses(d.state.write.grantRole([role, newOperator()], d.by("admin")), "OperatorNotTimeLocked");
       await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [0n]);
-      await d.state.write.scheduleOperator([newOperator()], by("admin"));
+      await d.state.write.scheduleOperator([newOperator()], d.by("admin"));
       await wait();
       await d.state.write.activateOperator([newOperator()]);
-      await d.state.write.revokeOperator([newOperator()], by("guardian"));
+      await d.state.write.revokeOperator([newOperator()], d.by("guardian"));
       await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue", [0n]);
     });
 
     it("is revoked at once by admin or guardian, an announced one too", async () => {
       for (const actor of ["admin", "guardian"] as const) {
-        await d.state.write.scheduleOperator([newOperator()], by("admin"));
+        await d.state.write.scheduleOperator([newOperator()], d.by("admin"));
         await wait();
-        await d.state.write.revokeOperator([newOperator()], by(actor));
+        await d.state.write.revokeOperator([newOperator()], d.by(actor));
         await d.refuses(d.state.write.activateOperator([newOperator()]), "ChangeNotDue");
       }
       expect(await isOperator(d.config.operator)).toBe(true);
-      await d.state.write.revokeOperator([d.config.operator], by("guardian"));
+      await d.state.write.revokeOperator([d.config.operator], d.by("guardian"));
       expect(await isOperator(d.config.operator)).toBe(false);
       await unauthorized(commitRollup(d, [entry(d.assets.card, newOperator(), "1")]));
     });
 
     it("is not revived by an old announcement, however the role was taken", async () => {
-      await d.state.write.scheduleOperator([d.config.operator], by("admin"));
+      await d.state.write.scheduleOperator([d.config.operator], d.by("admin"));
       await wait();
-      await d.state.write.revokeRole([await d.state.read.OPERATOR_ROLE(), d.config.operator], by("admin"));
-      await d.refuses(d.state.write.activateOperator([d.config.operator], by("stranger")), "ChangeNotDue");
+      await d.state.write.revokeRole([await d.state.read.OPERATOR_ROLE(), d.config.operator], d.by("admin"));
+      await d.refuses(d.state.write.activateOperator([d.config.operator], d.by("stranger")), "ChangeNotDue");
     });
 
     it("can be called off before it is active", async () => {
-      await d.state.write.scheduleOperator([newOperator()], by("admin"));
-      await d.tells(d.state.write.cancelOperator([newOperator()], by("guardian")), "OperatorScheduled", [
+      await d.state.write.scheduleOperator([newOperator()], d.by("admin"));
+      await d.tells(d.state.write.cancelOperator([newOperator()], d.by("guardian")), "OperatorScheduled", [
         getAddress(newOperator()),
         0n,
       ]);
@@ -77,12 +76,12 @@ describe("roles", () => {
 
     it("is nobody's to change but theirs", async () => {
       for (const actor of ["guardian", "operator", "stranger"] as const) {
-        await unauthorized(d.state.write.scheduleOperator([newOperator()], by(actor)));
+        await unauthorized(d.state.write.scheduleOperator([newOperator()], d.by(actor)));
       }
       for (const actor of ["operator", "stranger"] as const) {
-        await unauthorized(d.state.write.revokeOperator([d.config.operator], by(actor)));
-        await unauthorized(d.state.write.cancelOperator([newOperator()], by(actor)));
-        await unauthorized(d.state.write.pauseCommits([true], by(actor)));
+        await unauthorized(d.state.write.revokeOperator([d.config.operator], d.by(actor)));
+        await unauthorized(d.state.write.cancelOperator([newOperator()], d.by(actor)));
+        await unauthorized(d.state.write.pauseCommits([true], d.by(actor)));
       }
     });
   });
@@ -90,31 +89,31 @@ describe("roles", () => {
   describe("the guardian's role", () => {
     it("is the admin's to give and to take", async () => {
       const role = await d.state.read.GUARDIAN_ROLE();
-      await unauthorized(d.state.write.grantRole([role, newOperator()], by("guardian")));
-      await d.state.write.grantRole([role, newOperator()], by("admin"));
-      await d.state.write.pauseCommits([true], by("relayer"));
-      await d.state.write.revokeRole([role, newOperator()], by("admin"));
-      await unauthorized(d.state.write.pauseCommits([false], by("relayer")));
+      await unauthorized(d.state.write.grantRole([role, newOperator()], d.by("guardian")));
+      await d.state.write.grantRole([role, newOperator()], d.by("admin"));
+      await d.state.write.pauseCommits([true], d.by("relayer"));
+      await d.state.write.revokeRole([role, newOperator()], d.by("admin"));
+      await unauthorized(d.state.write.pauseCommits([false], d.by("relayer")));
     });
 
     it("can be given up by whoever has it, and by nobody else for them", async () => {
       const role = await d.state.read.GUARDIAN_ROLE();
-      const forAnother = d.state.write.renounceRole([role, d.config.guardian], by("stranger"));
+      const forAnother = d.state.write.renounceRole([role, d.config.guardian], d.by("stranger"));
       await d.refuses(forAnother, "AccessControlBadConfirmation");
-      await d.state.write.renounceRole([role, d.config.guardian], by("guardian"));
-      await unauthorized(d.state.write.pauseCommits([true], by("guardian")));
+      await d.state.write.renounceRole([role, d.config.guardian], d.by("guardian"));
+      await unauthorized(d.state.write.pauseCommits([true], d.by("guardian")));
     });
   });
 
   describe("the committee", () => {
     const next = ascendingAccounts(4);
     const members = next.map(({ address }) => address);
-    const schedule = (who = members, threshold = 2) => d.state.write.scheduleCommittee([who, threshold], by("admin"));
+    const schedule = (who = members, threshold = 2) => d.state.write.scheduleCommittee([who, threshold], d.by("admin"));
 
     it("changes after the delay, exactly as announced, and begins an epoch", async () => {
       await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [0n]);
       await schedule();
-      const activeFrom = BigInt(await d.connection.networkHelpers.time.latest()) + CHANGE_DELAY;
+      const activeFrom = BigInt(await d.time.latest()) + CHANGE_DELAY;
       await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [activeFrom]);
       await wait();
       for (const [others, threshold] of [
@@ -124,7 +123,7 @@ describe("roles", () => {
       ] as const) {
         await d.refuses(d.state.write.activateCommittee([others, threshold]), "CommitteeNotScheduled");
       }
-      await d.tells(d.state.write.activateCommittee([members, 2], by("stranger")), "CommitteeChanged", [
+      await d.tells(d.state.write.activateCommittee([members, 2], d.by("stranger")), "CommitteeChanged", [
         1n,
         2,
         members,
@@ -148,7 +147,7 @@ describe("roles", () => {
       const write = async (attestation: `0x${string}`) =>
         d.state.write.commitValidiumBatch(
           [await d.state.read.history(), 0n, content, 1, zeroHash, "0x", attestation, "0x"],
-          by("operator"),
+          d.by("operator"),
         );
       await d.refuses(write(old), "CommitteeMismatch", [1n]);
       await write(await attest(d, { ...message, epoch: 1n }));
@@ -165,7 +164,7 @@ describe("roles", () => {
 
     it("is announced by the admin alone, and the last announcement counts", async () => {
       for (const actor of ["guardian", "operator", "stranger"] as const) {
-        await unauthorized(d.state.write.scheduleCommittee([members, 2], by(actor)));
+        await unauthorized(d.state.write.scheduleCommittee([members, 2], d.by(actor)));
       }
       await schedule();
       await wait(CHANGE_DELAY - 100n);
@@ -180,11 +179,11 @@ describe("roles", () => {
       for (const actor of ["admin", "guardian"] as const) {
         await schedule();
         await wait();
-        await d.tells(d.state.write.cancelCommittee(by(actor)), "CommitteeScheduled", [0n, 0, []]);
+        await d.tells(d.state.write.cancelCommittee(d.by(actor)), "CommitteeScheduled", [0n, 0, []]);
         await d.refuses(d.state.write.activateCommittee([members, 2]), "ChangeNotDue", [0n]);
       }
       for (const actor of ["operator", "stranger"] as const) {
-        await unauthorized(d.state.write.cancelCommittee(by(actor)));
+        await unauthorized(d.state.write.cancelCommittee(d.by(actor)));
       }
       const inOffice = { threshold: d.config.threshold, members: d.config.committee };
       expect(await d.state.read.committee()).toEqual([committeeHash(0n, inOffice), 0n]);
@@ -217,12 +216,12 @@ describe("roles", () => {
 
   describe("pausing", () => {
     it("stops commits of both modes, and nothing else", async () => {
-      await d.state.write.pauseCommits([true], by("guardian"));
+      await d.state.write.pauseCommits([true], d.by("guardian"));
       const slots = [entry(d.assets.card, newOperator(), "1")];
       for (const commit of [commitRollup, commitValidium]) {
         await d.refuses(commit(d, slots), "CommittingPaused");
       }
-      await d.tells(d.state.write.pauseCommits([false], by("admin")), "CommitsPaused", [false]);
+      await d.tells(d.state.write.pauseCommits([false], d.by("admin")), "CommitsPaused", [false]);
       for (const commit of [commitRollup, commitValidium]) await commit(d, slots);
     });
 
@@ -231,8 +230,8 @@ describe("roles", () => {
       const slots = [entry(d.assets.card, newOperator(), "1")];
       await commitValidium(d, slots);
       await commitRollup(d, slots);
-      await d.state.write.pauseCommits([true], by("guardian"));
-      await d.state.write.pauseCommits([false], by("guardian"));
+      await d.state.write.pauseCommits([true], d.by("guardian"));
+      await d.state.write.pauseCommits([false], d.by("guardian"));
       expect(await d.state.read.batchCounts()).toEqual([1n, 1n]);
       expect((await d.state.read.committee())[1]).toBe(1n);
       expect((await commitRollup(d, slots)).header.sequence).toBe(2n);

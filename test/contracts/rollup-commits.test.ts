@@ -99,9 +99,10 @@ describe("rollup commits", () => {
     for (let sequence = 0; sequence < 6; sequence++) {
       const data = bytesToHex(encodeBatchData([entry(d.assets.card, owner, String(100 + sequence))]));
       for (const given of past) {
-        const commit = d.state.write.commitRollupBatch([given, "0x", (await d.state.read.batchCounts())[1], data], {
-          account: d.actors.operator.account,
-        });
+        const commit = d.state.write.commitRollupBatch(
+          [given, "0x", (await d.state.read.batchCounts())[1], data],
+          d.by("operator"),
+        );
         await d.refuses(commit, "HistoryMismatch", [history, given]);
       }
       past.push(history);
@@ -150,10 +151,7 @@ describe("rollup commits", () => {
       args: [await d.state.read.history(), "0x", 0n, bytesToHex(encodeBatchData(one()))],
     });
     const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
-    await d.refuses(
-      multisig.write.forward([d.state.address, payload], { account: d.actors.operator.account }),
-      "NotPlainAccount",
-    );
+    await d.refuses(multisig.write.forward([d.state.address, payload], d.by("operator")), "NotPlainAccount");
     await d.refuses(
       connection.viem.deployContract("ContractOperator", [d.state.address, payload], {
         client: { wallet: d.actors.operator },

@@ -137,7 +137,7 @@ describe("attacks on transfers", () => {
     const all = [0, 1, 2].map((slot) => request(mint, slot));
     for (const asked of [await listed(d, ann, all), await Promise.all(all.map((one) => signed(d, ann, one)))]) {
       const snapshot = await takeSnapshot();
-      const hash = await d.state.write.withdrawBatch(batchArgs(asked), { account: d.actors.relayer.account });
+      const hash = await d.state.write.withdrawBatch(batchArgs(asked), d.by("relayer"));
       const { blockNumber } = await d.publicClient.getTransactionReceipt({ hash });
       const range = { fromBlock: blockNumber, toBlock: blockNumber };
       const failed = await d.state.getEvents.WithdrawalFailed({}, range);
@@ -157,7 +157,7 @@ describe("attacks on transfers", () => {
     const call = encodeFunctionData({ abi: d.state.abi, functionName: "withdrawTransferred", args });
     await token.write.arm([d.state.address, call]);
     const asked = withdrawArgs(request(mint, 0, { quantity: 1n }));
-    await d.state.write.withdraw(asked, { account: d.actors.owner.account });
+    await d.state.write.withdraw(asked, d.by("owner"));
     expect(await token.read.callAnswer()).toBe(toFunctionSelector("ReentrancyGuardReentrantCall()"));
   });
 
@@ -227,7 +227,7 @@ describe("attacks on transfers", () => {
         groups !== null
           ? await transferBatchArgs(d, data as Hex)
           : ([await d.state.read.history(), batchNumber, data as Hex, "0x"] as const);
-      const outcome = await d.state.write.commitTransferBatch(args, { account: d.actors.operator.account }).then(
+      const outcome = await d.state.write.commitTransferBatch(args, d.by("operator")).then(
         () => "taken",
         (error: unknown) => errorIn(error).error,
       );

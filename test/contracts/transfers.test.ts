@@ -92,7 +92,7 @@ describe("transfers", () => {
         recipient: key(cat).address,
         authorization: relayed.authorization,
       });
-      await d.state.write.withdrawTransferred(args, { account: d.actors.relayer.account });
+      await d.state.write.withdrawTransferred(args, d.by("relayer"));
       expect(await held(d.transferable.card, bob, "0")).toBe(1n);
       expect(await held(d.transferable.card, cat, "1")).toBe(1n);
       await d.state.write.withdraw(withdrawArgs(request(mint, 2)), { account: key(ann).address });
@@ -349,7 +349,7 @@ describe("transfers", () => {
       const end = await key(ann).signTypedData(sessionEndTypedData(d.settlement, parties));
       const wrong = await key(bob).signTypedData(sessionEndTypedData(d.settlement, parties));
       const bring = (signature: Hex) =>
-        d.state.write.revokeSession([parties.owner, parties.key, signature], { account: d.actors.relayer.account });
+        d.state.write.revokeSession([parties.owner, parties.key, signature], d.by("relayer"));
       for (const bad of ["0x", wrong] as const) await expect(bring(bad)).rejects.toThrow("SignatureInvalid");
       await bring(end);
       const late = await moved(dan, give(idOf(mint, 1), key(bob).address));
@@ -429,7 +429,7 @@ describe("transfers", () => {
     it("need the owner's call or signature, once for each key", async () => {
       const terms = await session();
       const signature = await key(ann).signTypedData(sessionTypedData(d.settlement, terms));
-      const relay = { account: d.actors.relayer.account } as const;
+      const relay = d.by("relayer");
       const wrong = await key(bob).signTypedData(sessionTypedData(d.settlement, terms));
       const other = { ...terms, owner: key(bob).address };
       const another = await key(ann).signTypedData(sessionTypedData(d.settlement, other));
@@ -583,9 +583,9 @@ describe("transfers", () => {
         epoch: 0n,
       };
       await expect(write([history, number, data, await attest(d, message)])).rejects.toThrow("CommitteeMismatch");
-      await d.state.write.pauseCommits([true], { account: d.actors.guardian.account });
+      await d.state.write.pauseCommits([true], d.by("guardian"));
       await expect(write(good)).rejects.toThrow("CommittingPaused");
-      await d.state.write.pauseCommits([false], { account: d.actors.admin.account });
+      await d.state.write.pauseCommits([false], d.by("admin"));
       const hash = await write(good);
       await d.tells(Promise.resolve(hash), "TransfersCommitted", [number]);
     });

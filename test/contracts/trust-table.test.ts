@@ -17,7 +17,6 @@ import {
   ascendingAccounts,
   COIN_QUANTUM,
   type Deployment,
-  MATURITY,
   MODE,
   openChain,
   SCHEME,
@@ -86,7 +85,7 @@ describe("of what was committed before", () => {
       validium: await commitValidium(d, [entry(coin, to, "", 5n), entry(card, to, "1")]),
       "zk-rollup": await commitRollup(d, [entry(coin, to, "", 5n), entry(card, to, "2")]),
     };
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     return { d, coins, cards, card, batches };
   }
 
@@ -203,7 +202,7 @@ describe("of what was committed before", () => {
     const data = hexToBytes(await calldataOf(batches["zk-rollup"]));
     expect(deriveBatch("zk-rollup", 0, data).batchRoot).toBe(batches["zk-rollup"].header.batchRoot);
     for (const asked of vaults()) {
-      await d.state.write.withdraw(withdrawArgs(asked), { account: d.actors.owner.account });
+      await d.state.write.withdraw(withdrawArgs(asked), d.by("owner"));
     }
     const owner = d.actors.owner.account.address;
     expect(await coins.read.balanceOf([owner])).toBe(10n * COIN_QUANTUM);
@@ -228,7 +227,7 @@ describe("of what a mirror has accepted", () => {
     const mine = await source.commit("zk-rollup", [cardOf(d, owner.address, "7")]);
     const accepted = (await step(d, EMPTY)) ?? EMPTY;
     await mirror.write.importBatch(importArgs(d, 0n, "zk-rollup", 0, 1));
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     const proven = async (batch: typeof mine) => {
       const [vault] = batch.vaults;
       if (vault === undefined) throw new Error("an empty batch");

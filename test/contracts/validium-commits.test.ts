@@ -248,8 +248,8 @@ describe("validium commits", () => {
 
   it("may come from a contract: a signed root is no rollup data", async () => {
     const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
-    await d.state.write.scheduleOperator([multisig.address], { account: d.actors.admin.account });
-    await d.connection.networkHelpers.time.increase(CHANGE_DELAY);
+    await d.state.write.scheduleOperator([multisig.address], d.by("admin"));
+    await d.time.increase(CHANGE_DELAY);
     await d.state.write.activateOperator([multisig.address]);
     const { vaultCount, dataHash } = message;
     const place = [await d.state.read.history(), 0n] as const;

@@ -4,7 +4,7 @@ import { MAX_AMOUNT } from "../../core/model.ts";
 import type { AssetId } from "../../core/ports.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { commitValidium, entry } from "./fixture/batches.ts";
-import { assetOf, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
+import { assetOf, type Deployment, openChain } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
@@ -24,10 +24,10 @@ describe("a validium leaf that breaks the rules", () => {
     assets?: readonly AssetId[],
   ) => {
     const batch = await commitValidium(d, [slot], assets);
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     const quantity = slot.amount === 0n ? 1n : slot.amount;
     await d.refuses(
-      d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity })), { account: d.actors.owner.account }),
+      d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity })), d.by("owner")),
       error as never,
       args(request(batch, 0).vault.vaultId) as never,
     );
@@ -45,9 +45,9 @@ describe("a validium leaf that breaks the rules", () => {
   it("of an ERC-721 more than once", async () => {
     for (const amount of [0n, 2n]) {
       const batch = await commitValidium(d, [entry(d.assets.card, owner(), "1", amount)]);
-      await d.connection.networkHelpers.time.increase(MATURITY);
+      await d.mature();
       await d.refuses(
-        d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity: 1n })), { account: d.actors.owner.account }),
+        d.state.write.withdraw(withdrawArgs(request(batch, 0, { quantity: 1n })), d.by("owner")),
         "AmountInvalid",
         [request(batch, 0).vault.vaultId, amount],
       );
@@ -77,17 +77,17 @@ describe("a validium leaf that breaks the rules", () => {
       const batch = await commitValidium(d, [planted], []);
       const since = batch.header.sequence + 1n;
       await d.register(standard, address);
-      await d.connection.networkHelpers.time.increase(MATURITY);
+      await d.mature();
       await d.refuses(
-        d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
+        d.state.write.withdraw(withdrawArgs(request(batch, 0)), d.by("owner")),
         "BatchBeforeRegistration",
         [request(batch, 0).vault.vaultId, since],
       );
       // The first batch from the registration on counts.
       if (standard !== "erc721") continue;
       const honest = await commitValidium(d, [planted]);
-      await d.connection.networkHelpers.time.increase(MATURITY);
-      await d.state.write.withdraw(withdrawArgs(request(honest, 0)), { account: d.actors.owner.account });
+      await d.mature();
+      await d.state.write.withdraw(withdrawArgs(request(honest, 0)), d.by("owner"));
     }
   });
 

@@ -59,9 +59,7 @@ describe("L1 and the vectors of batch data", () => {
   afterEach(() => restore());
 
   const commit = async (data: Hex) =>
-    d.state.write.commitRollupBatch([await d.state.read.history(), "0x", BigInt(batchNumber), data], {
-      account: d.actors.operator.account,
-    });
+    d.state.write.commitRollupBatch([await d.state.read.history(), "0x", BigInt(batchNumber), data], d.by("operator"));
   const refusal = async (data: Hex) => {
     const { operator } = d.actors;
     const fault = await d.publicClient

@@ -25,7 +25,7 @@ describe("L1 and the vectors of transfer data", () => {
 
   it.each(valid)("$name has the root of the core", async ({ data, dataHash, slots, batchRoot }) => {
     const args = await transferBatchArgs(d, data);
-    const hash = await d.state.write.commitTransferBatch(args, { account: d.actors.operator.account });
+    const hash = await d.state.write.commitTransferBatch(args, d.by("operator"));
     expect((await committedEvent(d, hash)).args).toMatchObject({ batchRoot, vaultCount: Number(slots), dataHash });
   });
 

@@ -19,7 +19,7 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MAX_AMOUNT } from "../../core/model.ts";
 import { assetsIn, commitRollup, commitValidium, entry, provenArgs } from "./fixture/batches.ts";
-import { COIN_QUANTUM, type Deployment, MATURITY, openChain, type TestAsset } from "./fixture/deployment.ts";
+import { COIN_QUANTUM, type Deployment, openChain, type TestAsset } from "./fixture/deployment.ts";
 import { errorIn, outcomeOf } from "./fixture/outcomes.ts";
 import {
   batchArgs,
@@ -62,7 +62,7 @@ describe("a batch of withdrawals", () => {
         slots.map((slot) => ({ ...slot, blob: slot.blob === "0x" ? slot.blob : ("0x39" as Hex) })),
       ),
     ];
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     const requests: Request[] = [];
     for (const batch of batches) {
       for (const slot of slots.keys()) {
@@ -113,7 +113,7 @@ describe("a batch of withdrawals", () => {
     ];
     const call = { abi: d.state.abi, address: d.state.address, account: owner, gas: 16_000_000n };
     for (const matured of [false, true]) {
-      if (matured) await d.connection.networkHelpers.time.increase(MATURITY);
+      if (matured) await d.mature();
       for (const one of asked) {
         const args = withdrawArgs(one);
         const single = await d.publicClient
@@ -163,7 +163,7 @@ describe("a batch of withdrawals", () => {
     expect(failed.map(({ vaultId, error }) => [vaultId, error]).sort()).toEqual(expected.sort());
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(20n * COIN_QUANTUM);
     // What failed can be withdrawn as it should have been.
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
     expect((await submit([0, 1, 2, 3, 4, 5, 8].map((slot) => at(slot)))).failed).toEqual([]);
   });
 
@@ -188,7 +188,7 @@ describe("a batch of withdrawals", () => {
         entry(asset, owner, "1"),
         entry(d.assets.item, owner, "1", 1n),
       ]);
-      await d.connection.networkHelpers.time.increase(MATURITY);
+      await d.mature();
       const asked = [0, 1, 2].map((slot) => request(batch, slot));
       const result = await submit(asked);
       expect(result.withdrawn).toEqual([asked[0], asked[2]].map((item) => item?.vault.vaultId));
@@ -341,7 +341,7 @@ describe("a batch of withdrawals", () => {
       );
     expect((await submitWith(ITEM_GAS)).failed).toHaveLength(1);
     expect((await submitWith(1_000_000n)).withdrawn).toHaveLength(1);
-    const everything = d.state.write.withdrawBatch(batchArgs(asked, maxUint64), { account: d.actors.owner.account });
+    const everything = d.state.write.withdrawBatch(batchArgs(asked, maxUint64), d.by("owner"));
     await d.refuses(everything, "GasTooLow", [0n]);
   });
 
@@ -349,8 +349,7 @@ describe("a batch of withdrawals", () => {
     let group: ReturnType<typeof batchArgs>[0][number];
     let vaultId: bigint;
     const item = (index: number) => sliceItems(group.items)[index] as Hex;
-    const write = (items: Hex) =>
-      d.state.write.withdrawBatch([[{ ...group, items }], [], ITEM_GAS], { account: d.actors.owner.account });
+    const write = (items: Hex) => d.state.write.withdrawBatch([[{ ...group, items }], [], ITEM_GAS], d.by("owner"));
     beforeEach(async () => {
       const batch = await commitRollup(d, [entry(d.assets.coin, owner, "", 5n), entry(d.assets.coin, owner, "", 7n)]);
       const [only] = batchArgs([request(batch, 0), request(batch, 1)])[0];
@@ -391,9 +390,7 @@ describe("a batch of withdrawals", () => {
   it("is the only caller of an item", async () => {
     const { vault } = request(await commitRollup(d, [entry(d.assets.coin, owner, "", 1n)]), 0);
     await d.refuses(
-      d.state.write.withdrawItem([SOME_TERMS, vault.vaultId, vault.assetType, BigInt(owner)], {
-        account: d.actors.owner.account,
-      }),
+      d.state.write.withdrawItem([SOME_TERMS, vault.vaultId, vault.assetType, BigInt(owner)], d.by("owner")),
       "NotSelf",
     );
   });

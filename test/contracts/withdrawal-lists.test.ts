@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { packedVaults } from "../../core/l1/arguments.ts";
 import { typedDataDomain, withdrawalListDigest } from "../../core/protocol/typed-data.ts";
 import { type CommittedBatch, commitRollup, commitValidium, entry } from "./fixture/batches.ts";
-import { COIN_QUANTUM, type Deployment, MATURITY, openChain } from "./fixture/deployment.ts";
+import { COIN_QUANTUM, type Deployment, openChain } from "./fixture/deployment.ts";
 import { errorIn, outcomeOf } from "./fixture/outcomes.ts";
 import {
   batchArgs,
@@ -37,7 +37,7 @@ describe("a list of withdrawals with one signature", () => {
       entry(d.assets.coin, KEY.address, "", 10n),
       entry(d.assets.card, KEY.address, "2"),
     ]);
-    await d.connection.networkHelpers.time.increase(MATURITY);
+    await d.mature();
   });
 
   const all = () => [0, 1, 2].map((slot) => request(first, slot)).concat([0, 1].map((slot) => request(second, slot)));
@@ -151,7 +151,7 @@ describe("a list of withdrawals with one signature", () => {
   it("that somebody else cancels stays as it is", async () => {
     const asked = await listed(d, KEY, all());
     const { list = [], deadline } = asked[0]?.authorization ?? { deadline: 0n };
-    await d.state.write.cancelList([packedVaults(list), KEY.address, deadline], { account: d.actors.stranger.account });
+    await d.state.write.cancelList([packedVaults(list), KEY.address, deadline], d.by("stranger"));
     expect((await submit(asked)).failed).toEqual([]);
   });
 
@@ -232,7 +232,7 @@ describe("a list of withdrawals with one signature", () => {
     const [[group], [list = "0x"], itemGas] = batchArgs([asked]);
     if (group === undefined) throw new Error("one group");
     const write = (items: Hex, lists: readonly Hex[]) =>
-      d.state.write.withdrawBatch([[{ ...group, items }], lists, itemGas], { account: d.actors.relayer.account });
+      d.state.write.withdrawBatch([[{ ...group, items }], lists, itemGas], d.by("relayer"));
     const head = (number: Hex, position: Hex) =>
       concat([slice(group.items, 0, 6), number, position, slice(group.items, 9)]);
     const malformed = (call: Promise<Hash>) => d.refuses(call, "ListMalformed");
@@ -252,9 +252,7 @@ describe("a list of withdrawals with one signature", () => {
     if (group === undefined) throw new Error("one group");
     for (const flags of ["0x09", "0x0b", "0x0c", "0x0f", "0x18", "0xff"] as const) {
       const items = concat([slice(group.items, 0, 5), flags, slice(group.items, 6)]);
-      const write = d.state.write.withdrawBatch([[{ ...group, items }], lists, itemGas], {
-        account: d.actors.relayer.account,
-      });
+      const write = d.state.write.withdrawBatch([[{ ...group, items }], lists, itemGas], d.by("relayer"));
       await d.refuses(write, "ListMalformed");
     }
   });

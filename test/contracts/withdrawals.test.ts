@@ -19,7 +19,6 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
 
   const withdraw = (asked: Request, account = d.actors.owner.account) =>
     d.state.write.withdraw(withdrawArgs(asked), { account });
-  const mature = () => d.connection.networkHelpers.time.increase(MATURITY);
 
   it("mint an ERC-20, quantized units times the quantum", async () => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 70n)]);
@@ -30,7 +29,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
 
   it("mint an ERC-721 once it is mature, to the id that its text names", async () => {
     const batch = await commit[mode](d, [entry(d.assets.card, owner, "4711"), entry(d.assets.card, owner, "a hero")]);
-    await mature();
+    await d.mature();
     await withdraw(request(batch, 0));
     await withdraw(request(batch, 1));
     expect(await d.tokens.card.read.balanceOf([owner])).toBe(2n);
@@ -54,7 +53,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
 
   it("mint a foreign token's in its own scheme", async () => {
     const batch = await commit[mode](d, [entry(d.assets.imxCard, owner, "{12}:{onchain: blue}")]);
-    await mature();
+    await d.mature();
     await withdraw(request(batch, 0));
     expect((await d.tokens.imxCard.read.ownerOf([12n])).toLowerCase()).toBe(owner.toLowerCase());
     expect(await d.tokens.imxCard.read.blueprints([12n])).toBe(toHex("onchain: blue"));
@@ -74,7 +73,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
       entry(d.assets.card, owner, "1"),
     ];
     const batch = await commit[mode](d, slots);
-    await mature();
+    await d.mature();
     const most = [10n, 10n, 1n];
     for (const [slot, available] of most.entries()) {
       const { vaultId } = request(batch, slot).vault;
@@ -96,7 +95,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
 
   it("happen once", async () => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 10n), entry(d.assets.card, owner, "1")]);
-    await mature();
+    await d.mature();
     for (const slot of [0, 1]) {
       await withdraw(request(batch, slot));
       await d.refuses(withdraw(request(batch, slot)), "VaultExhausted", [request(batch, slot).vault.vaultId]);
@@ -119,7 +118,7 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
     const count = 260;
     const slots = Array.from({ length: count }, (_, i) => entry(d.assets.card, owner, String(i)));
     const batch = await commit[mode](d, slots);
-    await mature();
+    await d.mature();
     const taken = [0, 7, 255, 256, 259];
     for (const slot of taken) await withdraw(request(batch, slot));
     for (let slot = 0; slot < count; slot++) {
@@ -239,15 +238,15 @@ describe.each(MODES)("withdrawals from %s", (mode) => {
 
   it("go on when committing is paused and the operator is gone", async () => {
     const batch = await commit[mode](d, [entry(d.assets.coin, owner, "", 5n), entry(d.assets.card, owner, "1")]);
-    await mature();
-    await d.state.write.pauseCommits([true], { account: d.actors.guardian.account });
-    await d.state.write.revokeOperator([d.config.operator], { account: d.actors.guardian.account });
+    await d.mature();
+    await d.state.write.pauseCommits([true], d.by("guardian"));
+    await d.state.write.revokeOperator([d.config.operator], d.by("guardian"));
     await withdraw(request(batch, 0, { quantity: 2n }));
     await d.state.write.withdraw(
       withdrawArgs(await signed(d, d.actors.owner, request(batch, 0, { quantity: 3n }), { withdrawnBefore: 2n })),
-      { account: d.actors.relayer.account },
+      d.by("relayer"),
     );
-    await d.state.write.withdrawBatch(batchArgs([request(batch, 1)]), { account: d.actors.owner.account });
+    await d.state.write.withdrawBatch(batchArgs([request(batch, 1)]), d.by("owner"));
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(5n * COIN_QUANTUM);
     expect(await d.tokens.card.read.balanceOf([owner])).toBe(1n);
   });
@@ -283,21 +282,15 @@ describe("withdrawals of what the registry does not hold here", () => {
     const batch = await commitRollup(d, [
       { ...entry(d.assets.coin, d.actors.owner.account.address, "", 5n), chainId: 137n },
     ]);
-    await d.refuses(
-      d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
-      "OtherChain",
-      [137n],
-    );
+    await d.refuses(d.state.write.withdraw(withdrawArgs(request(batch, 0)), d.by("owner")), "OtherChain", [137n]);
   });
 
   it("refuse a token whose code has gone", async () => {
     const d = await fresh();
     const batch = await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 5n)]);
     await d.testClient.setCode({ address: d.assets.coin.token, bytecode: "0x" });
-    await d.refuses(
-      d.state.write.withdraw(withdrawArgs(request(batch, 0)), { account: d.actors.owner.account }),
-      "TokenWithoutCode",
-      [d.assets.coin.token],
-    );
+    await d.refuses(d.state.write.withdraw(withdrawArgs(request(batch, 0)), d.by("owner")), "TokenWithoutCode", [
+      d.assets.coin.token,
+    ]);
   });
 });

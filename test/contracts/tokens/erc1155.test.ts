@@ -14,9 +14,8 @@ describe("MintableERC1155", () => {
     friend = getAddress(d.actors.friend.account.address);
   });
 
-  const by = (actor: keyof TokenDeployment["actors"]) => ({ account: d.actors[actor].account });
   const mint = (blob: string, quantity: bigint, to = owner) =>
-    d.item.write.mintFor([to, quantity, toHex(blob)], by("minter"));
+    d.item.write.mintFor([to, quantity, toHex(blob)], d.by("minter"));
 
   it("says what it is", async () => {
     expect(await d.item.read.name()).toBe("Item");
@@ -46,8 +45,8 @@ describe("MintableERC1155", () => {
     expect(await d.item.read.totalSupply([7n])).toBe(7n);
     expect(await d.item.read.exists([9n])).toBe(false);
     for (const actor of ["admin", "owner", "stranger"] as const) {
-      await viem.assertions.revertWithCustomError(
-        d.item.write.mintFor([owner, 1n, toHex("7")], by(actor)),
+      await d.refuses(
+        d.item.write.mintFor([owner, 1n, toHex("7")], d.by(actor)),
         d.item,
         "AccessControlUnauthorizedAccount",
       );
@@ -55,12 +54,12 @@ describe("MintableERC1155", () => {
   });
 
   it("reads the imx scheme, whatever the blueprint, and nothing else", async () => {
-    const mintImx = (blob: string) => d.imxItem.write.mintFor([owner, 2n, toHex(blob)], by("minter"));
+    const mintImx = (blob: string) => d.imxItem.write.mintFor([owner, 2n, toHex(blob)], d.by("minter"));
     await mintImx("{7}:{blue}");
     await mintImx("{7}:{}");
     expect(await d.imxItem.read.balanceOf([owner, 7n])).toBe(4n);
     for (const blob of ["7", "{07}:{}", "{7}", ""]) {
-      await viem.assertions.revertWithCustomErrorWithArgs(mintImx(blob), d.imxItem, "BlobInvalid", [toHex(blob)]);
+      await d.refuses(mintImx(blob), d.imxItem, "BlobInvalid", [toHex(blob)]);
     }
   });
 
@@ -71,7 +70,7 @@ describe("MintableERC1155", () => {
     ];
     await mint("7", 5n, taker.address);
     expect(await d.item.read.balanceOf([taker.address, 7n])).toBe(5n);
-    await viem.assertions.revertWithCustomError(mint("7", 5n, wallet.address), d.item, "ERC1155InvalidReceiver");
-    await viem.assertions.revertWithCustomError(mint("7", 5n, zeroAddress), d.item, "ERC1155InvalidReceiver");
+    await d.refuses(mint("7", 5n, wallet.address), d.item, "ERC1155InvalidReceiver");
+    await d.refuses(mint("7", 5n, zeroAddress), d.item, "ERC1155InvalidReceiver");
   });
 });

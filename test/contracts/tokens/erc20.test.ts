@@ -14,9 +14,8 @@ describe("MintableERC20", () => {
     friend = getAddress(d.actors.friend.account.address);
   });
 
-  const by = (actor: keyof TokenDeployment["actors"]) => ({ account: d.actors[actor].account });
   const mint = (to: Address, quantity: bigint, blob: `0x${string}` = "0x") =>
-    d.coin.write.mintFor([to, quantity, blob], by("minter"));
+    d.coin.write.mintFor([to, quantity, blob], d.by("minter"));
 
   it("says what it is", async () => {
     expect(await d.coin.read.name()).toBe("Coin");
@@ -30,16 +29,12 @@ describe("MintableERC20", () => {
     expect(await d.coin.read.balanceOf([owner])).toBe(700n);
     expect(await d.coin.read.totalSupply()).toBe(700n);
     for (const actor of ["admin", "owner", "stranger"] as const) {
-      await viem.assertions.revertWithCustomError(
-        d.coin.write.mintFor([owner, 1n, "0x"], by(actor)),
-        d.coin,
-        "AccessControlUnauthorizedAccount",
-      );
+      await d.refuses(d.coin.write.mintFor([owner, 1n, "0x"], d.by(actor)), d.coin, "AccessControlUnauthorizedAccount");
     }
   });
 
   it("refuses a quantum of 0: no unit at the engine would be worth anything", async () => {
-    await viem.assertions.revertWithCustomError(
+    await d.refuses(
       viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 0n, owner, owner, zeroAddress, false]),
       d.coin,
       "QuantumZero",
@@ -47,15 +42,15 @@ describe("MintableERC20", () => {
   });
 
   it("refuses a minting blob: its units are all alike", async () => {
-    await viem.assertions.revertWithCustomErrorWithArgs(mint(owner, 1n, "0x31"), d.coin, "BlobNotEmpty", ["0x31"]);
+    await d.refuses(mint(owner, 1n, "0x31"), d.coin, "BlobNotEmpty", ["0x31"]);
   });
 
   it("keeps to its cap, to the unit, and has none when it is the largest number", async () => {
     await mint(owner, CAP - 1n);
-    await viem.assertions.revertWithCustomErrorWithArgs(mint(owner, 2n), d.coin, "ERC20ExceededCap", [CAP + 1n, CAP]);
+    await d.refuses(mint(owner, 2n), d.coin, "ERC20ExceededCap", [CAP + 1n, CAP]);
     await mint(owner, 1n);
-    await viem.assertions.revertWithCustomError(mint(friend, 1n), d.coin, "ERC20ExceededCap");
-    await d.uncapped.write.mintFor([owner, maxUint256, "0x"], by("minter"));
+    await d.refuses(mint(friend, 1n), d.coin, "ERC20ExceededCap");
+    await d.uncapped.write.mintFor([owner, maxUint256, "0x"], d.by("minter"));
     expect(await d.uncapped.read.totalSupply()).toBe(maxUint256);
   });
 });

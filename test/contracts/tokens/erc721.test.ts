@@ -14,9 +14,8 @@ describe("MintableERC721", () => {
     friend = getAddress(d.actors.friend.account.address);
   });
 
-  const by = (actor: keyof TokenDeployment["actors"]) => ({ account: d.actors[actor].account });
-  const mint = (blob: string, quantity = 1n) => d.card.write.mintFor([owner, quantity, toHex(blob)], by("minter"));
-  const mintImx = (blob: string) => d.imxCard.write.mintFor([owner, 1n, toHex(blob)], by("minter"));
+  const mint = (blob: string, quantity = 1n) => d.card.write.mintFor([owner, quantity, toHex(blob)], d.by("minter"));
+  const mintImx = (blob: string) => d.imxCard.write.mintFor([owner, 1n, toHex(blob)], d.by("minter"));
 
   it("says what it is", async () => {
     expect(await d.card.read.name()).toBe("Card");
@@ -29,8 +28,8 @@ describe("MintableERC721", () => {
     await viem.assertions.emitWithArgs(mint("7"), d.card, "Transfer", [zeroAddress, owner, 7n]);
     expect(await d.card.read.ownerOf([7n])).toBe(owner);
     for (const actor of ["admin", "owner", "stranger"] as const) {
-      await viem.assertions.revertWithCustomError(
-        d.card.write.mintFor([owner, 1n, toHex("8")], by(actor)),
+      await d.refuses(
+        d.card.write.mintFor([owner, 1n, toHex("8")], d.by(actor)),
         d.card,
         "AccessControlUnauthorizedAccount",
       );
@@ -39,16 +38,16 @@ describe("MintableERC721", () => {
 
   it("mints exactly one at a time", async () => {
     for (const quantity of [0n, 2n, maxUint256]) {
-      await viem.assertions.revertWithCustomErrorWithArgs(mint("7", quantity), d.card, "QuantityNotOne", [quantity]);
+      await d.refuses(mint("7", quantity), d.card, "QuantityNotOne", [quantity]);
     }
   });
 
   it("mints a token once, however it is named", async () => {
     await mint("a hero");
-    await viem.assertions.revertWithCustomError(mint("a hero"), d.card, "ERC721InvalidSender");
-    await viem.assertions.revertWithCustomError(mint(String(hashedId("a hero"))), d.card, "ERC721InvalidSender");
+    await d.refuses(mint("a hero"), d.card, "ERC721InvalidSender");
+    await d.refuses(mint(String(hashedId("a hero"))), d.card, "ERC721InvalidSender");
     await mintImx("{7}:{blue}");
-    await viem.assertions.revertWithCustomError(mintImx("{7}:{red}"), d.imxCard, "ERC721InvalidSender");
+    await d.refuses(mintImx("{7}:{red}"), d.imxCard, "ERC721InvalidSender");
   });
 
   it.each([
@@ -79,12 +78,7 @@ describe("MintableERC721", () => {
   it("has a URI a token, under its base", async () => {
     await mint("7");
     expect(await d.card.read.tokenURI([7n])).toBe("ipfs://cards/7");
-    await viem.assertions.revertWithCustomErrorWithArgs(
-      d.card.read.tokenURI([8n]) as never,
-      d.card,
-      "ERC721NonexistentToken",
-      [8n],
-    );
+    await d.refuses(d.card.read.tokenURI([8n]) as never, d.card, "ERC721NonexistentToken", [8n]);
   });
 
   it("asks for a royalty by ERC-2981, or for none, as an ERC-1155 does", async () => {
@@ -109,46 +103,42 @@ describe("MintableERC721", () => {
 
   it("is moved only by its owner and by approved accounts", async () => {
     for (const blob of ["1", "2", "3"]) await mint(blob);
-    await viem.assertions.revertWithCustomError(
-      d.card.write.transferFrom([owner, friend, 1n], by("friend")),
+    await d.refuses(
+      d.card.write.transferFrom([owner, friend, 1n], d.by("friend")),
       d.card,
       "ERC721InsufficientApproval",
     );
-    await d.card.write.transferFrom([owner, friend, 1n], by("owner"));
-    await viem.assertions.emitWithArgs(d.card.write.approve([friend, 2n], by("owner")), d.card, "Approval", [
+    await d.card.write.transferFrom([owner, friend, 1n], d.by("owner"));
+    await viem.assertions.emitWithArgs(d.card.write.approve([friend, 2n], d.by("owner")), d.card, "Approval", [
       owner,
       friend,
       2n,
     ]);
-    await d.card.write.transferFrom([owner, friend, 2n], by("friend"));
+    await d.card.write.transferFrom([owner, friend, 2n], d.by("friend"));
     expect(await d.card.read.getApproved([2n])).toBe(zeroAddress);
     await viem.assertions.emitWithArgs(
-      d.card.write.setApprovalForAll([friend, true], by("owner")),
+      d.card.write.setApprovalForAll([friend, true], d.by("owner")),
       d.card,
       "ApprovalForAll",
       [owner, friend, true],
     );
-    await d.card.write.safeTransferFrom([owner, friend, 3n], by("friend"));
+    await d.card.write.safeTransferFrom([owner, friend, 3n], d.by("friend"));
     expect(await d.card.read.balanceOf([friend])).toBe(3n);
-    await viem.assertions.revertWithCustomError(
-      d.card.write.transferFrom([owner, friend, 1n], by("friend")),
-      d.card,
-      "ERC721IncorrectOwner",
-    );
+    await d.refuses(d.card.write.transferFrom([owner, friend, 1n], d.by("friend")), d.card, "ERC721IncorrectOwner");
   });
 
   it("goes safely only to a contract that takes it, but is minted to any", async () => {
     const wallet = await viem.deployContract("Wallet1271", [owner, 0]);
     await mint("1");
-    await viem.assertions.revertWithCustomError(
-      d.card.write.safeTransferFrom([owner, wallet.address, 1n], by("owner")),
+    await d.refuses(
+      d.card.write.safeTransferFrom([owner, wallet.address, 1n], d.by("owner")),
       d.card,
       "ERC721InvalidReceiver",
     );
-    await d.card.write.mintFor([wallet.address, 1n, toHex("2")], by("minter"));
+    await d.card.write.mintFor([wallet.address, 1n, toHex("2")], d.by("minter"));
     expect(await d.card.read.balanceOf([wallet.address])).toBe(1n);
-    await viem.assertions.revertWithCustomError(
-      d.card.write.mintFor([zeroAddress, 1n, toHex("3")], by("minter")),
+    await d.refuses(
+      d.card.write.mintFor([zeroAddress, 1n, toHex("3")], d.by("minter")),
       d.card,
       "ERC721InvalidReceiver",
     );

@@ -18,6 +18,12 @@ export async function openTokens() {
 
 async function deploy(connection: Connection) {
   const { viem } = connection;
+  const { revertWithCustomError, revertWithCustomErrorWithArgs } = viem.assertions;
+  /** The token refuses the call with this error. */
+  const refuses = (call: Promise<unknown>, token: object, error: string, args?: readonly unknown[]) =>
+    args === undefined
+      ? revertWithCustomError(call, token as never, error as never)
+      : revertWithCustomErrorWithArgs(call, token as never, error as never, args as never);
   const [admin, minter, owner, friend, stranger] = await viem.getWalletClients();
   if (!admin || !minter || !owner || !friend || !stranger) throw new Error("the chain has no accounts");
   const roles = [admin.account.address, minter.account.address, zeroAddress] as const;
@@ -26,9 +32,12 @@ async function deploy(connection: Connection) {
     viem.deployContract("MintableERC721", ["Card", "CARD", "ipfs://cards/", scheme, royalty, ...roles, false]);
   const items = (scheme: number) =>
     viem.deployContract("MintableERC1155", ["Item", "ITEM", "ipfs://items/{id}", scheme, royalty, ...roles, false]);
+  const actors = { admin, minter, owner, friend, stranger };
   return {
     connection,
-    actors: { admin, minter, owner, friend, stranger },
+    actors,
+    by: (actor: keyof typeof actors) => ({ account: actors[actor].account }),
+    refuses,
     coin: await viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 1n, ...roles, false]),
     uncapped: await viem.deployContract("MintableERC20", ["Coin", "COIN", maxUint256, 1n, ...roles, false]),
     card: await collection(SCHEME.mintmark),

@@ -9,7 +9,6 @@ let d: TokenDeployment;
 beforeEach(async () => {
   d = await fresh();
 });
-const by = (actor: keyof TokenDeployment["actors"]) => ({ account: d.actors[actor].account });
 
 describe.each(["coin", "card", "item"] as const)("the contract metadata of a %s", (kind) => {
   // All tokens have this part; one type stands for them.
@@ -18,11 +17,15 @@ describe.each(["coin", "card", "item"] as const)("the contract metadata of a %s"
   it("is the admin's to set, ERC-7572", async () => {
     const token = await open();
     expect(await token.read.contractURI()).toBe("");
-    await viem.assertions.emit(token.write.setContractURI(["ipfs://about"], by("admin")), token, "ContractURIUpdated");
+    await viem.assertions.emit(
+      token.write.setContractURI(["ipfs://about"], d.by("admin")),
+      token,
+      "ContractURIUpdated",
+    );
     expect(await token.read.contractURI()).toBe("ipfs://about");
     for (const actor of ["minter", "stranger"] as const) {
-      const set = token.write.setContractURI(["ipfs://other"], by(actor));
-      await viem.assertions.revertWithCustomError(set, token, "AccessControlUnauthorizedAccount");
+      const set = token.write.setContractURI(["ipfs://other"], d.by(actor));
+      await d.refuses(set, token, "AccessControlUnauthorizedAccount");
     }
   });
 
@@ -33,11 +36,11 @@ describe.each(["coin", "card", "item"] as const)("the contract metadata of a %s"
       `0x${string}`,
     ];
     expect(await token.read.owner()).toBe(getAddress(admin));
-    await token.write.grantRole([zeroHash, friend], by("admin"));
+    await token.write.grantRole([zeroHash, friend], d.by("admin"));
     expect(await token.read.owner()).toBe(getAddress(admin));
-    await token.write.renounceRole([zeroHash, admin], by("admin"));
+    await token.write.renounceRole([zeroHash, admin], d.by("admin"));
     expect(await token.read.owner()).toBe(getAddress(friend));
-    await token.write.renounceRole([zeroHash, friend], by("friend"));
+    await token.write.renounceRole([zeroHash, friend], d.by("friend"));
     expect(await token.read.owner()).toBe(zeroAddress);
   });
 });
@@ -49,12 +52,12 @@ describe.each(["card", "item"] as const)("the token metadata of a %s", (kind) =>
   const moved = kind === "card" ? `${place}7` : place;
   beforeEach(async () => {
     const token = await open();
-    await token.write.mintFor([d.actors.owner.account.address, 1n, toHex("7")], by("minter"));
+    await token.write.mintFor([d.actors.owner.account.address, 1n, toHex("7")], d.by("minter"));
   });
 
   it("moves with its base, and says so by ERC-4906", async () => {
     const token = await open();
-    const move = token.write.setBaseURI([place], by("admin"));
+    const move = token.write.setBaseURI([place], d.by("admin"));
     await viem.assertions.emitWithArgs(move, token, "BatchMetadataUpdate", ALL);
     expect(await uriOf(7n)).toBe(moved);
     expect(await supported(token)).toEqual(kind === "card" ? expect.arrayContaining(["erc4906"]) : expect.anything());
@@ -62,21 +65,21 @@ describe.each(["card", "item"] as const)("the token metadata of a %s", (kind) =>
 
   it("stays for ever once its base is locked", async () => {
     const token = await open();
-    await token.write.setBaseURI([place], by("admin"));
+    await token.write.setBaseURI([place], d.by("admin"));
     expect(await token.read.baseURILocked()).toBe(false);
-    await viem.assertions.emit(token.write.lockBaseURI(by("admin")), token, "BaseURILocked");
+    await viem.assertions.emit(token.write.lockBaseURI(d.by("admin")), token, "BaseURILocked");
     expect(await token.read.baseURILocked()).toBe(true);
-    const move = token.write.setBaseURI(["ipfs://other/"], by("admin"));
-    await viem.assertions.revertWithCustomError(move, token, "BaseURIIsLocked");
+    const move = token.write.setBaseURI(["ipfs://other/"], d.by("admin"));
+    await d.refuses(move, token, "BaseURIIsLocked");
     expect(await uriOf(7n)).toBe(moved);
     // The metadata of the contract is not part of the promise.
-    await token.write.setContractURI(["ipfs://about"], by("admin"));
+    await token.write.setContractURI(["ipfs://about"], d.by("admin"));
   });
 
   it("is read again when the admin says so, locked or not", async () => {
     const token = await open();
-    await token.write.lockBaseURI(by("admin"));
-    const refresh = token.write.refreshMetadata([3n, 9n], by("admin"));
+    await token.write.lockBaseURI(d.by("admin"));
+    const refresh = token.write.refreshMetadata([3n, 9n], d.by("admin"));
     await viem.assertions.emitWithArgs(refresh, token, "BatchMetadataUpdate", [3n, 9n]);
   });
 
@@ -84,11 +87,11 @@ describe.each(["card", "item"] as const)("the token metadata of a %s", (kind) =>
     const token = await open();
     for (const actor of ["minter", "owner", "stranger"] as const) {
       for (const call of [
-        () => token.write.setBaseURI(["ipfs://mine/"], by(actor)),
-        () => token.write.lockBaseURI(by(actor)),
-        () => token.write.refreshMetadata([0n, 1n], by(actor)),
+        () => token.write.setBaseURI(["ipfs://mine/"], d.by(actor)),
+        () => token.write.lockBaseURI(d.by(actor)),
+        () => token.write.refreshMetadata([0n, 1n], d.by(actor)),
       ])
-        await viem.assertions.revertWithCustomError(call(), token, "AccessControlUnauthorizedAccount");
+        await d.refuses(call(), token, "AccessControlUnauthorizedAccount");
     }
   });
 });

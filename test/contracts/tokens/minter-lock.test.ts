@@ -19,60 +19,53 @@ describe.each(["coin", "card", "item"] as const)("the minter lock of a %s", (kin
     stranger = d.actors.stranger.account.address;
   });
 
-  const by = (actor: keyof TokenDeployment["actors"]) => ({ account: d.actors[actor].account });
-  const locked = (call: Promise<`0x${string}`>) => viem.assertions.revertWithCustomError(call, token, "MinterIsLocked");
+  const locked = (call: Promise<`0x${string}`>) => d.refuses(call, token, "MinterIsLocked");
 
   it("is open at first: the admin can add and revoke minters", async () => {
     expect(await token.read.MINTER_ROLE()).toBe(MINTER);
     expect(await token.read.minterLocked()).toBe(false);
-    await token.write.grantRole([MINTER, stranger], by("admin"));
-    await token.write.revokeRole([MINTER, minter], by("admin"));
+    await token.write.grantRole([MINTER, stranger], d.by("admin"));
+    await token.write.revokeRole([MINTER, minter], d.by("admin"));
     expect(await token.read.hasRole([MINTER, stranger])).toBe(true);
     expect(await token.read.hasRole([MINTER, minter])).toBe(false);
   });
 
   it("is the admin's to close", async () => {
     for (const actor of ["minter", "stranger"] as const) {
-      await viem.assertions.revertWithCustomError(
-        token.write.lockMinter(by(actor)),
-        token,
-        "AccessControlUnauthorizedAccount",
-      );
+      await d.refuses(token.write.lockMinter(d.by(actor)), token, "AccessControlUnauthorizedAccount");
     }
-    await viem.assertions.emit(token.write.lockMinter(by("admin")), token, "MinterLocked");
+    await viem.assertions.emit(token.write.lockMinter(d.by("admin")), token, "MinterLocked");
     expect(await token.read.minterLocked()).toBe(true);
   });
 
   it("does not close while more than one can mint, or none", async () => {
     const notAlone = (minters: bigint) =>
-      viem.assertions.revertWithCustomErrorWithArgs(token.write.lockMinter(by("admin")), token, "MinterNotAlone", [
-        minters,
-      ]);
+      d.refuses(token.write.lockMinter(d.by("admin")), token, "MinterNotAlone", [minters]);
     // Granting twice, or revoking twice, counts once.
-    for (let i = 0; i < 2; i++) await token.write.grantRole([MINTER, stranger], by("admin"));
+    for (let i = 0; i < 2; i++) await token.write.grantRole([MINTER, stranger], d.by("admin"));
     await notAlone(2n);
-    for (const account of [stranger, stranger, minter]) await token.write.revokeRole([MINTER, account], by("admin"));
+    for (const account of [stranger, stranger, minter]) await token.write.revokeRole([MINTER, account], d.by("admin"));
     await notAlone(0n);
-    await token.write.grantRole([MINTER, minter], by("admin"));
-    await token.write.lockMinter(by("admin"));
+    await token.write.grantRole([MINTER, minter], d.by("admin"));
+    await token.write.lockMinter(d.by("admin"));
   });
 
   it("once closed lets nobody in, and nobody out, for ever", async () => {
-    await token.write.lockMinter(by("admin"));
-    await locked(token.write.grantRole([MINTER, stranger], by("admin")));
-    await locked(token.write.revokeRole([MINTER, minter], by("admin")));
-    await locked(token.write.renounceRole([MINTER, minter], by("minter")));
+    await token.write.lockMinter(d.by("admin"));
+    await locked(token.write.grantRole([MINTER, stranger], d.by("admin")));
+    await locked(token.write.revokeRole([MINTER, minter], d.by("admin")));
+    await locked(token.write.renounceRole([MINTER, minter], d.by("minter")));
     // Another admin cannot either, and the first may leave.
-    await token.write.grantRole([zeroHash, stranger], by("admin"));
-    await token.write.renounceRole([zeroHash, d.actors.admin.account.address], by("admin"));
-    await locked(token.write.revokeRole([MINTER, minter], by("stranger")));
+    await token.write.grantRole([zeroHash, stranger], d.by("admin"));
+    await token.write.renounceRole([zeroHash, d.actors.admin.account.address], d.by("admin"));
+    await locked(token.write.revokeRole([MINTER, minter], d.by("stranger")));
     expect(await token.read.hasRole([MINTER, minter])).toBe(true);
   });
 
   it("leaves minting as it was", async () => {
-    await token.write.lockMinter(by("admin"));
+    await token.write.lockMinter(d.by("admin"));
     const blob = kind === "coin" ? "0x" : toHex("7");
-    await token.write.mintFor([stranger, 1n, blob], by("minter"));
+    await token.write.mintFor([stranger, 1n, blob], d.by("minter"));
     expect(await d[kind].read.blobScheme()).toBe(SCHEME.mintmark);
   });
 });
