@@ -49,6 +49,10 @@ export async function readMirror(options: L1Options): Promise<MirrorReader> {
 /**
  * {@link MirrorContract} over a viem client and one account. A mirror has the settlement contract's withdrawal
  * functions, so the same code sends withdrawals to both.
+ *
+ * @example
+ * const mirror: ViemMirror = await connectMirror({ rpc, contract, account: relayer });
+ * await advanceMirror({ source, mirror, committee });
  */
 export class ViemMirror extends ViemCommitter implements MirrorContract {
   readonly source: MirrorIdentity;

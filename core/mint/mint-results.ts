@@ -214,10 +214,10 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
     vaults.push(...(await vaultViews(ledger, entry.applicationIndex, located)));
   }
   const transactions = transactionsOf(entry, (placed) => (isLost(placed) ? "failed" : statusOf(ledger, placed)));
-  const receipt: MintResult["receipt"] = async (options) => {
-    if (ledger.receiptSigner === undefined) return null;
-    return new AcceptedResult(ledger, await readMinted(ledger, mint), true).receipt(options);
-  };
+  const receipt: MintResult["receipt"] =
+    ledger.receiptSigner === undefined
+      ? NO_RECEIPT
+      : async (options) => new AcceptedResult(ledger, await readMinted(ledger, mint), true).receipt(options);
   return { mintId: entry.mintId, vaults, transactions, columns: null, replayed: false, receipt };
 }
 
@@ -249,6 +249,8 @@ export interface MintResult {
    */
   receipt(wait?: WaitOptions): Promise<MintReceipt | null>;
 }
+
+const NO_RECEIPT: MintResult["receipt"] = async () => null;
 
 /** @param vaults - as they were acknowledged at that time, ms since 1970 */
 async function signReceipt(

@@ -116,7 +116,7 @@ function forgetSums(ledger: Ledger, group: Group, list: TransferListRecord): voi
   });
 }
 
-interface TakeBackOptions extends WaitOptions {
+export interface TakeBackOptions extends WaitOptions {
   readonly givesUp?: boolean; // Whether the transfers fail, and do not wait for another batch; default no
 }
 
