@@ -4,6 +4,11 @@ import { assetOf, CHANGE_DELAY, type Deployment, MATURITY, openChain, SCHEME, ST
 
 const { fresh } = await openChain();
 
+/** A failing constructor's error, which Hardhat names only in code that it measures for coverage. */
+const errorOf = (signature: string) => new RegExp(`${toFunctionSelector(signature)}|${signature.split("(")[0]}`);
+const NO_CODE = errorOf("NoCode(address)");
+const DELAY_TOO_LONG = errorOf("DelayTooLong(uint64)");
+
 describe("a fresh settlement contract", () => {
   let d: Deployment;
   beforeEach(async () => {
@@ -55,10 +60,10 @@ describe("a fresh settlement contract", () => {
   it("borrows no code from an account that has none, or that delegates to some", async () => {
     const { config, viem, connection } = d;
     const deploy = () => viem.deployContract("StateCommitment", [{ ...config, transfersCode: config.admin }]);
-    await expect(deploy()).rejects.toThrow(toFunctionSelector("NoCode(address)"));
+    await expect(deploy()).rejects.toThrow(NO_CODE);
     const delegation = `0xef0100${config.transfersCode.slice(2)}` as const;
     await connection.provider.request({ method: "hardhat_setCode", params: [config.admin, delegation] });
-    await expect(deploy()).rejects.toThrow(toFunctionSelector("NoCode(address)"));
+    await expect(deploy()).rejects.toThrow(NO_CODE);
   });
 
   it("is not deployed with a delay above 30 days", async () => {
@@ -66,7 +71,7 @@ describe("a fresh settlement contract", () => {
     const deploy = (change: Partial<Deployment["config"]>) =>
       d.viem.deployContract("StateCommitment", [{ ...d.config, ...change }]);
     await deploy({ changeDelay: longest, maturity: longest });
-    await expect(deploy({ changeDelay: longest + 1n })).rejects.toThrow(toFunctionSelector("DelayTooLong(uint64)"));
-    await expect(deploy({ maturity: longest + 1n })).rejects.toThrow(toFunctionSelector("DelayTooLong(uint64)"));
+    await expect(deploy({ changeDelay: longest + 1n })).rejects.toThrow(DELAY_TOO_LONG);
+    await expect(deploy({ maturity: longest + 1n })).rejects.toThrow(DELAY_TOO_LONG);
   });
 });

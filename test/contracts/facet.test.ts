@@ -88,7 +88,9 @@ describe("the code that the settlement contract borrows", () => {
       [await state.read.administrationCode(), contractCode.Administration.hash],
       [await state.read.transfersCode(), contractCode.Transfers.hash],
     ] as const) {
-      expect(keccak256((await publicClient.getCode({ address: code })) ?? "0x")).toBe(hash);
+      const found = keccak256((await publicClient.getCode({ address: code })) ?? "0x");
+      // Code that is measured for coverage is not the code that is deployed.
+      if (process.env.HARDHAT_COVERAGE === undefined) expect(found).toBe(hash);
     }
     const own = functionsOf(settlement.abi);
     expect(own).toEqual(expect.arrayContaining(["administrationCode()", "transfersCode()", "changeDelay()"]));

@@ -170,6 +170,7 @@ beforeAll(async () => {
     client_secret: fc.constantFrom(key, otherKey),
   };
   const mostValues = new SchemaValues(document, known);
+  const OF_USERS = ["/api/v1/users", "/api/v1/users/bulk"];
   // Callers choose their users' ids: one who chose another application's would see it again, as its own.
   const newUserValues = new SchemaValues(document, { ...known, userId: fc.uuid() });
   const rightMint = fc.record({ amount: fc.integer({ min: 1, max: 9 }), user: fc.nat(1) }).map(({ amount, user }) => {
@@ -239,7 +240,7 @@ beforeAll(async () => {
       extra: seldom(16, fc.tuple(hostileText, hostileText)),
     })
     .chain(({ operation, by, strange, extra }) => {
-      const values = operation.method === "POST" && operation.path === "/api/v1/users" ? newUserValues : mostValues;
+      const values = operation.method === "POST" && OF_USERS.includes(operation.path) ? newUserValues : mostValues;
       const fields = operation.parameters.map(({ name, schema }) => values.of(schema, name));
       const bodies = operation.body === null ? fc.jsonValue() : values.of(operation.body.schema);
       const near = nearBodies[operation.path] ?? [];
