@@ -6,8 +6,7 @@ import type { VaultEntry } from "../core/protocol/batch-data.ts";
 import { blobContent, blobsIn, encodeBlobBatch, MAX_BLOB_VAULTS, manifestHash } from "../core/protocol/blob-batch.ts";
 import { KzgThread } from "../core/protocol/kzg/kzg.ts";
 import { versionedHash } from "../core/protocol/kzg.ts";
-import { costOf, medians } from "./harness.ts";
-import type { Section } from "./section.ts";
+import { costOf, medians, type Section } from "./harness.ts";
 
 /** Until KZG has its tables, and V8 its code. */
 const WARM_UPS = 5;

@@ -9,9 +9,8 @@ import { type Engine, LevelJournal, restoreStore } from "../core/index.ts";
 import { ClusterNode, type ClusterOptions, PostgresJournal } from "../core/lifecycle/cluster/index.ts";
 import { PostgresServer } from "../scripts/cluster/postgres.ts";
 import { CALLERS, open, REQUEST, SETTLEMENT, SINGLE_CALLERS, settle, Workload, type World } from "./engine-workload.ts";
-import { costOf, fromCallers, inFolder, median, medians, type Progress } from "./harness.ts";
+import { costOf, fromCallers, inFolder, median, medians, type Progress, type Section } from "./harness.ts";
 import type { Row } from "./report.ts";
-import type { Section } from "./section.ts";
 
 /** A node of a cluster that no other server reaches. */
 export function joined(

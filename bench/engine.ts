@@ -1,7 +1,6 @@
 import { CALLERS, SINGLE_CALLERS, USERS_PER_REQUEST } from "./engine-workload.ts";
-import { inFolder, type Progress, run } from "./harness.ts";
+import { inFolder, type Progress, run, type Section } from "./harness.ts";
 import type { Row } from "./report.ts";
-import type { Section } from "./section.ts";
 
 /** Mints in a row's store before the measurement. */
 const SIZES = {

@@ -8,10 +8,25 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { Column, Row } from "./report.ts";
+import type { Column, Row, SectionResult } from "./report.ts";
 
 /** Takes one line for people. */
 export type Progress = (line: string) => void;
+
+/** The amount of work: `full` includes measurements of minutes and gigabytes. */
+export type Extent = "usual" | "full";
+
+/** A part of the benchmark, run by name. */
+export interface Section extends Omit<SectionResult, "rows"> {
+  rows(progress: Progress, extent: Extent): Promise<readonly Row[]>;
+}
+
+/** The result of a section, without the columns that nobody measured. */
+export async function resultOf(section: Section, progress: Progress, extent: Extent): Promise<SectionResult> {
+  const rows = await section.rows(progress, extent);
+  const columns = section.columns.filter(({ key }) => rows.some(({ values }) => (values[key] ?? null) !== null));
+  return { ...section, columns, rows };
+}
 
 const ROUNDS = 11;
 /** Minimum of a round, because the operating system's accounting of CPU time is coarse. */

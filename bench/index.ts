@@ -6,10 +6,9 @@ import { againstText, measureAgainst } from "./against.ts";
 import { blobsSection } from "./blobs.ts";
 import { clusterSection, takeoverSection } from "./cluster.ts";
 import { engineSection, findingSection } from "./engine.ts";
-import { run } from "./harness.ts";
+import { type Extent, resultOf, run, type Section } from "./harness.ts";
 import { keccakSection } from "./keccak.ts";
 import { machine, page, type Report, type SectionResult, sectionText } from "./report.ts";
-import { type Extent, resultOf, type Section } from "./section.ts";
 import { transfersSection } from "./transfers.ts";
 import { treesSection } from "./trees.ts";
 

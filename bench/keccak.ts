@@ -2,8 +2,7 @@ import { hash as nodeHash } from "node:crypto";
 import { keccak_256 } from "@noble/hashes/sha3.js";
 import { createKeccak as createHashWasm } from "hash-wasm";
 import { createKeccak, type Keccak, type KeccakName } from "../core/protocol/keccak/index.ts";
-import { measuredRows, type Subject, type Work } from "./harness.ts";
-import type { Section } from "./section.ts";
+import { measuredRows, type Section, type Subject, type Work } from "./harness.ts";
 
 const PAIRS = 10_000;
 const MESSAGES = 10_000;
@@ -24,13 +23,19 @@ function leafPreimages(): { bytes: Uint8Array; ends: Uint32Array; each: readonly
   return { bytes, ends, each: Array.from(ends, (to, i) => bytes.subarray(ends[i - 1] ?? 0, to)) };
 }
 
-function times(count: number, operation: () => void): Work {
+function counted(count: number, work: () => void): Work {
   return {
     run: () => {
-      for (let i = 0; i < count; i++) operation();
+      work();
       return count;
     },
   };
+}
+
+function times(count: number, operation: (i: number) => void): Work {
+  return counted(count, () => {
+    for (let i = 0; i < count; i++) operation(i);
+  });
 }
 
 /** A competitor that hashes one message after the other. The pairs' preimages are made beforehand. */
@@ -38,12 +43,7 @@ function messageByMessage(hash: (message: Uint8Array) => unknown) {
   const node = new Uint8Array(65).fill(1);
   const single = new Uint8Array(64).fill(7);
   const leaves = leafPreimages().each;
-  const leaf = {
-    run: () => {
-      for (const each of leaves) hash(each);
-      return leaves.length;
-    },
-  };
+  const leaf = times(leaves.length, (i) => hash(leaves[i] as Uint8Array));
   return {
     ours: false,
     works: { pair: times(SINGLES, () => hash(node)), single: times(SINGLES, () => hash(single)), leaf },
@@ -57,18 +57,8 @@ function ours(name: KeccakName) {
   const leaves = leafPreimages();
   const digests = new Uint8Array(32 * MESSAGES);
   const single = new Uint8Array(64).fill(7);
-  const pair = {
-    run: () => {
-      keccak.hashPairs(pairs, parents);
-      return PAIRS;
-    },
-  };
-  const leaf = {
-    run: () => {
-      keccak.hashMessages(leaves.bytes, leaves.ends, digests);
-      return MESSAGES;
-    },
-  };
+  const pair = counted(PAIRS, () => keccak.hashPairs(pairs, parents));
+  const leaf = counted(MESSAGES, () => keccak.hashMessages(leaves.bytes, leaves.ends, digests));
   return { ours: true, works: { pair, leaf, single: times(SINGLES, () => keccak.keccak256(single)) } };
 }
 

@@ -4,9 +4,8 @@ import { privateKeyToAccount } from "viem/accounts";
 import type { Engine, Principal, TransferRequest, Uuid, VaultId } from "../core/index.ts";
 import { transfersDigest } from "../core/protocol/transfer.ts";
 import { open, SETTLEMENT, SINGLE_CALLERS } from "./engine-workload.ts";
-import { type Cost, costOf, fromCallers, inFolder, medians, type Progress } from "./harness.ts";
+import { type Cost, costOf, fromCallers, inFolder, medians, type Progress, type Section } from "./harness.ts";
 import type { Row } from "./report.ts";
-import type { Section } from "./section.ts";
 
 /** Owners, each with a key of its own. */
 const OWNERS = 64;

@@ -4,8 +4,7 @@ import { bytesToHex, hashAt, hexToBytes } from "../core/protocol/hex.ts";
 import { buildLevels, pathHolds, siblingsIn } from "../core/protocol/merkle.ts";
 import { StateHistory, StateTree } from "../core/protocol/state-tree.ts";
 import { installTools } from "../scripts/build/tools.ts";
-import { measuredRows, type Subject, type Work } from "./harness.ts";
-import type { Section } from "./section.ts";
+import { measuredRows, type Section, type Subject, type Work } from "./harness.ts";
 import { BATCH, check, LEAVES, leafBytes, leafList, type TreeSubject } from "./tree-subject.ts";
 
 /** Leaves of the tree to which single leaves are added. */
