@@ -4,7 +4,7 @@ import { installTools } from "../scripts/build/tools.ts";
 import { progressLine } from "../scripts/cli/output.ts";
 import { runCommand } from "../scripts/command.ts";
 import { KINDS, QUICK } from "./http/load.ts";
-import { measureHttp, measureStages, soakHttp } from "./http/measure.ts";
+import { measureHttp, measureStages } from "./http/measure.ts";
 import { type Machine, machine, type SectionResult, sectionText, writtenBy } from "./report.ts";
 
 /** `npm run bench:http`: the server's mint rate, response times, and time by stage. */
@@ -12,8 +12,6 @@ import { type Machine, machine, type SectionResult, sectionText, writtenBy } fro
 const USAGE = `Usage: npm run bench:http -- [options]
 
   --quick           a tenth of the requests: to try it, not to quote it
-  --soak            also load the server at half rate for a while, and show its memory
-  --minutes <n>     how long; default 10
   --json            print the results as JSON and nothing else
   --write           write docs/bench-http.md
   --help            print this
@@ -23,8 +21,6 @@ await runCommand(async () => {
   const { values } = parseArgs({
     options: {
       quick: { type: "boolean", default: false },
-      soak: { type: "boolean", default: false },
-      minutes: { type: "string", default: "10" },
       json: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
@@ -38,18 +34,11 @@ await runCommand(async () => {
   const line = progressLine();
   const where = machine();
   const sections = [await measureHttp(values.quick ? QUICK : KINDS, line.show), await measureStages(QUICK, line.show)];
-  if (values.soak) sections.push(await soakHttp(minutesOf(values.minutes), line.show));
   line.clear();
   if (values.json) process.stdout.write(`${JSON.stringify({ machine: where, sections }, null, 2)}\n`);
   else process.stdout.write(sectionsText(sections));
   if (values.write) await writeFile(new URL("../docs/bench-http.md", import.meta.url), page(where, sections));
 });
-
-function minutesOf(text: string): number {
-  const minutes = Number(text);
-  if (minutes > 0 && minutes <= 24 * 60) return minutes;
-  throw new Error(`--minutes: give a number up to a day, not ${JSON.stringify(text)}`);
-}
 
 function sectionsText(sections: readonly SectionResult[]): string {
   return sections.map((section) => `## ${section.title}\n\n${sectionText(section)}\n`).join("\n");

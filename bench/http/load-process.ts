@@ -3,17 +3,7 @@ import { json } from "node:stream/consumers";
 import { runCommand } from "../../scripts/command.ts";
 import { median } from "../harness.ts";
 import { saturate, type Target } from "./connection.ts";
-import {
-  type Bodies,
-  bodiesOf,
-  KINDS,
-  type Kind,
-  type LoadFigures,
-  type LoadPlan,
-  type LoadResult,
-  SOAK_WINDOW_SECONDS,
-  type SoakWindow,
-} from "./load.ts";
+import { type Bodies, bodiesOf, type Kind, type LoadFigures, type LoadPlan, type LoadResult } from "./load.ts";
 import { quantile, sendPaced } from "./paced.ts";
 
 /** The load as a separate process: reads a `LoadPlan`, writes a `LoadResult`; progress on standard error. */
@@ -27,15 +17,6 @@ async function cpuOf(pid: number): Promise<number> {
   // The second field is the program's name in brackets, and can contain spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return ((Number(fields[11] ?? Number.NaN) + Number(fields[12])) / TICKS) * 1e6;
-}
-
-/**
- * Resident memory of a process in MB, without mapped files; NaN without /proc. LevelDB maps the files it reads, and the
- * system reclaims these pages when needed.
- */
-async function memoryOf(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-  return (Number(/RssAnon:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) * 1024) / 1e6;
 }
 
 async function measure(kind: Kind, target: Target, serverPid: number, bodies: Bodies): Promise<LoadFigures> {
@@ -57,30 +38,11 @@ async function measure(kind: Kind, target: Target, serverPid: number, bodies: Bo
   return { rate, serverCpu: median(cpus), p50: quantile(times, 0.5), p99: quantile(times, 0.99) };
 }
 
-/** Half of the saturated rate, in requests of 1,000, window after window. */
-async function soak(windows: number, target: Target, serverPid: number, bodies: Bodies): Promise<SoakWindow[]> {
-  const [kind] = KINDS;
-  if (kind === undefined || windows === 0) return [];
-  process.stderr.write("soak: warming up\n");
-  await saturate(target, bodies(kind, kind.warmUp), kind.connections);
-  const rate = (await saturate(target, bodies(kind, kind.round), kind.connections)) / 2;
-  const found: SoakWindow[] = [{ mints: 0, memory: await memoryOf(serverPid), p50: null, p99: null }];
-  while (found.length <= windows) {
-    process.stderr.write(`soak: window ${found.length} of ${windows}\n`);
-    const requests = bodies(kind, Math.ceil(rate * SOAK_WINDOW_SECONDS));
-    const times = await sendPaced(target, rate, requests);
-    const mints = requests.length * kind.mintsPerRequest;
-    found.push({ mints, memory: await memoryOf(serverPid), p50: quantile(times, 0.5), p99: quantile(times, 0.99) });
-  }
-  return found;
-}
-
 await runCommand(async () => {
-  const { port, serverPid, world, kinds, soakWindows } = (await json(process.stdin)) as LoadPlan;
+  const { port, serverPid, world, kinds } = (await json(process.stdin)) as LoadPlan;
   const target = { port, apiKey: world.apiKey };
   const bodies = bodiesOf(world);
-  const figures: Partial<Record<Kind["name"], LoadFigures>> = {};
+  const figures: { -readonly [name in keyof LoadResult]: LoadFigures } = {};
   for (const kind of kinds) figures[kind.name] = await measure(kind, target, serverPid, bodies);
-  const result: LoadResult = { kinds: figures, soak: await soak(soakWindows, target, serverPid, bodies) };
-  process.stdout.write(JSON.stringify(result));
+  process.stdout.write(JSON.stringify(figures));
 });

@@ -46,29 +46,16 @@ export interface LoadFigures {
   readonly p99: number;
 }
 
-/** A part of a soak: the server's memory at its end, in MB, and response times in ms. The first one is the start. */
-export interface SoakWindow {
-  readonly mints: number;
-  readonly memory: number;
-  readonly p50: number | null;
-  readonly p99: number | null;
-}
-
-/** The input of the process that loads a server: kinds to measure, or windows of a soak. */
+/** The input of the process that loads a server. */
 export interface LoadPlan {
   readonly port: number;
   readonly serverPid: number;
   readonly world: World;
   readonly kinds: readonly Kind[];
-  readonly soakWindows: number;
 }
 
-export interface LoadResult {
-  readonly kinds: Readonly<Partial<Record<Kind["name"], LoadFigures>>>;
-  readonly soak: readonly SoakWindow[];
-}
-
-export const SOAK_WINDOW_SECONDS = 30;
+/** Its output: the figures of each kind. */
+export type LoadResult = Readonly<Partial<Record<Kind["name"], LoadFigures>>>;
 
 /** Makes bodies of mint requests without repeated tokens, before the clock starts. */
 export type Bodies = (kind: Kind, count: number) => readonly Buffer[];

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { open, settle } from "../engine-workload.ts";
 import { inFolder, type Progress, run } from "../harness.ts";
 import type { Row, SectionResult } from "../report.ts";
-import { KINDS, type Kind, type LoadPlan, type LoadResult, SOAK_WINDOW_SECONDS } from "./load.ts";
+import { KINDS, type Kind, type LoadPlan, type LoadResult } from "./load.ts";
 import { appendPaced, quantile } from "./paced.ts";
 import { startServer } from "./server.ts";
 import { STAGE_NAMES, stageShares } from "./stages.ts";
@@ -16,14 +16,6 @@ const COLUMNS = KINDS.flatMap(({ name, mintsPerRequest }) => {
     { key: `${name}P99`, label: `${of}: p99 at half load`, unit: "ms", better: "lower" },
   ] as const;
 });
-
-const SOAK_COLUMNS = [
-  { key: "mints", label: "minted so far", unit: "million", better: "higher" },
-  { key: "memory", label: "memory", unit: "MB", better: "lower" },
-  { key: "grown", label: "grown since the start", unit: "bytes a mint", better: "lower" },
-  { key: "p50", label: "p50", unit: "ms", better: "lower" },
-  { key: "p99", label: "p99", unit: "ms", better: "lower" },
-] as const;
 
 const AIM: Row = {
   label: "aim",
@@ -52,26 +44,11 @@ async function diskRow(server: Row, kinds: readonly Kind[], progress: Progress):
   return { label: "the disk alone", ours: false, values };
 }
 
-/** The server's memory over time under half of its saturated load. */
-export async function soakHttp(minutes: number, progress: Progress): Promise<SectionResult> {
-  const windows = Math.ceil((minutes * 60) / SOAK_WINDOW_SECONDS);
-  const { soak } = await underLoad("engine", { kinds: [], soakWindows: windows }, progress);
-  let mints = 0;
-  const rows = soak.map((window, i): Row => {
-    mints += window.mints;
-    const label = i === 0 ? "at the start" : `after ${(i * SOAK_WINDOW_SECONDS) / 60} min`;
-    const grown = i === 0 ? null : ((window.memory - (soak[0]?.memory ?? 0)) * 1e6) / mints;
-    return { label, ours: true, values: { ...window, mints: mints / 1e6, grown } };
-  });
-  return { name: "soak", title: "Memory over time", method: SOAK_METHOD, columns: SOAK_COLUMNS, rows, reference: null };
-}
-
 async function row(label: string, which: "engine" | "bare", kinds: readonly Kind[], progress: Progress): Promise<Row> {
-  const plan = { kinds, soakWindows: 0 };
-  const result = await underLoad(which, plan, (line) => progress(`${label}, ${line}`));
+  const result = await underLoad(which, kinds, (line) => progress(`${label}, ${line}`));
   const values: Record<string, number | null> = {};
   for (const { name, mintsPerRequest } of kinds) {
-    const { rate, serverCpu, p50, p99 } = result.kinds[name] ?? {};
+    const { rate, serverCpu, p50, p99 } = result[name] ?? {};
     if (rate === undefined || serverCpu === undefined) throw new Error(`the load has not measured ${name}`);
     values[`${name}Rate`] = rate * mintsPerRequest;
     values[`${name}Cpu`] = serverCpu / mintsPerRequest;
@@ -87,7 +64,7 @@ export async function measureStages(kinds: readonly Kind[], progress: Progress):
   for (const kind of kinds) {
     await inFolder(async (folder) => {
       const options = ["--cpu-prof", `--cpu-prof-dir=${folder}`];
-      await underLoad("engine", { kinds: [kind], soakWindows: 0 }, (line) => progress(`profiled, ${line}`), options);
+      await underLoad("engine", [kind], (line) => progress(`profiled, ${line}`), options);
       shares.set(`${kind.name}Rate`, await stageShares(folder));
     });
   }
@@ -102,7 +79,7 @@ export async function measureStages(kinds: readonly Kind[], progress: Progress):
 /** Starts a server on its own store, and loads it from another process. */
 async function underLoad(
   which: "engine" | "bare",
-  plan: Pick<LoadPlan, "kinds" | "soakWindows">,
+  kinds: readonly Kind[],
   progress: Progress,
   options: readonly string[] = [],
 ): Promise<LoadResult> {
@@ -112,7 +89,7 @@ async function underLoad(
     const world = await settle(engine);
     await engine.close();
     await using server = await startServer(which, store, world, options);
-    const input: LoadPlan = { ...plan, port: server.port, serverPid: server.pid, world };
+    const input: LoadPlan = { kinds, port: server.port, serverPid: server.pid, world };
     return JSON.parse(await run("./http/load-process.ts", [], { input, progress })) as LoadResult;
   });
 }
@@ -138,9 +115,3 @@ const STAGES_METHOD =
   "A CPU profile of the server's main thread over a tenth of the requests, warm-up included. Each sample counts for " +
   "the innermost function of a stage that was running. Other threads write LevelDB's files and seal batches; the table " +
   "shows their cost for the main thread.";
-
-const SOAK_METHOD =
-  "Requests of 1,000 at half of the saturated rate, which is measured first. The table shows the resident memory of " +
-  `the server's process at the start and at the end of each stretch of ${SOAK_WINDOW_SECONDS} seconds, and the answer ` +
-  "times in it. Three quarters of the mints are ERC-721. Each of them stays in the index that keeps it from being " +
-  "minted twice, at 10.7 to 16 bytes: 8 to 12 bytes a mint. Memory counts without the store's mapped files.";
