@@ -126,10 +126,7 @@ export default defineConfig({
     // Tests belong to vitest, the one runner of this repository: none is in Solidity.
     tests: { solidity: "./test/contracts" },
   },
-  solidity: {
-    compilers: [{ ...solc, settings: settingsFor(200) }],
-    overrides: Object.fromEntries(QUICK),
-  },
+  solidity: { compilers: [{ ...solc, settings: settingsFor(200) }], overrides: Object.fromEntries(QUICK) },
   networks: {
     local: { type: "edr-simulated", chainType: "l1", chainId: 31_337 },
     // A second chain, for tokens that live elsewhere than the state.

@@ -3,10 +3,7 @@ import { inFolder, type Progress, run, type Section } from "./harness.ts";
 import type { Row } from "./report.ts";
 
 /** Mints in a row's store before the measurement. */
-const SIZES = {
-  usual: [0, 10_000, 100_000, 1_000_000],
-  full: [0, 10_000, 100_000, 1_000_000, 10_000_000],
-} as const;
+const SIZES = { usual: [0, 10_000, 100_000, 1_000_000], full: [0, 10_000, 100_000, 1_000_000, 10_000_000] } as const;
 const FINDING_SIZES = { usual: [1_000_000], full: [1_000_000, 10_000_000] } as const;
 
 /**

@@ -252,12 +252,7 @@ export type L1Event = { readonly txHash: Hash; readonly blockNumber: bigint; rea
     }
   | { readonly type: "sessionRevoked"; readonly owner: Address; readonly key: Address; readonly revokedAt: bigint }
   /** An owner has approved the digest of a list of transfers. */
-  | {
-      readonly type: "transfersApproved";
-      readonly owner: Address;
-      readonly digest: Hash;
-      readonly approvedAt: bigint;
-    }
+  | { readonly type: "transfersApproved"; readonly owner: Address; readonly digest: Hash; readonly approvedAt: bigint }
   /** An account has cancelled the digest of a list of transfers. */
   | {
       readonly type: "transfersCancelled";

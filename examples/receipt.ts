@@ -21,12 +21,7 @@ const assetId = await addToken({
 const owner = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 const { userId } = await engine.users.create(applicationId, { ownerAddress: owner });
 
-const mints = ["1", "2"].map((tokenId) => ({
-  assetId,
-  tokenId,
-  amount: 5,
-  dataAvailabilityMode: "zk-rollup",
-}));
+const mints = ["1", "2"].map((tokenId) => ({ assetId, tokenId, amount: 5, dataAvailabilityMode: "zk-rollup" }));
 const reply = await engine.mint(principal, { users: [{ userId, mints }] });
 const signed = await reply.receipt();
 const [vault] = reply.vaults;

@@ -150,9 +150,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
       (config.MINTMARK_NEW_TOKENS ?? (config.MINTMARK_ENVIRONMENT === "sandbox" ? "admins" : "operator")) === "admins",
     ownerRelayVaults: config.MINTMARK_OWNER_RELAY_VAULTS,
     ...(trustedIssuer && { trustedIssuer }),
-    rateLimits: {
-      key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS },
-    },
+    rateLimits: { key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS } },
     memory,
     webhooks: { reach: config.MINTMARK_WEBHOOK_REACH, ...(metrics && { onAttempt: metrics.attempted }) },
     drops: `${config.MINTMARK_STORE}-drops`,

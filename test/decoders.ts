@@ -77,10 +77,7 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
     return read();
   };
   return {
-    "an exit kit": {
-      seeds: kits.map(bytesOf),
-      read: (bytes) => requireFittingParts(parseExitKit(text(bytes))),
-    },
+    "an exit kit": { seeds: kits.map(bytesOf), read: (bytes) => requireFittingParts(parseExitKit(text(bytes))) },
     "a receipt": {
       seeds: [bytesOf(receipt)],
       read: (bytes) => {
@@ -99,10 +96,7 @@ async function decoders(folder: string): Promise<Record<string, Decoder>> {
       read: (bytes) => decodeTransferData(bytes),
       twin: (bytes) => naiveTransfers(bytesToHex(bytes)),
     },
-    "data of a blob batch": {
-      seeds: [blobBatch()],
-      read: (bytes) => decodeBlobBatch(bytes, { maxSlots: 8 }),
-    },
+    "data of a blob batch": { seeds: [blobBatch()], read: (bytes) => decodeBlobBatch(bytes, { maxSlots: 8 }) },
     metadata: {
       seeds: [
         ...stored(PREFIX.metadata).map((each) => bytesOf(decodeRecord(metadataRecord, each, "metadata").metadata)),

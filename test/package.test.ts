@@ -117,10 +117,7 @@ describe("the package, installed in a foreign project", () => {
   });
 
   test("`npx mintmark sandbox` and `npx mintmark demo` work once Hardhat is added as the error says", async () => {
-    execFileSync("npm", ["install", ...QUIETLY, `hardhat@${HARDHAT}`], {
-      cwd: project,
-      stdio: "ignore",
-    });
+    execFileSync("npm", ["install", ...QUIETLY, `hardhat@${HARDHAT}`], { cwd: project, stdio: "ignore" });
     const ports = { MINTMARK_PORT: "0", MINTMARK_CHAIN_PORT: "0" };
     await using sandbox = new Npm(["exec", "--", "mintmark", "sandbox"], ports, "", project);
     await sandbox.says(/Ctrl-C stops everything/);

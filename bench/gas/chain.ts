@@ -95,10 +95,12 @@ export async function openGasChain() {
     /** The signatures of as many members as must sign. */
     attest: async (typedData: TypedDataDefinition): Promise<Hex> => {
       const signatures = await Promise.all(
-        members.slice(0, THRESHOLD).map(async (member, memberIndex) => ({
-          memberIndex,
-          ...compactSignature(await member.signTypedData(typedData)),
-        })),
+        members
+          .slice(0, THRESHOLD)
+          .map(async (member, memberIndex) => ({
+            memberIndex,
+            ...compactSignature(await member.signTypedData(typedData)),
+          })),
       );
       return encodeAttestation({ ...committee, signatures });
     },

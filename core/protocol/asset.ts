@@ -5,11 +5,7 @@ import { hashOf, keccak256 } from "./hash.ts";
 import { hexToBytes, wordOf } from "./hex.ts";
 
 /** First four bytes of keccak-256 of StarkEx's selector texts, such as `MintableERC20Token(address)`. */
-const SELECTORS: Readonly<Record<Standard, Hex>> = {
-  erc20: "0x68646e2d",
-  erc721: "0xb8b86672",
-  erc1155: "0xbae32628",
-};
+const SELECTORS: Readonly<Record<Standard, Hex>> = { erc20: "0x68646e2d", erc721: "0xb8b86672", erc1155: "0xbae32628" };
 
 /** A quantum is below 2^128, so `amount * quantum` fits a word. */
 export const MAX_QUANTUM = (1n << 128n) - 1n;

@@ -117,12 +117,7 @@ export function verifyVaultInState(
     const { dataHash, countValidium, countRollup } = path;
     requireInteger("number of siblings", path.siblings.length, MAX_HEIGHT, MAX_HEIGHT);
     requireInteger("batchNumber", batchNumber, 0, (mode === "validium" ? countValidium : countRollup) - 1);
-    const leaf = stateLeaf({
-      batchNumber,
-      vaultCount: proof.vaultCount,
-      dataHash,
-      batchRoot,
-    });
+    const leaf = stateLeaf({ batchNumber, vaultCount: proof.vaultCount, dataHash, batchRoot });
     const root = bytesToHex(foldPath(hexToBytes(leaf), batchNumber, packHashes(path.siblings)));
     const roots =
       mode === "validium"

@@ -88,11 +88,7 @@ function readRecord(log: Buffer, at: number) {
 function readWrite(bytes: Buffer): LogWrite | null {
   if (bytes.length < WRITE_HEAD_BYTES) return null;
   const sequence = bytes.readBigUInt64LE(0);
-  return {
-    sequence,
-    operations: bytes.subarray(WRITE_HEAD_BYTES),
-    next: sequence + BigInt(bytes.readUInt32LE(8)),
-  };
+  return { sequence, operations: bytes.subarray(WRITE_HEAD_BYTES), next: sequence + BigInt(bytes.readUInt32LE(8)) };
 }
 
 function crc32c(bytes: Uint8Array): number {

@@ -213,11 +213,7 @@ export interface VoidedRun extends VoidRun {
   readonly leftOut: boolean;
 }
 
-const runsRecord = layout({
-  ...batchPlace,
-  runs: listOf(storedRun),
-  leftOut: nullable(listOf(varint)),
-});
+const runsRecord = layout({ ...batchPlace, runs: listOf(storedRun), leftOut: nullable(listOf(varint)) });
 
 interface VoidsRecord {
   readonly mode: Mode;

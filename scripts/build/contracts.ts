@@ -18,10 +18,7 @@ const COMPILED = new URL("contracts/compiled/", ROOT);
 export const JOBS: readonly { readonly sources: Partial<Record<ContractName, string>>; readonly runs: number }[] = [
   {
     // The contract's constructor creates its administration, so both have the same settings.
-    sources: {
-      StateCommitment: "contracts/StateCommitment.sol",
-      Administration: "contracts/state/Administration.sol",
-    },
+    sources: { StateCommitment: "contracts/StateCommitment.sol", Administration: "contracts/state/Administration.sol" },
     runs: 1_800,
   },
   { sources: { Transfers: "contracts/state/Transfers.sol" }, runs: 1_000_000 },

@@ -23,10 +23,7 @@ for (const page of SCRIPTS) {
   }
 }
 // Pages have other files beside their scripts.
-cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, {
-  recursive: true,
-  filter: (path) => !/\.tsx?$/.test(path),
-});
+cpSync(`${ROOT}server/pages`, `${DIST}/server/pages`, { recursive: true, filter: (path) => !/\.tsx?$/.test(path) });
 cpSync(chartStyle, `${DIST}/server/pages/console/uPlot.css`);
 const source = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Record<
   "name" | "version" | "description" | "license" | "type",

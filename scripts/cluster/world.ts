@@ -241,11 +241,7 @@ async function seedJournal(
   deployment: Awaited<ReturnType<typeof deployTo>>,
 ) {
   const journal = await PostgresJournal.open({ url, shard, keys: [Buffer.from(key, "hex")] });
-  const settlement = {
-    chainId: BigInt(deployment.chainId),
-    contract: deployment.settlement.address,
-    engineVersion: 5,
-  };
+  const settlement = { chainId: BigInt(deployment.chainId), contract: deployment.settlement.address, engineVersion: 5 };
   await using node = await ClusterNode.join({
     store: join(folder, "seed"),
     journal,

@@ -14,11 +14,7 @@ export interface DeploymentPlan {
   readonly settlement: SettlementConfig;
   readonly multisig?: Address | undefined;
   readonly tokens: readonly TokenConfig[];
-  readonly mirror?: {
-    readonly by: Deployer;
-    readonly config: MirrorTerms;
-    readonly tokens: readonly TokenConfig[];
-  };
+  readonly mirror?: { readonly by: Deployer; readonly config: MirrorTerms; readonly tokens: readonly TokenConfig[] };
   /** Allows a change delay or a maturity of 0 on a public chain. */
   readonly allowNoDelay: boolean;
 }

@@ -11,12 +11,7 @@ const integer = z.string().regex(/^\d+$/).transform(BigInt);
 /** What each contract's creation has left. */
 const created = { address, deployedAtBlock: integer, gasUsed: integer };
 /** Delays are seconds. */
-const terms = {
-  committee: z.array(address).readonly(),
-  threshold: z.int(),
-  changeDelay: integer,
-  maturity: integer,
-};
+const terms = { committee: z.array(address).readonly(), threshold: z.int(), changeDelay: integer, maturity: integer };
 
 const settlementRecord = z.strictObject({
   ...created,

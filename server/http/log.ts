@@ -24,11 +24,7 @@ export function logging(options: LogOptions | undefined): Pick<FastifyServerOpti
   // pino's own redaction clones every line's objects. One scan of the text is cheaper and more thorough.
   const streamWrite = (line: string) => swept(line.replace(CREDENTIALS, `$1"${REDACTED}"`), secrets);
   const serializers = {
-    req: (request: FastifyRequest) => ({
-      method: request.method,
-      path: pathOf(request),
-      remoteAddress: request.ip,
-    }),
+    req: (request: FastifyRequest) => ({ method: request.method, path: pathOf(request), remoteAddress: request.ip }),
   };
   const write = TELLS_ALL.has(level) ? (line: string) => stream.write(streamWrite(line)) : null;
   return { logger: { level, stream, hooks: { streamWrite }, serializers }, logController: new RequestLog(write) };

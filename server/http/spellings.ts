@@ -13,13 +13,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 /** Other values of parameters, by our name. */
 const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  status: {
-    Streamed: "accepted",
-    Pending: "submitted",
-    Confirmed: "finalized",
-    Reverted: "failed",
-    Failed: "failed",
-  },
+  status: { Streamed: "accepted", Pending: "submitted", Confirmed: "finalized", Reverted: "failed", Failed: "failed" },
   type: { Mint: "mint", Withdrawal: "withdrawal", FullWithdrawal: "withdrawal", Transfer: "transfer" },
 };
 

@@ -107,10 +107,7 @@ export class NewTokens {
       return { ...at, status: "registered" };
     const assetId = assetIdOf(token);
     await this.#add(engine, token, assetId, contract);
-    await engine.operator.recordRegistered(assetId, {
-      minterLocked,
-      transferable: await chain.isTransferable(id),
-    });
+    await engine.operator.recordRegistered(assetId, { minterLocked, transferable: await chain.isTransferable(id) });
     return { ...at, status: "added", asset: await engine.assets.get(applicationId, assetId) };
   }
 

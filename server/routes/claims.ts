@@ -95,12 +95,7 @@ export const claimEndpoints: readonly Endpoint[] = [
     ],
     async handle({ engine, params: { linkAddress }, body }) {
       const { mintId, vaults } = await engine.claims.take(linkAddress, body);
-      return {
-        linkAddress,
-        ownerAddress: body.ownerAddress,
-        mintId,
-        vaults,
-      };
+      return { linkAddress, ownerAddress: body.ownerAddress, mintId, vaults };
     },
   }),
 ];

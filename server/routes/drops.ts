@@ -59,11 +59,7 @@ export const dropEndpoints: readonly Endpoint[] = [
     tag: "Drops",
     access: "read",
     summary: "Drops of the application, newest first",
-    success: {
-      status: 200,
-      description: "Unfinished drops, and the last twenty finished ones.",
-      schemas: [dropList],
-    },
+    success: { status: 200, description: "Unfinished drops, and the last twenty finished ones.", schemas: [dropList] },
     async handle({ service: { drops }, applicationId }) {
       return { data: (await drops?.list(applicationId)) ?? [] };
     },

@@ -49,11 +49,7 @@ const definition = {
       {
         userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a10",
         mints: [
-          {
-            assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20",
-            amountDecimal: "12.5",
-            dataAvailabilityMode: "validium",
-          },
+          { assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a20", amountDecimal: "12.5", dataAvailabilityMode: "validium" },
           {
             tokenId: "1001",
             assetId: "0b9c5a52-6a39-4a0a-8c56-5f1f2f6f1a21",

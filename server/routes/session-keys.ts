@@ -50,11 +50,7 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
         limit: isOpen ? session.limit : null,
         assetType: isOpen && session.assetType !== EVERY_ASSET ? session.assetType : null,
         revokedAt: session === null || session.revokedAt === 0n ? null : session.revokedAt,
-        revocation: {
-          chainId,
-          to,
-          data: revocationCalldata({ owner: ownerAddress, key: keyAddress }),
-        },
+        revocation: { chainId, to, data: revocationCalldata({ owner: ownerAddress, key: keyAddress }) },
       };
     },
   }),

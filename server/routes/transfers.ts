@@ -35,9 +35,7 @@ const PREPARATION_ERRORS = [
 
 const REQUEST_ERRORS = [...PREPARATION_ERRORS, "signature_invalid"] as const;
 
-const PREPARE = {
-  transfers: [{ vaultId: "9223372036854775808", to: `0x${"70".repeat(20)}` }],
-};
+const PREPARE = { transfers: [{ vaultId: "9223372036854775808", to: `0x${"70".repeat(20)}` }] };
 
 const REQUEST = {
   transfers: [{ vaultId: "9223372036854775808", amount: "0", to: `0x${"70".repeat(20)}` }],

@@ -17,12 +17,7 @@ export const userEndpoints: readonly Endpoint[] = [
       userId: "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a11",
       ownerAddress: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
     },
-    success: {
-      status: 201,
-      description: "The user.",
-      schemas: [user],
-      headers: { Location: "Path of the user." },
-    },
+    success: { status: 201, description: "The user.", schemas: [user], headers: { Location: "Path of the user." } },
     errors: ["user_exists"],
     async handle({ engine, applicationId, principal, body, request, reply }) {
       const user = { ...idOfRequest("userId", principal, request), ...body };

@@ -212,10 +212,6 @@ export const orderedPage = {
 export function pageOf<S extends z.ZodType>(schema: S) {
   return z.strictObject({
     data: z.array(schema),
-    pagination: z.strictObject({
-      nextCursor: z.string().nullable(),
-      hasMore: z.boolean(),
-      limit: z.number().int(),
-    }),
+    pagination: z.strictObject({ nextCursor: z.string().nullable(), hasMore: z.boolean(), limit: z.number().int() }),
   });
 }

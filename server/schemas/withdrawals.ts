@@ -60,10 +60,7 @@ const signing = {
 
 const preparedVaults = z
   .array(
-    z.strictObject({
-      vaultId,
-      quantity: amount.optional().describe("Quantized units. Default: all that are left."),
-    }),
+    z.strictObject({ vaultId, quantity: amount.optional().describe("Quantized units. Default: all that are left.") }),
   )
   .min(1, "Give at least one vault.")
   .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`);
@@ -169,10 +166,9 @@ export function typedDataOf<const T extends string>(primaryTypes: readonly T[], 
 
 /** The request to send with the signature. */
 export function submissionOf(example: { readonly path: string; readonly body: unknown }) {
-  return z.strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) }).meta({
-    description: "Add `signature` to `body`, and POST it to `path`.",
-    examples: [example],
-  });
+  return z
+    .strictObject({ path: z.string(), body: z.record(z.string(), z.unknown()) })
+    .meta({ description: "Add `signature` to `body`, and POST it to `path`.", examples: [example] });
 }
 
 /** Typed data of an example, without the types of the domain that each has. */

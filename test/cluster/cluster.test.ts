@@ -314,9 +314,7 @@ describe("a cluster", () => {
       await one.engine.vaults.get(tenant.applicationId, vaultId),
     );
     await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)))).rejects.toMatchObject(
-      {
-        code: "not_leader",
-      },
+      { code: "not_leader" },
     );
     await one.engine.operator.seal("validium");
     await caughtUp(two, one);
@@ -327,9 +325,7 @@ describe("a cluster", () => {
     await expect.poll(() => two.role).toBe("leader");
     expect(two.engine.batches.state()).toEqual(state);
     await expect(two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 1)))).rejects.toMatchObject(
-      {
-        code: "token_already_minted",
-      },
+      { code: "token_already_minted" },
     );
     await two.engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(asset, 2)));
     expect((await two.engine.operator.verify()).problems).toEqual([]);

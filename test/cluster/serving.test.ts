@@ -328,11 +328,9 @@ describe("a cluster over HTTP", () => {
 });
 
 /** A server as a process, on a folder of its own. */
-async function startProcess(settings: Readonly<Record<string, string>> = {}): Promise<{
-  readonly child: ChildProcess;
-  readonly url: string;
-  readonly store: string;
-}> {
+async function startProcess(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<{ readonly child: ChildProcess; readonly url: string; readonly store: string }> {
   const port = await freePort(0);
   const store = join(folder, `process-${port}`);
   const child = spawn(process.execPath, SERVER, {

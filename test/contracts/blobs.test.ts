@@ -280,9 +280,7 @@ describe("nobody is paid", () => {
       const batch = await commitBlobs(
         d,
         of.map((slot) => slot && entry(asset, owner, "", 1n)),
-        {
-          batch: { elements, vaultCount },
-        },
+        { batch: { elements, vaultCount } },
       );
       for (const [slot, claim] of of.entries()) {
         if (claim === null) continue;

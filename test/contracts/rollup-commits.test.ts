@@ -35,9 +35,7 @@ describe("rollup commits", () => {
   ) =>
     d.state.write.commitRollupBatch(
       [await d.state.read.history(), "0x", batchNumber, bytesToHex(encodeBatchData(slots))],
-      {
-        account,
-      },
+      { account },
     );
 
   it("derives the root that the core derives, and stores what the event says", async () => {

@@ -32,10 +32,7 @@ describe("a vault is proven to the commitment that L1 states", () => {
     const harness = await d.viem.deployContract("ProofHarness");
     const history = historyOf(batches[mode]);
     const commitment = await d.state.read.stateCommitment();
-    const counts = {
-      countValidium: BigInt(batches.validium.length),
-      countRollup: BigInt(batches["zk-rollup"].length),
-    };
+    const counts = { countValidium: BigInt(batches.validium.length), countRollup: BigInt(batches["zk-rollup"].length) };
     for (const batch of batches[mode]) {
       const path = {
         dataHash: batch.dataHash,

@@ -173,11 +173,7 @@ test("a standby asks the leader about drops, which has them", async () => {
 
 describe("a server that ends in the middle", () => {
   const drops = (name: string, engine = world.engine) =>
-    new Drops({
-      folder: join(folder, name),
-      engine,
-      onError: (error) => expect(error).toBeNull(),
-    });
+    new Drops({ folder: join(folder, name), engine, onError: (error) => expect(error).toBeNull() });
   const principal = () => ({
     applicationId: world.applicationId,
     keyId: world.keyId,

@@ -59,12 +59,7 @@ test("`npm run server` makes the mints of both modes final", async () => {
     MINTMARK_FROM_BLOCK: `${settlement.deployedAtBlock}`,
     MINTMARK_CONFIRMATIONS: "1",
   };
-  const own = {
-    ...l1,
-    MINTMARK_STORE: file("store"),
-    MINTMARK_ENVIRONMENT: "sandbox",
-    MINTMARK_CHAIN_ID: "31337",
-  };
+  const own = { ...l1, MINTMARK_STORE: file("store"), MINTMARK_ENVIRONMENT: "sandbox", MINTMARK_CHAIN_ID: "31337" };
   const mintmark = async (...args: string[]) => {
     await using command = new Npm(["exec", "--", "mintmark", ...args, "--json"], own);
     return await command.json();

@@ -85,15 +85,7 @@ describe("an issuer's process", () => {
     const { committee } = world.settlerOver();
     const issuers = [asked];
     const { deployedAtBlock: fromBlock } = settlement;
-    const settler = new Settler({
-      engine,
-      l1,
-      committee,
-      fromBlock,
-      issuers,
-      consentMs,
-      sealing: { maxAgeMs: 0 },
-    });
+    const settler = new Settler({ engine, l1, committee, fromBlock, issuers, consentMs, sealing: { maxAgeMs: 0 } });
     await settler.chooseRollupData();
     const done = await settler.round();
     settler.consents.stop();

@@ -71,12 +71,7 @@ export class MemberProcess {
     return this.#output();
   }
 
-  async status(): Promise<{
-    address: string;
-    nextBatch: number;
-    missingBatches: string[];
-    inStepWithL1: boolean;
-  }> {
+  async status(): Promise<{ address: string; nextBatch: number; missingBatches: string[]; inStepWithL1: boolean }> {
     return (await fetch(`${this.url}/v1/status`)).json() as never;
   }
 

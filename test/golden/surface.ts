@@ -93,9 +93,10 @@ function abi(contract: (typeof CONTRACT_NAMES)[number]): [string, string][] {
       outputs = [],
       stateMutability = "",
       anonymous,
-    } = item as unknown as {
-      [field: string]: never;
-    } & { inputs?: readonly Parameter[]; outputs?: readonly Parameter[] };
+    } = item as unknown as { [field: string]: never } & {
+      inputs?: readonly Parameter[];
+      outputs?: readonly Parameter[];
+    };
     const indexed = inputs.map((each) => (each.indexed ? "indexed" : ""));
     const rest = [stateMutability, anonymous ?? "", outputs.map(typeOf), indexed, inputs.map((each) => each.name)];
     return [`${contract} ${type} ${name}(${inputs.map(typeOf).join()})`, JSON.stringify(rest)];

@@ -15,11 +15,7 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 const STREAM = { accept: "text/event-stream" };
 const open = (query = "", headers: Record<string, string> = {}) =>
-  EventStreamClient.open(`${address}/api/v1/events${query}`, {
-    ...STREAM,
-    "x-api-key": world.key,
-    ...headers,
-  });
+  EventStreamClient.open(`${address}/api/v1/events${query}`, { ...STREAM, "x-api-key": world.key, ...headers });
 
 let minted = 0;
 const mint = async (): Promise<string> => {

@@ -250,10 +250,7 @@ describe("the collector", () => {
   type Fault = (member: CommitteeMember) => MemberClient | Promise<MemberClient>;
   const faults: Record<string, Fault> = {
     dead: ({ address }) => ({ address, sign: () => Promise.reject(new Error("connection refused")) }),
-    slow: ({ address }) => ({
-      address,
-      sign: () => new Promise((resolve) => stopped.push(() => resolve("0x"))),
-    }),
+    slow: ({ address }) => ({ address, sign: () => new Promise((resolve) => stopped.push(() => resolve("0x"))) }),
     "lying about the root": (member) => ({
       address: member.address,
       sign: (batch, terms) => member.sign(sealed(batch.batchNumber, [entry("erc721", "666")]), terms),

@@ -65,10 +65,7 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 /** Hardhat's chain, in this process. It keeps no blob transaction pending. */
 async function hardhat(): Promise<Node> {
   const connection = await network.create({ network: "local" });
-  return {
-    request: connection.provider.request.bind(connection.provider) as Request,
-    close: () => connection.close(),
-  };
+  return { request: connection.provider.request.bind(connection.provider) as Request, close: () => connection.close() };
 }
 
 /** A chain of anvil, in a process of its own. */

@@ -215,11 +215,7 @@ export class Archive extends ArchiveReads {
     const data = await this.dataOf(dataHash as Hash);
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${dataHash} is missing.`);
     const commit = mode === "zk-rollup" ? await this.commit(mode, batchNumber) : null;
-    const batch = deriveBatch(mode, batchNumber, data, {
-      ...derivingOptions(commit ?? {}),
-      leftOut,
-      unnamed,
-    });
+    const batch = deriveBatch(mode, batchNumber, data, { ...derivingOptions(commit ?? {}), leftOut, unnamed });
     const write = this.#putAll(this.store.batch(), await this.#index.removals(vaultsOf(batch)));
     write.del(batchKey("indexed", mode, batchNumber), TEXT);
     if (record !== undefined) write.del(record, TEXT);

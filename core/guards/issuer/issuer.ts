@@ -137,7 +137,9 @@ export class Issuer {
   }
 
   /** Checks everything, then writes data and record durably. Returns what the issuer signs of the batch. */
-  async #take(batch: ClaimedBatch): Promise<{
+  async #take(
+    batch: ClaimedBatch,
+  ): Promise<{
     readonly assets: readonly ConsentAsset[];
     readonly content: Hash;
     readonly refused: IssuerConsent["refused"];

@@ -36,13 +36,7 @@ export function consentRequestTypedData(
       ],
     },
     primaryType: "ConsentRequest",
-    message: {
-      mode: MODES.indexOf(mode),
-      batchNumber: BigInt(batchNumber),
-      batchRoot,
-      vaultCount,
-      dataHash,
-    },
+    message: { mode: MODES.indexOf(mode), batchNumber: BigInt(batchNumber), batchRoot, vaultCount, dataHash },
   } as const;
 }
 

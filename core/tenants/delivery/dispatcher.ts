@@ -275,11 +275,7 @@ export function messageOf(
   kind: Attempt["kind"],
 ): Message {
   const { sequence } = event;
-  return {
-    id: `evt_${applicationId}_${sequence}`,
-    body: JSON.stringify(eventJson(event)),
-    about: { kind, sequence },
-  };
+  return { id: `evt_${applicationId}_${sequence}`, body: JSON.stringify(eventJson(event)), about: { kind, sequence } };
 }
 
 /** Records a webhook's progress from time to time, because each record is an entry in the journal. */
@@ -328,9 +324,5 @@ export function signatureHeaders(id: string, seconds: number, body: string, secr
     const key = Buffer.from(secret.slice("whsec_".length), "base64");
     return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
   });
-  return {
-    "webhook-id": id,
-    "webhook-timestamp": String(seconds),
-    "webhook-signature": signatures.join(" "),
-  };
+  return { "webhook-id": id, "webhook-timestamp": String(seconds), "webhook-signature": signatures.join(" ") };
 }

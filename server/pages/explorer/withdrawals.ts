@@ -72,9 +72,7 @@ export async function byRelay(
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);
       const ids = part.map(({ vaultId }) => String(vaultId));
-      const prepared = await postAsOwner<Preparation>(session, "/owner/v1/withdrawals/prepare", {
-        vaultIds: ids,
-      });
+      const prepared = await postAsOwner<Preparation>(session, "/owner/v1/withdrawals/prepare", { vaultIds: ids });
       requireAsked(prepared, session, part);
       const { typedData, submit } = prepared;
       await switchChain(session.provider, BigInt(typedData.domain.chainId));

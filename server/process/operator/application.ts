@@ -100,10 +100,12 @@ export const APPLICATION_OPERATIONS = {
   withdraw: operation({
     summary: "withdraw from a vault to its token's chain, with its owner's signature",
     examples: ["9223372036854775808 --amount 12.5 --deadline 1893456000 --signature 0x…"],
-    input: byKey.extend(withdrawal).extend({
-      amount: amount.describe("whole tokens, such as 12.5, as signed"),
-      units: quantity.optional().describe("in the place of --amount: units, as the API counts them"),
-    }),
+    input: byKey
+      .extend(withdrawal)
+      .extend({
+        amount: amount.describe("whole tokens, such as 12.5, as signed"),
+        units: quantity.optional().describe("in the place of --amount: units, as the API counts them"),
+      }),
     args: ["vaultId"],
     async run(engine, { apiKey, amount, units, ...asked }) {
       const principal = await engine.keys.authenticate(apiKey);

@@ -40,10 +40,12 @@ const commit = followed.extend({
     env: "MINTMARK_THRESHOLD",
   }),
   operatorKey: key.optional().meta({ description: "the operator's private key", secret: "MINTMARK_OPERATOR_KEY" }),
-  operatorSigner: member.optional().meta({
-    description: "in place of the key: <address>=<url> of a service that signs",
-    env: "MINTMARK_OPERATOR_SIGNER",
-  }),
+  operatorSigner: member
+    .optional()
+    .meta({
+      description: "in place of the key: <address>=<url> of a service that signs",
+      env: "MINTMARK_OPERATOR_SIGNER",
+    }),
 });
 
 /** Operations with L1: registering tokens and committing batches. Keys come with each call and are not stored. */
@@ -53,10 +55,9 @@ export const SETTLEMENT_OPERATIONS = {
     examples: [`${ID} --rpc https://rpc.example`, `${ID} --key-stdin < registrar.key`],
     input: ofAsset.extend({
       rpc,
-      registrarKey: key.optional().meta({
-        description: "the paying account's private key",
-        secret: "MINTMARK_REGISTRAR_KEY",
-      }),
+      registrarKey: key
+        .optional()
+        .meta({ description: "the paying account's private key", secret: "MINTMARK_REGISTRAR_KEY" }),
     }),
     args: ["assetId"],
     async run(engine, { assetId, rpc, registrarKey }) {

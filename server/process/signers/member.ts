@@ -39,10 +39,7 @@ export function buildMemberServer({ member, attester, ...options }: MemberServer
     },
     options,
   );
-  app.get("/v1/status", async () => ({
-    ...(await statusOf(member, options)),
-    nextBatch: await member.nextBatch(),
-  }));
+  app.get("/v1/status", async () => ({ ...(await statusOf(member, options)), nextBatch: await member.nextBatch() }));
   if (attester !== undefined) addMirrorRoute(app, attester);
   return app;
 }

@@ -98,9 +98,7 @@ function webhooks(): Json {
         requestBody: {
           required: true,
           content: {
-            "application/json": {
-              schema: { allOf: [reference(event), { properties: { type: { const: type } } }] },
-            },
+            "application/json": { schema: { allOf: [reference(event), { properties: { type: { const: type } } }] } },
           },
         },
         responses: {

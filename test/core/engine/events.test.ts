@@ -293,11 +293,7 @@ describe("followers of events", () => {
     const read = Array.from({ length: readers }, async () => {
       const seen: number[] = [];
       const { signal } = end;
-      for await (const event of engine.events.stream(tenant.applicationId, {
-        after: before,
-        follow: true,
-        signal,
-      })) {
+      for await (const event of engine.events.stream(tenant.applicationId, { after: before, follow: true, signal })) {
         seen.push(event.sequence);
         if (seen.length === rounds) return seen;
       }

@@ -138,10 +138,7 @@ export const CHANGES: Readonly<Record<string, Change>> = {
   "operator.recordEvents of a withdrawal": ({ engine }, wait) =>
     hear(engine, withdrawn(0n, 7n, 7n, stranger, 11n), wait),
   "operator.recordEvents": ({ engine }, wait) =>
-    engine.operator.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, {
-      ...wait,
-      blockHash: hashOf(12),
-    }),
+    engine.operator.recordEvents(HOME, [withdrawn(0n, 1n, 8n, stranger, 12n)], 12n, { ...wait, blockHash: hashOf(12) }),
   "operator.recordReorg": ({ engine }, wait) => engine.operator.recordReorg(HOME, 12n, undefined, wait),
   "operator.addMirror": ({ engine }, wait) => engine.operator.addMirror(MIRROR, wait),
   "operator.recordFinalized": ({ engine }, wait) =>

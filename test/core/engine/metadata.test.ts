@@ -223,10 +223,7 @@ describe("the metadata of an asset", () => {
       await refusal(
         engine.mint(tenant.principal, requestOf(tenant.users[0], { ...mintOf(assetId, ""), metadata: ONE })),
       ),
-    ).toEqual({
-      code: "validation_failed",
-      issues: { "/users/0/mints/0/metadata": "validation_failed" },
-    });
+    ).toEqual({ code: "validation_failed", issues: { "/users/0/mints/0/metadata": "validation_failed" } });
     expect(await reopened(made, async (again) => (await again.metadata.servedContract(assetId)).json)).toContain(
       "Gold",
     );

@@ -23,14 +23,16 @@ async function minted() {
   for (let i = 0; i < 3; i++) {
     clock.now += 1000;
     await engine.mint(tenant.principal, {
-      users: tenant.users.slice(0, 2).map(({ userId }, user) => ({
-        userId,
-        mints: [
-          mintOf(assets.erc721, 10 * i + user),
-          mintOf(assets.erc20, "", 1 + i, "zk-rollup"),
-          mintOf(assets.erc1155, `item ${user}`, 2),
-        ],
-      })),
+      users: tenant.users
+        .slice(0, 2)
+        .map(({ userId }, user) => ({
+          userId,
+          mints: [
+            mintOf(assets.erc721, 10 * i + user),
+            mintOf(assets.erc20, "", 1 + i, "zk-rollup"),
+            mintOf(assets.erc1155, `item ${user}`, 2),
+          ],
+        })),
     });
   }
   await engine.operator.seal("zk-rollup");

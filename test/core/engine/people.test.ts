@@ -208,11 +208,7 @@ describe("roles", () => {
     const { person: operator } = await signedIn(engine, null, "operator");
     const { session } = await signedIn(engine, tenant.applicationId, "admin");
     const acting = await engine.actingAs(session, "people");
-    const { person } = await acting.people.invite({
-      applicationId: tenant.applicationId,
-      role: "viewer",
-      name: "New",
-    });
+    const { person } = await acting.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "New" });
     const tries: [string, () => Promise<unknown>][] = [
       ["role_missing", () => acting.people.invite({ applicationId: null, role: "operator", name: "Me" })],
       [

@@ -132,11 +132,7 @@ describe("a withdrawal", () => {
     expect(await all(engine.operator.pendingWithdrawals(HOME))).toMatchObject([{ withdrawal: accepted, header: null }]);
     await hear(engine, await committed(engine, "validium", 0, 7n));
     const [pending] = await all(engine.operator.pendingWithdrawals(HOME));
-    expect(pending).toMatchObject({
-      withdrawal: accepted,
-      standard: "erc20",
-      header: { sequence: 0n },
-    });
+    expect(pending).toMatchObject({ withdrawal: accepted, standard: "erc20", header: { sequence: 0n } });
     await engine.operator.recordWithdrawalSubmitted(accepted.withdrawalId, hashOf(8));
     await hear(engine, withdrawn(0n, 30n, 30n, ownerAddress, 8n));
     const settled = await engine.withdrawals.get(tenant.applicationId, accepted.withdrawalId);

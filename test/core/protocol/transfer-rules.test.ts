@@ -37,13 +37,7 @@ const BY_OWNER: TransferPowers = {
   cancelledAt: 0n,
   signerCancelledAt: 0n,
 };
-const SESSION: TransferSession = {
-  authorizedAt: 999n,
-  until: 1000n,
-  revokedAt: 0n,
-  limit: 100n,
-  assetType: ANY_ASSET,
-};
+const SESSION: TransferSession = { authorizedAt: 999n, until: 1000n, revokedAt: 0n, limit: 100n, assetType: ANY_ASSET };
 const bySession = (change: Partial<TransferSession> = {}): TransferPowers => ({
   signer: KEY,
   session: { ...SESSION, ...change },

@@ -278,8 +278,4 @@ export function derivedAddress(label: string): Address {
 }
 
 /** The settlement contract of the vectors. */
-export const SETTLEMENT: Settlement = {
-  chainId: 31337n,
-  contract: derivedAddress("settlement"),
-  engineVersion: 5,
-};
+export const SETTLEMENT: Settlement = { chainId: 31337n, contract: derivedAddress("settlement"), engineVersion: 5 };
