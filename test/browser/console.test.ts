@@ -456,6 +456,10 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await filters.getByLabel("From").fill(day(2));
     await find.click();
     await page.getByText("Nothing matches.").waitFor();
+    const address = page.url();
+    await page.getByRole("link", { name: "Skip to content" }).press("Enter");
+    expect(await page.locator("main:focus").count()).toBe(1);
+    expect(page.url()).toBe(address);
     await filters.getByLabel("To").fill(day(-2));
     await find.click();
     await page

@@ -23,6 +23,9 @@ export function whenSignedOut(call: () => void): void {
   onSignedOut = call;
 }
 
+/** Says "change" after each request that may have changed something. */
+export const changes = new EventTarget();
+
 /** A {@link Problem} of a caller who asks too fast. */
 class TooFast extends Problem {
   readonly seconds: number;
@@ -49,10 +52,12 @@ export async function call<T>(method: string, path: string, body?: unknown, type
     throw new Problem("unreachable", "The server cannot be reached. Check your connection.");
   });
   const text = await response.text();
+  const isOfSession = path.endsWith("/session");
+  if (response.ok && method !== "GET" && !isOfSession) changes.dispatchEvent(new Event("change"));
   if (response.ok) return (isJson(response) ? JSON.parse(text) : text) as T;
   const problem = isJson(response) ? JSON.parse(text) : {};
   const { code = "internal", detail = `The server answered ${response.status}.`, errors = [] } = problem;
-  if (response.status === 401 && !path.endsWith("/session")) onSignedOut();
+  if (response.status === 401 && !isOfSession) onSignedOut();
   const [first] = errors;
   const said = first === undefined ? detail : `${nameOf(first.pointer)}${first.detail}`;
   const wait = response.headers.get("retry-after");

@@ -8,15 +8,15 @@ import {
   Action,
   ADDRESS,
   type Column,
-  Field,
   Form,
   Id,
+  Input,
   List,
+  Live,
   Shown,
   Title,
   To,
   textOf,
-  useLoad,
   WHOLE,
   When,
 } from "./parts.tsx";
@@ -24,11 +24,10 @@ import { AssetChoice, ModeChoice, useEnabledAssets, wholeTokens } from "./tokens
 import { COLUMNS } from "./transactions.tsx";
 
 export function Overview() {
-  const usage = useLoad(() => call<Usage>("GET", "/api/v1/usage"), "usage", 5_000);
   return (
     <>
       <Title>Overview</Title>
-      <Shown of={usage}>
+      <Live<Usage> path="/api/v1/usage">
         {({ mints, transactions, periods, keys }) => (
           <>
             <div class="cards">
@@ -53,7 +52,7 @@ export function Overview() {
             />
           </>
         )}
-      </Shown>
+      </Live>
       <h2>Newest transactions</h2>
       <List label="Newest transactions" path="/api/v1/transactions?limit=10" columns={COLUMNS} />
     </>
@@ -61,18 +60,14 @@ export function Overview() {
 }
 
 export function Users({ session }: { session: PersonSession }) {
-  const [version, setVersion] = useState(0);
   const columns: Column<User>[] = [
     ["Reference", ({ reference }) => reference ?? "–"],
     ["Owner", ({ ownerAddress }) => <To page="users" id={ownerAddress} />],
     ["User", ({ userId }) => <To page="users" id={userId} />],
     ["Created", ({ createdAt }) => <When at={createdAt} />],
   ];
-  const create = async (fields: FormData) => {
-    const body = { ownerAddress: textOf(fields, "owner"), reference: textOf(fields, "reference") };
-    await call("POST", "/api/v1/users", body);
-    setVersion(version + 1);
-  };
+  const create = (fields: FormData) =>
+    call("POST", "/api/v1/users", { ownerAddress: textOf(fields, "owner"), reference: textOf(fields, "reference") });
   return (
     <>
       <Title lead="A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.">
@@ -80,15 +75,11 @@ export function Users({ session }: { session: PersonSession }) {
       </Title>
       {session.rights.includes("users") && (
         <Form label="New user" action="Create user" send={create}>
-          <Field label="Owner's address">
-            <input name="owner" required {...ADDRESS} />
-          </Field>
-          <Field label="Reference (your own name)">
-            <input name="reference" maxLength={64} autocomplete="off" />
-          </Field>
+          <Input label="Owner's address" name="owner" required {...ADDRESS} />
+          <Input label="Reference (your own name)" name="reference" maxLength={64} />
         </Form>
       )}
-      <List label="Users" path="/api/v1/users?order=desc" columns={columns} version={version} />
+      <List label="Users" path="/api/v1/users?order=desc" columns={columns} />
     </>
   );
 }
@@ -101,12 +92,9 @@ export function mintedOf(asset: Asset): string {
 }
 
 export function Assets({ session }: { session: PersonSession }) {
-  const [version, setVersion] = useState(0);
   const canEnable = session.rights.includes("assets");
-  const enable = async ({ assetId, enabled }: Asset) => {
-    await call(enabled ? "DELETE" : "PUT", `/api/v1/assets/${assetId}/enablement`);
-    setVersion(version + 1);
-  };
+  const enable = ({ assetId, enabled }: Asset) =>
+    call(enabled ? "DELETE" : "PUT", `/api/v1/assets/${assetId}/enablement`);
   const columns: Column<Asset>[] = [
     [
       "Name",
@@ -136,8 +124,8 @@ export function Assets({ session }: { session: PersonSession }) {
   return (
     <>
       <Title lead="Token contracts that your application can enable. It mints those that are enabled.">Assets</Title>
-      <List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} version={version} />
-      {canEnable && <NewToken session={session} onAdded={() => setVersion((earlier) => earlier + 1)} />}
+      <List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} />
+      {canEnable && <NewToken session={session} />}
     </>
   );
 }
@@ -171,28 +159,18 @@ export function Mint() {
           ) : (
             <Form label="Mint" action="Mint" send={send}>
               <AssetChoice assets={data} onChoose={setChosen} />
-              <Field label="Owner's address">
-                <input name="owner" required {...ADDRESS} />
-              </Field>
-              {!isFungible(data) && (
-                <Field label="Token id">
-                  <input name="tokenId" required pattern="\d{1,78}" {...WHOLE} />
-                </Field>
-              )}
-              <Field label="Amount in whole tokens">
-                <input
-                  name="amount"
-                  required={isFungible(data)}
-                  inputMode="decimal"
-                  pattern="\d+(\.\d+)?"
-                  title="Digits without commas, such as 1000.5"
-                  autocomplete="off"
-                />
-              </Field>
+              <Input label="Owner's address" name="owner" required {...ADDRESS} />
+              {!isFungible(data) && <Input label="Token id" name="tokenId" required pattern="\d{1,78}" {...WHOLE} />}
+              <Input
+                label="Amount in whole tokens"
+                name="amount"
+                required={isFungible(data)}
+                inputMode="decimal"
+                pattern="\d+(\.\d+)?"
+                title="Digits without commas, such as 1000.5"
+              />
               <ModeChoice />
-              <Field label="Reference (your own name)">
-                <input name="reference" maxLength={64} autocomplete="off" />
-              </Field>
+              <Input label="Reference (your own name)" name="reference" maxLength={64} />
             </Form>
           )
         }

@@ -1,13 +1,11 @@
-import { useState } from "preact/hooks";
 import type { Drop, PersonSession } from "../../client/index.ts";
 import { call, download } from "./api.ts";
-import { Action, type Column, Field, Form, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
+import { Action, type Column, Form, Input, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
 import { AssetChoice, ModeChoice, useEnabledAssets } from "./tokens.tsx";
 
 /** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
 export function Drops({ session }: { session: PersonSession }) {
   const assets = useEnabledAssets();
-  const [version, setVersion] = useState(0);
   const canMint = session.rights.includes("mint");
   const upload = async (fields: FormData) => {
     const file = fields.get("file") as File;
@@ -18,12 +16,8 @@ export function Drops({ session }: { session: PersonSession }) {
     });
     const type = /\.(?:ndjson|jsonl)$/.test(file.name) ? "application/x-ndjson" : "text/csv";
     await call("POST", `/api/v1/drops?${query}`, file, type);
-    setVersion(version + 1);
   };
-  const stop = async ({ dropId }: Drop) => {
-    await call("DELETE", `/api/v1/drops/${dropId}`);
-    setVersion(version + 1);
-  };
+  const stop = ({ dropId }: Drop) => call("DELETE", `/api/v1/drops/${dropId}`);
   const result = async ({ dropId }: Drop) => {
     const lines = await call<string>("GET", `/api/v1/drops/${dropId}/result`);
     download(`${dropId}.ndjson`, "application/x-ndjson", lines);
@@ -66,9 +60,7 @@ export function Drops({ session }: { session: PersonSession }) {
         <Shown of={assets}>
           {({ data }) => (
             <Form label="New drop" action="Upload and mint" send={upload}>
-              <Field label="File">
-                <input name="file" type="file" required accept=".csv,.ndjson,.jsonl" />
-              </Field>
+              <Input label="File" name="file" type="file" required accept=".csv,.ndjson,.jsonl" />
               <AssetChoice assets={data} />
               <ModeChoice />
               <fieldset>
@@ -82,7 +74,7 @@ export function Drops({ session }: { session: PersonSession }) {
         </Shown>
       )}
       <p class="quiet">A drop that was stopped, or has failed, goes on when you upload the same file again.</p>
-      <List idOf={({ dropId }) => dropId} label="Drops" path="/api/v1/drops" columns={columns} version={version} />
+      <List idOf={({ dropId }) => dropId} label="Drops" path="/api/v1/drops" columns={columns} />
     </>
   );
 }

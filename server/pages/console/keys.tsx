@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { ApiKey, IssuedApiKey, PersonSession } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
-import { Action, type Column, Field, Form, Id, List, Secret, Title, textOf, WHOLE, When } from "./parts.tsx";
+import { Action, type Column, Form, Id, Input, List, Secret, Title, textOf, WHOLE, When } from "./parts.tsx";
 
 const SCOPES = {
   mint: "mint",
@@ -15,26 +15,18 @@ const SCOPES = {
 } as const;
 
 export function Keys({ session }: { session: PersonSession }) {
-  const [issued, setIssued] = useState<IssuedApiKey | null>(null);
-  const [version, setVersion] = useState(0);
+  const [issued, show] = useState<IssuedApiKey | null>(null);
   const rights: readonly string[] = session.rights;
   const canIssue = rights.includes("keys");
   const scopes = Object.entries(SCOPES).filter(
     ([scope]) => session.person.role === "operator" || rights.includes(scope),
   );
-  const show = (key: IssuedApiKey | null) => {
-    setIssued(key);
-    setVersion(version + 1);
-  };
   const issue = async (fields: FormData) => {
     const body = { name: textOf(fields, "name"), mintQuota: textOf(fields, "quota"), scopes: fields.getAll("scope") };
     show(await call("POST", "/console/v1/keys", body));
   };
   const rotate = async ({ keyId }: ApiKey) => show(await call("POST", `/console/v1/keys/${keyId}/rotation`, {}));
-  const revoke = async ({ keyId }: ApiKey) => {
-    await call("DELETE", `/console/v1/keys/${keyId}`);
-    setVersion(version + 1);
-  };
+  const revoke = ({ keyId }: ApiKey) => call("DELETE", `/console/v1/keys/${keyId}`);
   const columns: Column<ApiKey>[] = [
     ["Name", (key) => <span class={key.revokedAt === null ? "" : "gone"}>{key.name ?? "–"}</span>],
     ["Id", ({ keyId }) => <Id of={keyId} />],
@@ -78,12 +70,8 @@ export function Keys({ session }: { session: PersonSession }) {
       )}
       {canIssue && (
         <Form label="New key" action="Create key" send={issue}>
-          <Field label="Name">
-            <input name="name" required maxLength={100} autocomplete="off" />
-          </Field>
-          <Field label="Most mints (empty: no limit)">
-            <input name="quota" pattern="\d{1,19}" {...WHOLE} />
-          </Field>
+          <Input label="Name" name="name" required maxLength={100} />
+          <Input label="Most mints (empty: no limit)" name="quota" pattern="\d{1,19}" {...WHOLE} />
           <fieldset>
             <legend>It may</legend>
             <div>
@@ -102,7 +90,7 @@ export function Keys({ session }: { session: PersonSession }) {
           </fieldset>
         </Form>
       )}
-      <List idOf={({ keyId }) => keyId} label="API keys" path="/console/v1/keys" columns={columns} version={version} />
+      <List idOf={({ keyId }) => keyId} label="API keys" path="/console/v1/keys" columns={columns} />
     </>
   );
 }

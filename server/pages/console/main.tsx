@@ -6,7 +6,7 @@ import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
 import { Keys } from "./keys.tsx";
 import { Applications, Operating } from "./operator.tsx";
-import { Button, Failure, show, Title, Top, textOf } from "./parts.tsx";
+import { Button, Failure, show, Title, Top, textOf, useHash } from "./parts.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
 import { AssetPage, BatchPage, Find, UserPage, VaultPage, Vaults } from "./things.tsx";
@@ -71,21 +71,11 @@ function pagesOf({ session, application }: Context): readonly Entry[] {
   return pages.filter(([, , , right]) => right === undefined || session.rights.includes(right));
 }
 
-function useHash(): string {
-  const [hash, setHash] = useState(location.hash);
-  useEffect(() => {
-    const read = () => setHash(location.hash);
-    addEventListener("hashchange", read);
-    return () => removeEventListener("hashchange", read);
-  }, []);
-  return hash.replace(/^#\//, "");
-}
-
 function App() {
   const [session, setSession] = useState<PersonSession | null | undefined>(undefined);
   const [error, setError] = useState<Error | null>(null);
   const [link, setLink] = useState(takeLink);
-  const path = useHash();
+  const path = useHash().replace(/^\//, "");
   const start = () => {
     setError(null);
     if (link !== null) setSession(null);

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Asset, PersonSession, TokenCreation, TokenProgress } from "../../client/index.ts";
 import { accountsOf, type Provider, switchChain, wallet } from "../shared/wallets.ts";
 import { call } from "./api.ts";
-import { Action, Button, Failure, Field, Form, Notice, textOf, useAction, useLoad } from "./parts.tsx";
+import { Action, Button, Failure, Form, Input, Notice, Select, textOf, useAction, useLoad } from "./parts.tsx";
 
 /** A token on its way, which this browser keeps so that a reload goes on with it. */
 interface Pending {
@@ -14,6 +14,11 @@ const POLL_MS = 2_000;
 const MINED_WITHIN_MS = 10 * 60_000;
 const CONFIRM_LOCK = "Confirm in your wallet that this server's contract alone mints the token, for ever.";
 const CONFIRM_REGISTRATION = "Confirm in your wallet that the token is registered.";
+const STANDARDS = {
+  erc721: "ERC-721: each token is one of a kind",
+  erc1155: "ERC-1155: many of each kind",
+  erc20: "ERC-20: points or money",
+} as const;
 const EACH_SALE = "ERC-721 and ERC-1155: what marketplaces ask of each sale (ERC-2981).";
 
 function chosenWallet(): Provider {
@@ -70,7 +75,7 @@ function pendingOf(key: string): Pending | null {
 }
 
 /** Creates a token by the browser's wallet, which pays for it. Absent where the operator adds tokens itself. */
-export function NewToken({ session, onAdded }: { session: PersonSession; onAdded: () => void }) {
+export function NewToken({ session }: { session: PersonSession }) {
   const key = `mintmark-new-token ${session.person.applicationId}`;
   const settings = useLoad(async () => (await fetch("/console/settings.json")).json(), "settings").value;
   const [standard, setStandard] = useState("erc721");
@@ -88,7 +93,6 @@ export function NewToken({ session, onAdded }: { session: PersonSession; onAdded
       const asset = await follow(one, setSaid);
       keep(null);
       setSaid(`${asset.name} is here, registered and enabled.`);
-      onAdded();
     });
   const create = async (fields: FormData) => {
     const provider = chosenWallet();
@@ -115,42 +119,26 @@ export function NewToken({ session, onAdded }: { session: PersonSession; onAdded
       </p>
       {pending === null ? (
         <Form label="New token" action="Create token" send={create}>
-          <Field label="Standard">
-            <select name="standard" value={standard} onChange={(event) => setStandard(event.currentTarget.value)}>
-              <option value="erc721">ERC-721: each token is one of a kind</option>
-              <option value="erc1155">ERC-1155: many of each kind</option>
-              <option value="erc20">ERC-20: points or money</option>
-            </select>
-          </Field>
-          <Field label="Name">
-            <input name="name" required maxLength={200} autocomplete="off" />
-          </Field>
-          <Field label="Symbol">
-            <input name="symbol" required maxLength={50} autocomplete="off" />
-          </Field>
+          <Select
+            label="Standard"
+            name="standard"
+            value={standard}
+            options={STANDARDS}
+            onChange={(event) => setStandard(event.currentTarget.value)}
+          />
+          <Input label="Name" name="name" required maxLength={200} />
+          <Input label="Symbol" name="symbol" required maxLength={50} />
           {standard === "erc20" ? (
-            <Field label="Most that can ever exist (empty: no limit)">
-              <input name="cap" inputMode="decimal" autocomplete="off" />
-            </Field>
+            <Input label="Most that can ever exist (empty: no limit)" name="cap" inputMode="decimal" />
           ) : (
             <>
-              <Field label="Metadata (empty: at this server)">
-                <input name="uri" placeholder="ipfs://…/" autocomplete="off" />
-              </Field>
-              <Field label="Royalty of each sale, percent">
-                <input name="percent" inputMode="decimal" title={EACH_SALE} autocomplete="off" />
-              </Field>
-              <Field label="Who gets it (empty: your wallet)">
-                <input name="receiver" placeholder="0x…" autocomplete="off" />
-              </Field>
+              <Input label="Metadata (empty: at this server)" name="uri" placeholder="ipfs://…/" />
+              <Input label="Royalty of each sale, percent" name="percent" inputMode="decimal" title={EACH_SALE} />
+              <Input label="Who gets it (empty: your wallet)" name="receiver" placeholder="0x…" />
             </>
           )}
-          <Field label="Who administers it (empty: your wallet)">
-            <input name="admin" placeholder="0x…" autocomplete="off" />
-          </Field>
-          <Field label="Owners can give it away before a withdrawal">
-            <input name="transferable" type="checkbox" />
-          </Field>
+          <Input label="Who administers it (empty: your wallet)" name="admin" placeholder="0x…" />
+          <Input label="Owners can give it away before a withdrawal" name="transferable" type="checkbox" />
         </Form>
       ) : (
         <div class="actions">

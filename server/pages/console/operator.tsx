@@ -1,4 +1,3 @@
-import { useState } from "preact/hooks";
 import type { Application, Batch, Operations } from "../../client/index.ts";
 import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
@@ -6,16 +5,15 @@ import {
   Action,
   Button,
   type Column,
-  Field,
   Form,
   Id,
+  Input,
   List,
-  Shown,
+  Live,
   Status,
   Table,
   Title,
   textOf,
-  useLoad,
   When,
 } from "./parts.tsx";
 
@@ -51,11 +49,10 @@ const BATCHES: readonly Column<Batch>[] = [
 ];
 
 export function Operating() {
-  const loaded = useLoad(() => call<Operations>("GET", "/console/v1/operations"), "operations", 5_000);
   return (
     <>
       <Title lead="From the open batches to L1: what runs, what waits, and what it costs.">Operations</Title>
-      <Shown of={loaded}>
+      <Live<Operations> path="/console/v1/operations">
         {({ checks, commits }) => {
           const known = commits.flatMap(({ settledAt, gas, mintCount }) =>
             gas === null ? [] : [{ at: Date.parse(settledAt) / 1000, gas: Number(gas), mintCount }],
@@ -86,7 +83,7 @@ export function Operating() {
             </>
           );
         }}
-      </Shown>
+      </Live>
       <h2>Batches</h2>
       <List label="Batches" path="/public/v1/batches" columns={BATCHES} />
     </>
@@ -94,15 +91,9 @@ export function Operating() {
 }
 
 export function Applications({ onChoose }: { onChoose: (application: Application) => void }) {
-  const [version, setVersion] = useState(0);
-  const create = async (fields: FormData) => {
-    await call("POST", "/console/v1/applications", { name: textOf(fields, "name") });
-    setVersion(version + 1);
-  };
-  const suspend = async ({ applicationId, suspended }: Application) => {
-    await call(suspended ? "DELETE" : "PUT", `/console/v1/applications/${applicationId}/suspension`);
-    setVersion(version + 1);
-  };
+  const create = (fields: FormData) => call("POST", "/console/v1/applications", { name: textOf(fields, "name") });
+  const suspend = ({ applicationId, suspended }: Application) =>
+    call(suspended ? "DELETE" : "PUT", `/console/v1/applications/${applicationId}/suspension`);
   const columns: Column<Application>[] = [
     ["Name", ({ name }) => name],
     ["Id", ({ applicationId }) => <Id of={applicationId} />],
@@ -128,16 +119,13 @@ export function Applications({ onChoose }: { onChoose: (application: Application
     <>
       <Title lead="Look into an application to invite its first person.">Applications</Title>
       <Form label="New application" action="Create application" send={create}>
-        <Field label="Name">
-          <input name="name" required maxLength={200} autocomplete="off" />
-        </Field>
+        <Input label="Name" name="name" required maxLength={200} />
       </Form>
       <List
         idOf={({ applicationId }) => applicationId}
         label="Applications"
         path="/console/v1/applications"
         columns={columns}
-        version={version}
       />
     </>
   );

@@ -1,7 +1,7 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Button, type Column, Failure, Field, Id, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
-import { readPages } from "./api.ts";
+import { call, changes, readPages } from "./api.ts";
 
 export * from "../shared/parts.tsx";
 
@@ -60,9 +60,35 @@ export const ADDRESS = {
   placeholder: "0x…",
   pattern: "0x[0-9a-fA-F]{40}",
   title: "0x and 40 hex digits, such as 0x70997970c51812dc3a010c7d01b50e0d17dc79c8",
-  autocomplete: "off",
 } as const;
-export const WHOLE = { inputMode: "numeric", title: "Digits only, such as 1001", autocomplete: "off" } as const;
+export const WHOLE = { inputMode: "numeric", title: "Digits only, such as 1001" } as const;
+
+export function Input({ label, ...input }: ComponentProps<"input"> & { label: string; name: string }) {
+  return (
+    <Field label={label}>
+      <input autocomplete="off" {...input} />
+    </Field>
+  );
+}
+
+/** @param options - the text of each value */
+export function Select({
+  label,
+  options,
+  ...select
+}: ComponentProps<"select"> & { label: string; name: string; options: Readonly<Record<string, string>> }) {
+  return (
+    <Field label={label}>
+      <select {...select}>
+        {Object.entries(options).map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Field>
+  );
+}
 
 /** The text of a form's field; undefined when empty. */
 export function textOf(fields: FormData, name: string): string | undefined {
@@ -138,27 +164,28 @@ export function Filters({ label, children }: { label: string; children: Componen
 /** A choice of one value; empty for all. */
 export function Choice({ label, name, values }: { label: string; name: string; values: readonly string[] }) {
   return (
-    <Field label={label}>
-      <select name={name}>
-        <option value="">all</option>
-        {values.map((each) => (
-          <option key={each}>{each}</option>
-        ))}
-      </select>
-    </Field>
+    <Select
+      label={label}
+      name={name}
+      options={{ "": "all", ...Object.fromEntries(values.map((each) => [each, each])) }}
+    />
   );
 }
 
 export const STATUSES = ["accepted", "batched", "submitted", "settled", "finalized", "failed"];
 
-/** A list of the API as a table that grows by pages. Its first page is looked at again every few seconds. */
+/** What a path of the API says. It is read again every few seconds. */
+export function Live<T>({ path, children }: { path: string; children: (value: T) => ComponentChildren }) {
+  return <Shown of={useLoad(() => call<T>("GET", path), path, 5_000)}>{children}</Shown>;
+}
+
+/** A list of the API as a table that grows by pages. It is read again every few seconds, and after each change. */
 export function List<T, R = T>({
   label,
   path,
   columns,
   idOf,
   empty = Object.keys(useFilters()).length === 0 ? "None yet." : "Nothing matches.",
-  version = 0,
   rowsOf = (entries) => entries as readonly unknown[] as readonly R[],
 }: {
   label: string;
@@ -167,13 +194,15 @@ export function List<T, R = T>({
   /** A row's id, which rows with buttons need. */
   idOf?: (row: R) => string;
   empty?: string;
-  /** Changed when the list must be read anew. */
-  version?: number;
   /** Default: a row for each entry. */
   rowsOf?: (entries: readonly T[]) => readonly R[];
 }) {
   const [pages, setPages] = useState(1);
-  const loaded = useLoad(() => readPages<T>(path, pages), `${path} ${pages} ${version}`, 5_000);
+  const loaded = useLoad(() => readPages<T>(path, pages), `${path} ${pages}`, 5_000);
+  useEffect(() => {
+    changes.addEventListener("change", loaded.reload);
+    return () => changes.removeEventListener("change", loaded.reload);
+  }, [loaded.reload]);
   return (
     <Shown of={loaded}>
       {({ data, more }) => (

@@ -51,7 +51,7 @@ export function SignIn({
     );
   if (several !== null) {
     return (
-      <main id="main">
+      <main id="main" tabIndex={-1}>
         <Title lead="This wallet belongs to several teams. Another team than the first asks for one more signature.">
           Choose a team
         </Title>
@@ -68,7 +68,7 @@ export function SignIn({
   }
   const found = wallets();
   return (
-    <main id="main">
+    <main id="main" tabIndex={-1}>
       <Title lead="For the team of an application, and for the operator. An admin or the operator invites you.">
         Sign in to the console
       </Title>

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { AuditEntry, Invitation, Person, PersonSession } from "../../client/index.ts";
 import { wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
-import { Action, ADDRESS, type Column, Field, Form, Id, List, Secret, Title, textOf, When } from "./parts.tsx";
+import { Action, ADDRESS, type Column, Form, Id, Input, List, Secret, Select, Title, textOf, When } from "./parts.tsx";
 
 const ROLES = {
   viewer: "viewer: looks",
@@ -11,14 +11,9 @@ const ROLES = {
 } as const;
 
 export function Team({ session, application }: { session: PersonSession; application: string | null }) {
-  const [invited, setInvited] = useState<Invitation | null>(null);
-  const [version, setVersion] = useState(0);
+  const [invited, show] = useState<Invitation | null>(null);
   const canManage = session.rights.includes("people");
   const roles = application === null ? { operator: "operator" } : ROLES;
-  const show = (invitation: Invitation | null) => {
-    setInvited(invitation);
-    setVersion(version + 1);
-  };
   const invite = async (fields: FormData) =>
     show(
       await call("POST", "/console/v1/people", {
@@ -28,14 +23,8 @@ export function Team({ session, application }: { session: PersonSession; applica
       }),
     );
   const link = async ({ personId }: Person) => show(await call("POST", `/console/v1/people/${personId}/links`));
-  const remove = async ({ personId }: Person) => {
-    await call("DELETE", `/console/v1/people/${personId}`);
-    setVersion(version + 1);
-  };
-  const change = async ({ personId }: Person, role: string) => {
-    await call("PUT", `/console/v1/people/${personId}/role`, { role });
-    setVersion(version + 1);
-  };
+  const remove = ({ personId }: Person) => call("DELETE", `/console/v1/people/${personId}`);
+  const change = ({ personId }: Person, role: string) => call("PUT", `/console/v1/people/${personId}/role`, { role });
   const columns: Column<Person>[] = [
     ["Name", (person) => <span class={person.removedAt === null ? "" : "gone"}>{person.name}</span>],
     ["Role", ({ role }) => role],
@@ -73,30 +62,12 @@ export function Team({ session, application }: { session: PersonSession; applica
       )}
       {canManage && (
         <Form label="New person" action="Invite" send={invite}>
-          <Field label="Name">
-            <input name="name" required maxLength={100} autocomplete="off" />
-          </Field>
-          <Field label="Role">
-            <select name="role">
-              {Object.entries(roles).map(([role, text]) => (
-                <option key={role} value={role}>
-                  {text}
-                </option>
-              ))}
-            </select>
-          </Field>
-          <Field label="Wallet (empty: by link)">
-            <input name="address" {...ADDRESS} />
-          </Field>
+          <Input label="Name" name="name" required maxLength={100} />
+          <Select label="Role" name="role" options={roles} />
+          <Input label="Wallet (empty: by link)" name="address" {...ADDRESS} />
         </Form>
       )}
-      <List
-        idOf={({ personId }) => personId}
-        label="People"
-        path="/console/v1/people"
-        columns={columns}
-        version={version}
-      />
+      <List idOf={({ personId }) => personId} label="People" path="/console/v1/people" columns={columns} />
       <OwnWallet session={session} />
     </>
   );

@@ -8,10 +8,12 @@ import {
   Choice,
   type Column,
   Facts,
-  Field,
   Filters,
   Id,
+  Input,
   List,
+  Live,
+  Select,
   ShowMore,
   Shown,
   STATUSES,
@@ -77,19 +79,14 @@ export function Vaults() {
     <>
       <Title>Vaults</Title>
       <Filters label="Find vaults">
-        <Field label="Owner (empty: all)">
-          <input name="ownerAddress" {...ADDRESS} />
-        </Field>
-        <Field label="Token id">
-          <input name="tokenId" pattern="\d{1,78}" {...WHOLE} />
-        </Field>
+        <Input label="Owner (empty: all)" name="ownerAddress" {...ADDRESS} />
+        <Input label="Token id" name="tokenId" pattern="\d{1,78}" {...WHOLE} />
         <Choice label="Status" name="status" values={STATUSES} />
-        <Field label="Names and images">
-          <select name="images">
-            <option value="">hidden</option>
-            <option value="shown">shown: their hosts learn your address</option>
-          </select>
-        </Field>
+        <Select
+          label="Names and images"
+          name="images"
+          options={{ "": "hidden", shown: "shown: their hosts learn your address" }}
+        />
       </Filters>
       <VaultList label="Vaults" of={filters} isNamed={images === "shown"} />
     </>
@@ -267,7 +264,6 @@ export function VaultPage({ id }: { id: string }) {
 export function AssetPage({ assetId, tokenId }: { assetId: string; tokenId: string | undefined }) {
   const asset = useAsset(assetId);
   const query = withQuery("/api/v1/vaults", { assetId, tokenId, limit: "2" });
-  const loaded = useLoad(() => call<Listed<Vault>>("GET", query), query, 5_000);
   const name = asset?.name ?? "Asset";
   if (tokenId === undefined) {
     return (
@@ -282,13 +278,13 @@ export function AssetPage({ assetId, tokenId }: { assetId: string; tokenId: stri
   return (
     <>
       <Title>{`${name} #${tokenId}`}</Title>
-      <Shown of={loaded}>
+      <Live<Listed<Vault>> path={query}>
         {({ data: [first, second] }) => {
           if (first === undefined) return <p class="notice">No vault of your application holds this token.</p>;
           if (second === undefined) return <VaultStory id={first.vaultId} level="part" />;
           return <VaultList label="Vaults" of={{ assetId, tokenId }} />;
         }}
-      </Shown>
+      </Live>
     </>
   );
 }
@@ -345,11 +341,10 @@ export function UserPage({ id }: { id: string }) {
 
 /** A batch, with what it holds of the application. */
 export function BatchPage({ id }: { id: string }) {
-  const loaded = useLoad(() => call<Batch>("GET", `/public/v1/batches/${id}`), id, 5_000);
   return (
     <>
       <Title>{`Batch ${id}`}</Title>
-      <Shown of={loaded}>
+      <Live<Batch> path={`/public/v1/batches/${id}`}>
         {({ status, vaultCount, timestamps, l1TxHash }) => (
           <Facts
             of={[
@@ -361,7 +356,7 @@ export function BatchPage({ id }: { id: string }) {
             ]}
           />
         )}
-      </Shown>
+      </Live>
       <h2>Your vaults in it</h2>
       <VaultList label="Vaults" of={{ batchId: id }} />
       <h2>Your transactions in it</h2>

@@ -4,7 +4,7 @@ import type { Asset } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { call, type Listed } from "./api.ts";
-import { Field, useLoad } from "./parts.tsx";
+import { Select, useLoad } from "./parts.tsx";
 
 /** Units of a token, as the API gives them. */
 export interface Units {
@@ -82,15 +82,12 @@ type Choose = (assetId: string) => void;
 
 export function AssetChoice({ assets: all, onChoose }: { assets: readonly Asset[]; onChoose?: Choose }) {
   return (
-    <Field label="Asset">
-      <select name="assetId" onChange={(event) => onChoose?.(event.currentTarget.value)}>
-        {all.map(({ assetId, name, standard }) => (
-          <option key={assetId} value={assetId}>
-            {`${name} (${standard})`}
-          </option>
-        ))}
-      </select>
-    </Field>
+    <Select
+      label="Asset"
+      name="assetId"
+      options={Object.fromEntries(all.map(({ assetId, name, standard }) => [assetId, `${name} (${standard})`]))}
+      onChange={(event) => onChoose?.(event.currentTarget.value)}
+    />
   );
 }
 
@@ -103,17 +100,13 @@ export function ModeChoice() {
   const [mode, setMode] = useState<keyof typeof MODES>("validium");
   return (
     <>
-      <Field label="Data">
-        <select
-          name="mode"
-          aria-describedby="mode"
-          onChange={(event) => setMode(event.currentTarget.value as keyof typeof MODES)}
-        >
-          {Object.keys(MODES).map((each) => (
-            <option key={each}>{each}</option>
-          ))}
-        </select>
-      </Field>
+      <Select
+        label="Data"
+        name="mode"
+        aria-describedby="mode"
+        options={{ validium: "validium", "zk-rollup": "zk-rollup" }}
+        onChange={(event) => setMode(event.currentTarget.value as keyof typeof MODES)}
+      />
       <p class="quiet wide" id="mode">
         {MODES[mode]}
       </p>

@@ -1,22 +1,21 @@
 import type { Transaction } from "../../client/index.ts";
-import { call, download, readAll, withQuery } from "./api.ts";
+import { download, readAll, withQuery } from "./api.ts";
 import {
   Action,
   Choice,
   type Column,
   Facts,
   Failure,
-  Field,
   Filters,
   Id,
+  Input,
   List,
-  Shown,
+  Live,
   STATUSES,
   Status,
   Title,
   To,
   useFilters,
-  useLoad,
   When,
 } from "./parts.tsx";
 import { readAsset, Worth, wholeTokens } from "./tokens.tsx";
@@ -128,17 +127,9 @@ export function Transactions({ title = "Transactions", type }: { title?: string;
       <Filters label="Find transactions">
         {type === undefined && <Choice label="Type" name="type" values={["mint", "withdrawal", "transfer"]} />}
         <Choice label="Status" name="status" values={STATUSES} />
-        <Field label="From">
-          <input name="from" type="date" />
-        </Field>
-        <Field label="To">
-          <input name="to" type="date" />
-        </Field>
-        {type === undefined && (
-          <Field label="Reference">
-            <input name="reference" maxLength={64} autocomplete="off" />
-          </Field>
-        )}
+        <Input label="From" name="from" type="date" />
+        <Input label="To" name="to" type="date" />
+        {type === undefined && <Input label="Reference" name="reference" maxLength={64} />}
       </Filters>
       {filters.from && filters.to && filters.from > filters.to ? (
         <Failure error={new Error(`From, ${filters.from}, is after To, ${filters.to}. Swap them.`)} />
@@ -151,11 +142,10 @@ export function Transactions({ title = "Transactions", type }: { title?: string;
 
 /** One transaction, with the time of each step. */
 export function TransactionPage({ id }: { id: string }) {
-  const loaded = useLoad(() => call<Transaction>("GET", `${PATH}/${encodeURIComponent(id)}`), id, 5_000);
   return (
     <>
       <Title>Transaction</Title>
-      <Shown of={loaded}>
+      <Live<Transaction> path={`${PATH}/${encodeURIComponent(id)}`}>
         {(one) => (
           <Facts
             of={[
@@ -176,7 +166,7 @@ export function TransactionPage({ id }: { id: string }) {
             ]}
           />
         )}
-      </Shown>
+      </Live>
     </>
   );
 }

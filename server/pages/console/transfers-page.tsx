@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Transfer } from "../../client/index.ts";
-import { call, withQuery } from "./api.ts";
+import { withQuery } from "./api.ts";
 import {
   Button,
   Choice,
@@ -8,14 +8,13 @@ import {
   Filters,
   Id,
   List,
-  Shown,
+  Live,
   STATUSES,
   Status,
   Table,
   Title,
   To,
   useFilters,
-  useLoad,
   When,
 } from "./parts.tsx";
 import { Worth } from "./tokens.tsx";
@@ -105,13 +104,12 @@ export function Transfers() {
 
 /** One signed list, with all that it gives. */
 export function TransferPage({ id }: { id: string }) {
-  const loaded = useLoad(() => call<Transfer>("GET", `/api/v1/transfers/${id}`), id, 5_000);
   return (
     <>
       <Title>Transfer</Title>
-      <Shown of={loaded}>
+      <Live<Transfer> path={`/api/v1/transfers/${id}`}>
         {(list) => <Table label="Transfer" columns={columnsOf(() => {})} entries={rowsOf([list], new Set([id]))} />}
-      </Shown>
+      </Live>
     </>
   );
 }

@@ -1,23 +1,16 @@
 import { useState } from "preact/hooks";
 import type { IssuedWebhook, Webhook, WebhookAttempt } from "../../client/index.ts";
 import { call } from "./api.ts";
-import { Action, Button, type Column, Field, Form, List, Secret, Status, Title, textOf, When } from "./parts.tsx";
+import { Action, Button, type Column, Form, Input, List, Secret, Status, Title, textOf, When } from "./parts.tsx";
 
 const PATH = "/api/v1/webhooks";
 
 export function Webhooks() {
   const [issued, setIssued] = useState<IssuedWebhook | null>(null);
   const [chosen, setChosen] = useState<Webhook | null>(null);
-  const [version, setVersion] = useState(0);
-  const changed = () => setVersion((now) => now + 1);
-  const act = (method: string, path: string) => async () => {
-    await call(method, PATH + path);
-    changed();
-  };
-  const create = async (fields: FormData) => {
+  const act = (method: string, path: string) => () => call(method, PATH + path);
+  const create = async (fields: FormData) =>
     setIssued(await call<IssuedWebhook>("POST", PATH, { url: textOf(fields, "url") }));
-    changed();
-  };
   const rotate = async ({ webhookId }: Webhook) => setIssued(await call("POST", `${PATH}/${webhookId}/secret`));
   const columns: Column<Webhook>[] = [
     ["Address", ({ url }) => url],
@@ -46,22 +39,17 @@ export function Webhooks() {
         <Secret title={`Signing secret of ${issued.url}.`} secret={issued.secret} onDone={() => setIssued(null)} />
       )}
       <Form label="New webhook" action="Add webhook" send={create}>
-        <Field label="Address">
-          <input name="url" type="url" required placeholder="https://" autocomplete="off" />
-        </Field>
+        <Input label="Address" name="url" type="url" required placeholder="https://" />
       </Form>
-      <List idOf={({ webhookId }) => webhookId} label="Webhooks" path={PATH} columns={columns} version={version} />
+      <List idOf={({ webhookId }) => webhookId} label="Webhooks" path={PATH} columns={columns} />
       {chosen !== null && <Deliveries of={chosen} />}
     </>
   );
 }
 
 function Deliveries({ of: { webhookId, url } }: { of: Webhook }) {
-  const [version, setVersion] = useState(0);
-  const redeliver = async ({ sequence }: WebhookAttempt) => {
-    await call("POST", `${PATH}/${webhookId}/deliveries/${sequence}/redeliver`);
-    setVersion(version + 1);
-  };
+  const redeliver = ({ sequence }: WebhookAttempt) =>
+    call("POST", `${PATH}/${webhookId}/deliveries/${sequence}/redeliver`);
   const columns: Column<WebhookAttempt>[] = [
     ["When", ({ time }) => <When at={time} />],
     ["Kind", ({ kind }) => kind],
@@ -81,7 +69,6 @@ function Deliveries({ of: { webhookId, url } }: { of: Webhook }) {
         label="Deliveries"
         path={`${PATH}/${webhookId}/deliveries`}
         columns={columns}
-        version={version}
         empty="None since the server started."
       />
     </>

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button, Failure, Later, Shown, show, Top, useLoad } from "../shared/parts.tsx";
+import { Button, Failure, Later, Shown, show, Top, useHash, useLoad } from "../shared/parts.tsx";
 import { Problem, readSettings } from "./api.ts";
 import { batchView } from "./batch.tsx";
 import { Owner } from "./owner.tsx";
@@ -47,19 +47,10 @@ async function viewOf(path: string, retry: () => void): Promise<ComponentChildre
   }
 }
 
-function usePath(): string {
-  const [path, setPath] = useState(location.hash);
-  useEffect(() => {
-    const read = () => {
-      if (!location.hash.startsWith("#/") && location.hash !== "") return;
-      setPath(location.hash);
-      document.getElementById("main")?.focus({ preventScroll: true });
-      scrollTo(0, 0);
-    };
-    addEventListener("hashchange", read);
-    return () => removeEventListener("hashchange", read);
-  }, []);
-  return path.replace(/^#/, "");
+/** A new page begins at its top, and screen readers read it. */
+function begin(): void {
+  document.getElementById("main")?.focus({ preventScroll: true });
+  scrollTo(0, 0);
 }
 
 /** A vault's id is a number; everything else is a batch's name. */
@@ -77,7 +68,7 @@ function Titled({ children }: { children: ComponentChildren }) {
 }
 
 function App() {
-  const path = usePath();
+  const path = useHash(begin);
   const [version, setVersion] = useState(0);
   const again = () => setVersion((earlier) => earlier + 1);
   const settings = useLoad(async () => {

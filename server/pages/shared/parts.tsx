@@ -40,11 +40,31 @@ export function show(page: ComponentChild): void {
   if (place !== null) render(page, place);
 }
 
+/** The address after `#`, which names what the page shows. `moved` is called after each change. */
+export function useHash(moved?: () => void): string {
+  const [hash, setHash] = useState(location.hash);
+  useEffect(() => {
+    const read = () => {
+      setHash(location.hash);
+      moved?.();
+    };
+    addEventListener("hashchange", read);
+    return () => removeEventListener("hashchange", read);
+  }, []);
+  return hash.replace(/^#/, "");
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
 /** The way past the header, and the header. */
 export function Top({ children }: { children: ComponentChildren }) {
   return (
     <>
-      <a class="skip" href="#main">
+      {/* biome-ignore lint/a11y/useValidAnchor: the address names what the page shows, so it stays. */}
+      <a class="skip" href="#main" onClick={skip}>
         Skip to content
       </a>
       <header class="top">
