@@ -22,7 +22,7 @@ import { blobText, brief, counted, moment } from "../shared/format.ts";
 import { Button, type Column, code, Facts, Later, LongTable } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
 import { type Batch, readBatch, readBatchData, readBlobProofs } from "./api.ts";
-import { type Check, Checks, keptByL1 } from "./checks.tsx";
+import { type Check, Checks, judged, keptByL1, type Result } from "./checks.tsx";
 import { accordingToL1 } from "./source.tsx";
 import { TransferTable, transferChecks } from "./transfer-view.tsx";
 
@@ -126,38 +126,35 @@ function batchChecks(
   const isLeftOut = ({ chainId, assetType }: (typeof assets)[number]) =>
     leftOut.some((out) => out.chainId === `${chainId}` && out.assetType === assetType);
   const places = assets.flatMap((asset, place) => (isLeftOut(asset) ? [place] : []));
-  const inBlobs = [
-    {
-      claim: "Each blob has its KZG proof, and their hashes, the count and the manifest give the batch's data hash.",
-      test: () => blobsAre(batch, data),
-    },
-    {
-      claim: "That hash and the manifest of the assets give the batch's root.",
-      test: async () => same(rootOf("blobs", manifestRoot(assets, places), dataHash ?? "0x"), batchRoot),
-    },
+  const inBlobs: readonly Check[] = [
+    [
+      "Each blob has its KZG proof, and their hashes, the count and the manifest give the batch's data hash.",
+      () => blobsAre(batch, data),
+    ],
+    [
+      "That hash and the manifest of the assets give the batch's root.",
+      () => same(rootOf("blobs", manifestRoot(assets, places), dataHash ?? "0x"), batchRoot),
+    ],
   ];
   const inTree: readonly Check[] = [
     hashCheck(batch, data),
-    {
-      claim: "The vaults in the data and the manifest of their assets give the batch's root.",
-      async test() {
+    [
+      "The vaults in the data and the manifest of their assets give the batch's root.",
+      () => {
         const started = performance.now();
         const content = bytesToHex(new BatchTree(vaultLeaves(slots)).root);
         const root = rootOf(kind, manifestRoot(assets, places), content);
         const time = Math.max(1, Math.round(performance.now() - started));
-        const [outcome] = same(root, batchRoot);
-        return [outcome, `${counted(slots.length, "leaf", "leaves")} hashed here in ${time} ms: ${root}`];
+        const leaves = counted(slots.length, "leaf", "leaves");
+        return judged(root === batchRoot, `${leaves} hashed here in ${time} ms: ${root}`);
       },
-    },
+    ],
   ];
   return [...(isBlobBatchData(data) ? inBlobs : inTree), l1Check(batch)];
 }
 
 function hashCheck({ dataHash }: Batch, data: Uint8Array): Check {
-  return {
-    claim: "The data hashes to the batch's data hash.",
-    test: async () => same(bytesToHex(keccak256(data)), dataHash),
-  };
+  return ["The data hashes to the batch's data hash.", () => same(bytesToHex(keccak256(data)), dataHash)];
 }
 
 function l1Check({ batchRoot, vaultCount, committedAt, l1Sequence, mode, batchNumber }: Batch): Check {
@@ -165,32 +162,26 @@ function l1Check({ batchRoot, vaultCount, committedAt, l1Sequence, mode, batchNu
     batchRoot === null || committedAt === null || l1Sequence === null
       ? null
       : { batchRoot, vaultCount, committedAt: BigInt(committedAt), sequence: BigInt(l1Sequence) };
-  return {
-    claim: "L1 keeps the hash of this root, count, time and sequence.",
-    test: () => keptByL1(header, { mode, batchNumber }),
-  };
+  return ["L1 keeps the hash of this root, count, time and sequence.", () => keptByL1(header, { mode, batchNumber })];
 }
 
 /** Whether the data's blobs are those that the batch's data hash names. JavaScript alone checks the proofs. */
-async function blobsAre({ batchId, dataHash }: Batch, data: Uint8Array): Promise<readonly ["holds" | "fails", string]> {
+async function blobsAre({ batchId, dataHash }: Batch, data: Uint8Array): Promise<Result> {
   const started = performance.now();
   const batch = readBlobBatchData(data);
   const blobs = blobsIn(batch);
   const proofs = await readBlobProofs(batchId);
   const hashes = proofs.map(({ commitment }) => versionedHash(commitment));
   if (proofs.length !== blobs.length)
-    return ["fails", `${counted(blobs.length, "blob")}, but ${counted(proofs.length, "proof")}`];
+    return judged(false, `${counted(blobs.length, "blob")}, but ${counted(proofs.length, "proof")}`);
   for (const [i, proof] of proofs.entries()) {
     const [hash, blob] = [hashes[i], blobs[i]];
     if (!hash || !blob || !verifyBlob(hash, blob, proof))
-      return ["fails", `blob ${i} is not the one that its proof names`];
+      return judged(false, `blob ${i} is not the one that its proof names`);
   }
   const content = blobContent(batch.vaultCount, manifestHash(batch.assets), hashes);
-  const [outcome] = same(content, dataHash);
   const time = Math.round(performance.now() - started);
-  return [outcome, `${counted(blobs.length, "blob")} checked here in ${time} ms: ${content}`];
+  return judged(content === dataHash, `${counted(blobs.length, "blob")} checked here in ${time} ms: ${content}`);
 }
 
-function same(computed: string, claimed: string | null): readonly ["holds" | "fails", string] {
-  return [computed === claimed ? "holds" : "fails", computed];
-}
+const same = (computed: string, claimed: string | null): Result => judged(computed === claimed, computed);

@@ -15,11 +15,14 @@ const SIGNS: Readonly<Record<Outcome | "waits", readonly [sign: string, spoken: 
 
 export type Result = readonly [Outcome, string];
 
-export interface Check {
-  /** The claim. */
-  readonly claim: string;
-  /** Runs the check and describes its result. A rejection leaves the check open, with the reason. */
-  readonly test: () => Promise<Result>;
+/** A claim, and its test, which describes its result. A rejection leaves the check open, with the reason. */
+export type Check = readonly [claim: string, test: () => Result | Promise<Result>];
+
+/** The result without a source of L1. */
+export const CHOOSE = "Choose below how to read L1.";
+
+export function judged(holds: boolean, how: string): Result {
+  return [holds ? "holds" : "fails", how];
 }
 
 /** Runs checks one after the other, shows each result, and the verdict at the end. */
@@ -29,8 +32,8 @@ export function Checks({ of, verdicts }: { of: readonly Check[]; verdicts: Reado
     let isShown = true;
     void (async () => {
       const done: Result[] = [];
-      for (const { test } of of) {
-        done.push(await test().catch((error: unknown) => ["open", sentenceOf(error)] as const));
+      for (const [, test] of of) {
+        done.push(await (async () => test())().catch((error: unknown) => ["open", sentenceOf(error)] as const));
         if (!isShown) return;
         setResults([...done]);
       }
@@ -49,7 +52,7 @@ export function Checks({ of, verdicts }: { of: readonly Check[]; verdicts: Reado
         {isDone ? verdicts[all] : "Checking in your browser…"}
       </p>
       <ol class="checks">
-        {of.map(({ claim }, i) => {
+        {of.map(([claim], i) => {
           const [outcome, how] = results[i] ?? (["waits", ""] as const);
           return (
             <li key={claim} class={outcome}>
@@ -76,9 +79,9 @@ export async function keptByL1(
 ): Promise<Result> {
   if (header === null || header.committedAt === 0n) return ["open", "L1 has not committed the batch yet."];
   const contract = await l1();
-  if (contract === null) return ["open", "Choose below how to read L1."];
+  if (contract === null) return ["open", CHOOSE];
   const kept = await contract.batchHeaderHash(mode, batchNumber);
-  return [batchHeaderHash(header) === kept ? "holds" : "fails", `${kept}, says ${sourceName()}`];
+  return judged(batchHeaderHash(header) === kept, `${kept}, says ${sourceName()}`);
 }
 
 function Sign({ of }: { of: Outcome | "waits" }) {

@@ -3,7 +3,7 @@ import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import { blobText } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
-import { switchChain } from "../shared/wallets.ts";
+import { signTyped } from "../shared/wallets.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
 import { relayVaults, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
@@ -90,9 +90,7 @@ export async function giveAway(
     const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
     const { typedData } = await postAsOwner<Preparation>(session, "/owner/v1/transfers/prepare", { transfers });
     await requireAsked(typedData, some, to ?? NOBODY);
-    await switchChain(session.provider, BigInt(typedData.domain.chainId));
-    const params = [session.address, JSON.stringify(typedData)];
-    const signature = await session.provider.request({ method: "eth_signTypedData_v4", params });
+    const signature = await signTyped(session, typedData);
     // What was signed is what is sent.
     const sent = await postAsOwner<Sent>(session, "/owner/v1/transfers", { ...typedData.message, signature });
     for (const { vaultId } of some) {

@@ -3,7 +3,7 @@ import { type Hex, MintmarkError, stateCommitment } from "../../../core/protocol
 import { brief, counted, sentenceOf } from "../shared/format.ts";
 import { Button, code, Facts, Later, Status, Table } from "../shared/parts.tsx";
 import { type Batch, type Roots, readBatches, readState } from "./api.ts";
-import { type Check, Checks, type Outcome } from "./checks.tsx";
+import { CHOOSE, type Check, Checks, judged } from "./checks.tsx";
 import { accordingToL1, l1, sourceName } from "./source.tsx";
 
 const MODES = [
@@ -58,36 +58,35 @@ function waiting(count: number): string {
 function stateChecks(committed: Roots, commitment: () => string): Check[] {
   let seen: Roots | null = null;
   return [
-    {
-      claim: "The contract on L1, and all code that it runs, is this version's in every byte.",
-      async test() {
-        const checked = (await l1())?.requireOwnCode() ?? Promise.reject(new Error("Choose below how to read L1."));
-        return checked.then(
+    [
+      "The contract on L1, and all code that it runs, is this version's in every byte.",
+      async () => {
+        const contract = await l1();
+        if (contract === null) return ["open", CHOOSE];
+        return contract.requireOwnCode().then(
           () => ["holds", "StateCommitment, Administration, Transfers"],
           (error) => [error instanceof MintmarkError ? "fails" : "open", sentenceOf(error)] as const,
         );
       },
-    },
-    {
-      claim: "The state commitment follows from the roots and counts on this page.",
-      async test() {
-        return [verdict(commitment() === committed.commitment), committed.commitment];
-      },
-    },
-    {
-      claim: "L1 has committed the same number of batches.",
-      async test() {
+    ],
+    [
+      "The state commitment follows from the roots and counts on this page.",
+      () => judged(commitment() === committed.commitment, committed.commitment),
+    ],
+    [
+      "L1 has committed the same number of batches.",
+      async () => {
         seen = (await (await l1())?.roots()) ?? null;
-        if (seen === null) return ["open", "Choose below how to read L1."];
+        if (seen === null) return ["open", CHOOSE];
         const counts = `${seen.countRollup} rollup, ${seen.countValidium} validium, says ${sourceName()}`;
         const same = seen.countRollup === committed.countRollup && seen.countValidium === committed.countValidium;
         // A commit between the two reads is no contradiction: the visitor can reload.
         return same ? ["holds", counts] : ["open", `${counts}. L1 has new commits: reload to compare again.`];
       },
-    },
-    {
-      claim: "L1's own state roots and commitment are equal.",
-      async test() {
+    ],
+    [
+      "L1's own state roots and commitment are equal.",
+      () => {
         if (seen === null) return ["open", ""];
         if (seen.countRollup !== committed.countRollup || seen.countValidium !== committed.countValidium) {
           return ["open", "Only states with equal counts can be compared."];
@@ -97,14 +96,10 @@ function stateChecks(committed: Roots, commitment: () => string): Check[] {
           rootRollup === committed.rootRollup &&
           rootValidium === committed.rootValidium &&
           commitment === committed.commitment;
-        return [verdict(same), commitment];
+        return judged(same, commitment);
       },
-    },
+    ],
   ];
-}
-
-function verdict(holds: boolean): Outcome {
-  return holds ? "holds" : "fails";
 }
 
 /** All batches, newest first, page by page. */

@@ -16,7 +16,7 @@ import {
 import { brief, counted } from "../shared/format.ts";
 import { type Fact, Facts, LongTable } from "../shared/parts.tsx";
 import { type Batch, type History, type Proof, readBatchData, readHistory, type Step } from "./api.ts";
-import { type Check, keptByL1 } from "./checks.tsx";
+import { type Check, judged, keptByL1 } from "./checks.tsx";
 
 /** What a transfer has made of a vault, in words. */
 export function fateOf(to: string): string {
@@ -26,15 +26,14 @@ export function fateOf(to: string): string {
 /** Checks that the data of a batch of transfers give its root. */
 export function transferChecks({ batchRoot, batchNumber }: Batch, data: Uint8Array): Check[] {
   return [
-    {
-      claim: "The signed transfers in the data give the batch's root.",
-      async test() {
+    [
+      "The signed transfers in the data give the batch's root.",
+      () => {
         const leaves = transferLeaves(decodeTransferData(data), batchNumber);
         const root = transferBatchRoot(bytesToHex(new BatchTree(leaves).root));
-        const count = counted(leaves.length / 32, "leaf", "leaves");
-        return [root === batchRoot ? "holds" : "fails", `${count} hashed here: ${root}`];
+        return judged(root === batchRoot, `${counted(leaves.length / 32, "leaf", "leaves")} hashed here: ${root}`);
       },
-    },
+    ],
   ];
 }
 
@@ -68,16 +67,13 @@ export function TransferTable({ data, batchNumber }: { data: Uint8Array; batchNu
 
 /** Checks of the transfers that lead from the minted vault to the shown one. */
 export function hopChecks({ vault, hops }: Proof): Check[] {
-  return hops.flatMap((hop, i) => {
+  return hops.flatMap((hop, i): Check[] => {
     const from = hops[i - 1]?.outId ?? vault.vaultId;
     const name = hops.length === 1 ? "the transfer" : `transfer ${i + 1}`;
     return [
-      {
-        claim: `The batch's root holds ${name}.`,
-        test: async () => [verifyHop(from, hop) ? "holds" : "fails", `vault ${from} to vault ${hop.outId}`],
-      },
-      { claim: `L1 keeps the batch of ${name}.`, test: () => keptByL1(hop.header, unpackVaultId(hop.outId)) },
-    ] as const;
+      [`The batch's root holds ${name}.`, () => judged(verifyHop(from, hop), `vault ${from} to vault ${hop.outId}`)],
+      [`L1 keeps the batch of ${name}.`, () => keptByL1(hop.header, unpackVaultId(hop.outId))],
+    ];
   });
 }
 

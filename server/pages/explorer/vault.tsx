@@ -3,7 +3,7 @@ import { blobText, counted, grouped } from "../shared/format.ts";
 import { code, type Fact, Facts, Later, Notice } from "../shared/parts.tsx";
 import { Amount, AskedPicture, readMetadata, textIn } from "../shared/tokens.tsx";
 import { Problem, type Proof, readHistory, readProof } from "./api.ts";
-import { type Check, Checks, keptByL1 } from "./checks.tsx";
+import { type Check, Checks, judged, keptByL1 } from "./checks.tsx";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement } from "./source.tsx";
 import { fateOf, HistoryFacts, hopChecks } from "./transfer-view.tsx";
@@ -101,31 +101,31 @@ function vaultChecks(proof: Proof): Check[] {
   const { vault, header, batchRoot, leaf, siblings } = proof;
   const { mode, batchNumber } = unpackVaultId(vault.vaultId);
   return [
-    {
-      claim: "The vault's content hashes to its leaf.",
-      async test() {
+    [
+      "The vault's content hashes to its leaf.",
+      () => {
         const computed = bytesToHex(vaultLeaf(vault));
-        return [computed === leaf ? "holds" : "fails", computed];
+        return judged(computed === leaf, computed);
       },
-    },
-    {
-      claim: "The proof leads from the vault to the batch root.",
-      async test() {
+    ],
+    [
+      "The proof leads from the vault to the batch root.",
+      () => {
         const steps =
           siblings.length === 0
             ? "the only leaf is the root"
             : counted(siblings.length, "word of 32 bytes", "words of 32 bytes");
-        return [verifyVaultProof(batchRoot, proof) ? "holds" : "fails", `${steps}: ${batchRoot}`];
+        return judged(verifyVaultProof(batchRoot, proof), `${steps}: ${batchRoot}`);
       },
-    },
-    {
-      claim: "L1 keeps the hash of that root, with its count, time and sequence.",
-      async test() {
+    ],
+    [
+      "L1 keeps the hash of that root, with its count, time and sequence.",
+      () => {
         if (header && (header.batchRoot !== batchRoot || header.vaultCount !== proof.vaultCount))
-          return ["fails", "The header belongs to another batch."];
+          return judged(false, "The header belongs to another batch.");
         return keptByL1(header, { mode, batchNumber });
       },
-    },
+    ],
   ];
 }
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
 import { sentenceOf } from "../shared/format.ts";
 import { shortName } from "../shared/tokens.tsx";
-import { switchChain } from "../shared/wallets.ts";
+import { signTyped, switchChain } from "../shared/wallets.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
 import { relayVaults } from "./source.tsx";
 
@@ -75,10 +75,7 @@ export async function byRelay(
       const prepared = await postAsOwner<Preparation>(session, "/owner/v1/withdrawals/prepare", { vaultIds: ids });
       requireAsked(prepared, session, part);
       const { typedData, submit } = prepared;
-      await switchChain(session.provider, BigInt(typedData.domain.chainId));
-      const params = [session.address, JSON.stringify(typedData)];
-      const signature = await session.provider.request({ method: "eth_signTypedData_v4", params });
-      const list = { ...submit.body, signature };
+      const list = { ...submit.body, signature: await signTyped(session, typedData) };
       const reply = await postAsOwner<{ readonly vaults: readonly Refused[] }>(session, "/owner/v1/withdrawals", list);
       for (const { vaultId, error } of reply.vaults)
         if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");

@@ -64,6 +64,15 @@ export async function accountsOf(provider: Provider): Promise<readonly `0x${stri
   return (accounts ?? []).map((account) => account.toLowerCase() as `0x${string}`);
 }
 
+/** Has the wallet sign typed data (EIP-712) for its chain. */
+export async function signTyped(
+  { provider, address }: { readonly provider: Provider; readonly address: string },
+  typedData: { readonly domain: { readonly chainId: number } },
+): Promise<unknown> {
+  await switchChain(provider, BigInt(typedData.domain.chainId));
+  return provider.request({ method: "eth_signTypedData_v4", params: [address, JSON.stringify(typedData)] });
+}
+
 /** Brings the wallet to a chain, with its user's consent. */
 export async function switchChain(provider: Provider, chainId: bigint): Promise<void> {
   const now = BigInt(String(await provider.request({ method: "eth_chainId" })));
