@@ -262,7 +262,7 @@ export class ReferenceBatches extends Part<{
     }
   }
 
-  finish(): void {
+  override finish(): void {
     for (const { record, voids } of MODES.flatMap((mode) => this.#sealed[mode])) {
       putBatch(this.out, record);
       const { mode, batchNumber } = record;

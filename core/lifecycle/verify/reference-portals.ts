@@ -2,11 +2,11 @@ import type { Hash } from "../../model.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import { checkpointRecord, type PortalRecord, portalRecord } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
-import { type Handlers, Kept, Part } from "./reference-records.ts";
+import { type Handlers, Part } from "./reference-records.ts";
 
 /** The part of the reference for the progress of reading each chain, the settlement contract's first. */
 export class ReferencePortals extends Part {
-  readonly #byChain = new Kept<bigint, PortalRecord>(this.out, "the contract on chain", keys.portalKey, portalRecord);
+  readonly #byChain = this.kept<bigint, PortalRecord>("the contract on chain", keys.portalKey, portalRecord);
   /** Hashes of the last blocks read of each chain. */
   readonly #hashes = new Map<bigint, Map<bigint, Hash>>();
 
@@ -57,8 +57,8 @@ export class ReferencePortals extends Part {
     this.#byChain.change(chainId, { observed: before, finalized: isDeep ? before : finalized });
   }
 
-  finish(): void {
-    this.#byChain.finish();
+  override finish(): void {
+    super.finish();
     for (const [chainId, hashes] of this.#hashes) {
       for (const [number, hash] of hashes) {
         const name = `the hash of block ${number} of chain ${chainId}`;

@@ -54,7 +54,7 @@ export class ReferencePowers extends Part<{ readonly portals: ReferencePortals }
     return { signer, session, approvedAt, cancelledAt, signerCancelledAt };
   }
 
-  finish(): void {
+  override finish(): void {
     for (const event of this.#events) {
       const { owner, blockNumber, logIndex } = event;
       const at = `event ${logIndex} of block ${blockNumber}`;

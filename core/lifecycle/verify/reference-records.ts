@@ -1,4 +1,4 @@
-import type { Entry, EntryKind, EntryOf } from "../../store/entries.ts";
+import type { EntryKind, EntryOf } from "../../store/entries.ts";
 import { encodeEvent, type StoredEvent } from "../../store/event-record.ts";
 import { encodeRecord, type Field } from "../../store/layout.ts";
 import * as keys from "../../store/store-keys.ts";
@@ -70,30 +70,34 @@ export class Output {
   }
 }
 
+/** How records of one kind are told of and written. */
+interface Form<K, T> {
+  readonly kind: string;
+  readonly keyOf: (id: K) => Buffer;
+  readonly field: Field<T>;
+}
+
 /** Records of one kind that later entries change, by number or name. */
 export class Kept<K, T> extends Map<K, T> {
   readonly #out: Output;
-  readonly #kind: string;
-  readonly #keyOf: (id: K) => Buffer;
-  readonly #field: Field<T>;
+  readonly #form: Form<K, T>;
 
-  constructor(out: Output, kind: string, keyOf: (id: K) => Buffer, field: Field<T>) {
+  constructor(out: Output, form: Form<K, T>) {
     super();
     this.#out = out;
-    this.#kind = kind;
-    this.#keyOf = keyOf;
-    this.#field = field;
+    this.#form = form;
   }
 
   /** Reports a record that no entry has created. */
   change(id: K, change: Partial<T>): void {
     const record = this.get(id);
-    if (record === undefined) this.#out.report(`the journal changes ${this.#kind} ${id}, which it never created`);
+    if (record === undefined) this.#out.report(`the journal changes ${this.#form.kind} ${id}, which it never created`);
     else this.set(id, { ...record, ...change });
   }
 
   finish(): void {
-    for (const [id, record] of this) this.#out.put(this.#keyOf(id), this.#field, record, `${this.#kind} ${id}`);
+    const { kind, keyOf, field } = this.#form;
+    for (const [id, record] of this) this.#out.put(keyOf(id), field, record, `${kind} ${id}`);
   }
 }
 
@@ -105,19 +109,24 @@ export abstract class Part<Others extends object = object> {
   protected readonly out: Output;
   /** The parts that it asks. */
   protected readonly parts: Others;
+  readonly #kept: { finish(): void }[] = [];
 
   constructor(parts: Others & { readonly out: Output }) {
     this.out = parts.out;
     this.parts = parts;
   }
 
-  /** Puts out the records that could change until now. */
-  abstract finish(): void;
-}
+  /** Records of one kind, which {@link finish} puts out. */
+  protected kept<K, T>(kind: string, keyOf: (id: K) => Buffer, field: Field<T>): Kept<K, T> {
+    const kept = new Kept(this.out, { kind, keyOf, field });
+    this.#kept.push(kept);
+    return kept;
+  }
 
-/** The fields of an entry. */
-export function factsOf<E extends Entry>({ kind: _, ...facts }: E): Omit<E, "kind"> {
-  return facts;
+  /** Puts out the records that could change until now. */
+  finish(): void {
+    for (const kept of this.#kept) kept.finish();
+  }
 }
 
 const FEW = [

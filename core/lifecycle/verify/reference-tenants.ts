@@ -12,7 +12,7 @@ import {
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
-import { factsOf, type Handlers, Kept, Part } from "./reference-records.ts";
+import { type Handlers, Part } from "./reference-records.ts";
 
 /** The application of a user, and its owner address. */
 interface Owner {
@@ -40,9 +40,9 @@ const UNMINTED = {
 
 /** The part of the reference for applications, keys, assets and users. */
 export class ReferenceTenants extends Part {
-  readonly #applications = new Kept(this.out, "application", keys.applicationKey, applicationRecord);
-  readonly #keys = new Kept(this.out, "key", keys.apiKeyKey, keyRecord);
-  readonly #assets = new Kept(this.out, "asset", keys.assetKey, assetRecord);
+  readonly #applications = this.kept("application", keys.applicationKey, applicationRecord);
+  readonly #keys = this.kept("key", keys.apiKeyKey, keyRecord);
+  readonly #assets = this.kept("asset", keys.assetKey, assetRecord);
   /** By application and asset. */
   readonly #enabled = new Map<string, Buffer>();
   readonly #owners: Owner[] = [];
@@ -54,7 +54,7 @@ export class ReferenceTenants extends Part {
   readonly on = {
     applicationCreated: (entry) => {
       const fresh = { suspended: false, createdAt: this.out.time, nextSequence: 0, eventCount: 0 };
-      this.#applications.set(this.#applications.size, { ...factsOf(entry), ...fresh });
+      this.#applications.set(this.#applications.size, { ...entry, ...fresh });
     },
     applicationChanged: ({ applicationIndex, dataAvailabilityMode }) =>
       this.#applications.change(applicationIndex, { dataAvailabilityMode }),
@@ -62,12 +62,12 @@ export class ReferenceTenants extends Part {
       this.#applications.change(applicationIndex, { suspended }),
     keyIssued: (entry) => {
       const fresh = { mintsUsed: 0n, createdAt: this.out.time, revokedAt: null };
-      this.#keys.set(this.#keys.size, { ...factsOf(entry), ...fresh });
+      this.#keys.set(this.#keys.size, { ...entry, ...fresh });
     },
     keyRevoked: ({ keyIndex }) => this.#keys.change(keyIndex, { revokedAt: this.out.time }),
     assetAdded: (entry) => {
       const type = assetType(entry.standard, entry.contractAddress, entry.quantum);
-      const record = { ...factsOf(entry), ...UNMINTED, assetType: type, createdAt: this.out.time };
+      const record = { ...entry, ...UNMINTED, assetType: type, createdAt: this.out.time };
       this.#assets.set(this.#assets.size, record);
     },
     assetChanged: ({ assetIndex, rawBlobs, dataAvailabilityMode }) =>
@@ -138,10 +138,10 @@ export class ReferenceTenants extends Part {
     if (next !== null && tokenId >= next) this.#assets.change(assetIndex, { nextTokenId: tokenId + 1n });
   }
 
-  finish(): void {
+  override finish(): void {
     for (const index of this.#applications.keys())
       this.#applications.change(index, { eventCount: this.out.eventsOf(index) });
-    for (const records of [this.#applications, this.#keys, this.#assets]) records.finish();
+    super.finish();
     for (const [id, key] of this.#enabled) this.out.mark(key, `enablement ${id}`);
   }
 

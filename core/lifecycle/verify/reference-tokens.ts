@@ -104,7 +104,7 @@ export class ReferenceTokens extends Part<{ readonly tenants: ReferenceTenants; 
   }
 
   /** Puts out the bindings, which nothing changes any more. */
-  finish(): void {
+  override finish(): void {
     for (const { record } of this.#bindings.values()) this.out.bytes(record.key, record.value, record.name);
     this.#bindings.clear();
   }

@@ -16,7 +16,7 @@ import type { StoredVault } from "../../store/vault-columns.ts";
 import { type Place, putChunks, type ReferenceBatches } from "./reference-batches.ts";
 import type { ReferencePortals } from "./reference-portals.ts";
 import type { ReferencePowers } from "./reference-powers.ts";
-import { factsOf, type Handlers, Kept, Part } from "./reference-records.ts";
+import { type Handlers, Part } from "./reference-records.ts";
 import type { ReferenceTenants } from "./reference-tenants.ts";
 import type { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
@@ -35,7 +35,7 @@ export class ReferenceTransfers extends Part<{
   /** A vault among the records that are final. */
   readonly vaultAt: VaultAt;
 }> {
-  readonly #lists = new Kept(this.out, "transfer", keys.transferListKey, transferListRecord);
+  readonly #lists = this.kept("transfer", keys.transferListKey, transferListRecord);
   /** The lists of each batch of transfers, in slot order. */
   readonly #batches = new Map<number, readonly string[]>();
   /** The vaults that each batch of transfers has made, also of one that was taken back. */
@@ -82,7 +82,7 @@ export class ReferenceTransfers extends Part<{
     tenants.advance(`transfer ${transferId}`, { applicationIndex, sequence: firstSequence, count }, assets, MODES);
     const waiting = { status: "waiting", batchNumber: null, firstSlot: null, failure: null } as const;
     const times = { journalSequence: out.sequence, createdAt: out.time, updatedAt: out.time };
-    this.#lists.set(transferId, { ...factsOf(entry), transfers, ...waiting, ...times });
+    this.#lists.set(transferId, { ...entry, transfers, ...waiting, ...times });
     const users = new Set(transfers.flatMap(({ userIndex, payeeIndex }) => [userIndex, payeeIndex ?? userIndex]));
     for (const key of [
       keys.transactionKey(applicationIndex, firstSequence),
@@ -283,9 +283,9 @@ export class ReferenceTransfers extends Part<{
     this.out.tell(list.applicationIndex, { type: "transfer.failed", transferId, failure });
   }
 
-  finish(): void {
+  override finish(): void {
     const { out } = this;
-    this.#lists.finish();
+    super.finish();
     for (const list of this.#lists.values()) {
       const { transferId, digest, status, batchNumber, firstSlot } = list;
       const put = (key: Buffer, name: string) =>

@@ -91,7 +91,7 @@ export class ReferenceVaults extends Part<{ readonly tenants: ReferenceTenants; 
     }));
   }
 
-  finish(): void {
+  override finish(): void {
     for (const mode of MODES) {
       for (const [batchNumber, { vaults, ...facts }] of this.#growing[mode]) {
         const place = { mode, batchNumber, openedAt: vaults[0]?.createdAt ?? 0, vaultCount: vaults.length };

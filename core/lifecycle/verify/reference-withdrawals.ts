@@ -17,7 +17,7 @@ import {
 } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import type { Place } from "./reference-batches.ts";
-import { factsOf, type Handlers, Kept, Part } from "./reference-records.ts";
+import { type Handlers, Part } from "./reference-records.ts";
 
 interface SeenEvent {
   readonly chainId: bigint;
@@ -51,13 +51,8 @@ export class ReferenceWithdrawals extends Part<{
   /** Called when units withdrawn of a vault have changed. */
   readonly whenWithdrawn: (vaultId: bigint) => void;
 }> {
-  readonly #withdrawals = new Kept(this.out, "withdrawal", keys.withdrawalKey, withdrawalRecord);
-  readonly #activities = new Kept<bigint, ActivityRecord>(
-    this.out,
-    "the activity of vault",
-    keys.activityKey,
-    activityRecord,
-  );
+  readonly #withdrawals = this.kept("withdrawal", keys.withdrawalKey, withdrawalRecord);
+  readonly #activities = this.kept<bigint, ActivityRecord>("the activity of vault", keys.activityKey, activityRecord);
   /** The asset of each withdrawal. */
   readonly #assets = new Map<string, number>();
   readonly #lists = new Map<string, EntryOf<"withdrawalListSigned">>();
@@ -97,7 +92,7 @@ export class ReferenceWithdrawals extends Part<{
     const { sequence: journalSequence, time } = this.out;
     this.#assets.set(withdrawalId, assetIndex);
     const untouched = { l1TxHash: null, l1BlockNumber: null, failure: null, submittedAt: null, ...NOT_YET };
-    const facts = { ...factsOf(entry), journalSequence, status: "accepted" as const };
+    const facts = { ...entry, journalSequence, status: "accepted" as const };
     this.#withdrawals.set(withdrawalId, { ...facts, ...untouched, createdAt: time, updatedAt: time });
     this.#reserve(vaultId, withdrawalId);
     if (this.#lists.has(digest)) this.#listed.set(listedName(digest, entry), withdrawalId);
@@ -171,10 +166,9 @@ export class ReferenceWithdrawals extends Part<{
     this.#activities.set(vaultId, { ...this.activity(vaultId), updatedAt: this.out.time, ...change });
   }
 
-  finish(): void {
+  override finish(): void {
     const { out } = this;
-    this.#withdrawals.finish();
-    this.#activities.finish();
+    super.finish();
     for (const record of this.#withdrawals.values()) this.#finishIndexes(record);
     for (const { digest, signature, vaults } of this.#lists.values()) {
       const listed = vaults.map((vault) => {

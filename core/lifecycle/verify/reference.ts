@@ -15,10 +15,8 @@ import {
 import * as keys from "../../store/store-keys.ts";
 import { decodeChunk, type StoredVault } from "../../store/vault-columns.ts";
 import { batchName, type Place, putChunks, ReferenceBatches, withoutVoids } from "./reference-batches.ts";
-import { ReferenceClaims } from "./reference-claims.ts";
 import type { Commit } from "./reference-derive.ts";
-import { ReferenceMetadata } from "./reference-metadata.ts";
-import { ReferencePeople } from "./reference-people.ts";
+import { ReferenceOthers } from "./reference-others.ts";
 import { ReferencePortals } from "./reference-portals.ts";
 import { ReferencePowers } from "./reference-powers.ts";
 import { COMPARED_WHOLE, type Expected, type Handlers, Output, type Part } from "./reference-records.ts";
@@ -26,7 +24,6 @@ import { ReferenceTenants } from "./reference-tenants.ts";
 import { ReferenceTokens, tokenName } from "./reference-tokens.ts";
 import { ReferenceTransfers, type VaultAt } from "./reference-transfers.ts";
 import { ReferenceVaults } from "./reference-vaults.ts";
-import { ReferenceWebhooks } from "./reference-webhooks.ts";
 import { ReferenceWithdrawals } from "./reference-withdrawals.ts";
 
 type AdoptedBatch = EntryOf<"historyAdopted">["batches"][number];
@@ -43,15 +40,22 @@ export interface Foreseen {
   readonly keysForgotten: number;
 }
 
+/** What a reference needs besides the journal's entries in turn. */
+interface Sources {
+  /** The store's own, for hashes of tokens. */
+  readonly seed: Uint8Array;
+  /** Of the same journal. */
+  readonly foreseen: Foreseen;
+  /** The commitment to a blob. */
+  readonly commit: Commit;
+  /** A vault among the records that are final. */
+  readonly vaultAt: VaultAt;
+}
+
 /** The parts, each after those that it asks. */
-function partsOf(
-  out: Output,
-  seed: Uint8Array,
-  voidings: Map<string, number>,
-  adoptions: readonly (readonly Place[])[],
-  commit: Commit,
-  vaultAt: VaultAt,
-) {
+function partsOf(out: Output, { seed, foreseen, commit, vaultAt }: Sources, adoptions: readonly (readonly Place[])[]) {
+  const voidings = new Map(foreseen.voidings);
+  const others = new ReferenceOthers({ out });
   const tenants = new ReferenceTenants({ out });
   const portals = new ReferencePortals({ out });
   const tokens = new ReferenceTokens({ out, tenants, seed });
@@ -61,10 +65,7 @@ function partsOf(
   const whenWithdrawn = (vaultId: bigint) => transfers.judgeSpender(vaultId);
   const withdrawals = new ReferenceWithdrawals({ out, whenWithdrawn });
   const transfers = new ReferenceTransfers({ out, tenants, portals, powers, batches, withdrawals, vaultAt });
-  const [claims, webhooks] = [new ReferenceClaims({ out }), new ReferenceWebhooks({ out })];
-  const [people, metadata] = [new ReferencePeople({ out }), new ReferenceMetadata({ out })];
-  const first = { tenants, claims, portals, tokens, batches, vaults };
-  return { ...first, withdrawals, transfers, powers, webhooks, people, metadata };
+  return { others, tenants, portals, tokens, batches, vaults, withdrawals, transfers, powers };
 }
 
 /**
@@ -75,39 +76,23 @@ function partsOf(
 export class Reference {
   entries = 0;
   readonly #out: Output;
+  readonly #sources: Sources;
   readonly #parts: ReturnType<typeof partsOf>;
   readonly #on: Required<Handlers>;
-  readonly #foreseen: Foreseen;
   /** Adoptions still to come. */
   readonly #adoptions: (readonly Place[])[];
-  readonly #finalVault: VaultAt;
   #divergence: DivergenceRecord | null = null;
   #keysForgotten = 0;
 
-  /**
-   * @param seed - the store's own, for hashes of tokens
-   * @param foreseen - of the same journal
-   * @param commit - the commitment to a blob
-   * @param vaultAt - a vault among the records that are final
-   */
-  constructor(
-    report: (problem: string) => void,
-    seed: Uint8Array,
-    foreseen: Foreseen,
-    commit: Commit,
-    vaultAt: VaultAt,
-  ) {
-    const out = new Output(report);
-    this.#foreseen = foreseen;
-    this.#adoptions = [...foreseen.adoptions];
-    this.#finalVault = vaultAt;
-    this.#parts = partsOf(out, seed, new Map(foreseen.voidings), this.#adoptions, commit, vaultAt);
-    this.#out = out;
-    const { tenants, claims, portals, batches, withdrawals, transfers, powers, webhooks, people, metadata } =
-      this.#parts;
+  constructor(report: (problem: string) => void, sources: Sources) {
+    this.#out = new Output(report);
+    this.#sources = sources;
+    this.#adoptions = [...sources.foreseen.adoptions];
+    this.#parts = partsOf(this.#out, sources, this.#adoptions);
+    const { others, tenants, portals, batches, withdrawals, transfers, powers } = this.#parts;
     this.#on = {
-      ...{ ...tenants.on, ...claims.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
-      ...{ ...powers.on, ...webhooks.on, ...people.on, ...metadata.on, ...this.#onSeveral() },
+      ...{ ...others.on, ...tenants.on, ...portals.on, ...batches.on, ...withdrawals.on, ...transfers.on },
+      ...{ ...powers.on, ...this.#onSeveral() },
     };
   }
 
@@ -163,7 +148,7 @@ export class Reference {
   /** Whether two ERC-721 tokens of one hash are the same, by the earlier one's vault. */
   async #compareSuspects(): Promise<void> {
     for (const { earlier, token } of this.#parts.tokens.suspects()) {
-      const vault = this.#parts.vaults.at(earlier) ?? (await this.#finalVault(earlier));
+      const vault = this.#parts.vaults.at(earlier) ?? (await this.#sources.vaultAt(earlier));
       const tokenId = vault === undefined ? null : this.#parts.tokens.idOf(vault);
       if (vault !== undefined && tokenId !== null && tokenName(vault.assetIndex, tokenId) === token)
         this.#out.report(`token ${token} was minted twice`);
@@ -239,7 +224,7 @@ export class Reference {
     out.index(keys.transactionKey(applicationIndex, firstSequence), name);
     for (const reference of new Set(references.values()))
       out.index(keys.mintReferenceKey(applicationIndex, reference, firstSequence), name);
-    if (idempotency !== null && out.sequence >= this.#foreseen.keysForgotten) {
+    if (idempotency !== null && out.sequence >= this.#sources.foreseen.keysForgotten) {
       const at = keys.idempotencyKeyKey(applicationIndex, Buffer.from(hexToBytes(idempotency.key)));
       const record = { digest: idempotency.digest, sequence: out.sequence };
       out.put(at, idempotencyRecord, record, `the idempotency record of mint ${mintId}`);

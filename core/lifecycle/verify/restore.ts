@@ -75,7 +75,8 @@ async function derive(
     await records.flush();
     return storedVault(store, place);
   };
-  const reference = new Reference(report, await readSeed(store), await foreseen(store), commit, vaultAt);
+  const sources = { seed: await readSeed(store), foreseen: await foreseen(store), commit, vaultAt };
+  const reference = new Reference(report, sources);
   for await (const journaled of readJournal(store)) {
     signal?.throwIfAborted();
     await records.put((await reference.apply(journaled)).map(asPut));

@@ -34,7 +34,8 @@ export async function verifyStore(
       if (problems.length < MAX_PROBLEMS) problems.push(problem);
     };
     const vaultAt = (place: VaultPlace) => storedVault(store, place);
-    const reference = new Reference(report, await readSeed(store), await foreseen(store), commit, vaultAt);
+    const sources = { seed: await readSeed(store), foreseen: await foreseen(store), commit, vaultAt };
+    const reference = new Reference(report, sources);
     try {
       for await (const journaled of readJournal(store)) {
         signal?.throwIfAborted();

@@ -95,13 +95,12 @@ describe("the events of an application", () => {
       await again.close();
       const store = await LevelStore.open(folder, true);
       const foreseen = { voidings: new Map(), adoptions: [], keysForgotten: 0 };
-      const reference = new Reference(
-        () => {},
-        new Uint8Array(32),
+      const reference = new Reference(() => {}, {
+        seed: new Uint8Array(32),
         foreseen,
-        () => Promise.reject(),
-        async () => undefined,
-      );
+        commit: () => Promise.reject(),
+        vaultAt: async () => undefined,
+      });
       const replayed = new Map<string, string>();
       for await (const journaled of readJournal(store)) {
         for (const { key, value } of await reference.apply(journaled))
