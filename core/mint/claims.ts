@@ -186,7 +186,7 @@ async function take(
   };
   const request = { users: [{ ownerAddress: owner, mints: [JSON.parse(record.mint) as unknown] }] };
   try {
-    return await mint(context, principalOf(ledger, record), request, { decision, ...(signal && { signal }) });
+    return await mint(context, principalOf(ledger, record), request, { decision, signal });
   } catch (error) {
     if (!(error instanceof MintmarkError) || !BY_KEY.has(error.code)) throw error;
     throw new MintmarkError("claim_cancelled", "The issuer's key for this link is no longer valid. Ask for another.");

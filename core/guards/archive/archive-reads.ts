@@ -11,19 +11,8 @@ import type { TransferGroup } from "../../protocol/transfer-data.ts";
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import { chainProof, type DerivedBatch, deriveBatch, derivingOptions, isBatch, vaultIn, vaultsAt } from "./derive.ts";
-import {
-  BYTES,
-  batchKey,
-  batchNumberOf,
-  type Commit,
-  commitFromText,
-  dataKey,
-  ownerKey,
-  TEXT,
-  vaultIdOf,
-  vaultKey,
-  within,
-} from "./keys.ts";
+import type { Commit } from "./keys.ts";
+import * as keys from "./keys.ts";
 import type {
   InvalidTransfer,
   JudgedRecord,
@@ -88,8 +77,8 @@ export abstract class ArchiveReads {
   }
 
   async commit(mode: Mode, batchNumber: number): Promise<Commit | null> {
-    const key = batchKey("commit", mode, batchNumber);
-    return commitFromText(mode, batchNumber, await this.store.get<string, string>(key, TEXT));
+    const key = keys.batchKey("commit", mode, batchNumber);
+    return keys.commitFromText(mode, batchNumber, await this.store.get<string, string>(key, keys.TEXT));
   }
 
   /** The data of a committed batch; null while no source has given it. */
@@ -99,15 +88,15 @@ export abstract class ArchiveReads {
   }
 
   async dataOf(dataHash: Hash): Promise<Uint8Array | null> {
-    return (await this.store.get<string, Uint8Array>(dataKey(dataHash), BYTES)) ?? null;
+    return (await this.store.get<string, Uint8Array>(keys.dataKey(dataHash), keys.BYTES)) ?? null;
   }
 
   /** Committed batches without data, in order. */
   async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
     const found: { mode: Mode; batchNumber: number }[] = [];
     for (const mode of MODES) {
-      for await (const key of this.store.keys<string>(within(`missing/${mode}/`))) {
-        found.push({ mode, batchNumber: batchNumberOf(key) });
+      for await (const key of this.store.keys<string>(keys.within(`missing/${mode}/`))) {
+        found.push({ mode, batchNumber: keys.batchNumberOf(key) });
       }
     }
     return found;
@@ -123,7 +112,7 @@ export abstract class ArchiveReads {
     const commit = await this.#commitOf(vaultId);
     const batch = await this.derived(commit);
     if (batch.transfers !== null && (await this.transfers.isWaiting(vaultId, commit))) throw unknownBefore(commit);
-    const fault = await this.store.get<string, string>(vaultKey("unpayable", vaultId), TEXT);
+    const fault = await this.store.get<string, string>(keys.vaultKey("unpayable", vaultId), keys.TEXT);
     if (fault !== undefined) throw new MintmarkError("vault_void", `L1 never pays the vault: ${fault}.`);
     return vaultIn(batch, vaultId);
   }
@@ -150,19 +139,19 @@ export abstract class ArchiveReads {
 
   /** Batches of transfers with a record that waits for the data of the vault that it spends, in order. */
   async unjudged(): Promise<number[]> {
-    const keys = await Array.fromAsync(this.store.keys<string>(within("unjudged/zk-rollup/")));
-    return keys.map(batchNumberOf);
+    const found = await Array.fromAsync(this.store.keys<string>(keys.within("unjudged/zk-rollup/")));
+    return found.map(keys.batchNumberOf);
   }
 
   /** Whether a record of a batch waits for the data of the vault that it spends. */
   isUnjudged(batchNumber: number): Promise<boolean> {
-    return this.store.has(batchKey("unjudged", "zk-rollup", batchNumber), TEXT);
+    return this.store.has(keys.batchKey("unjudged", "zk-rollup", batchNumber), keys.TEXT);
   }
 
   /** Whether L1 has committed the batch and the archive has its data. */
   async holds(mode: Mode, batchNumber: number): Promise<boolean> {
     const isCommitted = batchNumber < this.trees[mode].count;
-    return isCommitted && !(await this.store.has(batchKey("missing", mode, batchNumber), TEXT));
+    return isCommitted && !(await this.store.has(keys.batchKey("missing", mode, batchNumber), keys.TEXT));
   }
 
   /** The vault's proof, with the transfers since the mint. It is verified before return. Throws as {@link Archive.vaultContent}. */
@@ -176,21 +165,21 @@ export abstract class ArchiveReads {
 
   /** Units of a vault that L1 has paid out or voided. */
   async withdrawn(vaultId: VaultId): Promise<bigint> {
-    return BigInt((await this.store.get<string, string>(vaultKey("withdrawn", vaultId), TEXT)) ?? "0");
+    return BigInt((await this.store.get<string, string>(keys.vaultKey("withdrawn", vaultId), keys.TEXT)) ?? "0");
   }
 
   /** Number of vaults with withdrawn or voided units. */
   async withdrawnVaults(): Promise<number> {
     let count = 0;
-    for await (const _ of this.store.keys<string>(within("withdrawn/"))) count++;
+    for await (const _ of this.store.keys<string>(keys.within("withdrawn/"))) count++;
     return count;
   }
 
   /** The committed vaults of an owner, ordered by id, without those that it has transferred. */
   async *vaultsOf(owner: Address): AsyncGenerator<VaultId> {
-    const prefix = ownerKey(owner.toLowerCase() as Address, 0n).slice(0, -16);
-    for await (const key of this.store.keys<string>(within(prefix))) {
-      const vaultId = vaultIdOf(key);
+    const prefix = keys.ownerKey(owner.toLowerCase() as Address, 0n).slice(0, -16);
+    for await (const key of this.store.keys<string>(keys.within(prefix))) {
+      const vaultId = keys.vaultIdOf(key);
       const { mode, batchNumber } = unpackVaultId(vaultId);
       if (batchNumber < this.trees[mode].count) yield vaultId;
     }
@@ -198,13 +187,13 @@ export abstract class ArchiveReads {
 
   /** Pairs of vaults of one ERC-721 token of a chain. L1's sequence decides which of the two is earlier. */
   async *duplicates(chainId: bigint): AsyncGenerator<Duplicate> {
-    for await (const [key, holder] of this.store.iterator<string, string>(within(`duplicate/${chainId}/`))) {
+    for await (const [key, holder] of this.store.iterator<string, string>(keys.within(`duplicate/${chainId}/`))) {
       const [, , assetType, scheme] = key.split("/");
       yield {
         assetType: assetType as Hash,
         scheme: scheme as BlobScheme,
         holder: BigInt(holder),
-        vaultId: vaultIdOf(key),
+        vaultId: keys.vaultIdOf(key),
       };
     }
   }
@@ -220,8 +209,8 @@ export abstract class ArchiveReads {
   async vaultsAt(commit: Commit, ids: readonly VaultId[]): Promise<VaultContent[]> {
     const data = await this.dataOf(commit.dataHash);
     if (data === null) throw new MintmarkError("store_corrupt", `The data ${commit.dataHash} is missing.`);
-    const keys = ids.map((id) => vaultKey("unpayable", id));
-    const faults = await this.store.getMany<string, string>(keys, TEXT);
+    const unpayable = ids.map((id) => keys.vaultKey("unpayable", id));
+    const faults = await this.store.getMany<string, string>(unpayable, keys.TEXT);
     return vaultsAt(
       commit,
       data,

@@ -9,25 +9,8 @@ import type { Database } from "../../store/ports.ts";
 import { ArchiveReads } from "./archive-reads.ts";
 import { checkedBatch, type Registry } from "./committed-data.ts";
 import { type DerivedBatch, deriveBatch, derivingOptions, vaultsOf } from "./derive.ts";
-import {
-  BYTES,
-  batchKey,
-  batchNumberOf,
-  type Commit,
-  commitFromText,
-  commitToText,
-  dataKey,
-  duplicateKey,
-  fromText,
-  META,
-  POSITION,
-  type Position,
-  readingKey,
-  TEXT,
-  toText,
-  vaultKey,
-  within,
-} from "./keys.ts";
+import type { Commit, Position } from "./keys.ts";
+import * as keys from "./keys.ts";
 import { type AssetReader, KnownAssets } from "./known-assets.ts";
 import { type Changes, type InvalidTransfer, type TransferChanges, TransferIndex } from "./transfer-index.ts";
 import { type IndexEntries, type TakenAt, VaultIndex } from "./vault-index.ts";
@@ -131,7 +114,7 @@ export class Archive extends ArchiveReads {
         const batch = commit && (await this.derived(commit));
         if (commit === null || batch?.transfers == null) continue;
         const judged = await this.transfers.changes(batch.transfers, commit);
-        if (judged.isWhole) judged.changes.set(batchKey("unjudged", "zk-rollup", batchNumber), null);
+        if (judged.isWhole) judged.changes.set(keys.batchKey("unjudged", "zk-rollup", batchNumber), null);
         await this.#putAll(this.store.batch(), judged.changes).write();
         invalid.push(...judged.invalid);
       }
@@ -156,7 +139,7 @@ export class Archive extends ArchiveReads {
   async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
     const changes: Changes = new Map();
     for (const vaultId of vaultIds) {
-      if ((await this.withdrawn(vaultId)) < total) changes.set(vaultKey("withdrawn", vaultId), total.toString());
+      if ((await this.withdrawn(vaultId)) < total) changes.set(keys.vaultKey("withdrawn", vaultId), total.toString());
     }
     return changes;
   }
@@ -174,8 +157,8 @@ export class Archive extends ArchiveReads {
     if (commit === null) throw new MintmarkError("batch_not_found");
     const { changes, invalid } = await this.#dataEntries(commit, data);
     const write = this.#putAll(this.store.batch(), changes);
-    write.put(dataKey(commit.dataHash), data, BYTES);
-    write.del(batchKey("missing", mode, batchNumber), TEXT);
+    write.put(keys.dataKey(commit.dataHash), data, keys.BYTES);
+    write.del(keys.batchKey("missing", mode, batchNumber), keys.TEXT);
     await write.write();
     return invalid;
   }
@@ -186,8 +169,8 @@ export class Archive extends ArchiveReads {
    * @param taken - when L1 took the batch; null before
    */
   async indexing(mode: Mode, batchNumber: number, batch: DerivedBatch, taken: TakenAt | null): Promise<IndexEntries> {
-    const key = batchKey("indexed", mode, batchNumber);
-    const indexed = await this.store.get<string, string>(key, TEXT);
+    const key = keys.batchKey("indexed", mode, batchNumber);
+    const indexed = await this.store.get<string, string>(key, keys.TEXT);
     const name = [batch.dataHash, batch.leftOut, batch.unnamed].join(" ");
     if (indexed === name) return { puts: new Map(), repeats: [] };
     // The member signed a batch that L1 did not take, or took without some assets: those vaults do not exist.
@@ -196,15 +179,15 @@ export class Archive extends ArchiveReads {
     const entries = new Map(puts).set(key, name);
     for (const { vault, asset, scheme, holder } of repeats) {
       if (asset.standard !== "erc721") continue;
-      entries.set(duplicateKey(readingKey(vault.chainId, vault.assetType, scheme), vault.vaultId), holder);
+      entries.set(keys.duplicateKey(keys.readingKey(vault.chainId, vault.assetType, scheme), vault.vaultId), holder);
     }
     return { puts: entries, repeats };
   }
 
   /** Removes a validium batch that L1 did not take from the index, with the member's record, in one write. */
   async unindex(batchNumber: number, record: string): Promise<void> {
-    const indexed = await this.store.get<string, string>(batchKey("indexed", "validium", batchNumber), TEXT);
-    if (indexed === undefined) return this.store.del(record, TEXT);
+    const indexed = await this.store.get<string, string>(keys.batchKey("indexed", "validium", batchNumber), keys.TEXT);
+    if (indexed === undefined) return this.store.del(record, keys.TEXT);
     await this.#unindex("validium", batchNumber, indexed, record);
   }
 
@@ -217,8 +200,8 @@ export class Archive extends ArchiveReads {
     const commit = mode === "zk-rollup" ? await this.commit(mode, batchNumber) : null;
     const batch = deriveBatch(mode, batchNumber, data, { ...derivingOptions(commit ?? {}), leftOut, unnamed });
     const write = this.#putAll(this.store.batch(), await this.#index.removals(vaultsOf(batch)));
-    write.del(batchKey("indexed", mode, batchNumber), TEXT);
-    if (record !== undefined) write.del(record, TEXT);
+    write.del(keys.batchKey("indexed", mode, batchNumber), keys.TEXT);
+    if (record !== undefined) write.del(record, keys.TEXT);
     await write.write();
   }
 
@@ -242,9 +225,9 @@ export class Archive extends ArchiveReads {
     // A committee member already has the data of batches that it signed.
     const known = data ?? (await this.dataOf(dataHash));
     const found = known === null ? null : await this.#dataEntries(commit, known).catch(nullWhenWithheld(mode));
-    const entries: Changes = found?.changes ?? new Map([[batchKey("missing", mode, batchNumber), ""]]);
-    const commitKey = batchKey("commit", mode, batchNumber);
-    if (!entries.has(commitKey)) entries.set(commitKey, commitToText(commit));
+    const entries: Changes = found?.changes ?? new Map([[keys.batchKey("missing", mode, batchNumber), ""]]);
+    const commitKey = keys.batchKey("commit", mode, batchNumber);
+    if (!entries.has(commitKey)) entries.set(commitKey, keys.commitToText(commit));
     await this.#write(entries, position, found !== null && data !== null ? { dataHash, data } : undefined);
     this.#append(commit);
     return found?.invalid ?? [];
@@ -257,17 +240,18 @@ export class Archive extends ArchiveReads {
     const { puts: indexed } = await this.indexing(mode, batchNumber, batch, commit);
     const { unnamed } = batch;
     const puts = new Map(indexed);
-    if (unnamed.length > 0) puts.set(batchKey("commit", mode, batchNumber), commitToText({ ...commit, unnamed }));
+    if (unnamed.length > 0)
+      puts.set(keys.batchKey("commit", mode, batchNumber), keys.commitToText({ ...commit, unnamed }));
     if (batch.transfers === null) return { changes: puts, invalid: [], isWhole: true };
     const judged = await this.transfers.changes(batch.transfers, commit);
-    if (!judged.isWhole) judged.changes.set(batchKey("unjudged", mode, batchNumber), "");
+    if (!judged.isWhole) judged.changes.set(keys.batchKey("unjudged", mode, batchNumber), "");
     return { ...judged, changes: new Map([...puts, ...judged.changes]) };
   }
 
   #putAll(write: ReturnType<Database["batch"]>, changes: ReadonlyMap<string, string | null>) {
     for (const [key, value] of changes) {
-      if (value === null) write.del(key, TEXT);
-      else write.put(key, value, TEXT);
+      if (value === null) write.del(key, keys.TEXT);
+      else write.put(key, value, keys.TEXT);
     }
     return write;
   }
@@ -278,8 +262,8 @@ export class Archive extends ArchiveReads {
     data?: { readonly dataHash: Hash; readonly data: Uint8Array },
   ): Promise<void> {
     const write = this.#putAll(this.store.batch(), changes);
-    if (data !== undefined) write.put(dataKey(data.dataHash), data.data, BYTES);
-    write.put(POSITION, toText(position), TEXT);
+    if (data !== undefined) write.put(keys.dataKey(data.dataHash), data.data, keys.BYTES);
+    write.put(keys.POSITION, keys.toText(position), keys.TEXT);
     await write.write();
     this.#position = position;
   }
@@ -306,7 +290,7 @@ export class Archive extends ArchiveReads {
   async #rewind(): Promise<void> {
     const block = this.#lastCommitBlock;
     if (block !== null) return this.#write(new Map(), { block, logIndex: -1, hash: null });
-    await this.store.del(POSITION, TEXT);
+    await this.store.del(keys.POSITION, keys.TEXT);
     this.#position = null;
   }
 
@@ -320,12 +304,12 @@ export class Archive extends ArchiveReads {
   async #open(): Promise<void> {
     const { chainId, contract } = this.settlement;
     const meta = JSON.stringify({ format: FORMAT, version: VERSION, chainId: chainId.toString(), contract });
-    const found = await this.store.get<string, string>(META, TEXT);
+    const found = await this.store.get<string, string>(keys.META, keys.TEXT);
     if (found === undefined) {
       for await (const _ of this.store.keys({ limit: 1 })) {
         throw new MintmarkError("store_mismatch", "The folder holds another kind of store. Give an empty folder.");
       }
-      await this.store.put<string, string>(META, meta, TEXT);
+      await this.store.put<string, string>(keys.META, meta, keys.TEXT);
     } else if (!found.includes(`"version":${VERSION},`)) {
       const [, version = "of an unknown format"] = /"version":(\d+)/.exec(found) ?? [];
       const detail = `The archive has version ${version}, and this version of Mintmark reads version ${VERSION}.`;
@@ -334,10 +318,10 @@ export class Archive extends ArchiveReads {
     } else if (found !== meta) {
       throw new MintmarkError("store_mismatch", `The store is ${found}, not ${meta}.`);
     }
-    this.#position = fromText<Position>(await this.store.get<string, string>(POSITION, TEXT));
+    this.#position = keys.fromText<Position>(await this.store.get<string, string>(keys.POSITION, keys.TEXT));
     for (const mode of MODES) {
-      for await (const [key, text] of this.store.iterator<string, string>(within(`commit/${mode}/`))) {
-        this.#append(commitFromText(mode, batchNumberOf(key), text) as Commit);
+      for await (const [key, text] of this.store.iterator<string, string>(keys.within(`commit/${mode}/`))) {
+        this.#append(keys.commitFromText(mode, keys.batchNumberOf(key), text) as Commit);
       }
     }
   }

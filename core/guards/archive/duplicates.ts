@@ -50,7 +50,7 @@ export async function voidDuplicates({ archive, portal, onVoided, signal }: Void
       if ((await archive.withdrawn(later)) > 0n || (await portal.withdrawn(later, "erc721")) > 0n) continue;
       try {
         const [first, second] = [await archive.vaultProof(earlier), await archive.vaultProof(later)];
-        const { txHash } = await portal.voidDuplicate(first, second, signal && { signal });
+        const { txHash } = await portal.voidDuplicate(first, second, { signal });
         voided++;
         onVoided?.({ earlier, later, txHash });
       } catch (error) {

@@ -151,9 +151,9 @@ export class Watcher {
   /** One round. Returns the result of its work. */
   async round(signal?: AbortSignal): Promise<number> {
     const { archive, l1, onVoided, work } = this.#options;
-    await follow({ ...this.#options, ...(signal && { signal }) });
+    await follow({ ...this.#options, signal });
     if (work !== undefined) return work(signal);
-    return voidDuplicates({ archive, portal: l1, ...(onVoided && { onVoided }), ...(signal && { signal }) });
+    return voidDuplicates({ archive, portal: l1, onVoided, signal });
   }
 
   /** Runs rounds until the signal aborts. */

@@ -1,5 +1,5 @@
 import { MintmarkError } from "../../errors.ts";
-import { MODES, type Mode } from "../../model.ts";
+import type { Mode } from "../../model.ts";
 import type { L1Reader } from "../../ports.ts";
 import type { EngineState } from "../../protocol/proof.ts";
 import { type FollowedChain, type FollowOptions, follow } from "./follow.ts";
@@ -54,15 +54,11 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   return {
     block: toBlock,
     batches: { validium: here.countValidium, "zk-rollup": here.countRollup },
-    vaults: byMode((mode) => archive.vaultCount(mode)),
+    vaults: { validium: archive.vaultCount("validium"), "zk-rollup": archive.vaultCount("zk-rollup") },
     withdrawnVaults: await archive.withdrawnVaults(),
     missing: missing.map(({ mode, batchNumber }) => `${mode}-${batchNumber}`),
     unjudged: (await archive.unjudged()).map((batchNumber) => `zk-rollup-${batchNumber}`),
     invalidTransfers: (await Array.fromAsync(archive.invalidTransfers())).length,
     state: here,
   };
-}
-
-function byMode<T>(of: (mode: Mode) => T): Record<Mode, T> {
-  return Object.fromEntries(MODES.map((mode) => [mode, of(mode)])) as Record<Mode, T>;
 }

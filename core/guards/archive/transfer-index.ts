@@ -15,19 +15,8 @@ import {
 import { unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
 import type { DerivedBatch } from "./derive.ts";
-import {
-  approvedKey,
-  type Commit,
-  fromText,
-  ownerKey,
-  sessionKey,
-  TEXT,
-  toText,
-  transferableKey,
-  vaultIdOf,
-  vaultKey,
-  within,
-} from "./keys.ts";
+import type { Commit } from "./keys.ts";
+import * as keys from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
 
 /** Why a record moves nothing. `no_vault`: L1 has no vault with this id, or a left-out or void one. */
@@ -139,21 +128,21 @@ export class TransferIndex {
       const { vaultId } = transfer;
       if ((await this.spending(vaultId)) !== null) continue;
       const { outId } = outputs[0] as TransferOutput;
-      changes.set(vaultKey("spent", vaultId), toText({ outId, fault }));
+      changes.set(keys.vaultKey("spent", vaultId), keys.toText({ outId, fault }));
       if (fault !== null || vault === null) {
-        changes.set(vaultKey("invalid", outId), toText({ vaultId, fault }));
+        changes.set(keys.vaultKey("invalid", outId), keys.toText({ vaultId, fault }));
         invalid.push({ vaultId, outId, fault: fault ?? "no_vault" });
         continue;
       }
-      changes.set(ownerKey(vault.owner, vaultId), null);
+      changes.set(keys.ownerKey(vault.owner, vaultId), null);
       for (const output of outputs) {
         const made = transferredVault(vault, { transfer }, output);
         const { chainId, assetType, blob } = vault.content;
         const { owner, amount, hops } = made;
         const { origin } = vault;
         const record = { origin, spent: vaultId, owner, amount, hops, chainId, assetType, blob };
-        changes.set(vaultKey("output", output.outId), toText(record));
-        if (owner !== zeroAddress) changes.set(ownerKey(owner, output.outId), "");
+        changes.set(keys.vaultKey("output", output.outId), keys.toText(record));
+        if (owner !== zeroAddress) changes.set(keys.ownerKey(owner, output.outId), "");
       }
     }
     return { changes, invalid, isWhole };
@@ -275,35 +264,35 @@ export class TransferIndex {
 
   /** Whether L1 has registered the asset as transferable. */
   async isTransferable({ chainId, assetType }: AssetId): Promise<boolean> {
-    return this.#batches.store.has(transferableKey(chainId, assetType), TEXT);
+    return this.#batches.store.has(keys.transferableKey(chainId, assetType), keys.TEXT);
   }
 
   /** The session of an owner with a key, as L1 keeps it; null for none. */
   session(owner: Address, key: Address): Promise<TransferSession | null> {
-    return this.#read(sessionKey(owner, key));
+    return this.#read(keys.sessionKey(owner, key));
   }
 
   /** When an account approved and cancelled a digest; 0 for never. */
   async approval(owner: Address, digest: Hash): Promise<Pick<TransferPowers, "approvedAt" | "cancelledAt">> {
-    const stored = await this.#read<Partial<TransferPowers>>(approvedKey(owner, digest));
+    const stored = await this.#read<Partial<TransferPowers>>(keys.approvedKey(owner, digest));
     return { approvedAt: stored?.approvedAt ?? 0n, cancelledAt: stored?.cancelledAt ?? 0n };
   }
 
   /** The vault that a valid record made, a redeemed one too; null for any other id. */
   async output(vaultId: VaultId): Promise<OutputVault | null> {
-    const stored = await this.#read<Omit<OutputVault, "vaultId">>(vaultKey("output", vaultId));
+    const stored = await this.#read<Omit<OutputVault, "vaultId">>(keys.vaultKey("output", vaultId));
     return stored && { vaultId, ...stored };
   }
 
   /** The committed record that spends a vault; null while there is none. */
   spending(vaultId: VaultId): Promise<Spending | null> {
-    return this.#read(vaultKey("spent", vaultId));
+    return this.#read(keys.vaultKey("spent", vaultId));
   }
 
   /** The committed records that move nothing, by their first output. */
   async *invalid(): AsyncGenerator<InvalidTransfer> {
-    for await (const [key, stored] of this.#batches.store.iterator<string, string>(within("invalid/"))) {
-      yield { outId: vaultIdOf(key), ...(fromText(stored) as Omit<InvalidTransfer, "outId">) };
+    for await (const [key, stored] of this.#batches.store.iterator<string, string>(keys.within("invalid/"))) {
+      yield { outId: keys.vaultIdOf(key), ...(keys.fromText(stored) as Omit<InvalidTransfer, "outId">) };
     }
   }
 
@@ -311,22 +300,26 @@ export class TransferIndex {
   async powerChanges(event: L1Event): Promise<Changes> {
     switch (event.type) {
       case "assetTransferable":
-        return new Map([[transferableKey(event.chainId, event.assetType), ""]]);
+        return new Map([[keys.transferableKey(event.chainId, event.assetType), ""]]);
       case "transfersApproved":
       case "transfersCancelled": {
         const { owner, digest } = event;
         const time = "approvedAt" in event ? { approvedAt: event.approvedAt } : { cancelledAt: event.cancelledAt };
-        return new Map([[approvedKey(owner, digest), toText({ ...(await this.approval(owner, digest)), ...time })]]);
+        return new Map([
+          [keys.approvedKey(owner, digest), keys.toText({ ...(await this.approval(owner, digest)), ...time })],
+        ]);
       }
       case "sessionAuthorized": {
         const { owner, key, authorizedAt, until, limit, assetType } = event;
         const revokedAt = (await this.session(owner, key))?.revokedAt ?? 0n;
-        return new Map([[sessionKey(owner, key), toText({ authorizedAt, until, revokedAt, limit, assetType })]]);
+        return new Map([
+          [keys.sessionKey(owner, key), keys.toText({ authorizedAt, until, revokedAt, limit, assetType })],
+        ]);
       }
       case "sessionRevoked": {
         const { owner, key, revokedAt } = event;
         const session = (await this.session(owner, key)) ?? NO_SESSION;
-        return new Map([[sessionKey(owner, key), toText({ ...session, revokedAt })]]);
+        return new Map([[keys.sessionKey(owner, key), keys.toText({ ...session, revokedAt })]]);
       }
       default:
         return new Map();
@@ -334,7 +327,7 @@ export class TransferIndex {
   }
 
   async #read<T>(key: string): Promise<T | null> {
-    return fromText(await this.#batches.store.get<string, string>(key, TEXT));
+    return keys.fromText(await this.#batches.store.get<string, string>(key, keys.TEXT));
   }
 }
 

@@ -3,19 +3,7 @@ import type { BatchHeader, L1Registration, VaultContent } from "../../ports.ts";
 import { tokenIdOf, unpayable } from "../../protocol/blob.ts";
 import { unpackVaultId } from "../../protocol/vault.ts";
 import type { Database } from "../../store/ports.ts";
-import {
-  boundKey,
-  boundPrefix,
-  duplicateKey,
-  mintedKey,
-  ownerKey,
-  readingKey,
-  TEXT,
-  tokenKey,
-  vaultIdOf,
-  vaultKey,
-  within,
-} from "./keys.ts";
+import * as keys from "./keys.ts";
 import type { KnownAssets } from "./known-assets.ts";
 
 /** A vault whose token is taken: an ERC-721 by another vault, an ERC-1155 id by another blob. */
@@ -66,9 +54,9 @@ export class VaultIndex {
     for (let start = 0; start < vaults.length; start += CHUNK) {
       await this.#chunk(vaults.slice(start, start + CHUNK), taken, puts, repeats, minted);
     }
-    const keys = [...minted.keys()];
-    const before = await this.#store.getMany<string, string>(keys, TEXT);
-    for (const [i, key] of keys.entries()) {
+    const lines = [...minted.keys()];
+    const before = await this.#store.getMany<string, string>(lines, keys.TEXT);
+    for (const [i, key] of lines.entries()) {
       puts.set(key, ((minted.get(key) ?? 0n) + BigInt(before[i] ?? "0")).toString());
     }
     return { puts, repeats };
@@ -85,33 +73,33 @@ export class VaultIndex {
     const freed = new Map<string, string>();
     for (const vault of vaults) {
       const { vaultId, chainId, assetType, owner } = vault;
-      changes.set(ownerKey(owner, vaultId), null).set(vaultKey("unpayable", vaultId), null);
+      changes.set(keys.ownerKey(owner, vaultId), null).set(keys.vaultKey("unpayable", vaultId), null);
       const known = this.#assetOf(vault, null);
       const asset = known === null || this.#faultOf(vault, known) !== null ? null : known;
       const units = asset && fungibleUnits(vault, asset);
       if (units) {
-        const before = changes.get(units.key) ?? (await this.#store.get<string, string>(units.key, TEXT)) ?? "0";
+        const before = changes.get(units.key) ?? (await this.#store.get<string, string>(units.key, keys.TEXT)) ?? "0";
         changes.set(units.key, (BigInt(before) - units.amount).toString());
       }
       for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
-        const reading = readingKey(chainId, assetType, scheme);
+        const reading = keys.readingKey(chainId, assetType, scheme);
         if (asset?.standard === "erc1155") {
-          const own = boundKey(reading, tokenId, unpackVaultId(vaultId));
+          const own = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
           if (changes.has(own)) continue;
-          changes.set(own, null).set(tokenKey(reading, tokenId), await this.#boundBeside(own, reading, tokenId));
+          changes.set(own, null).set(keys.tokenKey(reading, tokenId), await this.#boundBeside(own, reading, tokenId));
         }
         if (asset?.standard !== "erc721") continue;
-        changes.set(duplicateKey(reading, vaultId), null);
-        const token = tokenKey(reading, tokenId);
-        const holder = await this.#store.get<string, string>(token, TEXT);
+        changes.set(keys.duplicateKey(reading, vaultId), null);
+        const token = keys.tokenKey(reading, tokenId);
+        const holder = await this.#store.get<string, string>(token, keys.TEXT);
         if (holder === vaultId.toString()) freed.set(`${reading}/${holder}`, token);
       }
     }
     const heirs = new Map<string, string>();
-    for await (const [key, holder] of this.#store.iterator<string, string>(within("duplicate/"))) {
+    for await (const [key, holder] of this.#store.iterator<string, string>(keys.within("duplicate/"))) {
       const held = `${key.slice(key.indexOf("/") + 1, key.lastIndexOf("/"))}/${holder}`;
       if (!freed.has(held) || changes.has(key)) continue;
-      const heir = heirs.get(held) ?? vaultIdOf(key).toString();
+      const heir = heirs.get(held) ?? keys.vaultIdOf(key).toString();
       changes.set(key, heirs.has(held) ? heir : null);
       heirs.set(held, heir);
     }
@@ -121,7 +109,7 @@ export class VaultIndex {
 
   /** The blob for an ERC-1155 id in a batch other than this key's; null without one. */
   async #boundBeside(own: string, reading: string, tokenId: bigint): Promise<string | null> {
-    const others = { ...within(boundPrefix(reading, tokenId)), limit: 2 };
+    const others = { ...keys.within(keys.boundPrefix(reading, tokenId)), limit: 2 };
     for await (const [key, blob] of this.#store.iterator<string, string>(others)) if (key !== own) return blob;
     return null;
   }
@@ -138,22 +126,22 @@ export class VaultIndex {
       const { vaultId, chainId, assetType, owner } = vault;
       const asset = this.#assetOf(vault, taken);
       const fault = asset === null ? null : this.#faultOf(vault, asset);
-      if (fault === null) puts.set(ownerKey(owner, vaultId), "");
-      else puts.set(vaultKey("unpayable", vaultId), fault);
+      if (fault === null) puts.set(keys.ownerKey(owner, vaultId), "");
+      else puts.set(keys.vaultKey("unpayable", vaultId), fault);
       if (asset === null || fault !== null) continue;
       const units = fungibleUnits(vault, asset);
       if (units !== null) minted.set(units.key, (minted.get(units.key) ?? 0n) + units.amount);
       for (const { scheme, tokenId } of this.#tokensOf(vault, asset)) {
-        const reading = readingKey(chainId, assetType, scheme);
-        tokens.push({ vault, asset, scheme, key: tokenKey(reading, tokenId) });
+        const reading = keys.readingKey(chainId, assetType, scheme);
+        tokens.push({ vault, asset, scheme, key: keys.tokenKey(reading, tokenId) });
         if (asset.standard !== "erc1155") continue;
-        const bound = boundKey(reading, tokenId, unpackVaultId(vaultId));
+        const bound = keys.boundKey(reading, tokenId, unpackVaultId(vaultId));
         if (!puts.has(bound)) puts.set(bound, vault.blob);
       }
     }
     const stored = await this.#store.getMany<string, string>(
       tokens.map(({ key }) => key),
-      TEXT,
+      keys.TEXT,
     );
     for (const [i, { vault, asset, scheme, key }] of tokens.entries()) {
       const mine = asset.standard === "erc721" ? vault.vaultId.toString() : vault.blob;
@@ -188,5 +176,5 @@ export class VaultIndex {
 
 /** Base units that an ERC-20 vault mints, since a token can have several quanta; null for other standards. */
 function fungibleUnits({ chainId, amount }: VaultContent, { standard, token, quantum }: L1Registration) {
-  return standard === "erc20" ? { key: mintedKey(chainId, token), amount: amount * quantum } : null;
+  return standard === "erc20" ? { key: keys.mintedKey(chainId, token), amount: amount * quantum } : null;
 }

@@ -98,8 +98,8 @@ export function collectAttestations(options: CollectorOptions): Collector {
           standings.set(address, { address, batchNumber, state, failure: error === null ? null : messageOf(error) });
           if (state === "failed") options.onFailure?.(address, error);
         },
-        ...(timeoutMs !== undefined && { timeoutMs }),
-        ...(signal && { signal }),
+        timeoutMs,
+        signal,
       });
     },
   };

@@ -9,18 +9,8 @@ import { isTransferData } from "../../protocol/transfer-data.ts";
 import type { Database } from "../../store/ports.ts";
 import { Archive } from "../archive/archive.ts";
 import { type DerivedBatch, deriveBatch, isBatch, vaultsOf } from "../archive/derive.ts";
-import {
-  assetKey,
-  BYTES,
-  batchNumberOf,
-  type Commit,
-  DURABLE,
-  dataKey,
-  mintedKey,
-  signedKey,
-  TEXT,
-  within,
-} from "../archive/keys.ts";
+import type { Commit } from "../archive/keys.ts";
+import * as keys from "../archive/keys.ts";
 import type { AssetReader } from "../archive/known-assets.ts";
 import type { IndexEntries } from "../archive/vault-index.ts";
 import { deriveClaimed, MAX_AHEAD, requireRegistered } from "./claim.ts";
@@ -128,9 +118,9 @@ export class CommitteeMember {
 
   /** The number of the first batch that this member has not stored. */
   async nextBatch(): Promise<number> {
-    const newest = { ...within("signed/"), reverse: true, limit: 1 };
+    const newest = { ...keys.within("signed/"), reverse: true, limit: 1 };
     for await (const key of this.archive.store.keys<string>(newest)) {
-      this.#next = Math.max(this.#next, batchNumberOf(key) + 1);
+      this.#next = Math.max(this.#next, keys.batchNumberOf(key) + 1);
     }
     // Batches that others signed, with data from L1's history.
     while (await this.archive.holds("validium", this.#next)) this.#next++;
@@ -165,10 +155,10 @@ export class CommitteeMember {
     if (isLost) await this.#forget(batchNumber);
     const entries = await this.#check(batch);
     const write = this.archive.store.batch();
-    for (const [key, value] of entries) write.put(key, value, TEXT);
-    write.put(dataKey(dataHash), data, BYTES);
-    write.put(signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash, history }), TEXT);
-    await write.write(DURABLE);
+    for (const [key, value] of entries) write.put(key, value, keys.TEXT);
+    write.put(keys.dataKey(dataHash), data, keys.BYTES);
+    write.put(keys.signedKey(batchNumber), JSON.stringify({ batchRoot, vaultCount, dataHash, history }), keys.TEXT);
+    await write.write(keys.DURABLE);
   }
 
   /** The number of validium batches in a history: L1's, with those signed since. The index holds the same batches. */
@@ -216,7 +206,7 @@ export class CommitteeMember {
       if (signed?.dataHash !== dataHash || (signed.rootOnL1 ?? signed.batchRoot) === rootOnL1) continue;
       const data = await this.archive.dataOf(dataHash);
       if (data === null || !isBatch(deriveBatch("validium", batchNumber, data, { leftOut }), event)) continue;
-      await this.archive.store.put(signedKey(batchNumber), JSON.stringify({ ...signed, rootOnL1 }), TEXT);
+      await this.archive.store.put(keys.signedKey(batchNumber), JSON.stringify({ ...signed, rootOnL1 }), keys.TEXT);
       learned = true;
     }
     return learned;
@@ -224,9 +214,9 @@ export class CommitteeMember {
 
   /** Removes batches from a number on, which L1 did not take, from the index and the signatures. Keeps their data. */
   async #forget(from: number): Promise<void> {
-    const signed = { ...within("signed/"), gte: signedKey(from), reverse: true };
+    const signed = { ...keys.within("signed/"), gte: keys.signedKey(from), reverse: true };
     for await (const key of this.archive.store.keys<string>(signed)) {
-      const batchNumber = batchNumberOf(key);
+      const batchNumber = keys.batchNumberOf(key);
       if ((await this.archive.commit("validium", batchNumber)) === null) await this.archive.unindex(batchNumber, key);
     }
     this.#next = Math.min(this.#next, from);
@@ -253,7 +243,7 @@ export class CommitteeMember {
       const asset = this.archive.assets.known(chainId, assetType);
       const cap = asset && (await this.archive.assets.cap(chainId, asset));
       if (asset === null || cap === null) continue;
-      const minted = BigInt(puts.get(mintedKey(chainId, asset.token)) ?? "0");
+      const minted = BigInt(puts.get(keys.mintedKey(chainId, asset.token)) ?? "0");
       if (minted > cap) {
         throw new Refusal("cap", `this would mint ${minted} base units of ${asset.token}, above its cap ${cap}`);
       }
@@ -261,7 +251,7 @@ export class CommitteeMember {
   }
 
   async #signed(batchNumber: number): Promise<Signed | null> {
-    const stored = await this.archive.store.get<string, string>(signedKey(batchNumber), TEXT);
+    const stored = await this.archive.store.get<string, string>(keys.signedKey(batchNumber), keys.TEXT);
     return stored === undefined ? null : JSON.parse(stored);
   }
 }
@@ -307,5 +297,5 @@ function isCommitted(commit: Commit, batch: BatchClaim): boolean {
 
 /** One vault of each asset. */
 function assetsIn(vaults: readonly VaultContent[]): Iterable<VaultContent> {
-  return new Map(vaults.map((vault) => [assetKey(vault.chainId, vault.assetType), vault])).values();
+  return new Map(vaults.map((vault) => [keys.assetKey(vault.chainId, vault.assetType), vault])).values();
 }

@@ -44,8 +44,7 @@ export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]
   for (const kit of kits) {
     signal?.throwIfAborted();
     const { vaultId } = kit.tip;
-    const search = { ...(fromBlock !== undefined && { fromBlock }), ...(signal && { signal }) };
-    const plan = await planOrReason({ kit, l1, account, ...search, ...(recipient && { recipient }) });
+    const plan = await planOrReason({ kit, l1, account, recipient, fromBlock, signal });
     if (typeof plan === "string") {
       exits.set(vaultId, { vaultId, plan: null, txHash: null, refusal: plan });
       continue;
@@ -56,7 +55,7 @@ export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]
     if (refusal === null) ready.push(call);
   }
   for (const group of groupsOf(ready, await l1.mostWithdrawals())) {
-    const { txHash, refusals } = await l1.withdraw(group, { ...(onSent && { onSent }), ...(signal && { signal }) });
+    const { txHash, refusals } = await l1.withdraw(group, { onSent, signal });
     for (const [i, call] of group.entries()) {
       const refusal = refusals === null ? `transaction ${txHash} reverted` : (refusals[i] ?? null);
       const known = exits.get(tipIdOf(call)) as VaultExit;

@@ -68,10 +68,7 @@ export async function exitWithKit(options: ExitOptions): Promise<ExitResult> {
   await requireWithdrawable(call, options);
   const holding = () => l1.holding(token.address, token.standard, recipient, token.tokenId);
   const heldBefore = await holding();
-  const { txHash, blockNumber, gasUsed } = await l1.withdrawOwn(call, {
-    ...(onSent && { onSent }),
-    ...(signal && { signal }),
-  });
+  const { txHash, blockNumber, gasUsed } = await l1.withdrawOwn(call, { onSent, signal });
   return { ...plan, txHash, blockNumber, gasUsed, heldBefore, held: await holding() };
 }
 

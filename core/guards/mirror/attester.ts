@@ -62,6 +62,6 @@ export class RemoteAttester extends RemoteService implements AttesterClient {
   ): Promise<Hex> {
     const asked = { countValidium: `${countValidium}`, countRollup: `${countRollup}`, epoch: `${epoch}` };
     const path = `/v1/mirrors/${chainId}/${contract}/attestation?${new URLSearchParams(asked)}`;
-    return signatureIn(await this.ask(path, signal ? { signal } : {}));
+    return signatureIn(await this.ask(path, { signal: signal ?? null }));
   }
 }

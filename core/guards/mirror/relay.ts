@@ -40,8 +40,8 @@ export async function collectState(
     threshold,
     typedData: mirroredStateTypedData(mirror, { ...state, epoch }),
     ask: (member, limit) => member.attest(mirror, state, epoch, limit),
-    ...(timeoutMs !== undefined && { timeoutMs }),
-    ...(signal && { signal }),
+    timeoutMs,
+    signal,
   });
 }
 
@@ -77,7 +77,7 @@ export async function advanceMirror({ source, mirror, committee, onStep, signal 
     const { chainId: sourceChainId, contract: sourceContract } = source.settlement;
     const state = { sourceChainId, sourceContract, countValidium, countRollup, commitment };
     const attestation = await collectState(mirror.settlement, await mirror.committee(), state, committee, signal);
-    await mirror.advance(source.stateAt(counts), growth, attestation, signal ? { signal } : {});
+    await mirror.advance(source.stateAt(counts), growth, attestation, { signal });
     onStep?.({ mode, first, count });
     counts = to;
     steps++;
@@ -107,7 +107,7 @@ export async function importBatch(
   await source.follow();
   const batch = source.batch(mode, batchNumber, step.count);
   if (!(await mirror.isImported(mode, batchNumber))) {
-    await mirror.importBatch(step.sequence, batch, signal ? { signal } : {});
+    await mirror.importBatch(step.sequence, batch, { signal });
   }
   return mirrorHeader(step, batch);
 }

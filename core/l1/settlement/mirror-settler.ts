@@ -142,7 +142,7 @@ export class MirrorSettler extends Rounds<MirrorRound, MirrorWork> implements Ba
       else await importBatch({ source, mirror }, place.mode, place.batchNumber, signal);
     }
     // Each step costs gas and the committee's signatures, so it waits for a withdrawal.
-    if (unaccepted.length > 0) await advanceMirror({ source, mirror, committee, ...(signal && { signal }) });
+    if (unaccepted.length > 0) await advanceMirror({ source, mirror, committee, signal });
     for (const { mode, batchNumber } of unaccepted) await importBatch({ source, mirror }, mode, batchNumber, signal);
     return final.length;
   }
