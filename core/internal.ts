@@ -14,7 +14,7 @@ export { dropId, type Minting, RequestRefused, runDrop } from "./mint/drops/drop
 export type { Pace } from "./mint/drops/engine-minting.ts";
 export type { Counts } from "./mint/drops/progress.ts";
 export { DROP_FORMATS, type DropFormat, sentenceOf } from "./mint/drops/rows.ts";
-export { type Survey, surveyOf } from "./mint/drops/survey.ts";
+export { type Survey, surveyOf } from "./mint/drops/windows.ts";
 export { countMints, type FieldForm, MINT_FORM, USER_FORM } from "./mint/form.ts";
 export { parseJson } from "./mint/json.ts";
 export { type RequestLimits, requireForm } from "./mint/reader.ts";

@@ -11,13 +11,18 @@ import { recordFinalized, recordReorg } from "./l1/progress/finality.ts";
 import { recordEvents } from "./l1/progress/l1-events.ts";
 import { addMirror, checkpoints, portalOf, portals } from "./l1/progress/portals.ts";
 import type { Proofs } from "./l1/progress/proofs.ts";
-import { pendingWithdrawal, pendingWithdrawals } from "./l1/withdrawals/pending.ts";
-import { recordWithdrawalAttempt, recordWithdrawalFailed, recordWithdrawalSubmitted } from "./l1/withdrawals/record.ts";
+import {
+  pendingWithdrawal,
+  pendingWithdrawals,
+  recordWithdrawalAttempt,
+  recordWithdrawalFailed,
+  recordWithdrawalSubmitted,
+} from "./l1/withdrawals/pending.ts";
 import type { EngineContext } from "./ledger/context.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import type { PageOptions } from "./ledger/list.ts";
 import { type VerifyOptions, verifyStore } from "./lifecycle/verify/verify.ts";
-import { forgetIdempotencyKeys } from "./mint/forget-keys.ts";
+import { forgetIdempotencyKeys } from "./mint/idempotency.ts";
 import type { Mode, Uuid } from "./model.ts";
 import type { Settlement } from "./ports.ts";
 import { bringUp, type CopyOptions, requireCopy } from "./store/journaled-store.ts";

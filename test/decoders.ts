@@ -8,7 +8,7 @@ import { bytesToHex, hexToBytes } from "viem";
 import { requireFittingParts } from "../core/guards/exit/kit.ts";
 import { parseExitKit } from "../core/guards/exit/parse.ts";
 import { LevelJournal, MintmarkError } from "../core/index.ts";
-import { decodeWrites, encodeWrites } from "../core/lifecycle/cluster/write-set.ts";
+import { decodeWrites, encodeWrites } from "../core/lifecycle/cluster/cluster-store.ts";
 import { rowsOf, UnreadableRow } from "../core/mint/drops/rows.ts";
 import { BatchDataError } from "../core/protocol/batch-data.ts";
 import { decodeBatchData } from "../core/protocol/batch-decoder.ts";

@@ -1,8 +1,9 @@
 import { createClient, http, type LocalAccount, type Transport } from "viem";
 import { getChainId, readContract } from "viem/actions";
 import { MintmarkError } from "../errors.ts";
+import type { EngineOptions } from "../ledger/options.ts";
 import type { Address } from "../model.ts";
-import type { L1Committer, L1Owner, L1Reader } from "../ports.ts";
+import type { L1Committer, L1Owner, L1Reader, PortalIdentity } from "../ports.ts";
 import { type PayingContract, requireOwnCode } from "../protocol/own-code.ts";
 import { stateCommitmentAbi } from "./abi.ts";
 import { type CommitterOptions, ViemCommitter } from "./committer.ts";
@@ -97,4 +98,18 @@ export async function connectTo(options: L1Options, name?: PayingContract): Prom
   await requireOwnCode(codeOn(client), { chainId, contract }, name);
   // A mirror states no version. Mirrors exist since this engine's version, which pays all standards.
   return { client, settlement: { chainId, contract, engineVersion: 5 }, finality, pollingMs };
+}
+
+/**
+ * Checks wallet contracts' signatures for an engine: each chain for its own wallets. Without a chain, no wallet has
+ * signed.
+ *
+ * @example
+ * const engine = await openEngine({ ...options, verifySignature: signatureChecks([l1, mirror]) });
+ */
+export function signatureChecks(
+  chains: readonly (Pick<L1Reader, "verifySignature"> & { readonly settlement: PortalIdentity })[],
+): NonNullable<EngineOptions["verifySignature"]> {
+  const byId = new Map(chains.map((chain) => [chain.settlement.chainId, chain]));
+  return async (chainId, ...signed) => (await byId.get(chainId)?.verifySignature(...signed)) ?? false;
 }

@@ -7,6 +7,7 @@ import {
   HttpRequestError,
   TimeoutError,
 } from "viem";
+import { severalAtOnce } from "../at-once.ts";
 import { MintmarkError } from "../errors.ts";
 import { visible } from "../protocol/text.ts";
 
@@ -106,4 +107,20 @@ export function reasonOf(error: unknown): string {
 
 function firstLine(text: string): string {
   return text.split("\n", 1)[0] ?? "";
+}
+
+/** Calls under way at once. */
+const AT_ONCE = 8;
+
+/** Asks L1 for many things, a number of them in each call. Answers come in the order of the questions. */
+export async function askInBulk<Q, A>(
+  doing: string,
+  questions: readonly Q[],
+  perCall: number,
+  ask: (some: readonly Q[]) => Promise<readonly A[]>,
+): Promise<A[]> {
+  const calls = Array.from({ length: Math.ceil(questions.length / perCall) }, (_, i) =>
+    questions.slice(i * perCall, (i + 1) * perCall),
+  );
+  return (await severalAtOnce(calls, (some) => askL1(doing, () => ask(some)), AT_ONCE)).flat();
 }

@@ -2,12 +2,19 @@
 
 export { stateCommitmentAbi, stateMirrorAbi } from "./abi.ts";
 export { withdrawCalldata } from "./arguments.ts";
-export { connectL1, connectPortal, type L1Options, type L1WriteOptions, type OwnerPortal, readL1 } from "./connect.ts";
+export {
+  connectL1,
+  connectPortal,
+  type L1Options,
+  type L1WriteOptions,
+  type OwnerPortal,
+  readL1,
+  signatureChecks,
+} from "./connect.ts";
 export type { Finality } from "./connection.ts";
 export { isUnreachable } from "./failure.ts";
 export type { FeeOptions } from "./fees.ts";
 export { connectMirror, readMirror, type ViemMirror } from "./mirror.ts";
 export { cancellationCalldata, revocationCalldata, sessionCalldata } from "./sessions.ts";
-export { signatureChecks } from "./signatures.ts";
 export { httpSigner, type Signer, signerAccount } from "./signer.ts";
 export { connectWallet, type WalletOptions } from "./wallet.ts";

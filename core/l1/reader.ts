@@ -44,9 +44,8 @@ import { versionedHash } from "../protocol/kzg.ts";
 import type { TransferSession } from "../protocol/transfer-rules.ts";
 import { stateCommitmentAbi as abi } from "./abi.ts";
 import { MODE_VALUE, provenVaultArguments, STANDARD_VALUE, transferredArguments } from "./arguments.ts";
-import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
-import { askL1, orIfSilent, revertReason, saysNothing } from "./failure.ts";
+import { askInBulk, askL1, orIfSilent, revertReason, saysNothing } from "./failure.ts";
 import { decodeEvents, logReader } from "./logs.ts";
 import { schemeOf, ViemTokens } from "./tokens.ts";
 

@@ -12,9 +12,8 @@ import { call, multicall, readContract, simulateContract } from "viem/actions";
 import { type Address, BLOB_SCHEMES, type BlobScheme, type Standard } from "../model.ts";
 import type { L1Token, L1Tokens, Settlement, TokenMint } from "../ports.ts";
 import { SCHEME_VALUE } from "./arguments.ts";
-import { askInBulk } from "./bulk.ts";
 import type { L1Connection } from "./connection.ts";
-import { askL1, orIfSilent, revertReason, saysNothing } from "./failure.ts";
+import { askInBulk, askL1, orIfSilent, revertReason, saysNothing } from "./failure.ts";
 
 /** The questions to tokens, and the errors of OpenZeppelin's tokens that refuse a mint. */
 const ABI = parseAbi([

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../core/mint/drops/drop.ts";
 import { engineMinting } from "../../core/mint/drops/engine-minting.ts";
 import { AnotherDrop } from "../../core/mint/drops/progress.ts";
-import { surveyOf } from "../../core/mint/drops/survey.ts";
+import { surveyOf } from "../../core/mint/drops/windows.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
 import { Turns } from "../../server/http/turns.ts";
 import { paceOf } from "../../server/service.ts";

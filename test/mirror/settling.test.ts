@@ -3,8 +3,8 @@ import { createWalletClient, custom, erc20Abi, erc721Abi, parseAbi, toHex } from
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { proofOnMirror } from "../../core/guards/mirror/relay.ts";
 import type { Engine, Mode, Standard, VaultId } from "../../core/index.ts";
+import { signatureChecks } from "../../core/l1/connect.ts";
 import type { MirrorSettler } from "../../core/l1/settlement/mirror-settler.ts";
-import { signatureChecks } from "../../core/l1/signatures.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { send } from "../../scripts/deploy/deployer.ts";

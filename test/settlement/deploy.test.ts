@@ -23,8 +23,8 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readArtifact } from "../../core/l1/artifact.ts";
+import { roleHolders } from "../../core/l1/creation.ts";
 import { readL1 } from "../../core/l1/index.ts";
-import { roleHolders } from "../../core/l1/roles.ts";
 import { contractCode } from "../../core/protocol/contract-code.ts";
 import { checkPlan } from "../../scripts/deploy/check.ts";
 import { deploy } from "../../scripts/deploy/deploy.ts";

@@ -10,8 +10,8 @@ import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from ".
 import { type DropEngine, EngineEnded, engineMinting, type Pace } from "./engine-minting.ts";
 import type { Counts } from "./progress.ts";
 import { type DropFormat, sentenceOf } from "./rows.ts";
-import { type Survey, surveyOf } from "./survey.ts";
 import type { DropDefaults } from "./windows.ts";
+import { type Survey, surveyOf } from "./windows.ts";
 
 /** Most unfinished drops of one application, and most uploads at once. */
 const MAX_UNFINISHED = 10;
