@@ -4,16 +4,12 @@ import { type Endpoint, endpoint } from "./api/endpoint.ts";
 const success = { status: 200, description: "The application.", schemas: [application] } as const;
 
 export const applicationEndpoints: readonly Endpoint[] = [
-  endpoint("GET /api/v1/application", "getApplication", {
-    tag: "Service",
-    access: "any",
+  endpoint("Service", "any", "GET /api/v1/application", "getApplication", {
     summary: "The application that the credentials belong to",
     success,
     handle: ({ engine, applicationId }) => engine.applications.get(applicationId),
   }),
-  endpoint("PUT /api/v1/application/defaults", "setApplicationDefaults", {
-    tag: "Service",
-    access: "assets",
+  endpoint("Service", "assets", "PUT /api/v1/application/defaults", "setApplicationDefaults", {
     summary: "Set the mode of the application's mints that name none",
     body: applicationBody,
     example: { dataAvailabilityMode: "validium" },

@@ -4,9 +4,7 @@ import { type Endpoint, endpoint } from "./api/endpoint.ts";
 const oneAsset = { status: 200, description: "The asset.", schemas: [asset] } as const;
 
 export const assetEndpoints: readonly Endpoint[] = [
-  endpoint("GET /api/v1/assets", "listAssets", {
-    tag: "Assets",
-    access: "read",
+  endpoint("Assets", "read", "GET /api/v1/assets", "listAssets", {
     summary: "The operator's assets, as shown to the application",
     query: assetQuery,
     success: { status: 200, description: "One page.", schemas: [assetPage] },
@@ -15,25 +13,19 @@ export const assetEndpoints: readonly Endpoint[] = [
       return await engine.assets.list(applicationId, filter);
     },
   }),
-  endpoint("GET /api/v1/assets/{assetId}", "getAsset", {
-    tag: "Assets",
-    access: "read",
+  endpoint("Assets", "read", "GET /api/v1/assets/{assetId}", "getAsset", {
     summary: "One asset",
     success: oneAsset,
     errors: ["asset_not_found"],
     handle: ({ engine, applicationId, params }) => engine.assets.get(applicationId, params.assetId),
   }),
-  endpoint("PUT /api/v1/assets/{assetId}/enablement", "enableAsset", {
-    tag: "Assets",
-    access: "assets",
+  endpoint("Assets", "assets", "PUT /api/v1/assets/{assetId}/enablement", "enableAsset", {
     summary: "Enable an asset for the application",
     success: oneAsset,
     errors: ["asset_not_found", "asset_not_whitelisted"],
     handle: ({ engine, applicationId, params }) => engine.assets.enable(applicationId, params.assetId),
   }),
-  endpoint("DELETE /api/v1/assets/{assetId}/enablement", "disableAsset", {
-    tag: "Assets",
-    access: "assets",
+  endpoint("Assets", "assets", "DELETE /api/v1/assets/{assetId}/enablement", "disableAsset", {
     summary: "Disable an asset for the application",
     description: "Minted tokens stay; only new mints are refused.",
     success: oneAsset,

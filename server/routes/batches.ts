@@ -10,9 +10,7 @@ const PUBLIC = { base: "/public/v1", access: "public", name: "Public" } as const
 
 function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC): readonly Endpoint[] {
   return [
-    endpoint(`GET ${base}/batches`, `list${name}Batches`, {
-      tag: "Batches",
-      access,
+    endpoint("Batches", access, `GET ${base}/batches`, `list${name}Batches`, {
       summary: "Batches, newest first",
       query: batchQuery,
       success: { status: 200, description: "One page.", schemas: [batchPage] },
@@ -21,17 +19,13 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
         return { ...page, data: page.data.map(batchView) };
       },
     }),
-    endpoint(`GET ${base}/batches/{batchId}`, `get${name}Batch`, {
-      tag: "Batches",
-      access,
+    endpoint("Batches", access, `GET ${base}/batches/{batchId}`, `get${name}Batch`, {
       summary: "One batch: roots, counts, L1 transaction",
       success: { status: 200, description: "The batch.", schemas: [batch] },
       errors: ["batch_not_found"],
       handle: async ({ engine, params }) => batchView(await engine.batches.get(...batchOf(params.batchId))),
     }),
-    endpoint(`GET ${base}/batches/{batchId}/data`, `get${name}BatchData`, {
-      tag: "Batches",
-      access,
+    endpoint("Batches", access, `GET ${base}/batches/{batchId}/data`, `get${name}BatchData`, {
       summary: "A sealed batch's encoded data, from which anyone can compute its root",
       oneByOne: true,
       description: "Costs one unit of the rate limit, plus one for each further MiB.",
@@ -45,9 +39,7 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
         return bytes;
       },
     }),
-    endpoint(`GET ${base}/batches/{batchId}/blobs`, `list${name}BatchBlobs`, {
-      tag: "Batches",
-      access,
+    endpoint("Batches", access, `GET ${base}/batches/{batchId}/blobs`, `list${name}BatchBlobs`, {
       summary: "The proofs of a sealed batch's blobs, by which a browser checks its data",
       success: { status: 200, description: "EIP-4844's proof of each blob.", schemas: [blobProofs] },
       errors: ["backpressure", "batch_not_found", "kzg_unavailable", "proof_not_ready"],
@@ -59,9 +51,7 @@ function readsOfBatches({ base, access, name }: typeof PRIVATE | typeof PUBLIC):
 }
 
 function readOfState({ base, access, name }: typeof PRIVATE | typeof PUBLIC): Endpoint {
-  return endpoint(`GET ${base}/state`, `get${name}State`, {
-    tag: "State",
-    access,
+  return endpoint("State", access, `GET ${base}/state`, `get${name}State`, {
     summary: "State roots and commitment: of all sealed batches, and of those committed on L1",
     success: { status: 200, description: "The state.", schemas: [state] },
     async handle({ engine: { settlement, operator, batches } }) {

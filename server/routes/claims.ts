@@ -13,13 +13,10 @@ import { mintErrors } from "./mint.ts";
 
 const PATH = "/api/v1/claims";
 const PUBLIC = "/public/v1/claims/{linkAddress}";
-const one = { tag: "Claims" } as const;
 const asClaim = { status: 200, description: "The link.", schemas: [claim] } as const;
 
 export const claimEndpoints: readonly Endpoint[] = [
-  endpoint(`POST ${PATH}`, "createClaimLinks", {
-    tag: "Claims",
-    access: "mint",
+  endpoint("Claims", "mint", `POST ${PATH}`, "createClaimLinks", {
     summary: "Create up to 1,000 claim links, all or none",
     description:
       "Each link is a key that you make; only its address comes here. The same links with the same terms again change nothing. Needs the scope `users` too.",
@@ -40,33 +37,25 @@ export const claimEndpoints: readonly Endpoint[] = [
       return { data: await engine.claims.createAll(principal, claims) };
     },
   }),
-  endpoint(`GET ${PATH}`, "listClaimLinks", {
-    tag: "Claims",
-    access: "read",
+  endpoint("Claims", "read", `GET ${PATH}`, "listClaimLinks", {
     summary: "Claim links of the application, oldest first",
     query: claimQuery,
     success: { status: 200, description: "One page.", schemas: [claimPage] },
     handle: async ({ engine, applicationId, query }) => await engine.claims.list(applicationId, query),
   }),
-  endpoint(`GET ${PATH}/{linkAddress}`, "getClaimLink", {
-    ...one,
-    access: "read",
+  endpoint("Claims", "read", `GET ${PATH}/{linkAddress}`, "getClaimLink", {
     summary: "One claim link, and who has claimed it",
     success: asClaim,
     errors: ["claim_not_found"],
     handle: async ({ engine, applicationId, params }) => await engine.claims.get(applicationId, params.linkAddress),
   }),
-  endpoint(`DELETE ${PATH}/{linkAddress}`, "cancelClaimLink", {
-    ...one,
-    access: "mint",
+  endpoint("Claims", "mint", `DELETE ${PATH}/{linkAddress}`, "cancelClaimLink", {
     summary: "Cancel an open claim link",
     success: asClaim,
     errors: ["claim_not_found", "claim_taken"],
     handle: async ({ engine, applicationId, params }) => await engine.claims.cancel(applicationId, params.linkAddress),
   }),
-  endpoint(`GET ${PUBLIC}`, "getPublicClaimLink", {
-    ...one,
-    access: "public",
+  endpoint("Claims", "public", `GET ${PUBLIC}`, "getPublicClaimLink", {
     summary: "What the holder of a claim link can claim",
     success: { status: 200, description: "The link.", schemas: [publicClaim] },
     errors: ["claim_not_found", "asset_not_found"],
@@ -75,9 +64,7 @@ export const claimEndpoints: readonly Endpoint[] = [
       settlement: engine.settlement,
     }),
   }),
-  endpoint(`POST ${PUBLIC}`, "takeClaimLink", {
-    ...one,
-    access: "public",
+  endpoint("Claims", "public", `POST ${PUBLIC}`, "takeClaimLink", {
     summary: "Claim a link: mint to the owner that its key has signed, once",
     description: "The same owner again gets the same answer.",
     body: takeBody,

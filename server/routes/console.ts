@@ -29,10 +29,9 @@ import { originOf } from "./owner.ts";
 
 const PATH = "/console/v1";
 const PERSON = `${PATH}/people/{personId}`;
-const common = { tag: "Console", access: "person" } as const;
-const ofKeys = { ...common, right: "keys" } as const;
-const ofPeople = { ...common, right: "people" } as const;
-const ofOperator = { ...common, right: "operate" } as const;
+const ofKeys = { right: "keys" } as const;
+const ofPeople = { right: "people" } as const;
+const ofOperator = { right: "operate" } as const;
 const SUSPENSION = `${PATH}/applications/{applicationId}/suspension`;
 const ofApplication = {
   ...ofOperator,
@@ -46,9 +45,7 @@ const SIGNED = {
 };
 
 export const consoleEndpoints: readonly Endpoint[] = [
-  endpoint(`POST ${PATH}/challenge`, "createPersonChallenge", {
-    ...common,
-    access: "public",
+  endpoint("Console", "public", `POST ${PATH}/challenge`, "createPersonChallenge", {
     summary: "A message (EIP-4361) for a person's wallet to sign",
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
@@ -57,9 +54,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return service.people.challenge(body.address, originOf(request, service));
     },
   }),
-  endpoint(`POST ${PATH}/session`, "createPersonSession", {
-    ...common,
-    access: "public",
+  endpoint("Console", "public", `POST ${PATH}/session`, "createPersonSession", {
     summary: "Sign a person in by a wallet's signature, or by a link that works once",
     description:
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
@@ -82,14 +77,12 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return opened;
     },
   }),
-  endpoint(`GET ${PATH}/session`, "getPersonSession", {
-    ...common,
+  endpoint("Console", "person", `GET ${PATH}/session`, "getPersonSession", {
     summary: "Who is signed in, with the rights of the role",
     success: { status: 200, description: "The session.", schemas: [personSession] },
     handle: ({ signedIn: { session } }) => session,
   }),
-  endpoint(`DELETE ${PATH}/session`, "deletePersonSession", {
-    ...common,
+  endpoint("Console", "person", `DELETE ${PATH}/session`, "deletePersonSession", {
     summary: "Sign out",
     success: { status: 200, description: "The session that has ended.", schemas: [personSession] },
     async handle({ service, signedIn: { session, token }, reply }) {
@@ -98,8 +91,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return session;
     },
   }),
-  endpoint(`PUT ${PATH}/session/wallet`, "setPersonWallet", {
-    ...common,
+  endpoint("Console", "person", `PUT ${PATH}/session/wallet`, "setPersonWallet", {
     summary: "Set the wallet that signs the person in from now on",
     body: walletBody,
     example: SIGNED,
@@ -110,14 +102,13 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return await service.engine.people.setAddress(session.person.personId, address);
     },
   }),
-  endpoint(`GET ${PATH}/keys`, "listConsoleKeys", {
-    ...common,
+  endpoint("Console", "person", `GET ${PATH}/keys`, "listConsoleKeys", {
     summary: "The application's API keys, without their secrets",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [keyList] },
     handle: ({ engine, signedIn, query }) => engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }),
   }),
-  endpoint(`POST ${PATH}/keys`, "createConsoleKey", {
+  endpoint("Console", "person", `POST ${PATH}/keys`, "createConsoleKey", {
     ...ofKeys,
     summary: "Issue an API key, with scopes that the person's role has",
     body: keyBody,
@@ -128,7 +119,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return await engine.keys.issue(applicationOf(signedIn), body);
     },
   }),
-  endpoint(`POST ${PATH}/keys/{keyId}/rotation`, "rotateKey", {
+  endpoint("Console", "person", `POST ${PATH}/keys/{keyId}/rotation`, "rotateKey", {
     ...ofKeys,
     summary: "Issue a key like another one, which stays valid until it is revoked",
     body: rotationBody,
@@ -139,22 +130,21 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return await engine.keys.rotate(keyId, body);
     },
   }),
-  endpoint(`DELETE ${PATH}/keys/{keyId}`, "deleteConsoleKey", {
+  endpoint("Console", "person", `DELETE ${PATH}/keys/{keyId}`, "deleteConsoleKey", {
     ...ofKeys,
     summary: "Revoke an API key and its tokens at once",
     success: { status: 200, description: "The revoked key.", schemas: [apiKey] },
     errors: ["key_not_found"],
     handle: ({ engine, params: { keyId } }) => engine.keys.revoke(keyId),
   }),
-  endpoint(`GET ${PATH}/people`, "listConsolePeople", {
-    ...common,
+  endpoint("Console", "person", `GET ${PATH}/people`, "listConsolePeople", {
     summary: "The people of the application, or of the operator, with removed ones",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [personList] },
     handle: ({ engine, signedIn: { applicationId }, query }) =>
       engine.people.list(applicationId, { ...query, ...NEWEST }),
   }),
-  endpoint(`POST ${PATH}/people`, "createConsolePerson", {
+  endpoint("Console", "person", `POST ${PATH}/people`, "createConsolePerson", {
     ...ofPeople,
     summary: "Invite a person, by a wallet or by a link that works once",
     body: personBody,
@@ -163,7 +153,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
     errors: ["too_many_people"],
     handle: ({ engine, signedIn: { applicationId }, body }) => engine.people.invite({ ...body, applicationId }),
   }),
-  endpoint(`PUT ${PERSON}/role`, "setPersonRole", {
+  endpoint("Console", "person", `PUT ${PERSON}/role`, "setPersonRole", {
     ...ofPeople,
     summary: "Give a person another role, at once",
     body: roleBody,
@@ -172,35 +162,34 @@ export const consoleEndpoints: readonly Endpoint[] = [
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId }, body: { role } }) => engine.people.changeRole(personId, role),
   }),
-  endpoint(`POST ${PERSON}/links`, "createConsolePersonLink", {
+  endpoint("Console", "person", `POST ${PERSON}/links`, "createConsolePersonLink", {
     ...ofPeople,
     summary: "Make a new link that signs a person in once, within a week",
     success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.link(personId),
   }),
-  endpoint(`DELETE ${PERSON}`, "deleteConsolePerson", {
+  endpoint("Console", "person", `DELETE ${PERSON}`, "deleteConsolePerson", {
     ...ofPeople,
     summary: "End a person's sessions and rights for ever",
     success: { status: 200, description: "The removed person.", schemas: [person] },
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.remove(personId),
   }),
-  endpoint(`GET ${PATH}/audit`, "listAuditEntries", {
-    ...common,
+  endpoint("Console", "person", `GET ${PATH}/audit`, "listAuditEntries", {
     summary: "Who did what in the application, or for the operator",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first; 10,000 acts are kept.", schemas: [auditLog] },
     handle: ({ engine, signedIn: { applicationId }, query }) => engine.people.audit(applicationId, query),
   }),
-  endpoint(`GET ${PATH}/applications`, "listConsoleApplications", {
+  endpoint("Console", "person", `GET ${PATH}/applications`, "listConsoleApplications", {
     ...ofOperator,
     summary: "All applications",
     query: pageQuery,
     success: { status: 200, description: "A page, newest first.", schemas: [applicationList] },
     handle: ({ engine, query }) => engine.applications.list({ ...query, ...NEWEST }),
   }),
-  endpoint(`POST ${PATH}/applications`, "createConsoleApplication", {
+  endpoint("Console", "person", `POST ${PATH}/applications`, "createConsoleApplication", {
     ...ofOperator,
     summary: "Create an application",
     body: newApplicationBody,
@@ -208,17 +197,17 @@ export const consoleEndpoints: readonly Endpoint[] = [
     success: { status: 201, description: "The application.", schemas: [application] },
     handle: ({ engine, body }) => engine.applications.create(body),
   }),
-  endpoint(`PUT ${SUSPENSION}`, "suspendApplication", {
+  endpoint("Console", "person", `PUT ${SUSPENSION}`, "suspendApplication", {
     ...ofApplication,
     summary: "Refuse every request of an application, at once",
     handle: ({ engine, params: { applicationId } }) => engine.applications.suspend(applicationId),
   }),
-  endpoint(`DELETE ${SUSPENSION}`, "resumeApplication", {
+  endpoint("Console", "person", `DELETE ${SUSPENSION}`, "resumeApplication", {
     ...ofApplication,
     summary: "Accept an application's requests again",
     handle: ({ engine, params: { applicationId } }) => engine.applications.resume(applicationId),
   }),
-  endpoint(`GET ${PATH}/operations`, "getOperations", {
+  endpoint("Console", "person", `GET ${PATH}/operations`, "getOperations", {
     ...ofOperator,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
     success: { status: 200, description: "The operations.", schemas: [operations] },

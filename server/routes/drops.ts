@@ -11,12 +11,10 @@ const ROWS_UNIT = 1024;
 const RESULT_UNIT = 1024 * 1024;
 /** Longest file of rows, in bytes. */
 const MAX_BYTES = 256 * 1024 * 1024;
-const one = { tag: "Drops", errors: ["drop_not_found"] } as const;
+const one = { errors: ["drop_not_found"] } as const;
 
 export const dropEndpoints: readonly Endpoint[] = [
-  endpoint(`POST ${PATH}`, "createDrop", {
-    tag: "Drops",
-    access: "mint",
+  endpoint("Drops", "mint", `POST ${PATH}`, "createDrop", {
     summary: "Mint the rows of a CSV or NDJSON file, up to a million, in the background",
     description:
       "Each row has the fields of a mint's entry, and `ownerAddress` or `userId`. A row of a wrong form refuses the whole drop. Rows that the engine refuses are left out, and the result says why. The same rows again are the same drop. With an Idempotency-Key, the key names the drop.",
@@ -55,34 +53,29 @@ export const dropEndpoints: readonly Endpoint[] = [
       }
     },
   }),
-  endpoint(`GET ${PATH}`, "listDrops", {
-    tag: "Drops",
-    access: "read",
+  endpoint("Drops", "read", `GET ${PATH}`, "listDrops", {
     summary: "Drops of the application, newest first",
     success: { status: 200, description: "Unfinished drops, and the last twenty finished ones.", schemas: [dropList] },
     async handle({ service: { drops }, applicationId }) {
       return { data: (await drops?.list(applicationId)) ?? [] };
     },
   }),
-  endpoint(`GET ${PATH}/{dropId}`, "getDrop", {
+  endpoint("Drops", "read", `GET ${PATH}/{dropId}`, "getDrop", {
     ...one,
-    access: "read",
     summary: "One drop and its progress",
     success: { status: 200, description: "The drop.", schemas: [drop] },
     handle: async ({ service: { drops }, applicationId, params }) =>
       await known(drops).get(applicationId, params.dropId),
   }),
-  endpoint(`DELETE ${PATH}/{dropId}`, "deleteDrop", {
+  endpoint("Drops", "mint", `DELETE ${PATH}/{dropId}`, "deleteDrop", {
     ...one,
-    access: "mint",
     summary: "Stop a drop; its mints stay",
     success: { status: 200, description: "The drop as it stopped.", schemas: [drop] },
     handle: async ({ service: { drops }, applicationId, params }) =>
       await known(drops).stop(applicationId, params.dropId),
   }),
-  endpoint(`GET ${PATH}/{dropId}/result`, "getDropResult", {
+  endpoint("Drops", "read", `GET ${PATH}/{dropId}/result`, "getDropResult", {
     ...one,
-    access: "read",
     summary: "A line of JSON for each finished row",
     success: { status: 200, description: "The rows, in the order of the file.", mediaType: "application/x-ndjson" },
     async handle({ service: { drops }, applicationId, params, request, reply }) {

@@ -13,9 +13,7 @@ const LAST_EVENT_POINTER = "/headers/last-event-id";
 const DEFAULT_LIMIT = 50;
 
 export const eventEndpoints: readonly Endpoint[] = [
-  endpoint("GET /api/v1/events", "listEvents", {
-    tag: "Events",
-    access: "read",
+  endpoint("Events", "read", "GET /api/v1/events", "listEvents", {
     summary: "The application's events in order: as pages, or as a stream",
     description:
       "One page; with `Accept: text/event-stream`, as EventSource sends it, a stream of Server-Sent Events until the client leaves. A client that reconnects with its last `id` misses nothing.",

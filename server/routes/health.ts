@@ -17,17 +17,13 @@ export function sayHealthy({ headers: { accept = "" } }: FastifyRequest, reply: 
 }
 
 export const healthEndpoints: readonly Endpoint[] = [
-  endpoint("GET /healthz", "getHealth", {
-    access: "public",
-    tag: "Service",
+  endpoint("Service", "public", "GET /healthz", "getHealth", {
     unmetered: true,
     summary: "Whether the process is alive",
     success: { status: 200, description: "Alive.", schemas: [health], text: HEALTHY },
     handle: ({ service, request, reply }) => sayHealthy(request, reply, service.version),
   }),
-  endpoint("GET /readyz", "getReadiness", {
-    access: "public",
-    tag: "Service",
+  endpoint("Service", "public", "GET /readyz", "getReadiness", {
     unmetered: true,
     summary: "Whether the server can serve: its store, the open batches, and the checks of its operator",
     success: { status: 200, description: "Ready.", schemas: [readiness] },

@@ -27,9 +27,7 @@ export function limitsOf({
 }
 
 export const limitEndpoints: readonly Endpoint[] = [
-  endpoint("GET /api/v1/limits", "getLimits", {
-    tag: "Service",
-    access: "any",
+  endpoint("Service", "any", "GET /api/v1/limits", "getLimits", {
     summary: "The limits of this server",
     success: { status: 200, description: "The limits.", schemas: [limits] },
     handle: ({ service }) => limitsOf(service),

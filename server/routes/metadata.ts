@@ -19,13 +19,9 @@ const ASSET = "/api/v1/assets/{assetId}";
 const FRESH = "public, max-age=60";
 const FOR_EVER = "public, max-age=31536000, immutable";
 const DENIED = ["asset_not_found", "asset_shared"] as const;
-const oneToken = { tag: "Metadata" } as const;
-const oneAsset = { tag: "Metadata" } as const;
 const asToken = { status: 200, description: "The metadata.", schemas: [tokenMetadata] } as const;
 const asCollection = { status: 200, description: "The asset's metadata.", schemas: [collection] } as const;
 const served = {
-  tag: "Metadata",
-  access: "public",
   headers: { "If-None-Match": "The `ETag` of an earlier response." },
   success: {
     status: 200,
@@ -37,9 +33,7 @@ const served = {
 } as const;
 
 export const metadataEndpoints: readonly Endpoint[] = [
-  endpoint(`PUT ${ASSET}/tokens/{tokenId}/metadata`, "setTokenMetadata", {
-    ...oneToken,
-    access: "mint",
+  endpoint("Metadata", "mint", `PUT ${ASSET}/tokens/{tokenId}/metadata`, "setTokenMetadata", {
     summary: "Set the metadata of a token, minted or not",
     description: "Public at once, unless the asset has a placeholder. The asset must be reserved for the application.",
     coreBody: metadataJson,
@@ -55,18 +49,14 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return await engine.metadata.get(applicationId, assetId, tokenId);
     },
   }),
-  endpoint(`GET ${ASSET}/tokens/{tokenId}/metadata`, "getTokenMetadata", {
-    ...oneToken,
-    access: "read",
+  endpoint("Metadata", "read", `GET ${ASSET}/tokens/{tokenId}/metadata`, "getTokenMetadata", {
     summary: "The metadata of a token, also while a placeholder hides it",
     success: asToken,
     errors: [...DENIED, "metadata_not_found"],
     handle: async ({ engine, applicationId, params: { assetId, tokenId } }) =>
       await engine.metadata.get(applicationId, assetId, tokenId),
   }),
-  endpoint(`POST ${ASSET}/metadata`, "setMetadataOfTokens", {
-    ...oneAsset,
-    access: "mint",
+  endpoint("Metadata", "mint", `POST ${ASSET}/metadata`, "setMetadataOfTokens", {
     summary: "Set the metadata of up to 1,000 tokens, all or none",
     body: bulkBody,
     example: { tokens: [{ tokenId: "7", metadata: { name: "Card 7" } }] },
@@ -78,9 +68,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return { tokens: tokens.length };
     },
   }),
-  endpoint(`PUT ${ASSET}/metadata/frozen`, "freezeMetadataOfTokens", {
-    ...oneAsset,
-    access: "assets",
+  endpoint("Metadata", "assets", `PUT ${ASSET}/metadata/frozen`, "freezeMetadataOfTokens", {
     summary: "Freeze the metadata of up to 1,000 tokens for ever",
     body: freezeBody,
     example: { tokenIds: ["7"] },
@@ -91,18 +79,14 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return { tokens: tokenIds.length };
     },
   }),
-  endpoint(`GET ${ASSET}/collection`, "getCollection", {
-    ...oneAsset,
-    access: "read",
+  endpoint("Metadata", "read", `GET ${ASSET}/collection`, "getCollection", {
     summary: "The metadata of an asset as a whole",
     success: asCollection,
     errors: ["asset_not_found"],
     handle: async ({ engine, applicationId, params: { assetId } }) =>
       await engine.metadata.getCollection(applicationId, assetId),
   }),
-  endpoint(`PUT ${ASSET}/collection`, "changeCollection", {
-    ...oneAsset,
-    access: "assets",
+  endpoint("Metadata", "assets", `PUT ${ASSET}/collection`, "changeCollection", {
     summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
     description: "Fields that are absent stay as they are.",
     coreBody: collectionBody,
@@ -114,9 +98,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return await engine.metadata.changeCollection(applicationId, assetId, changes);
     },
   }),
-  endpoint(`PUT ${ASSET}/collection/frozen`, "freezeCollection", {
-    ...oneAsset,
-    access: "assets",
+  endpoint("Metadata", "assets", `PUT ${ASSET}/collection/frozen`, "freezeCollection", {
     summary: "Freeze the metadata of all tokens for ever, of tokens to come too",
     description: "A placeholder can still be removed, and none can be set.",
     success: asCollection,
@@ -124,7 +106,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     handle: async ({ engine, applicationId, params: { assetId } }) =>
       await engine.metadata.freeze(applicationId, assetId),
   }),
-  endpoint("GET /public/v1/vaults/{vaultId}/metadata", "getPublicVaultMetadata", {
+  endpoint("Metadata", "public", "GET /public/v1/vaults/{vaultId}/metadata", "getPublicVaultMetadata", {
     ...served,
     summary: "The metadata of the token in a vault, or of its contract if it has none",
     description: "Of an ERC-20 with `decimals` and `quantum`: base units in one unit of the vault's amount.",
@@ -134,14 +116,14 @@ export const metadataEndpoints: readonly Endpoint[] = [
       return send(await engine.metadata.servedVault(vault), request, reply);
     },
   }),
-  endpoint("GET /public/v1/metadata/{assetId}", "getPublicContractMetadata", {
+  endpoint("Metadata", "public", "GET /public/v1/metadata/{assetId}", "getPublicContractMetadata", {
     ...served,
     summary: "The metadata of a contract, for `contractURI` (ERC-7572)",
     errors: ["asset_not_found"],
     handle: async ({ engine, params: { assetId }, request, reply }) =>
       send(await engine.metadata.servedContract(assetId), request, reply),
   }),
-  endpoint("GET /public/v1/metadata/{assetId}/{tokenId}", "getPublicTokenMetadata", {
+  endpoint("Metadata", "public", "GET /public/v1/metadata/{assetId}/{tokenId}", "getPublicTokenMetadata", {
     ...served,
     summary: "The metadata of a token, for `tokenURI` (ERC-721) and `uri` (ERC-1155)",
     description:

@@ -38,8 +38,6 @@ export const mintErrors = [
 ] as const satisfies readonly Code[];
 
 const definition = {
-  tag: "Mint",
-  access: "mint",
   query: mintQuery,
   coreBody: mintBody,
   cost: countMints,
@@ -107,12 +105,12 @@ function deprecate(reply: FastifyReply): void {
 }
 
 export const mintEndpoints: readonly Endpoint[] = [
-  endpoint("POST /api/v1/mint", "mint", {
+  endpoint("Mint", "mint", "POST /api/v1/mint", "mint", {
     ...definition,
     summary: "Mint for many users at once, all or nothing",
     handle: mint,
   }),
-  endpoint("POST /api/mint", "mintByAlias", {
+  endpoint("Mint", "mint", "POST /api/mint", "mintByAlias", {
     ...definition,
     summary: "Alias of /api/v1/mint",
     deprecated: true,
@@ -121,9 +119,7 @@ export const mintEndpoints: readonly Endpoint[] = [
       return mint(call);
     },
   }),
-  endpoint("GET /api/v1/mints/{mintId}", "getMint", {
-    tag: "Mint",
-    access: "read",
+  endpoint("Mint", "read", "GET /api/v1/mints/{mintId}", "getMint", {
     oneByOne: true,
     summary: "The result of a mint, with its vaults as they are now",
     success: { status: 200, description: "The mint.", schemas: [mintReply] },

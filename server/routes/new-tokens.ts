@@ -6,13 +6,13 @@ import { type Endpoint, endpoint } from "./api/endpoint.ts";
 import { applicationOf } from "./console.ts";
 import { originOf } from "./owner.ts";
 
-const common = { tag: "Console", access: "person", right: "assets" } as const;
+const common = { right: "assets" } as const;
 const PATH = "/console/v1/tokens";
 /** ERC-20 tokens have 18 decimals, of which amounts here keep nine. */
 const [UNIT, QUANTUM] = [10n ** 18n, 10n ** 9n];
 
 export const newTokenEndpoints: readonly Endpoint[] = [
-  endpoint(`POST ${PATH}`, "prepareToken", {
+  endpoint("Console", "person", `POST ${PATH}`, "prepareToken", {
     ...common,
     summary: "The transaction by which an admin's wallet creates a token for the application",
     body: newTokenBody,
@@ -36,7 +36,7 @@ export const newTokenEndpoints: readonly Endpoint[] = [
       return newTokens.creation(engine, applicationOf(signedIn), tokenOf(body), uriOf);
     },
   }),
-  endpoint(`PUT ${PATH}/{txHash}`, "addToken", {
+  endpoint("Console", "person", `PUT ${PATH}/{txHash}`, "addToken", {
     ...common,
     summary: "How far the token of a transaction is; adds its asset once the registration is final",
     success: {

@@ -16,9 +16,7 @@ function documentOf(service: Service) {
 }
 
 export const openApiEndpoints: readonly Endpoint[] = [
-  endpoint("GET /openapi.json", "getOpenApiDocument", {
-    access: "public",
-    tag: "Service",
+  endpoint("Service", "public", "GET /openapi.json", "getOpenApiDocument", {
     summary: "This document",
     headers: { "If-None-Match": "The `ETag` of an earlier response." },
     success: {

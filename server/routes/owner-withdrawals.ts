@@ -30,9 +30,7 @@ function countAccepted(listed: readonly ListedWithdrawal[]): number {
  * address's rate.
  */
 export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
-  endpoint("POST /owner/v1/withdrawals/prepare", "prepareOwnersWithdrawals", {
-    access: "owner",
-    tag: "Owners",
+  endpoint("Owners", "owner", "POST /owner/v1/withdrawals/prepare", "prepareOwnersWithdrawals", {
     summary: "What the signed-in owner signs to withdraw its vaults",
     description:
       "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application. Ask for a vault that a transfer made alone: its answer is a single `Withdrawal`.",
@@ -55,9 +53,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       return preparationToWire(prepared, { one: null, list: LIST });
     },
   }),
-  endpoint(`POST ${LIST}`, "createOwnersWithdrawals", {
-    access: "owner",
-    tag: "Owners",
+  endpoint("Owners", "owner", `POST ${LIST}`, "createOwnersWithdrawals", {
     summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
     description:
       "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application. For a vault that a transfer made, alone, the signature is over a single `Withdrawal`.",
@@ -82,9 +78,7 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
       return { vaults: listed.map(listedView) };
     },
   }),
-  endpoint(`GET ${LIST}`, "listOwnersWithdrawals", {
-    access: "owner",
-    tag: "Owners",
+  endpoint("Owners", "owner", `GET ${LIST}`, "listOwnersWithdrawals", {
     summary: "The newest withdrawal of each of the signed-in owner's vaults",
     query: ownersQuery,
     success: { status: 200, description: "As they are now.", schemas: [ownersWithdrawals] },

@@ -30,9 +30,7 @@ async function payingChain({ chains }: Service, chainId: bigint): Promise<KitCha
 }
 
 export const ownerEndpoints: readonly Endpoint[] = [
-  endpoint("POST /owner/v1/challenge", "createSignInChallenge", {
-    access: "public",
-    tag: "Owners",
+  endpoint("Owners", "public", "POST /owner/v1/challenge", "createSignInChallenge", {
     summary: "A message (EIP-4361) for an owner's wallet to sign",
     body: challengeBody,
     example: { address: "0x70997970c51812dc3a010c7d01b50e0d17dc79c8" },
@@ -45,10 +43,8 @@ export const ownerEndpoints: readonly Endpoint[] = [
       return service.owners.challenge(body.address, originOf(request, service));
     },
   }),
-  endpoint("POST /owner/v1/session", "createOwnerSession", {
-    access: "public",
+  endpoint("Owners", "public", "POST /owner/v1/session", "createOwnerSession", {
     oneByOne: true,
-    tag: "Owners",
     summary: "Exchange a signed challenge for an owner's session of 15 minutes",
     body: sessionBody,
     example: {
@@ -61,9 +57,7 @@ export const ownerEndpoints: readonly Endpoint[] = [
       return await service.owners.open(body.message, body.signature, originOf(request, service));
     },
   }),
-  endpoint("GET /owner/v1/vaults/{vaultId}/exit-kit", "getExitKit", {
-    access: "owner",
-    tag: "Owners",
+  endpoint("Owners", "owner", "GET /owner/v1/vaults/{vaultId}/exit-kit", "getExitKit", {
     summary: "Everything the owner of a vault needs to withdraw it without the operator",
     success: {
       status: 200,

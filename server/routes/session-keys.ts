@@ -8,9 +8,7 @@ import { type Endpoint, endpoint } from "./api/endpoint.ts";
 const EVERY_ASSET = `0x${"00".repeat(32)}` as const;
 
 export const sessionKeyEndpoints: readonly Endpoint[] = [
-  endpoint("POST /api/v1/session-keys/prepare", "createSessionKeysPrepare", {
-    tag: "Transfers",
-    access: "transfer",
+  endpoint("Transfers", "transfer", "POST /api/v1/session-keys/prepare", "createSessionKeysPrepare", {
     summary: "What an owner signs so that another key may transfer for it, and the transaction that says so on L1",
     description:
       "Changes nothing. Sign `typedData`, repeat the request with the signature, and send `call` from any account. A key has one session with an owner for ever.",
@@ -32,9 +30,7 @@ export const sessionKeyEndpoints: readonly Endpoint[] = [
       return { typedData, call: { chainId, to, data: sessionCalldata(session, signature) } };
     },
   }),
-  endpoint("GET /api/v1/session-keys/{ownerAddress}/{keyAddress}", "getSessionKey", {
-    tag: "Transfers",
-    access: "read",
+  endpoint("Transfers", "read", "GET /api/v1/session-keys/{ownerAddress}/{keyAddress}", "getSessionKey", {
     summary: "The session of an owner with a key, as L1 tells it",
     success: { status: 200, description: "The session, or `none`.", schemas: [sessionKey] },
     async handle({ engine, params: { ownerAddress, keyAddress } }) {

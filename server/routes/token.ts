@@ -20,9 +20,7 @@ const tokenBody = requestComponent(
 );
 
 export const tokenEndpoints: readonly Endpoint[] = [
-  endpoint(`POST ${TOKEN_PATH}`, "createAccessToken", {
-    access: "public",
-    tag: "Tokens",
+  endpoint("Tokens", "public", `POST ${TOKEN_PATH}`, "createAccessToken", {
     summary: "Exchange an API key for a bearer token of 15 minutes (OAuth 2 client credentials)",
     description:
       "The client's id and secret go into the form, into a JSON object of the same fields, or into `Authorization: Basic`. Unknown fields, such as `audience`, are ignored. Errors follow RFC 6749, 5.2, with the members of a problem document added.",

@@ -2,9 +2,7 @@ import { transaction, transactionPage, transactionQuery } from "../schemas/trans
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 export const transactionEndpoints: readonly Endpoint[] = [
-  endpoint("GET /api/v1/transactions", "listTransactions", {
-    tag: "Transactions",
-    access: "read",
+  endpoint("Transactions", "read", "GET /api/v1/transactions", "listTransactions", {
     summary: "Mints, withdrawals and transfers of the application, newest first",
     description: "A page can be shorter than `limit` even if there is a next one.",
     query: transactionQuery,
@@ -12,9 +10,7 @@ export const transactionEndpoints: readonly Endpoint[] = [
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.transactions.list(applicationId, query),
   }),
-  endpoint("GET /api/v1/transactions/{transactionId}", "getTransaction", {
-    tag: "Transactions",
-    access: "read",
+  endpoint("Transactions", "read", "GET /api/v1/transactions/{transactionId}", "getTransaction", {
     summary: "One transaction",
     success: { status: 200, description: "The transaction.", schemas: [transaction] },
     errors: ["transaction_not_found"],

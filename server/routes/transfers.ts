@@ -44,9 +44,7 @@ const REQUEST = {
 };
 
 export const transferEndpoints: readonly Endpoint[] = [
-  endpoint("POST /api/v1/transfers/prepare", "createTransfersPrepare", {
-    tag: "Transfers",
-    access: "transfer",
+  endpoint("Transfers", "transfer", "POST /api/v1/transfers/prepare", "createTransfersPrepare", {
     summary: "What an owner signs to give vaults or parts of them away, or to redeem them",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. One vault that cannot be transferred refuses all.",
@@ -60,9 +58,7 @@ export const transferEndpoints: readonly Endpoint[] = [
       return transferPreparationToWire(engine.settlement, prepared, "/api/v1/transfers");
     },
   }),
-  endpoint("POST /api/v1/transfers", "createTransfer", {
-    tag: "Transfers",
-    access: "transfer",
+  endpoint("Transfers", "transfer", "POST /api/v1/transfers", "createTransfer", {
     summary: "Transfer or redeem up to 1,024 vaults with one signature of their owner",
     description:
       "Takes all transfers or none, and holds their vaults at once. Owner and receivers pay no gas. The same signed list always returns the same transfer; a failed one is tried anew.",
@@ -82,9 +78,7 @@ export const transferEndpoints: readonly Endpoint[] = [
       return accepted;
     },
   }),
-  endpoint("GET /api/v1/transfers", "listTransfers", {
-    tag: "Transfers",
-    access: "read",
+  endpoint("Transfers", "read", "GET /api/v1/transfers", "listTransfers", {
     summary: "Transfers of the application, newest first",
     description:
       "A page can be shorter than `limit` even if there is a next one: it examines a bounded number of transfers. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
@@ -93,9 +87,7 @@ export const transferEndpoints: readonly Endpoint[] = [
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.transfers.list(applicationId, query),
   }),
-  endpoint("GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
-    tag: "Vaults",
-    access: "read",
+  endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
     summary: "The transfers that led to a vault, and what took it",
     success: { status: 200, description: "The transfers, waiting ones too.", schemas: [history] },
     errors: ["vault_not_found"],
@@ -104,9 +96,7 @@ export const transferEndpoints: readonly Endpoint[] = [
       return await engine.transfers.history(vaultId);
     },
   }),
-  endpoint("GET /public/v1/vaults/{vaultId}/history", "getPublicVaultHistory", {
-    tag: "Vaults",
-    access: "public",
+  endpoint("Vaults", "public", "GET /public/v1/vaults/{vaultId}/history", "getPublicVaultHistory", {
     summary: "The transfers in sealed batches that led to a vault, and that took it",
     success: { status: 200, description: "The transfers; L1 holds the data of each.", schemas: [publicHistory] },
     errors: ["vault_not_found", "vault_void"],
@@ -118,9 +108,7 @@ export const transferEndpoints: readonly Endpoint[] = [
       return { before, after: told, vault: vault.amount === 0n ? null : vault };
     },
   }),
-  endpoint("GET /api/v1/transfers/{transferId}", "getTransfer", {
-    tag: "Transfers",
-    access: "read",
+  endpoint("Transfers", "read", "GET /api/v1/transfers/{transferId}", "getTransfer", {
     summary: "One transfer, with every vault that it takes and makes",
     success: { status: 200, description: "The transfer.", schemas: [transferList] },
     errors: ["transfer_not_found"],
@@ -130,9 +118,7 @@ export const transferEndpoints: readonly Endpoint[] = [
 
 /** Transfers of a signed-in owner, whatever application the vaults are of. Their gas counts like that of withdrawals. */
 export const ownerTransferEndpoints: readonly Endpoint[] = [
-  endpoint("POST /owner/v1/transfers/prepare", "createOwnerTransfersPrepare", {
-    access: "owner",
-    tag: "Owners",
+  endpoint("Owners", "owner", "POST /owner/v1/transfers/prepare", "createOwnerTransfersPrepare", {
     summary: "What the signed-in owner signs to transfer or redeem its vaults",
     description: "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
     body: transferPreparationBody,
@@ -147,9 +133,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
       return transferPreparationToWire(engine.settlement, prepared, "/owner/v1/transfers");
     },
   }),
-  endpoint("POST /owner/v1/transfers", "createOwnerTransfer", {
-    access: "owner",
-    tag: "Owners",
+  endpoint("Owners", "owner", "POST /owner/v1/transfers", "createOwnerTransfer", {
     summary: "Transfer or redeem vaults of the signed-in owner with one signature",
     description: "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
     body: transferBody,
@@ -166,9 +150,7 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
       return await ownerRelay.count(owner, count, request, () => count);
     },
   }),
-  endpoint("GET /owner/v1/transfers/{transferId}", "getOwnerTransfer", {
-    access: "owner",
-    tag: "Owners",
+  endpoint("Owners", "owner", "GET /owner/v1/transfers/{transferId}", "getOwnerTransfer", {
     summary: "One transfer that the signed-in owner has signed",
     success: { status: 200, description: "As it is now.", schemas: [ownersTransferList] },
     errors: ["transfer_not_found"],

@@ -7,9 +7,7 @@ import { vaultPage } from "../schemas/vaults.ts";
 import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 
 export const userEndpoints: readonly Endpoint[] = [
-  endpoint("POST /api/v1/users", "createUser", {
-    tag: "Users",
-    access: "users",
+  endpoint("Users", "users", "POST /api/v1/users", "createUser", {
     summary: "Register a user with the L1 address that owns its tokens",
     description: "Repeating it with the same id and address changes nothing and returns the same.",
     body: userBody,
@@ -29,9 +27,7 @@ export const userEndpoints: readonly Endpoint[] = [
       return created;
     },
   }),
-  endpoint("POST /api/v1/users/bulk", "createUsers", {
-    tag: "Users",
-    access: "users",
+  endpoint("Users", "users", "POST /api/v1/users/bulk", "createUsers", {
     summary: "Register up to 1,000 users, all or none",
     description:
       "An entry without `userId` is the first user of its owner address, created if there is none; so repeating the request changes nothing.",
@@ -49,25 +45,19 @@ export const userEndpoints: readonly Endpoint[] = [
       return { users: await engine.users.createAll(applicationId, body.users) };
     },
   }),
-  endpoint("GET /api/v1/users", "listUsers", {
-    tag: "Users",
-    access: "read",
+  endpoint("Users", "read", "GET /api/v1/users", "listUsers", {
     summary: "Users of the application, by owner or by reference",
     query: userQuery,
     success: { status: 200, description: "One page.", schemas: [userPage] },
     handle: ({ engine, applicationId, query }) => engine.users.list(applicationId, query),
   }),
-  endpoint("GET /api/v1/users/{userId}", "getUser", {
-    tag: "Users",
-    access: "read",
+  endpoint("Users", "read", "GET /api/v1/users/{userId}", "getUser", {
     summary: "One user",
     success: { status: 200, description: "The user.", schemas: [user] },
     errors: ["user_not_found"],
     handle: ({ engine, applicationId, params }) => engine.users.get(applicationId, params.userId),
   }),
-  endpoint("GET /api/v1/users/{userId}/vaults", "listUserVaults", {
-    tag: "Users",
-    access: "read",
+  endpoint("Users", "read", "GET /api/v1/users/{userId}/vaults", "listUserVaults", {
     summary: "Vaults of one user, oldest first",
     query: z.strictObject(page),
     success: { status: 200, description: "One page.", schemas: [vaultPage] },
@@ -77,9 +67,7 @@ export const userEndpoints: readonly Endpoint[] = [
       return await engine.vaults.list(applicationId, { ...query, userId });
     },
   }),
-  endpoint("GET /api/v1/users/{userId}/balances", "listUserBalances", {
-    tag: "Users",
-    access: "read",
+  endpoint("Users", "read", "GET /api/v1/users/{userId}/balances", "listUserBalances", {
     summary: "A user's holdings by token, in the order of first mints",
     query: z.strictObject(page),
     success: { status: 200, description: "One page.", schemas: [balancePage] },

@@ -20,9 +20,7 @@ export function paidBy({ account }: FastifyRequest): ProofOptions {
 }
 
 export const vaultEndpoints: readonly Endpoint[] = [
-  endpoint("GET /api/v1/vaults", "listVaults", {
-    tag: "Vaults",
-    access: "read",
+  endpoint("Vaults", "read", "GET /api/v1/vaults", "listVaults", {
     summary: "Vaults of the application, oldest first",
     description:
       "A page can be shorter than `limit` even if there is a next one. With `tokenId` the vaults come batch by batch, without failed ERC-721 mints, because their ids are free again.",
@@ -31,17 +29,13 @@ export const vaultEndpoints: readonly Endpoint[] = [
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.vaults.list(applicationId, query),
   }),
-  endpoint("GET /api/v1/vaults/{vaultId}", "getVault", {
-    tag: "Vaults",
-    access: "read",
+  endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}", "getVault", {
     summary: "One vault",
     success: { status: 200, description: "The vault.", schemas: [vault] },
     errors: ["vault_not_found"],
     handle: ({ engine, applicationId, params }) => engine.vaults.get(applicationId, params.vaultId),
   }),
-  endpoint("GET /api/v1/vaults/{vaultId}/proof", "getVaultProof", {
-    tag: "Vaults",
-    access: "read",
+  endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/proof", "getVaultProof", {
     summary: "A vault's path to its batch root, and calldata for its owner to withdraw alone",
     success: { status: 200, description: "The proof, verified before sending.", schemas: [ownVaultProof] },
     errors: PROOF_ERRORS,
@@ -62,9 +56,7 @@ export const vaultEndpoints: readonly Endpoint[] = [
 
 /** Public reads of single vaults: batch data is public, and contains nothing about tenants. */
 export const publicVaultEndpoints: readonly Endpoint[] = [
-  endpoint("GET /public/v1/vaults/{vaultId}/proof", "getPublicVaultProof", {
-    access: "public",
-    tag: "Vaults",
+  endpoint("Vaults", "public", "GET /public/v1/vaults/{vaultId}/proof", "getPublicVaultProof", {
     summary: "A vault's content and its path to its batch root",
     success: { status: 200, description: "The proof, verified before sending.", schemas: [vaultProof] },
     errors: PROOF_ERRORS,

@@ -20,14 +20,12 @@ import {
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const PATH = "/api/v1/webhooks";
-const common = { tag: "Webhooks", access: "webhooks" } as const;
 const one = { errors: ["webhook_not_found"] } as const;
 const attempted = { status: 200, description: "The outcome.", schemas: [webhookAttempt] } as const;
 const found = { status: 200, description: "The webhook.", schemas: [webhook] } as const;
 
 export const webhookEndpoints: readonly Endpoint[] = [
-  endpoint(`POST ${PATH}`, "createWebhook", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `POST ${PATH}`, "createWebhook", {
     summary: "Deliver events to an address",
     description:
       "All later events are posted there in order, each at least once, signed according to Standard Webhooks. The secret is shown once.",
@@ -49,8 +47,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return issued(reply, await engine.webhooks.create(applicationId, asked));
     },
   }),
-  endpoint(`GET ${PATH}`, "listWebhooks", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `GET ${PATH}`, "listWebhooks", {
     summary: "The application's webhooks and their status",
     success: { status: 200, description: "All of them.", schemas: [webhookList] },
     async handle({ engine, applicationId }) {
@@ -58,15 +55,13 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return { data: data };
     },
   }),
-  endpoint(`GET ${PATH}/{webhookId}`, "getWebhook", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}`, "getWebhook", {
     ...one,
     summary: "One webhook",
     success: found,
     handle: ({ engine, applicationId, params }) => engine.webhooks.get(applicationId, params.webhookId),
   }),
-  endpoint(`DELETE ${PATH}/{webhookId}`, "deleteWebhook", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `DELETE ${PATH}/{webhookId}`, "deleteWebhook", {
     ...one,
     summary: "Delete a webhook and end its deliveries",
     success: { ...found, description: "The webhook before its deletion." },
@@ -76,8 +71,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return last;
     },
   }),
-  endpoint(`POST ${PATH}/{webhookId}/secret`, "rotateWebhookSecret", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `POST ${PATH}/{webhookId}/secret`, "rotateWebhookSecret", {
     ...one,
     summary: "Give a webhook a new secret",
     description:
@@ -89,15 +83,13 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return issued(reply, await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked));
     },
   }),
-  endpoint(`PUT ${PATH}/{webhookId}/enablement`, "enableWebhook", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `PUT ${PATH}/{webhookId}/enablement`, "enableWebhook", {
     ...one,
     summary: "Enable a failed webhook again; its deliveries resume at once where they stopped",
     success: found,
     handle: ({ engine, applicationId, params }) => engine.webhooks.enable(applicationId, params.webhookId),
   }),
-  endpoint(`POST ${PATH}/{webhookId}/test`, "testWebhook", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `POST ${PATH}/{webhookId}/test`, "testWebhook", {
     ...one,
     summary: "Deliver a test event now, also to a disabled webhook",
     description:
@@ -108,8 +100,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return attemptOf(await webhooks.test(webhook, idOfRequest("testId", principal, request).testId));
     },
   }),
-  endpoint(`GET ${PATH}/{webhookId}/deliveries`, "listWebhookDeliveries", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}/deliveries`, "listWebhookDeliveries", {
     ...one,
     summary: "The last 50 attempts at a webhook since the server started, newest first",
     success: { status: 200, description: "The attempts.", schemas: [webhookAttempts] },
@@ -118,8 +109,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       return { data: webhooks.attempts(webhookId) };
     },
   }),
-  endpoint(`POST ${PATH}/{webhookId}/deliveries/{sequence}/redeliver`, "redeliverEvent", {
-    ...common,
+  endpoint("Webhooks", "webhooks", `POST ${PATH}/{webhookId}/deliveries/{sequence}/redeliver`, "redeliverEvent", {
     ...one,
     summary: "Deliver an event of the application again, with the same `webhook-id`",
     description:

@@ -36,9 +36,7 @@ export const VAULT_ERRORS = [
 ] as const;
 
 export const withdrawalEndpoints: readonly Endpoint[] = [
-  endpoint("POST /api/v1/withdrawals/prepare", "prepareWithdrawals", {
-    tag: "Withdrawals",
-    access: "withdraw",
+  endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals/prepare", "prepareWithdrawals", {
     summary: "What an owner signs to withdraw from vaults, or from all of a token, with one signature",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. Leaves vaults out that cannot be withdrawn now; it is an error when none is left.",
@@ -59,9 +57,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       return preparationToWire(prepared, paths, found.nextCursor);
     },
   }),
-  endpoint("POST /api/v1/withdrawals", "createWithdrawal", {
-    tag: "Withdrawals",
-    access: "withdraw",
+  endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals", "createWithdrawal", {
     summary: "Withdraw from a vault to its token's chain with its owner's signature",
     description:
       "Reserves the quantity at once. The withdrawal is sent to the token's chain when the vault's batch is available there and has matured. The same signed request always returns the same withdrawal.",
@@ -99,9 +95,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       return accepted;
     },
   }),
-  endpoint("POST /api/v1/withdrawals/bulk", "createWithdrawalsBulk", {
-    tag: "Withdrawals",
-    access: "withdraw",
+  endpoint("Withdrawals", "withdraw", "POST /api/v1/withdrawals/bulk", "createWithdrawalsBulk", {
     summary: "Withdraw from up to 256 vaults with one signature of their owner",
     description:
       "Accepts or refuses each vault separately; check each entry of the response. The same signed list returns the same withdrawals, and retries refused vaults.",
@@ -129,9 +123,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       return { vaults: (await engine.withdrawals.requestList(principal, body)).map(listedView) };
     },
   }),
-  endpoint("GET /api/v1/withdrawals", "listWithdrawals", {
-    tag: "Withdrawals",
-    access: "read",
+  endpoint("Withdrawals", "read", "GET /api/v1/withdrawals", "listWithdrawals", {
     summary: "Withdrawals of the application, newest first",
     description: "A page can be shorter than `limit` even if there is a next one.",
     query: withdrawalQuery,
@@ -139,9 +131,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.withdrawals.list(applicationId, query),
   }),
-  endpoint("GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
-    tag: "Withdrawals",
-    access: "read",
+  endpoint("Withdrawals", "read", "GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
     summary: "One withdrawal",
     success: { status: 200, description: "The withdrawal.", schemas: [withdrawal] },
     errors: ["withdrawal_not_found"],

@@ -98,7 +98,6 @@ export type Tag =
 type Method = HTTPMethods & ("GET" | "POST" | "PUT" | "DELETE");
 
 interface Description<S extends z.ZodType = z.ZodType> {
-  readonly tag: Tag;
   readonly summary: string;
   readonly description?: string;
   readonly deprecated?: true;
@@ -141,6 +140,7 @@ interface Inputs<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> 
 
 /** One route: its input, its answers, and its handler. OpenAPI is generated from the same object. */
 export interface Endpoint extends Description, Inputs<z.ZodType, z.ZodType, z.ZodType> {
+  readonly tag: Tag;
   /** Names the operation for people and for generated clients, such as `listUsers`. */
   readonly operationId: string;
   readonly method: Method;
@@ -166,21 +166,24 @@ export function entriesOf(field: string): (body: unknown) => number {
 /**
  * Makes a route of a description and a handler. The handler's input has the types of the schemas and the access.
  *
+ * @param tag - its group in the documentation
+ * @param access - the credentials that it takes
  * @param route - method and path, such as `GET /api/v1/users/{userId}`
  */
 export function endpoint<
-  R extends `${Method} ${string}`,
   A extends Access,
+  R extends `${Method} ${string}`,
   S extends z.ZodType,
   P extends z.ZodType = ParamsOf<R>,
   Q extends z.ZodType = z.ZodUndefined,
   B extends z.ZodType = z.ZodUnknown,
 >(
+  tag: Tag,
+  access: A,
   route: R,
   operationId: string,
   definition: Description<S> &
     Inputs<P, Q, B> & {
-      readonly access: A;
       readonly handle: (call: Call<A, Given<P>, Given<Q>, Given<B>>) => Answer<S> | PromiseLike<Answer<S>>;
     },
 ): Endpoint {
@@ -199,11 +202,11 @@ export function endpoint<
   // Parsed once, because most requests have no query.
   const defaults = noQuery?.success ? Object.freeze(noQuery.data) : undefined;
   return {
-    ...{ ...rest, ...(params && { params }), operationId, method, path },
+    ...{ ...rest, ...(params && { params }), tag, access, operationId, method, path },
     respond(service, request, reply) {
       const { principal, owner, signedIn } = request;
-      const caller = rest.access === "owner" ? owner : rest.access === "person" ? signedIn : principal;
-      if (rest.access !== "public" && caller === null) throw new MintmarkError("credentials_missing");
+      const caller = access === "owner" ? owner : access === "person" ? signedIn : principal;
+      if (access !== "public" && caller === null) throw new MintmarkError("credentials_missing");
       const { engine } = service;
       const applicationId = principal?.applicationId;
       const callers = { principal, applicationId, owner, signedIn };
