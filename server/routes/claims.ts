@@ -1,26 +1,17 @@
-import {
-  claim,
-  claimList,
-  claimPage,
-  claimQuery,
-  claimsBody,
-  publicClaim,
-  takeBody,
-  takenClaim,
-} from "../schemas/claims.ts";
+import * as s from "../schemas/claims.ts";
 import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 import { mintErrors } from "./mint.ts";
 
 const PATH = "/api/v1/claims";
 const PUBLIC = "/public/v1/claims/{linkAddress}";
-const asClaim = { status: 200, description: "The link.", schemas: [claim] } as const;
+const asClaim = { status: 200, description: "The link.", schemas: [s.claim] } as const;
 
 export const claimEndpoints: readonly Endpoint[] = [
   endpoint("Claims", "mint", `POST ${PATH}`, "createClaimLinks", {
     summary: "Create up to 1,000 claim links, all or none",
     description:
       "Each link is a key that you make; only its address comes here. The same links with the same terms again change nothing. Needs the scope `users` too.",
-    body: claimsBody,
+    body: s.claimsBody,
     cost: entriesOf("claims"),
     example: {
       claims: [
@@ -31,7 +22,7 @@ export const claimEndpoints: readonly Endpoint[] = [
         },
       ],
     },
-    success: { status: 200, description: "All of them, in their order.", schemas: [claimList] },
+    success: { status: 200, description: "All of them, in their order.", schemas: [s.claimList] },
     errors: [...mintErrors, "claim_exists", "claim_expired"],
     async handle({ engine, principal, body: { claims } }) {
       return { data: await engine.claims.createAll(principal, claims) };
@@ -39,8 +30,8 @@ export const claimEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Claims", "read", `GET ${PATH}`, "listClaimLinks", {
     summary: "Claim links of the application, oldest first",
-    query: claimQuery,
-    success: { status: 200, description: "One page.", schemas: [claimPage] },
+    query: s.claimQuery,
+    success: { status: 200, description: "One page.", schemas: [s.claimPage] },
     handle: async ({ engine, applicationId, query }) => await engine.claims.list(applicationId, query),
   }),
   endpoint("Claims", "read", `GET ${PATH}/{linkAddress}`, "getClaimLink", {
@@ -57,7 +48,7 @@ export const claimEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Claims", "public", `GET ${PUBLIC}`, "getPublicClaimLink", {
     summary: "What the holder of a claim link can claim",
-    success: { status: 200, description: "The link.", schemas: [publicClaim] },
+    success: { status: 200, description: "The link.", schemas: [s.publicClaim] },
     errors: ["claim_not_found", "asset_not_found"],
     handle: async ({ engine, params }) => ({
       ...(await engine.claims.find(params.linkAddress)),
@@ -67,9 +58,9 @@ export const claimEndpoints: readonly Endpoint[] = [
   endpoint("Claims", "public", `POST ${PUBLIC}`, "takeClaimLink", {
     summary: "Claim a link: mint to the owner that its key has signed, once",
     description: "The same owner again gets the same answer.",
-    body: takeBody,
+    body: s.takeBody,
     example: { ownerAddress: `0x${"70".repeat(20)}`, signature: `0x${"ab".repeat(65)}` },
-    success: { status: 200, description: "The mint, durable.", schemas: [takenClaim] },
+    success: { status: 200, description: "The mint, durable.", schemas: [s.takenClaim] },
     errors: [
       ...mintErrors,
       "claim_not_found",

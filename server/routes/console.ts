@@ -1,26 +1,6 @@
 import { MintmarkError, MODES, type Uuid } from "../../core/index.ts";
 import { application } from "../schemas/application.ts";
-import {
-  apiKey,
-  applicationList,
-  auditLog,
-  invitation,
-  issuedKey,
-  keyBody,
-  keyList,
-  newApplicationBody,
-  openedSession,
-  operations,
-  pageQuery,
-  person,
-  personBody,
-  personList,
-  personSession,
-  roleBody,
-  rotationBody,
-  signInBody,
-  walletBody,
-} from "../schemas/console.ts";
+import * as s from "../schemas/console.ts";
 import { challenge, challengeBody } from "../schemas/owner.ts";
 import type { Service } from "../service.ts";
 import { requireConsole, setSession } from "./api/console-session.ts";
@@ -58,10 +38,10 @@ export const consoleEndpoints: readonly Endpoint[] = [
     summary: "Sign a person in by a wallet's signature, or by a link that works once",
     description:
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
-    body: signInBody,
+    body: s.signInBody,
     example: SIGNED,
     oneByOne: true,
-    success: { status: 201, description: "The session.", schemas: [openedSession] },
+    success: { status: 201, description: "The session.", schemas: [s.openedSession] },
     errors: [
       "credentials_missing",
       ...signedOut,
@@ -79,12 +59,12 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Console", "person", `GET ${PATH}/session`, "getPersonSession", {
     summary: "Who is signed in, with the rights of the role",
-    success: { status: 200, description: "The session.", schemas: [personSession] },
+    success: { status: 200, description: "The session.", schemas: [s.personSession] },
     handle: ({ signedIn: { session } }) => session,
   }),
   endpoint("Console", "person", `DELETE ${PATH}/session`, "deletePersonSession", {
     summary: "Sign out",
-    success: { status: 200, description: "The session that has ended.", schemas: [personSession] },
+    success: { status: 200, description: "The session that has ended.", schemas: [s.personSession] },
     async handle({ service, signedIn: { session, token }, reply }) {
       await service.engine.people.signOut(token);
       setSession(reply, service, null);
@@ -93,9 +73,9 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Console", "person", `PUT ${PATH}/session/wallet`, "setPersonWallet", {
     summary: "Set the wallet that signs the person in from now on",
-    body: walletBody,
+    body: s.walletBody,
     example: SIGNED,
-    success: { status: 200, description: "The person.", schemas: [person] },
+    success: { status: 200, description: "The person.", schemas: [s.person] },
     errors: ["signature_invalid", "person_not_found"],
     async handle({ service, signedIn: { session }, body, request }) {
       const { address } = await walletOf(service, body, originOf(request, service));
@@ -104,16 +84,16 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Console", "person", `GET ${PATH}/keys`, "listConsoleKeys", {
     summary: "The application's API keys, without their secrets",
-    query: pageQuery,
-    success: { status: 200, description: "A page, newest first.", schemas: [keyList] },
+    query: s.pageQuery,
+    success: { status: 200, description: "A page, newest first.", schemas: [s.keyList] },
     handle: ({ engine, signedIn, query }) => engine.keys.list(applicationOf(signedIn), { ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/keys`, "createConsoleKey", {
     ...ofKeys,
     summary: "Issue an API key, with scopes that the person's role has",
-    body: keyBody,
+    body: s.keyBody,
     example: { name: "Shop", scopes: ["mint", "read"] },
-    success: { status: 201, description: "The key, with its secret.", schemas: [issuedKey] },
+    success: { status: 201, description: "The key, with its secret.", schemas: [s.issuedKey] },
     errors: ["too_many_keys"],
     async handle({ engine, signedIn, body }) {
       return await engine.keys.issue(applicationOf(signedIn), body);
@@ -122,9 +102,9 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `POST ${PATH}/keys/{keyId}/rotation`, "rotateKey", {
     ...ofKeys,
     summary: "Issue a key like another one, which stays valid until it is revoked",
-    body: rotationBody,
+    body: s.rotationBody,
     example: {},
-    success: { status: 201, description: "The new key, with its secret.", schemas: [issuedKey] },
+    success: { status: 201, description: "The new key, with its secret.", schemas: [s.issuedKey] },
     errors: ["key_not_found", "too_many_keys"],
     async handle({ engine, params: { keyId }, body }) {
       return await engine.keys.rotate(keyId, body);
@@ -133,66 +113,66 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `DELETE ${PATH}/keys/{keyId}`, "deleteConsoleKey", {
     ...ofKeys,
     summary: "Revoke an API key and its tokens at once",
-    success: { status: 200, description: "The revoked key.", schemas: [apiKey] },
+    success: { status: 200, description: "The revoked key.", schemas: [s.apiKey] },
     errors: ["key_not_found"],
     handle: ({ engine, params: { keyId } }) => engine.keys.revoke(keyId),
   }),
   endpoint("Console", "person", `GET ${PATH}/people`, "listConsolePeople", {
     summary: "The people of the application, or of the operator, with removed ones",
-    query: pageQuery,
-    success: { status: 200, description: "A page, newest first.", schemas: [personList] },
+    query: s.pageQuery,
+    success: { status: 200, description: "A page, newest first.", schemas: [s.personList] },
     handle: ({ engine, signedIn: { applicationId }, query }) =>
       engine.people.list(applicationId, { ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/people`, "createConsolePerson", {
     ...ofPeople,
     summary: "Invite a person, by a wallet or by a link that works once",
-    body: personBody,
+    body: s.personBody,
     example: { name: "Ada", role: "developer" },
-    success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
+    success: { status: 201, description: "The person, with the link.", schemas: [s.invitation] },
     errors: ["too_many_people"],
     handle: ({ engine, signedIn: { applicationId }, body }) => engine.people.invite({ ...body, applicationId }),
   }),
   endpoint("Console", "person", `PUT ${PERSON}/role`, "setPersonRole", {
     ...ofPeople,
     summary: "Give a person another role, at once",
-    body: roleBody,
+    body: s.roleBody,
     example: { role: "viewer" },
-    success: { status: 200, description: "The person.", schemas: [person] },
+    success: { status: 200, description: "The person.", schemas: [s.person] },
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId }, body: { role } }) => engine.people.changeRole(personId, role),
   }),
   endpoint("Console", "person", `POST ${PERSON}/links`, "createConsolePersonLink", {
     ...ofPeople,
     summary: "Make a new link that signs a person in once, within a week",
-    success: { status: 201, description: "The person, with the link.", schemas: [invitation] },
+    success: { status: 201, description: "The person, with the link.", schemas: [s.invitation] },
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.link(personId),
   }),
   endpoint("Console", "person", `DELETE ${PERSON}`, "deleteConsolePerson", {
     ...ofPeople,
     summary: "End a person's sessions and rights for ever",
-    success: { status: 200, description: "The removed person.", schemas: [person] },
+    success: { status: 200, description: "The removed person.", schemas: [s.person] },
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.remove(personId),
   }),
   endpoint("Console", "person", `GET ${PATH}/audit`, "listAuditEntries", {
     summary: "Who did what in the application, or for the operator",
-    query: pageQuery,
-    success: { status: 200, description: "A page, newest first; 10,000 acts are kept.", schemas: [auditLog] },
+    query: s.pageQuery,
+    success: { status: 200, description: "A page, newest first; 10,000 acts are kept.", schemas: [s.auditLog] },
     handle: ({ engine, signedIn: { applicationId }, query }) => engine.people.audit(applicationId, query),
   }),
   endpoint("Console", "person", `GET ${PATH}/applications`, "listConsoleApplications", {
     ...ofOperator,
     summary: "All applications",
-    query: pageQuery,
-    success: { status: 200, description: "A page, newest first.", schemas: [applicationList] },
+    query: s.pageQuery,
+    success: { status: 200, description: "A page, newest first.", schemas: [s.applicationList] },
     handle: ({ engine, query }) => engine.applications.list({ ...query, ...NEWEST }),
   }),
   endpoint("Console", "person", `POST ${PATH}/applications`, "createConsoleApplication", {
     ...ofOperator,
     summary: "Create an application",
-    body: newApplicationBody,
+    body: s.newApplicationBody,
     example: { name: "My game" },
     success: { status: 201, description: "The application.", schemas: [application] },
     handle: ({ engine, body }) => engine.applications.create(body),
@@ -210,7 +190,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   endpoint("Console", "person", `GET ${PATH}/operations`, "getOperations", {
     ...ofOperator,
     summary: "Whether the server is ready, part by part, and the gas of the newest commits",
-    success: { status: 200, description: "The operations.", schemas: [operations] },
+    success: { status: 200, description: "The operations.", schemas: [s.operations] },
     async handle({ engine, service: { readiness, commitGas } }) {
       const findings = await readiness.look();
       const pages = await Promise.all(MODES.map((mode) => engine.batches.list({ mode, limit: 50 })));

@@ -1,17 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ServedMetadata } from "../../core/index.ts";
 import { sendTag, tagOf } from "../http/etag.ts";
-import {
-  bulkBody,
-  bulkResult,
-  collection,
-  collectionBody,
-  freezeBody,
-  metadataJson,
-  servedMetadata,
-  servedParams,
-  tokenMetadata,
-} from "../schemas/metadata.ts";
+import * as s from "../schemas/metadata.ts";
 import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 
 const ASSET = "/api/v1/assets/{assetId}";
@@ -19,14 +9,14 @@ const ASSET = "/api/v1/assets/{assetId}";
 const FRESH = "public, max-age=60";
 const FOR_EVER = "public, max-age=31536000, immutable";
 const DENIED = ["asset_not_found", "asset_shared"] as const;
-const asToken = { status: 200, description: "The metadata.", schemas: [tokenMetadata] } as const;
-const asCollection = { status: 200, description: "The asset's metadata.", schemas: [collection] } as const;
+const asToken = { status: 200, description: "The metadata.", schemas: [s.tokenMetadata] } as const;
+const asCollection = { status: 200, description: "The asset's metadata.", schemas: [s.collection] } as const;
 const served = {
   headers: { "If-None-Match": "The `ETag` of an earlier response." },
   success: {
     status: 200,
     description: "JSON for wallets and marketplaces, to be read from any page.",
-    schemas: [servedMetadata],
+    schemas: [s.servedMetadata],
     headers: { ETag: "Identifies this version.", "Cache-Control": "For ever when it is frozen, else a minute." },
     unchanged: "`If-None-Match` names the present version.",
   },
@@ -36,7 +26,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "mint", `PUT ${ASSET}/tokens/{tokenId}/metadata`, "setTokenMetadata", {
     summary: "Set the metadata of a token, minted or not",
     description: "Public at once, unless the asset has a placeholder. The asset must be reserved for the application.",
-    coreBody: metadataJson,
+    coreBody: s.metadataJson,
     example: {
       name: "Card 7",
       image: "https://cards.example/7.png",
@@ -58,10 +48,10 @@ export const metadataEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Metadata", "mint", `POST ${ASSET}/metadata`, "setMetadataOfTokens", {
     summary: "Set the metadata of up to 1,000 tokens, all or none",
-    body: bulkBody,
+    body: s.bulkBody,
     example: { tokens: [{ tokenId: "7", metadata: { name: "Card 7" } }] },
     cost: entriesOf("tokens"),
-    success: { status: 200, description: "All are set.", schemas: [bulkResult] },
+    success: { status: 200, description: "All are set.", schemas: [s.bulkResult] },
     errors: [...DENIED, "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokens } }) {
       await engine.metadata.setAll(applicationId, assetId, tokens as Parameters<typeof engine.metadata.setAll>[2]);
@@ -70,9 +60,9 @@ export const metadataEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Metadata", "assets", `PUT ${ASSET}/metadata/frozen`, "freezeMetadataOfTokens", {
     summary: "Freeze the metadata of up to 1,000 tokens for ever",
-    body: freezeBody,
+    body: s.freezeBody,
     example: { tokenIds: ["7"] },
-    success: { status: 200, description: "All are frozen.", schemas: [bulkResult] },
+    success: { status: 200, description: "All are frozen.", schemas: [s.bulkResult] },
     errors: [...DENIED, "metadata_not_found", "metadata_hidden", "metadata_frozen"],
     async handle({ engine, applicationId, params: { assetId }, body: { tokenIds } }) {
       await engine.metadata.freezeTokens(applicationId, assetId, tokenIds);
@@ -89,7 +79,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
   endpoint("Metadata", "assets", `PUT ${ASSET}/collection`, "changeCollection", {
     summary: "Set the contract's metadata, hide all tokens behind a placeholder, or reveal them",
     description: "Fields that are absent stay as they are.",
-    coreBody: collectionBody,
+    coreBody: s.collectionBody,
     example: { contractMetadata: { name: "Cards", image: "https://cards.example/all.png" }, placeholder: null },
     success: asCollection,
     errors: [...DENIED, "metadata_frozen"],
@@ -128,7 +118,7 @@ export const metadataEndpoints: readonly Endpoint[] = [
     summary: "The metadata of a token, for `tokenURI` (ERC-721) and `uri` (ERC-1155)",
     description:
       "Takes the id in decimal digits. Of an ERC-1155 asset it takes 64 hex digits too, as clients write `{id}`.",
-    params: servedParams,
+    params: s.servedParams,
     errors: ["asset_not_found", "metadata_not_found"],
     async handle({ engine, params: { assetId, tokenId }, request, reply }) {
       return send(await engine.metadata.served(assetId, tokenId), request, reply);

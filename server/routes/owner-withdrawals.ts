@@ -1,14 +1,7 @@
 import type { ListedWithdrawal, Withdrawal } from "../../core/index.ts";
 import { preparationToWire } from "../http/wire/typed-data.ts";
 import { listedView } from "../schemas/wire.ts";
-import {
-  ownersListReply,
-  ownersPreparationBody,
-  ownersQuery,
-  ownersWithdrawals,
-  preparation,
-  withdrawalListBody,
-} from "../schemas/withdrawals.ts";
+import * as s from "../schemas/withdrawals.ts";
 import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 import { LIST_ERRORS, VAULT_ERRORS } from "./withdrawals.ts";
 
@@ -34,10 +27,10 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     summary: "What the signed-in owner signs to withdraw its vaults",
     description:
       "Like `POST /api/v1/withdrawals/prepare`, for whole vaults of the owner in any application. Ask for a vault that a transfer made alone: its answer is a single `Withdrawal`.",
-    body: ownersPreparationBody,
+    body: s.ownersPreparationBody,
     cost: entriesOf("vaultIds"),
     example: { vaultIds: ["9223372036854775808", "9223372036854775809"] },
-    success: { status: 200, description: "What to sign.", schemas: [preparation] },
+    success: { status: 200, description: "What to sign.", schemas: [s.preparation] },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body: { vaultIds, recipient, deadline } }) {
       // Before the owner signs in vain.
@@ -57,14 +50,14 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
     summary: "Withdraw up to 256 vaults of the signed-in owner with one signature",
     description:
       "Takes whole vaults: `quantity` is all that is left of each. Otherwise like the list of an application. For a vault that a transfer made, alone, the signature is over a single `Withdrawal`.",
-    body: withdrawalListBody,
+    body: s.withdrawalListBody,
     cost: entriesOf("vaults"),
     example: {
       vaults: [{ vaultId: "9223372036854775808", quantity: "1" }],
       deadline: "1893456000",
       signature: `0x${"00".repeat(65)}`,
     },
-    success: { status: 202, description: "The result for each vault.", schemas: [ownersListReply] },
+    success: { status: 202, description: "The result for each vault.", schemas: [s.ownersListReply] },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "l1_not_compared", "signature_invalid", "l1_failed", "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       const newest = await engine.withdrawals.newestOf(
@@ -80,8 +73,8 @@ export const ownerWithdrawalEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Owners", "owner", `GET ${LIST}`, "listOwnersWithdrawals", {
     summary: "The newest withdrawal of each of the signed-in owner's vaults",
-    query: ownersQuery,
-    success: { status: 200, description: "As they are now.", schemas: [ownersWithdrawals] },
+    query: s.ownersQuery,
+    success: { status: 200, description: "As they are now.", schemas: [s.ownersWithdrawals] },
     async handle({ engine, owner, query: { vaultId: vaultIds } }) {
       const newest = await engine.withdrawals.newestOf(owner, vaultIds);
       return { vaults: vaultIds.map((vaultId, i) => ({ vaultId, withdrawal: newest[i] ?? null })) };

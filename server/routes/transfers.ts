@@ -3,17 +3,7 @@ import type { z } from "zod";
 import { MintmarkError } from "../../core/index.ts";
 import { transfersDigest } from "../../core/protocol/index.ts";
 import { transferPreparationToWire } from "../http/wire/typed-data.ts";
-import {
-  history,
-  ownersTransferList,
-  publicHistory,
-  transferBody,
-  transferList,
-  transferPage,
-  transferPreparation,
-  transferPreparationBody,
-  transferQuery,
-} from "../schemas/transfers.ts";
+import * as s from "../schemas/transfers.ts";
 import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 
 /** What refuses a list of transfers before anyone has signed it. */
@@ -48,10 +38,10 @@ export const transferEndpoints: readonly Endpoint[] = [
     summary: "What an owner signs to give vaults or parts of them away, or to redeem them",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. One vault that cannot be transferred refuses all.",
-    body: transferPreparationBody,
+    body: s.transferPreparationBody,
     cost: entriesOf("transfers"),
     example: PREPARE,
-    success: { status: 200, description: "What to sign.", schemas: [transferPreparation] },
+    success: { status: 200, description: "What to sign.", schemas: [s.transferPreparation] },
     errors: PREPARATION_ERRORS,
     async handle({ engine, principal, body }) {
       const prepared = await engine.transfers.prepare(principal, asSigned(body));
@@ -62,13 +52,13 @@ export const transferEndpoints: readonly Endpoint[] = [
     summary: "Transfer or redeem up to 1,024 vaults with one signature of their owner",
     description:
       "Takes all transfers or none, and holds their vaults at once. Owner and receivers pay no gas. The same signed list always returns the same transfer; a failed one is tried anew.",
-    body: transferBody,
+    body: s.transferBody,
     cost: entriesOf("transfers"),
     example: REQUEST,
     success: {
       status: 202,
       description: "Accepted.",
-      schemas: [transferList],
+      schemas: [s.transferList],
       headers: { Location: "Path of the transfer." },
     },
     errors: REQUEST_ERRORS,
@@ -82,14 +72,14 @@ export const transferEndpoints: readonly Endpoint[] = [
     summary: "Transfers of the application, newest first",
     description:
       "A page can be shorter than `limit` even if there is a next one: it examines a bounded number of transfers. `GET /api/v1/transactions?type=transfer` lists each vault of them, with more filters.",
-    query: transferQuery,
-    success: { status: 200, description: "One page.", schemas: [transferPage] },
+    query: s.transferQuery,
+    success: { status: 200, description: "One page.", schemas: [s.transferPage] },
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.transfers.list(applicationId, query),
   }),
   endpoint("Vaults", "read", "GET /api/v1/vaults/{vaultId}/history", "getVaultHistory", {
     summary: "The transfers that led to a vault, and what took it",
-    success: { status: 200, description: "The transfers, waiting ones too.", schemas: [history] },
+    success: { status: 200, description: "The transfers, waiting ones too.", schemas: [s.history] },
     errors: ["vault_not_found"],
     async handle({ engine, applicationId, params: { vaultId } }) {
       await engine.vaults.get(applicationId, vaultId);
@@ -98,7 +88,7 @@ export const transferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Vaults", "public", "GET /public/v1/vaults/{vaultId}/history", "getPublicVaultHistory", {
     summary: "The transfers in sealed batches that led to a vault, and that took it",
-    success: { status: 200, description: "The transfers; L1 holds the data of each.", schemas: [publicHistory] },
+    success: { status: 200, description: "The transfers; L1 holds the data of each.", schemas: [s.publicHistory] },
     errors: ["vault_not_found", "vault_void"],
     async handle({ engine, params: { vaultId } }) {
       const { before, after } = await engine.transfers.history(vaultId);
@@ -110,7 +100,7 @@ export const transferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Transfers", "read", "GET /api/v1/transfers/{transferId}", "getTransfer", {
     summary: "One transfer, with every vault that it takes and makes",
-    success: { status: 200, description: "The transfer.", schemas: [transferList] },
+    success: { status: 200, description: "The transfer.", schemas: [s.transferList] },
     errors: ["transfer_not_found"],
     handle: ({ engine, applicationId, params }) => engine.transfers.get(applicationId, params.transferId),
   }),
@@ -121,10 +111,10 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", "POST /owner/v1/transfers/prepare", "createOwnerTransfersPrepare", {
     summary: "What the signed-in owner signs to transfer or redeem its vaults",
     description: "Like `POST /api/v1/transfers/prepare`, for the owner's vaults in any one application.",
-    body: transferPreparationBody,
+    body: s.transferPreparationBody,
     cost: entriesOf("transfers"),
     example: PREPARE,
-    success: { status: 200, description: "What to sign.", schemas: [transferPreparation] },
+    success: { status: 200, description: "What to sign.", schemas: [s.transferPreparation] },
     errors: [...PREPARATION_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       // Before the owner signs in vain.
@@ -136,10 +126,10 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   endpoint("Owners", "owner", "POST /owner/v1/transfers", "createOwnerTransfer", {
     summary: "Transfer or redeem vaults of the signed-in owner with one signature",
     description: "Like `POST /api/v1/transfers`. The operator bears the gas for only so many vaults of an owner a day.",
-    body: transferBody,
+    body: s.transferBody,
     cost: entriesOf("transfers"),
     example: REQUEST,
-    success: { status: 202, description: "Accepted.", schemas: [ownersTransferList] },
+    success: { status: 202, description: "Accepted.", schemas: [s.ownersTransferList] },
     errors: [...REQUEST_ERRORS, "owner_relay_off"],
     async handle({ engine, service: { ownerRelay }, owner, body }) {
       // A repeated list is answered as before, and costs nothing more.
@@ -152,14 +142,14 @@ export const ownerTransferEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Owners", "owner", "GET /owner/v1/transfers/{transferId}", "getOwnerTransfer", {
     summary: "One transfer that the signed-in owner has signed",
-    success: { status: 200, description: "As it is now.", schemas: [ownersTransferList] },
+    success: { status: 200, description: "As it is now.", schemas: [s.ownersTransferList] },
     errors: ["transfer_not_found"],
     handle: ({ engine, owner, params }) => engine.transfers.get({ owner }, params.transferId),
   }),
 ];
 
 /** A preparation as it is signed: a redemption is a transfer to the zero address. */
-function asSigned({ transfers, deadline }: z.output<typeof transferPreparationBody>) {
+function asSigned({ transfers, deadline }: z.output<typeof s.transferPreparationBody>) {
   return {
     transfers: transfers.map(({ vaultId, amount, to = zeroAddress }) => ({ vaultId, amount, to })),
     ...(deadline !== undefined && { deadline }),

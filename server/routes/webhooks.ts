@@ -9,29 +9,22 @@ import {
 import { ForbiddenAddress, type Reach, requireReachable } from "../../core/internal.ts";
 import { ServerError } from "../http/errors.ts";
 import { idOfRequest } from "../http/idempotency.ts";
-import {
-  issuedWebhook,
-  webhook,
-  webhookAttempt,
-  webhookAttempts,
-  webhookBody,
-  webhookList,
-} from "../schemas/webhooks.ts";
+import * as s from "../schemas/webhooks.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 
 const PATH = "/api/v1/webhooks";
 const one = { errors: ["webhook_not_found"] } as const;
-const attempted = { status: 200, description: "The outcome.", schemas: [webhookAttempt] } as const;
-const found = { status: 200, description: "The webhook.", schemas: [webhook] } as const;
+const attempted = { status: 200, description: "The outcome.", schemas: [s.webhookAttempt] } as const;
+const found = { status: 200, description: "The webhook.", schemas: [s.webhook] } as const;
 
 export const webhookEndpoints: readonly Endpoint[] = [
   endpoint("Webhooks", "webhooks", `POST ${PATH}`, "createWebhook", {
     summary: "Deliver events to an address",
     description:
       "All later events are posted there in order, each at least once, signed according to Standard Webhooks. The secret is shown once.",
-    body: webhookBody,
+    body: s.webhookBody,
     example: { url: "https://example.com/mintmark", types: ["mint.accepted", "withdrawal.settled"] },
-    success: { status: 201, description: "The webhook and its secret.", schemas: [issuedWebhook] },
+    success: { status: 201, description: "The webhook and its secret.", schemas: [s.issuedWebhook] },
     errors: ["too_many_webhooks"],
     async handle({
       engine,
@@ -49,7 +42,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}`, "listWebhooks", {
     summary: "The application's webhooks and their status",
-    success: { status: 200, description: "All of them.", schemas: [webhookList] },
+    success: { status: 200, description: "All of them.", schemas: [s.webhookList] },
     async handle({ engine, applicationId }) {
       const { data } = await engine.webhooks.list(applicationId);
       return { data: data };
@@ -77,7 +70,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     description:
       "For a day deliveries also have a signature by the old secret, so that the receiver can change over. A repetition with the same Idempotency-Key returns the same secret, even after a restart. Once a later rotation has replaced that secret, it is refused.",
     keysInStore: true,
-    success: { status: 200, description: "The webhook and its new secret.", schemas: [issuedWebhook] },
+    success: { status: 200, description: "The webhook and its new secret.", schemas: [s.issuedWebhook] },
     async handle({ engine, applicationId, principal, params, request, reply }) {
       const asked = idOfRequest("rotationId", principal, request);
       return issued(reply, await engine.webhooks.rotateSecret(applicationId, params.webhookId, asked));
@@ -103,7 +96,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}/deliveries`, "listWebhookDeliveries", {
     ...one,
     summary: "The last 50 attempts at a webhook since the server started, newest first",
-    success: { status: 200, description: "The attempts.", schemas: [webhookAttempts] },
+    success: { status: 200, description: "The attempts.", schemas: [s.webhookAttempts] },
     async handle({ engine, service: { webhooks }, applicationId, params }) {
       const { webhookId } = await engine.webhooks.get(applicationId, params.webhookId);
       return { data: webhooks.attempts(webhookId) };

@@ -10,16 +10,7 @@ import { MAX_LISTED_VAULTS } from "../../core/protocol/index.ts";
 import type { Account } from "../http/access/account.ts";
 import { preparationToWire } from "../http/wire/typed-data.ts";
 import { listedView } from "../schemas/wire.ts";
-import {
-  preparation,
-  preparationBody,
-  withdrawal,
-  withdrawalBody,
-  withdrawalListBody,
-  withdrawalListReply,
-  withdrawalPage,
-  withdrawalQuery,
-} from "../schemas/withdrawals.ts";
+import * as s from "../schemas/withdrawals.ts";
 import { type Endpoint, endpoint, entriesOf } from "./api/endpoint.ts";
 
 /** What refuses a preparation or a list as a whole. */
@@ -40,10 +31,10 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     summary: "What an owner signs to withdraw from vaults, or from all of a token, with one signature",
     description:
       "Answers EIP-712 typed data for `eth_signTypedData_v4`, and the request to send with the signature. Changes nothing. Leaves vaults out that cannot be withdrawn now; it is an error when none is left.",
-    body: preparationBody,
+    body: s.preparationBody,
     cost: entriesOf("vaults"),
     example: { vaults: [{ vaultId: "9223372036854775808" }, { vaultId: "9223372036854775809", quantity: "50" }] },
-    success: { status: 200, description: "What to sign.", schemas: [preparation] },
+    success: { status: 200, description: "What to sign.", schemas: [s.preparation] },
     errors: [...LIST_ERRORS, ...VAULT_ERRORS, "cursor_invalid"],
     async handle({ engine, service: { turns }, applicationId, principal, body, request }) {
       const { vaults, recipient, deadline } = body;
@@ -61,7 +52,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     summary: "Withdraw from a vault to its token's chain with its owner's signature",
     description:
       "Reserves the quantity at once. The withdrawal is sent to the token's chain when the vault's batch is available there and has matured. The same signed request always returns the same withdrawal.",
-    body: withdrawalBody,
+    body: s.withdrawalBody,
     example: {
       vaultId: "9223372036854775808",
       quantity: "1",
@@ -71,7 +62,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     success: {
       status: 202,
       description: "Accepted.",
-      schemas: [withdrawal],
+      schemas: [s.withdrawal],
       headers: { Location: "Path of the withdrawal." },
     },
     errors: [
@@ -99,7 +90,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
     summary: "Withdraw from up to 256 vaults with one signature of their owner",
     description:
       "Accepts or refuses each vault separately; check each entry of the response. The same signed list returns the same withdrawals, and retries refused vaults.",
-    body: withdrawalListBody,
+    body: s.withdrawalListBody,
     cost: entriesOf("vaults"),
     example: {
       vaults: [
@@ -109,7 +100,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
       deadline: "1893456000",
       signature: `0x${"00".repeat(65)}`,
     },
-    success: { status: 202, description: "The result for each vault.", schemas: [withdrawalListReply] },
+    success: { status: 202, description: "The result for each vault.", schemas: [s.withdrawalListReply] },
     errors: [
       "history_diverged",
       "l1_not_compared",
@@ -126,14 +117,14 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals", "listWithdrawals", {
     summary: "Withdrawals of the application, newest first",
     description: "A page can be shorter than `limit` even if there is a next one.",
-    query: withdrawalQuery,
-    success: { status: 200, description: "One page.", schemas: [withdrawalPage] },
+    query: s.withdrawalQuery,
+    success: { status: 200, description: "One page.", schemas: [s.withdrawalPage] },
     inTurn: true,
     handle: ({ engine, applicationId, query }) => engine.withdrawals.list(applicationId, query),
   }),
   endpoint("Withdrawals", "read", "GET /api/v1/withdrawals/{withdrawalId}", "getWithdrawal", {
     summary: "One withdrawal",
-    success: { status: 200, description: "The withdrawal.", schemas: [withdrawal] },
+    success: { status: 200, description: "The withdrawal.", schemas: [s.withdrawal] },
     errors: ["withdrawal_not_found"],
     handle: ({ engine, applicationId, params }) => engine.withdrawals.get(applicationId, params.withdrawalId),
   }),
@@ -146,7 +137,7 @@ export const withdrawalEndpoints: readonly Endpoint[] = [
 async function vaultsOfToken(
   engine: Engine,
   { applicationId }: Principal,
-  { ownerAddress, assetId, tokenId, cursor }: z.output<typeof preparationBody>,
+  { ownerAddress, assetId, tokenId, cursor }: z.output<typeof s.preparationBody>,
   turn: () => Promise<unknown>,
   account: Account | null,
 ) {

@@ -1,39 +1,26 @@
 import { z } from "zod";
 import { BLOB_SCHEMES, STANDARDS, type Standard } from "../../core/index.ts";
-import {
-  flag,
-  mode,
-  outAddress,
-  outDecimal,
-  outHash,
-  outUnits,
-  outUuid,
-  page,
-  pageOf,
-  responseComponent,
-  spelling,
-  standard,
-} from "./common.ts";
+import * as s from "./common.ts";
 
-export const asset = responseComponent("Asset", {
-  assetId: outUuid,
-  standard,
-  assetType: outHash.describe("StarkEx asset type."),
-  chainId: outDecimal,
-  contractAddress: outAddress,
+export const asset = s.responseComponent("Asset", {
+  assetId: s.outUuid,
+  standard: s.standard,
+  assetType: s.outHash.describe("StarkEx asset type."),
+  chainId: s.outDecimal,
+  contractAddress: s.outAddress,
   name: z.string(),
   symbol: z.string(),
-  ...outUnits,
+  ...s.outUnits,
   blobScheme: z.enum(BLOB_SCHEMES),
   rawBlobs: z.boolean().describe("Whether minting blobs can be any bytes; otherwise each is text."),
-  dataAvailabilityMode: mode
+  dataAvailabilityMode: s.mode
     .nullable()
     .describe("The mode of its mints without one; null: the application's, if it has one."),
-  nextTokenId: outDecimal
+  nextTokenId: s.outDecimal
     .nullable()
     .describe("The id that the engine gives next to a mint by `quantity`; null where mints name their ids."),
-  supplyCap: outDecimal.nullable(),
-  minted: outDecimal,
+  supplyCap: s.outDecimal.nullable(),
+  minted: s.outDecimal,
   whitelisted: z.boolean(),
   enabled: z.boolean().describe("For the requesting application."),
   registered: z.boolean().describe("Whether the settlement contract's registry on L1 has it."),
@@ -50,10 +37,10 @@ export const asset = responseComponent("Asset", {
   unavailableReason: z.string().nullable(),
 });
 
-export const assetPage = responseComponent("AssetPage", pageOf(asset));
+export const assetPage = s.responseComponent("AssetPage", s.pageOf(asset));
 
 const assetTypes = [...STANDARDS, ...STANDARDS.map((name) => `mintable-${name}` as const)];
-const assetType = spelling(assetTypes);
+const assetType = s.spelling(assetTypes);
 type AssetType = z.output<typeof assetType>;
 
 export const assetQuery = z.strictObject({
@@ -62,10 +49,10 @@ export const assetQuery = z.strictObject({
     .transform((given) => (typeof given === "string" ? [given] : given))
     .optional()
     .describe("Repeat it for several."),
-  mintable: flag.optional(),
-  enabled: flag.optional(),
+  mintable: s.flag.optional(),
+  enabled: s.flag.optional(),
   symbol: z.string().min(1).max(64).optional(),
-  ...page,
+  ...s.page,
 });
 
 /**

@@ -1,94 +1,81 @@
 import { z } from "zod";
 import { RIGHTS, ROLES, SCOPES } from "../../core/index.ts";
 import { application } from "./application.ts";
-import {
-  address,
-  hexUpTo,
-  instant,
-  outAddress,
-  outDecimal,
-  outTime,
-  outUuid,
-  page,
-  pageOf,
-  requestComponent,
-  responseComponent,
-  uuid,
-} from "./common.ts";
+import * as s from "./common.ts";
 import { MAX_SIGNATURE_BYTES } from "./owner.ts";
 
 const role = z.enum(ROLES, `Give one of ${ROLES.join(", ")}.`);
 const name = z.string().min(1, "Give a name.").max(100, "Give at most 100 characters.");
-const applicationId = outUuid.nullable().describe("null: the operator's.");
+const applicationId = s.outUuid.nullable().describe("null: the operator's.");
 const message = z.string().min(1).max(2048);
-const signature = hexUpTo(MAX_SIGNATURE_BYTES);
+const signature = s.hexUpTo(MAX_SIGNATURE_BYTES);
 const link = z
   .string()
   .regex(/^[0-9a-f]{96}$/, "Give the part of the link after `#link=`.")
   .describe("The part of an invitation's link after `#link=`.");
 
-export const signInBody = requestComponent(
+export const signInBody = s.requestComponent(
   "PersonSignIn",
-  z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: uuid.nullish() })]),
+  z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: s.uuid.nullish() })]),
 );
-export const walletBody = requestComponent("PersonWallet", { message, signature });
+export const walletBody = s.requestComponent("PersonWallet", { message, signature });
 
-export const person = responseComponent("Person", {
-  personId: outUuid,
+export const person = s.responseComponent("Person", {
+  personId: s.outUuid,
   applicationId,
   applicationName: z.string().nullable().describe("null: the operator's."),
   role,
   name: z.string(),
-  address: outAddress.nullable().describe("The wallet that signs in."),
+  address: s.outAddress.nullable().describe("The wallet that signs in."),
   keyId: z.string().nullable().describe("Of the person's own mints and withdrawals."),
-  linkExpiresAt: outTime.nullable().describe("Of the link that was not used yet; null without one."),
-  createdAt: outTime,
-  signedInAt: outTime.nullable(),
-  removedAt: outTime.nullable(),
+  linkExpiresAt: s.outTime.nullable().describe("Of the link that was not used yet; null without one."),
+  createdAt: s.outTime,
+  signedInAt: s.outTime.nullable(),
+  removedAt: s.outTime.nullable(),
 });
-export const personList = responseComponent("PersonList", pageOf(person));
-export const personSession = responseComponent("PersonSession", {
+export const personList = s.responseComponent("PersonList", s.pageOf(person));
+export const personSession = s.responseComponent("PersonSession", {
   person,
   rights: z.array(z.enum(RIGHTS)),
-  expiresAt: outTime,
+  expiresAt: s.outTime,
 });
-export const openedSession = responseComponent("OpenedPersonSession", {
+export const openedSession = s.responseComponent("OpenedPersonSession", {
   ...personSession.shape,
   others: z
     .array(person)
     .describe("The same wallet's people of other teams. Sign in again with `applicationId` to choose one."),
 });
-export const invitation = responseComponent("Invitation", {
+export const invitation = s.responseComponent("Invitation", {
   person,
   link: z
     .string()
     .nullable()
     .describe("Signs in once: the console's address and `#link=` and this. null for a wallet."),
 });
-export const personBody = requestComponent("NewPerson", { name, role, address: address.nullable().optional() });
-export const roleBody = requestComponent("PersonRole", { role });
+export const personBody = s.requestComponent("NewPerson", { name, role, address: s.address.nullable().optional() });
+export const roleBody = s.requestComponent("PersonRole", { role });
 
-export const apiKey = responseComponent("ApiKey", {
+export const apiKey = s.responseComponent("ApiKey", {
   keyId: z.string(),
-  applicationId: outUuid,
+  applicationId: s.outUuid,
   name: z.string().nullable(),
   scopes: z.array(z.enum(SCOPES)),
-  mintQuota: outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
-  mintsUsed: outDecimal,
-  createdAt: outTime,
-  expiresAt: outTime.nullable(),
-  revokedAt: outTime.nullable(),
+  mintQuota: s.outDecimal.nullable().describe("Most entries that the key may ever mint; null: no limit."),
+  mintsUsed: s.outDecimal,
+  createdAt: s.outTime,
+  expiresAt: s.outTime.nullable(),
+  revokedAt: s.outTime.nullable(),
 });
-export const keyList = responseComponent("ApiKeyList", pageOf(apiKey));
-export const issuedKey = responseComponent("IssuedApiKey", {
+export const keyList = s.responseComponent("ApiKeyList", s.pageOf(apiKey));
+export const issuedKey = s.responseComponent("IssuedApiKey", {
   key: apiKey,
   secret: z.string().describe("The whole key. It is shown this once."),
 });
-const expiresAt = instant
+const expiresAt = s.instant
   .refine((time) => time > Date.now(), "Give a time in the future.")
   .nullable()
   .optional();
-export const keyBody = requestComponent("NewApiKey", {
+export const keyBody = s.requestComponent("NewApiKey", {
   name: name.nullable().optional(),
   scopes: z.array(z.enum(SCOPES)).min(1).max(SCOPES.length).optional(),
   expiresAt,
@@ -99,19 +86,19 @@ export const keyBody = requestComponent("NewApiKey", {
     .nullable()
     .optional(),
 });
-export const rotationBody = requestComponent("KeyRotation", { expiresAt });
+export const rotationBody = s.requestComponent("KeyRotation", { expiresAt });
 
-export const auditEntry = responseComponent("AuditEntry", {
+export const auditEntry = s.responseComponent("AuditEntry", {
   sequence: z.int(),
-  time: outTime,
-  personId: outUuid.nullable().describe("null: the operator's command line."),
+  time: s.outTime,
+  personId: s.outUuid.nullable().describe("null: the operator's command line."),
   personName: z.string().nullable(),
   action: z.string(),
   count: z.int(),
   subject: z.string().nullable(),
   detail: z.string().nullable(),
 });
-export const operations = responseComponent("Operations", {
+export const operations = s.responseComponent("Operations", {
   checks: z.array(z.strictObject({ name: z.string(), ok: z.boolean(), detail: z.string() })),
   commits: z
     .array(
@@ -119,16 +106,16 @@ export const operations = responseComponent("Operations", {
         batchId: z.string(),
         vaultCount: z.int(),
         mintCount: z.int(),
-        settledAt: outTime,
-        gas: outDecimal.nullable().describe("Of the commit; null while L1 does not answer."),
+        settledAt: s.outTime,
+        gas: s.outDecimal.nullable().describe("Of the commit; null while L1 does not answer."),
       }),
     )
     .describe("The newest batches that L1 has committed, newest first; at most 50 of each mode."),
 });
-export const newApplicationBody = requestComponent("NewApplication", {
+export const newApplicationBody = s.requestComponent("NewApplication", {
   name: z.string().min(1, "Give a name.").max(200, "Give at most 200 characters."),
 });
-export const applicationList = responseComponent("ApplicationList", pageOf(application));
+export const applicationList = s.responseComponent("ApplicationList", s.pageOf(application));
 
-export const auditLog = responseComponent("AuditLog", pageOf(auditEntry));
-export const pageQuery = z.strictObject(page);
+export const auditLog = s.responseComponent("AuditLog", s.pageOf(auditEntry));
+export const pageQuery = z.strictObject(s.page);

@@ -1,17 +1,7 @@
 import { z } from "zod";
 import { STATUSES } from "../../core/index.ts";
 import { type FieldForm, MINT_FORM, USER_FORM } from "../../core/internal.ts";
-import {
-  flag,
-  mode,
-  outAddress,
-  outDecimal,
-  outHash,
-  outUuid,
-  reference,
-  requestComponent,
-  responseComponent,
-} from "./common.ts";
+import * as s from "./common.ts";
 import { metadataJson } from "./metadata.ts";
 import { vault } from "./vaults.ts";
 
@@ -25,9 +15,9 @@ function schemaOf({ text, least, kind, fault, about }: FieldForm): z.ZodType {
 
 const KINDS: Readonly<Record<NonNullable<FieldForm["kind"]>, z.ZodType>> = {
   uuid: z.guid(),
-  reference,
+  reference: s.reference,
   metadata: metadataJson,
-  mode,
+  mode: s.mode,
 };
 
 function oneOf(schemas: readonly z.ZodType[], fault: string): z.ZodType {
@@ -46,39 +36,39 @@ function schemasOf<F extends Readonly<Record<string, FieldForm>>>(form: F): { re
 }
 
 /** An entry of a mint. */
-export const mintEntry = requestComponent("MintEntry", { ...schemasOf(MINT_FORM), assetId: z.guid() });
+export const mintEntry = s.requestComponent("MintEntry", { ...schemasOf(MINT_FORM), assetId: z.guid() });
 
 /** The fields of a user, besides its entries. */
 export const mintUser = schemasOf(USER_FORM);
 
 /** The body of a mint, for the documentation. The core itself reads it, and reports every bad entry at once. */
-export const mintBody = requestComponent("MintRequest", {
+export const mintBody = s.requestComponent("MintRequest", {
   users: z.array(z.strictObject({ ...mintUser, mints: z.array(mintEntry).min(1) })).min(1),
 });
 
 export const mintQuery = z.strictObject({
-  dryRun: flag.optional().describe("`true` checks everything and mints nothing."),
+  dryRun: s.flag.optional().describe("`true` checks everything and mints nothing."),
 });
 
-export const mintTransaction = responseComponent("MintTransaction", {
+export const mintTransaction = s.responseComponent("MintTransaction", {
   transactionId: z.string(),
   userIndex: z.int().min(0).describe("Position in the request's `users`."),
   mintIndex: z.int().min(0).describe("Position in that user's `mints`, where an entry of `quantity` n counts as n."),
-  vaultId: outDecimal,
+  vaultId: s.outDecimal,
   status: z.enum(STATUSES),
 });
 
-export const receipt = responseComponent("MintReceipt", {
-  root: outHash.describe("Root of the tree of the vaults' leaves, in their order here."),
+export const receipt = s.responseComponent("MintReceipt", {
+  root: s.outHash.describe("Root of the tree of the vaults' leaves, in their order here."),
   count: z.int().describe("The number of these vaults."),
   time: z.int().describe("Time of the acknowledgement in milliseconds since 1970, as signed."),
-  signer: outAddress,
+  signer: s.outAddress,
   signature: z.string().describe("EIP-712 `MintReceipt(bytes32 root,uint32 count,uint64 time)`."),
-  chainIds: z.record(z.string(), outDecimal).describe("The chain of each asset's token."),
+  chainIds: z.record(z.string(), s.outDecimal).describe("The chain of each asset's token."),
 });
 
-export const mintReply = responseComponent("MintReply", {
-  mintId: outUuid,
+export const mintReply = s.responseComponent("MintReply", {
+  mintId: s.outUuid,
   vaults: z.array(vault).describe("Every vault that the request touched, once, with its state after it."),
   transactions: z.array(mintTransaction).describe("One per entry, in request order."),
   receipt: receipt
@@ -88,7 +78,7 @@ export const mintReply = responseComponent("MintReply", {
     ),
 });
 
-export const dryRunReply = responseComponent("DryRunReply", {
+export const dryRunReply = s.responseComponent("DryRunReply", {
   dryRun: z.literal(true),
   users: z.int().describe("Users in the request."),
   mints: z.int().describe("Entries that would have been minted."),

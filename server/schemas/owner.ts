@@ -1,69 +1,58 @@
 import { z } from "zod";
 import { EXIT_KIT_FORMAT, EXIT_KIT_VERSIONS } from "../../core/guards/exit/index.ts";
 import { BLOB_SCHEMES } from "../../core/index.ts";
-import {
-  address,
-  hexUpTo,
-  outAddress,
-  outDecimal,
-  outHash,
-  outHex,
-  outTime,
-  requestComponent,
-  responseComponent,
-  standard,
-} from "./common.ts";
+import * as s from "./common.ts";
 import { assetPath, batchHeader, provenHop } from "./vaults.ts";
 
 /** Wallet contracts' signatures can be long. */
 export const MAX_SIGNATURE_BYTES = 4096;
 
-export const challengeBody = requestComponent("SignInRequest", { address });
+export const challengeBody = s.requestComponent("SignInRequest", { address: s.address });
 
-export const challenge = responseComponent("SignInChallenge", {
+export const challenge = s.responseComponent("SignInChallenge", {
   message: z.string().describe("EIP-4361. The owner's wallet signs it unchanged (`personal_sign`)."),
-  expiresAt: outTime,
+  expiresAt: s.outTime,
 });
 
-export const sessionBody = requestComponent("SignInProof", {
+export const sessionBody = s.requestComponent("SignInProof", {
   message: z.string().min(1).max(2048),
-  signature: hexUpTo(MAX_SIGNATURE_BYTES),
+  signature: s.hexUpTo(MAX_SIGNATURE_BYTES),
 });
 
-export const session = responseComponent("OwnerSession", {
+export const session = s.responseComponent("OwnerSession", {
   token: z.string(),
-  address: outAddress,
-  expiresAt: outTime,
+  address: s.outAddress,
+  expiresAt: s.outTime,
 });
 
-const exitPlace = { vaultId: outDecimal, batchId: z.string(), slot: z.int() };
+const exitPlace = { vaultId: s.outDecimal, batchId: z.string(), slot: z.int() };
 
-export const exitKit = responseComponent("ExitKit", {
+export const exitKit = s.responseComponent("ExitKit", {
   format: z.literal(EXIT_KIT_FORMAT),
   version: z.literal(EXIT_KIT_VERSIONS).describe("2 for a vault with transfers, which adds the last fields."),
-  chainId: outDecimal,
-  contract: outAddress.describe("The settlement contract."),
+  chainId: s.outDecimal,
+  contract: s.outAddress.describe("The settlement contract."),
   token: z.strictObject({
-    address: outAddress,
-    standard,
-    quantum: outDecimal,
+    address: s.outAddress,
+    standard: s.standard,
+    quantum: s.outDecimal,
     blobScheme: z.enum(BLOB_SCHEMES),
-    tokenId: outDecimal.nullable(),
+    tokenId: s.outDecimal.nullable(),
   }),
   vault: z.strictObject({
     ...exitPlace,
-    chainId: outDecimal,
-    owner: outAddress,
-    assetType: outHash,
-    amount: outDecimal,
-    blob: outHex,
+    chainId: s.outDecimal,
+    owner: s.outAddress,
+    assetType: s.outHash,
+    amount: s.outDecimal,
+    blob: s.outHex,
   }),
   header: batchHeader,
-  siblings: z.array(outHash),
+  siblings: z.array(s.outHash),
   assetPath,
-  maturesAt: outDecimal.nullable().describe("ERC-721: seconds since 1970 from which L1 pays it out."),
+  maturesAt: s.outDecimal.nullable().describe("ERC-721: seconds since 1970 from which L1 pays it out."),
   tip: z
-    .strictObject({ ...exitPlace, owner: outAddress, amount: outDecimal })
+    .strictObject({ ...exitPlace, owner: s.outAddress, amount: s.outDecimal })
     .optional()
     .describe("The vault that the kit pays: the last one that transfers made."),
   hops: z.array(provenHop).optional().describe("The transfers since the mint, in their order."),

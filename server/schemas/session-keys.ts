@@ -1,33 +1,22 @@
 import { z } from "zod";
 import { SESSION_TYPES } from "../../core/protocol/index.ts";
-import {
-  address,
-  amount,
-  hexUpTo,
-  outAddress,
-  outDecimal,
-  outHash,
-  outHex,
-  requestComponent,
-  responseComponent,
-  seconds,
-  uuid,
-} from "./common.ts";
+import * as s from "./common.ts";
 import { MAX_SIGNATURE_BYTES } from "./owner.ts";
 import { typedDataExample, typedDataOf } from "./withdrawals.ts";
 
 /** A transaction that is ready to be sent. */
-const call = z.strictObject({ chainId: outDecimal, to: outAddress, data: outHex });
+const call = z.strictObject({ chainId: s.outDecimal, to: s.outAddress, data: s.outHex });
 
-export const sessionPreparationBody = requestComponent("NewSessionKey", {
-  ownerAddress: address,
-  keyAddress: address.describe("The account of the session's key, such as one that a game makes."),
-  until: seconds.describe("The last second of the session, since 1970, as a decimal string."),
-  limit: amount
+export const sessionPreparationBody = s.requestComponent("NewSessionKey", {
+  ownerAddress: s.address,
+  keyAddress: s.address.describe("The account of the session's key, such as one that a game makes."),
+  until: s.seconds.describe("The last second of the session, since 1970, as a decimal string."),
+  limit: s.amount
     .refine((units) => units > 0n, "Give at least 1.")
     .describe("Most quantized units of one transfer. A transfer of all that is left counts the vault's full amount."),
-  assetId: uuid.optional().describe("The only asset of the session. Default: every asset of the owner."),
-  signature: hexUpTo(MAX_SIGNATURE_BYTES)
+  assetId: s.uuid.optional().describe("The only asset of the session. Default: every asset of the owner."),
+  signature: s
+    .hexUpTo(MAX_SIGNATURE_BYTES)
     .optional()
     .describe("The owner's, over the typed data of this request without it."),
 });
@@ -40,25 +29,25 @@ const MESSAGE = {
   assetType: "0",
 };
 
-export const sessionPreparation = responseComponent("SessionKeyPreparation", {
+export const sessionPreparation = s.responseComponent("SessionKeyPreparation", {
   typedData: typedDataOf(["Session"], typedDataExample("Session", SESSION_TYPES, MESSAGE)),
   call: call.describe(
     "The transaction that opens the session. Any account can send it if the request had the owner's signature, so that the owner pays no gas; otherwise only the owner.",
   ),
 });
 
-export const sessionKey = responseComponent("SessionKey", {
-  ownerAddress: outAddress,
-  keyAddress: outAddress,
+export const sessionKey = s.responseComponent("SessionKey", {
+  ownerAddress: s.outAddress,
+  keyAddress: s.outAddress,
   status: z
     .enum(["none", "pending", "active", "expired", "revoked"])
     .describe(
       "As the server's clock and the blocks that it has read say. `none`: L1 has told of no session. `pending`: it is not final on L1 yet.",
     ),
-  authorizedAt: outDecimal.nullable(),
-  until: outDecimal.nullable(),
-  limit: outDecimal.nullable().meta({ examples: ["10"] }),
-  assetType: outHash.nullable().describe("null for every asset, and without a session."),
-  revokedAt: outDecimal.nullable(),
+  authorizedAt: s.outDecimal.nullable(),
+  until: s.outDecimal.nullable(),
+  limit: s.outDecimal.nullable().meta({ examples: ["10"] }),
+  assetType: s.outHash.nullable().describe("null for every asset, and without a session."),
+  revokedAt: s.outDecimal.nullable(),
   revocation: call.describe("The owner's transaction that ends the session."),
 });

@@ -2,27 +2,11 @@ import { z } from "zod";
 import { type Hex, STATUSES } from "../../core/index.ts";
 import { CHECKSUM_WRONG, checksumHolds } from "../../core/internal.ts";
 import { MAX_GROUP_TRANSFERS, MAX_TRANSFER_HOPS, TRANSFERS_TYPES } from "../../core/protocol/index.ts";
-import {
-  address,
-  amount,
-  createdBetween,
-  outAddress,
-  outDecimal,
-  outHash,
-  outTime,
-  outUnits,
-  outUuid,
-  page,
-  pageOf,
-  requestComponent,
-  responseComponent,
-  seconds,
-  vaultId,
-} from "./common.ts";
+import * as s from "./common.ts";
 import { vaultContent } from "./vaults.ts";
 import { submissionOf, typedDataExample, typedDataOf } from "./withdrawals.ts";
 
-const part = amount.describe(
+const part = s.amount.describe(
   "Quantized units for the receiver; 0 is all that is left. Less than that splits the vault.",
 );
 
@@ -41,11 +25,11 @@ function listOf<S extends z.ZodType>(transfer: S) {
     .max(MAX_GROUP_TRANSFERS, `Give at most ${MAX_GROUP_TRANSFERS} transfers.`);
 }
 
-export const transferBody = requestComponent("NewTransfer", {
-  transfers: listOf(z.strictObject({ vaultId, amount: part, to: signedReceiver })).describe(
+export const transferBody = s.requestComponent("NewTransfer", {
+  transfers: listOf(z.strictObject({ vaultId: s.vaultId, amount: part, to: signedReceiver })).describe(
     "In the order that was signed, each vault once. All have one owner and one application.",
   ),
-  deadline: seconds.describe("Seconds since 1970, as signed, as a decimal string."),
+  deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
   signature: z
     .string()
     .regex(
@@ -58,18 +42,18 @@ export const transferBody = requestComponent("NewTransfer", {
     ),
 });
 
-export const transferPreparationBody = requestComponent("NewTransferPreparation", {
+export const transferPreparationBody = s.requestComponent("NewTransferPreparation", {
   transfers: listOf(
     z
       .strictObject({
-        vaultId,
+        vaultId: s.vaultId,
         amount: part.prefault("0"),
-        to: address.optional().describe("The receiver."),
+        to: s.address.optional().describe("The receiver."),
         redeem: z.literal(true).optional().describe("Instead of `to`: burn the units for ever."),
       })
       .refine(({ to, redeem }) => (to === undefined) !== (redeem === undefined), "Give either to or redeem."),
   ),
-  deadline: seconds
+  deadline: s.seconds
     .optional()
     .describe("Seconds since 1970, an hour to 30 days ahead, as a decimal string. Default: in a day."),
 });
@@ -80,32 +64,32 @@ const EXAMPLE = {
   deadline: "1893456000",
 };
 
-export const transferPreparation = responseComponent("TransferPreparation", {
-  ownerAddress: outAddress,
-  digest: outHash.describe("What the signature signs."),
+export const transferPreparation = s.responseComponent("TransferPreparation", {
+  ownerAddress: s.outAddress,
+  digest: s.outHash.describe("What the signature signs."),
   typedData: typedDataOf(["Transfers"], typedDataExample("Transfers", TRANSFERS_TYPES, EXAMPLE)),
   submit: submissionOf({ path: "/api/v1/transfers", body: EXAMPLE }),
 });
 
-const burntOrGiven = outDecimal
+const burntOrGiven = s.outDecimal
   .nullable()
   .describe("Units of the new vault, or burnt. null while unknown: the batch settles how much is left of a vault.");
 
 const transferred = z.strictObject({
   transactionId: z.string(),
-  vaultId: outDecimal.describe("The vault that is spent."),
-  assetId: outUuid,
-  tokenId: outDecimal.nullable().describe("null for ERC-20."),
-  userId: outUuid.describe("The user who gives."),
-  from: outAddress.describe("The address of the user who gives."),
-  to: outAddress.nullable().describe("The receiver; the zero address redeems. null for change."),
-  toUserId: outUuid.nullable().describe("The user of the new vault; null for a redemption."),
+  vaultId: s.outDecimal.describe("The vault that is spent."),
+  assetId: s.outUuid,
+  tokenId: s.outDecimal.nullable().describe("null for ERC-20."),
+  userId: s.outUuid.describe("The user who gives."),
+  from: s.outAddress.describe("The address of the user who gives."),
+  to: s.outAddress.nullable().describe("The receiver; the zero address redeems. null for change."),
+  toUserId: s.outUuid.nullable().describe("The user of the new vault; null for a redemption."),
   isChange: z.boolean().describe("Whether it is what the giver keeps of a split vault."),
-  newVaultId: outDecimal
+  newVaultId: s.outDecimal
     .nullable()
     .describe("null before the batch is sealed, and for a redemption. It is certain once the status is `settled`."),
   amount: burntOrGiven,
-  ...outUnits,
+  ...s.outUnits,
   hops: z
     .int()
     .describe(`Transfers since the mint, this one included. A vault can be transferred ${MAX_TRANSFER_HOPS} times.`),
@@ -113,44 +97,44 @@ const transferred = z.strictObject({
 });
 
 const listFields = {
-  transferId: outUuid,
+  transferId: s.outUuid,
   status: z
     .enum(STATUSES)
     .describe(
       "A receiver can rely on a transfer that is `finalized` and has no `failure` in `transfers`. Before that the word of the operator is all.",
     ),
-  digest: outHash,
-  deadline: outDecimal,
-  l1TxHash: outHash.nullable(),
-  l1BlockNumber: outDecimal.nullable(),
+  digest: s.outHash,
+  deadline: s.outDecimal,
+  l1TxHash: s.outHash.nullable(),
+  l1BlockNumber: s.outDecimal.nullable(),
   failure: z.string().nullable(),
-  createdAt: outTime,
-  updatedAt: outTime,
+  createdAt: s.outTime,
+  updatedAt: s.outTime,
 };
 
-export const transferList = responseComponent("Transfer", {
+export const transferList = s.responseComponent("Transfer", {
   ...listFields,
   transfers: z.array(transferred).describe("As signed; a split has two entries, its change second."),
 });
 
-export const ownersTransferList = responseComponent("OwnersTransfer", {
+export const ownersTransferList = s.responseComponent("OwnersTransfer", {
   ...listFields,
   transfers: z.array(transferred.omit({ userId: true, toUserId: true })),
 });
 
-export const transferPage = responseComponent("TransferPage", pageOf(transferList));
+export const transferPage = s.responseComponent("TransferPage", s.pageOf(transferList));
 
-export const transferQuery = z.strictObject({ status: z.enum(STATUSES).optional(), ...createdBetween, ...page });
+export const transferQuery = z.strictObject({ status: z.enum(STATUSES).optional(), ...s.createdBetween, ...s.page });
 
 const step = z.strictObject({
   status: z.enum(STATUSES),
-  vaultId: outDecimal.describe("The vault that is spent."),
-  from: outAddress.describe("Its owner."),
-  to: outAddress.describe("The receiver; the zero address redeems. Of change it is the giver."),
+  vaultId: s.outDecimal.describe("The vault that is spent."),
+  from: s.outAddress.describe("Its owner."),
+  to: s.outAddress.describe("The receiver; the zero address redeems. Of change it is the giver."),
   isChange: z.boolean(),
-  newVaultId: outDecimal.nullable().describe("null before the batch is sealed, and for a redemption."),
+  newVaultId: s.outDecimal.nullable().describe("null before the batch is sealed, and for a redemption."),
   amount: burntOrGiven,
-  createdAt: outTime,
+  createdAt: s.outTime,
 });
 
 function historyOf<S extends z.ZodType>(each: S) {
@@ -162,8 +146,8 @@ function historyOf<S extends z.ZodType>(each: S) {
   });
 }
 
-export const history = responseComponent("VaultHistory", historyOf(step.extend({ transferId: outUuid })));
-export const publicHistory = responseComponent(
+export const history = s.responseComponent("VaultHistory", historyOf(step.extend({ transferId: s.outUuid })));
+export const publicHistory = s.responseComponent(
   "PublicVaultHistory",
   historyOf(step).extend({
     vault: vaultContent.nullable().describe("What the vault holds; null for one that holds nothing."),

@@ -1,79 +1,68 @@
 import { z } from "zod";
 import { MAX_LISTED_VAULTS, TYPED_DATA_TYPES } from "../../core/protocol/index.ts";
-import {
-  address,
-  amount,
-  createdBetween,
-  hexUpTo,
-  outAddress,
-  outDecimal,
-  outHash,
-  outTime,
-  outUuid,
-  page,
-  pageOf,
-  requestComponent,
-  responseComponent,
-  seconds,
-  tokenId,
-  uuid,
-  vaultId,
-} from "./common.ts";
+import * as s from "./common.ts";
 
 /** A wallet contract's signature can be long; an ECDSA one has 65 bytes. */
 const MAX_SIGNATURE_BYTES = 4096;
 
-export const withdrawalBody = requestComponent("NewWithdrawal", {
-  vaultId,
-  quantity: amount.describe("Quantized units, as a decimal string."),
-  recipient: address.optional().describe("Default: the owner."),
-  deadline: seconds.describe("Seconds since 1970, as signed, as a decimal string."),
-  signature: hexUpTo(MAX_SIGNATURE_BYTES).describe(
-    "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
-  ),
+export const withdrawalBody = s.requestComponent("NewWithdrawal", {
+  vaultId: s.vaultId,
+  quantity: s.amount.describe("Quantized units, as a decimal string."),
+  recipient: s.address.optional().describe("Default: the owner."),
+  deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
+  signature: s
+    .hexUpTo(MAX_SIGNATURE_BYTES)
+    .describe(
+      "The owner's EIP-712 `Withdrawal(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity,address recipient,uint64 deadline)`, `withdrawnBefore` being the vault's `withdrawnBalance`. The domain has name Mintmark, version 1, and the chain and contract that pay the token: its own chain, and there the settlement contract or its mirror.",
+    ),
 });
 
-export const withdrawalListBody = requestComponent("NewWithdrawalList", {
+export const withdrawalListBody = s.requestComponent("NewWithdrawalList", {
   vaults: z
     .array(
       z.strictObject({
-        vaultId,
-        quantity: amount.describe("Quantized units, as a decimal string."),
-        withdrawnBefore: amount.prefault("0").describe("The vault's `withdrawnBalance`. Default: 0."),
+        vaultId: s.vaultId,
+        quantity: s.amount.describe("Quantized units, as a decimal string."),
+        withdrawnBefore: s.amount.prefault("0").describe("The vault's `withdrawnBalance`. Default: 0."),
       }),
     )
     .min(1, "Give at least one vault.")
     .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`)
     .describe("In the order that was signed. All have one owner, and their tokens live on one chain."),
-  recipient: address.optional().describe("Default: the owner."),
-  deadline: seconds.describe("Seconds since 1970, as signed, as a decimal string."),
-  signature: hexUpTo(MAX_SIGNATURE_BYTES).describe(
-    "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
-  ),
+  recipient: s.address.optional().describe("Default: the owner."),
+  deadline: s.seconds.describe("Seconds since 1970, as signed, as a decimal string."),
+  signature: s
+    .hexUpTo(MAX_SIGNATURE_BYTES)
+    .describe(
+      "The owner's EIP-712 `WithdrawalList(ListedVault[] vaults,address recipient,uint64 deadline)ListedVault(uint64 vaultId,uint64 withdrawnBefore,uint64 quantity)`, with the domain of a single withdrawal.",
+    ),
 });
 
 /** The fields of a preparation that say how, not what. */
 const signing = {
-  recipient: address.optional().describe("Default: the owner."),
-  deadline: seconds.optional().describe("Seconds since 1970, as a decimal string. Default: in seven days."),
+  recipient: s.address.optional().describe("Default: the owner."),
+  deadline: s.seconds.optional().describe("Seconds since 1970, as a decimal string. Default: in seven days."),
 };
 
 const preparedVaults = z
   .array(
-    z.strictObject({ vaultId, quantity: amount.optional().describe("Quantized units. Default: all that are left.") }),
+    z.strictObject({
+      vaultId: s.vaultId,
+      quantity: s.amount.optional().describe("Quantized units. Default: all that are left."),
+    }),
   )
   .min(1, "Give at least one vault.")
   .max(MAX_LISTED_VAULTS, `Give at most ${MAX_LISTED_VAULTS} vaults.`);
 
-export const preparationBody = requestComponent(
+export const preparationBody = s.requestComponent(
   "NewWithdrawalPreparation",
   z
     .strictObject({
       vaults: preparedVaults.optional().describe("The vaults; or else name `ownerAddress` and `assetId`."),
-      ownerAddress: address.optional().describe("With `assetId`: all vaults of this owner and token."),
-      assetId: uuid.optional(),
-      tokenId: tokenId.optional().describe("With `assetId`: of this token id only."),
-      cursor: page.cursor.describe("`nextCursor` of the preparation before, with the same token."),
+      ownerAddress: s.address.optional().describe("With `assetId`: all vaults of this owner and token."),
+      assetId: s.uuid.optional(),
+      tokenId: s.tokenId.optional().describe("With `assetId`: of this token id only."),
+      cursor: s.page.cursor.describe("`nextCursor` of the preparation before, with the same token."),
       ...signing,
     })
     .refine(
@@ -85,28 +74,28 @@ export const preparationBody = requestComponent(
     ),
 );
 
-export const ownersPreparationBody = requestComponent("NewOwnersPreparation", {
-  vaultIds: z.array(vaultId).min(1, "Give at least one vault.").max(MAX_LISTED_VAULTS),
+export const ownersPreparationBody = s.requestComponent("NewOwnersPreparation", {
+  vaultIds: z.array(s.vaultId).min(1, "Give at least one vault.").max(MAX_LISTED_VAULTS),
   ...signing,
 });
 
 const WITHDRAWAL_STATUSES = ["accepted", "submitted", "settled", "finalized", "failed"] as const;
 
-export const withdrawal = responseComponent("Withdrawal", {
-  withdrawalId: outUuid,
-  userId: outUuid,
-  chainId: outDecimal.describe("Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain."),
-  vaultId: outDecimal,
-  quantity: outDecimal,
-  recipient: outAddress,
-  withdrawnBefore: outDecimal,
-  deadline: outDecimal,
+export const withdrawal = s.responseComponent("Withdrawal", {
+  withdrawalId: s.outUuid,
+  userId: s.outUuid,
+  chainId: s.outDecimal.describe("Of the vault's token; `l1TxHash` and `l1BlockNumber` are of this chain."),
+  vaultId: s.outDecimal,
+  quantity: s.outDecimal,
+  recipient: s.outAddress,
+  withdrawnBefore: s.outDecimal,
+  deadline: s.outDecimal,
   status: z.enum(WITHDRAWAL_STATUSES),
-  l1TxHash: outHash.nullable(),
-  l1BlockNumber: outDecimal.nullable(),
+  l1TxHash: s.outHash.nullable(),
+  l1BlockNumber: s.outDecimal.nullable(),
   failure: z.string().nullable(),
-  createdAt: outTime,
-  updatedAt: outTime,
+  createdAt: s.outTime,
+  updatedAt: s.outTime,
 });
 
 const refusal = z.strictObject({ code: z.string(), detail: z.string() });
@@ -114,27 +103,27 @@ const refusal = z.strictObject({ code: z.string(), detail: z.string() });
 /** What came of a list, with each withdrawal as the caller may see it. */
 function listReply<W extends z.ZodType>(shown: W) {
   const error = refusal.nullable().describe("Why this vault was not accepted; null when it was.");
-  const one = z.strictObject({ vaultId: outDecimal, withdrawal: shown.nullable(), error });
+  const one = z.strictObject({ vaultId: s.outDecimal, withdrawal: shown.nullable(), error });
   return z.strictObject({ vaults: z.array(one).describe("In the order of the request.") });
 }
 
-export const withdrawalListReply = responseComponent("WithdrawalListReply", listReply(withdrawal));
+export const withdrawalListReply = s.responseComponent("WithdrawalListReply", listReply(withdrawal));
 
 /** The user's id is the application's own. */
-export const ownersWithdrawal = responseComponent("OwnersWithdrawal", withdrawal.omit({ userId: true }));
+export const ownersWithdrawal = s.responseComponent("OwnersWithdrawal", withdrawal.omit({ userId: true }));
 
-export const ownersListReply = responseComponent("OwnersListReply", listReply(ownersWithdrawal));
+export const ownersListReply = s.responseComponent("OwnersListReply", listReply(ownersWithdrawal));
 
 export const ownersQuery = z.strictObject({
   vaultId: z
-    .union([vaultId, z.array(vaultId).max(100)], "Give 1 to 100 vault ids.")
+    .union([s.vaultId, z.array(s.vaultId).max(100)], "Give 1 to 100 vault ids.")
     .transform((given) => (typeof given === "bigint" ? [given] : given))
     .describe("Repeat it for several, up to 100."),
 });
 
-export const ownersWithdrawals = responseComponent("OwnersWithdrawals", {
+export const ownersWithdrawals = s.responseComponent("OwnersWithdrawals", {
   vaults: z
-    .array(z.strictObject({ vaultId: outDecimal, withdrawal: ownersWithdrawal.nullable() }))
+    .array(z.strictObject({ vaultId: s.outDecimal, withdrawal: ownersWithdrawal.nullable() }))
     .describe("In the order of the request; `withdrawal` is null for a vault that has none, or another owner."),
 });
 
@@ -152,7 +141,7 @@ export function typedDataOf<const T extends string>(primaryTypes: readonly T[], 
         name: z.string(),
         version: z.string(),
         chainId: z.int(),
-        verifyingContract: outAddress,
+        verifyingContract: s.outAddress,
       }),
       types: z.record(z.string(), z.array(field)),
       primaryType: z.enum(primaryTypes),
@@ -188,15 +177,15 @@ export function typedDataExample(
   };
 }
 
-export const preparation = responseComponent("WithdrawalPreparation", {
-  ownerAddress: outAddress.describe("Who signs."),
+export const preparation = s.responseComponent("WithdrawalPreparation", {
+  ownerAddress: s.outAddress.describe("Who signs."),
   typedData: typedDataOf(
     ["Withdrawal", "WithdrawalList"],
     typedDataExample("Withdrawal", { Withdrawal: TYPED_DATA_TYPES.Withdrawal }, { ...EXAMPLE, withdrawnBefore: "0" }),
   ),
   submit: submissionOf({ path: "/api/v1/withdrawals", body: EXAMPLE }),
   refused: z
-    .array(z.strictObject({ vaultId: outDecimal, error: refusal }))
+    .array(z.strictObject({ vaultId: s.outDecimal, error: refusal }))
     .meta({ description: "Vaults that cannot be withdrawn now, and are left out.", examples: [[]] }),
   nextCursor: z
     .string()
@@ -204,14 +193,14 @@ export const preparation = responseComponent("WithdrawalPreparation", {
     .describe("For the owner's further vaults of the token; null when there are none, or vaults were named."),
 });
 
-export const withdrawalPage = responseComponent("WithdrawalPage", pageOf(withdrawal));
+export const withdrawalPage = s.responseComponent("WithdrawalPage", s.pageOf(withdrawal));
 
 export const withdrawalQuery = z.strictObject({
   status: z.enum(WITHDRAWAL_STATUSES).optional(),
-  userId: uuid.optional(),
-  ownerAddress: address.optional().describe("Of all users of this owner."),
-  assetId: uuid.optional(),
-  vaultId: vaultId.optional(),
-  ...createdBetween,
-  ...page,
+  userId: s.uuid.optional(),
+  ownerAddress: s.address.optional().describe("Of all users of this owner."),
+  assetId: s.uuid.optional(),
+  vaultId: s.vaultId.optional(),
+  ...s.createdBetween,
+  ...s.page,
 });
