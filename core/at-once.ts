@@ -11,3 +11,32 @@ export async function severalAtOnce<T, R>(
   }
   return results;
 }
+
+/** Runs tasks one after another, also after one that fails. */
+export class Turns {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(task: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(task);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Resolves after all tasks so far. */
+  async over(): Promise<void> {
+    await this.#last;
+  }
+}
+
+/** Runs a task once at a time. Callers during a run share the next one, because the current one may miss their change. */
+export function sharedRuns(task: (signal?: AbortSignal) => Promise<void>): (signal?: AbortSignal) => Promise<void> {
+  const turns = new Turns();
+  let next: Promise<void> | null = null;
+  return (signal) => {
+    next ??= turns.run(() => {
+      next = null;
+      return task(signal);
+    });
+    return next;
+  };
+}

@@ -64,12 +64,11 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
   constructor(connection: L1Connection, source: MirrorIdentity, options: L1WriteOptions) {
     super(connection, options.account, options);
     this.source = source;
-    ({
-      commitment: this.commitment,
-      stepCount: this.stepCount,
-      step: this.step,
-      isImported: this.isImported,
-    } = mirrorViews(connection));
+    const { commitment, stepCount, step, isImported } = mirrorViews(connection);
+    this.commitment = commitment;
+    this.stepCount = stepCount;
+    this.step = step;
+    this.isImported = isImported;
   }
 
   async advance(from: StateRoots, growth: Growth, attestation: Hex, options?: L1SendOptions): Promise<L1Receipt> {
@@ -92,28 +91,25 @@ export class ViemMirror extends ViemCommitter implements MirrorContract {
 
 /** What a mirror tells beside the settlement contract's functions. */
 function mirrorViews({ client, settlement }: L1Connection) {
-  const { contract: address } = settlement;
+  const view = { abi, address: settlement.contract } as const;
   return {
-    commitment(): Promise<Hash> {
-      const read = { abi, address, functionName: "commitment" } as const;
-      return askL1("reading the mirrored commitment", () => readContract(client, read));
-    },
+    commitment: (): Promise<Hash> =>
+      askL1("reading the mirrored commitment", () => readContract(client, { ...view, functionName: "commitment" })),
     async stepCount(): Promise<number> {
-      const read = { abi, address, functionName: "stepCount" } as const;
-      return Number(await askL1("asking the mirror for its steps", () => readContract(client, read)));
+      const ask = () => readContract(client, { ...view, functionName: "stepCount" });
+      return Number(await askL1("asking the mirror for its steps", ask));
     },
     async step(sequence: number): Promise<MirrorStep> {
-      const read = { abi, address, functionName: "step", args: [BigInt(sequence)] } as const;
-      const step = await askL1(`reading step ${sequence} of the mirror`, () => readContract(client, read));
+      const ask = () => readContract(client, { ...view, functionName: "step", args: [BigInt(sequence)] });
+      const step = await askL1(`reading step ${sequence} of the mirror`, ask);
       const mode = MODES[step.mode];
       if (mode === undefined) throw new MintmarkError("l1_failed", `the mirror reported the unknown mode ${step.mode}`);
       return { ...step, first: Number(step.first), count: Number(step.count), sequence, mode };
     },
     async isImported(mode: Mode, batchNumber: number): Promise<boolean> {
       const args = [MODE_VALUE[mode], BigInt(batchNumber)] as const;
-      const read = { abi, address, functionName: "batchHeaderHash", args } as const;
-      const asked = `asking the mirror for ${mode} batch ${batchNumber}`;
-      return BigInt(await askL1(asked, () => readContract(client, read))) !== 0n;
+      const ask = () => readContract(client, { ...view, functionName: "batchHeaderHash", args });
+      return BigInt(await askL1(`asking the mirror for ${mode} batch ${batchNumber}`, ask)) !== 0n;
     },
   };
 }

@@ -1,6 +1,7 @@
 import { keccak256, type LocalAccount, type TransactionReceipt } from "viem";
 import { estimateFeesPerGas, getBlobBaseFee, getTransactionCount, sendRawTransaction } from "viem/actions";
 import { orAborted } from "../abort.ts";
+import { Turns } from "../at-once.ts";
 import { type Backoff, backoffDelay, pause } from "../backoff.ts";
 import { MintmarkError } from "../errors.ts";
 import { messageOf } from "../message.ts";
@@ -85,7 +86,7 @@ export class TransactionSender implements Sender {
   #unused = 0;
   /** The wrapper that the chain's nodes took last. */
   #form: ProofForm = "cells";
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(connection: L1Connection, account: LocalAccount, fees: FeeOptions) {
     this.#connection = connection;
@@ -103,10 +104,8 @@ export class TransactionSender implements Sender {
     options: L1SendOptions = {},
     kind: CallKind = "plain",
   ): Promise<TransactionReceipt> {
-    const turn = this.#last.then(() => this.#takeOff(prepare, options, kind));
-    this.#last = turn.catch(() => {});
     // Wrapped in an object: the turn ends when the transaction is handed over.
-    const { mined } = await turn;
+    const { mined } = await this.#turns.run(() => this.#takeOff(prepare, options, kind));
     return mined;
   }
 

@@ -1,3 +1,4 @@
+import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 import { type Hash, MODES, type Mode, type VaultId } from "../../model.ts";
 import type { CommitEvent, L1Block, L1Event } from "../../ports.ts";
@@ -46,7 +47,7 @@ export class Archive extends ArchiveReads {
   /** The block of the newest commit here; null before the first. */
   #lastCommitBlock: bigint | null = null;
   /** A change reads and writes the vault index as one step, so changes run one at a time. */
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   private constructor({ store, l1, kzg }: ArchiveOptions) {
     const own = kzg === undefined ? new KzgThread() : null;
@@ -68,7 +69,7 @@ export class Archive extends ArchiveReads {
   }
 
   async close(): Promise<void> {
-    await this.#lastTurn.catch(() => {});
+    await this.#turns.over();
     await this.#ownKzg?.close();
     await this.transfers.close();
     await this.store.close();
@@ -76,9 +77,7 @@ export class Archive extends ArchiveReads {
 
   /** Runs a change of the store after all others. */
   inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const turn = this.#lastTurn.catch(() => {}).then(change);
-    this.#lastTurn = turn;
-    return turn;
+    return this.#turns.run(change);
   }
 
   /** null before the first event or block. */

@@ -61,7 +61,7 @@ export class LocalMintRecord extends UsageBook {
       requireSame(mint.id, entries.get(mint.id), entry);
       entries.set(mint.id, entry);
     }
-    return this.inTurn(async () => {
+    return this.turns.run(async () => {
       const ids = [...entries.keys()];
       const known = await this.#entriesOf(ids);
       const added = ids.filter((id, i) => {
@@ -80,7 +80,7 @@ export class LocalMintRecord extends UsageBook {
    * @throws MintmarkError `mint_not_found`, or `mint_consented` when a batch uses it
    */
   cancel(id: string): Promise<void> {
-    return this.inTurn(async () => {
+    return this.turns.run(async () => {
       const [entry] = await this.#entriesOf([id]);
       if (entry === undefined) throw new MintmarkError("mint_not_found", `No mint is recorded under ${id}.`);
       if (entry.cancelled) return;

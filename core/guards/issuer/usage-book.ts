@@ -1,3 +1,4 @@
+import { Turns } from "../../at-once.ts";
 import type { Address, Hex, Standard, VaultId } from "../../model.ts";
 import type { Database } from "../../store/ports.ts";
 import { DURABLE, TEXT } from "../archive/keys.ts";
@@ -62,7 +63,7 @@ export abstract class UsageBook implements MintRecord {
   protected readonly store: Database;
   readonly #today: () => string;
   /** Changes run one after another, because each reads totals and writes them. */
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  protected readonly turns = new Turns();
 
   /** @param clock - milliseconds since 1970 */
   constructor(store: Database, clock: () => number = Date.now) {
@@ -80,7 +81,7 @@ export abstract class UsageBook implements MintRecord {
   protected abstract refusalOf(line: string, used: bigint, limit: bigint): string;
 
   use(batchId: string, token: Address, vaults: readonly IssuedVault[]): Promise<string | null> {
-    return this.inTurn(async () => {
+    return this.turns.run(async () => {
       const known = await this.#usageOf(batchId);
       const others = [...known.lines].filter(([line]) => line.split("/", 1)[0] !== token);
       const usage = { day: known.day, lines: new Map([...others, ...this.linesOf(vaults, known.day)]) };
@@ -97,7 +98,7 @@ export abstract class UsageBook implements MintRecord {
   }
 
   settle(batchId: string, vaults: readonly IssuedVault[]): Promise<void> {
-    return this.inTurn(async () => {
+    return this.turns.run(async () => {
       const known = await this.#usageOf(batchId);
       await this.#write(batchId, await this.#totalsAfter(known.lines, this.linesOf(vaults, known.day)), null);
     });
@@ -106,13 +107,6 @@ export abstract class UsageBook implements MintRecord {
   protected async usedOf(lines: readonly string[]): Promise<bigint[]> {
     const stored = await this.store.getMany<string, string>(lines.map(usedKey), TEXT);
     return stored.map((text) => BigInt(text ?? "0"));
-  }
-
-  /** Runs a change of the book while no other one runs. */
-  protected inTurn<T>(change: () => Promise<T>): Promise<T> {
-    const turn = this.#lastTurn.catch(() => {}).then(change);
-    this.#lastTurn = turn;
-    return turn;
   }
 
   /** The new totals of the lines that change when a batch uses `after` instead of `before`. */

@@ -1,3 +1,4 @@
+import { sharedRuns } from "../../at-once.ts";
 import { blockRanges, overlapping } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Hash, Mode } from "../../model.ts";
@@ -56,9 +57,7 @@ export class SourceHistory {
   #nextBlock: bigint;
   /** The block of the newest known commit. */
   #lastCommitBlock: bigint;
-  #following: Promise<void> = Promise.resolve();
-  /** A read that has not begun. All callers meanwhile share it, so many questions cause one read. */
-  #next: Promise<void> | null = null;
+  readonly #follows = sharedRuns(() => this.#follow());
 
   /** @param fromBlock - the contract's deployment block */
   constructor(chain: SourceChain, fromBlock: bigint) {
@@ -76,14 +75,7 @@ export class SourceHistory {
 
   /** Reads the blocks that have become final since the last call. Rejects with `l1_failed`. */
   follow(): Promise<void> {
-    this.#next ??= this.#following
-      .catch(() => {})
-      .then(() => {
-        this.#next = null;
-        return this.#follow();
-      });
-    this.#following = this.#next;
-    return this.#next;
+    return this.#follows();
   }
 
   async #follow(): Promise<void> {

@@ -1,3 +1,4 @@
+import { sharedRuns } from "../../at-once.ts";
 import { pause } from "../../backoff.ts";
 import { blockRanges, eventsUpTo, least, requireBlock } from "../../blocks.ts";
 import { MintmarkError } from "../../errors.ts";
@@ -22,8 +23,7 @@ export class Follower {
   readonly #portal: Watched;
   readonly #fromBlock: bigint;
   readonly #lagMs: number;
-  #last: Promise<void> = Promise.resolve();
-  #next: Promise<void> | null = null;
+  readonly #follows = sharedRuns((signal) => this.#run(signal));
   /**
    * The events of blocks that were not final, to be compared with a second read once they are, because a node that lags
    * leaves logs out without an error. In memory: reads of an earlier process are not repeated.
@@ -49,14 +49,7 @@ export class Follower {
    * the second time: try again
    */
   follow(signal?: AbortSignal): Promise<void> {
-    if (this.#next !== null) return this.#next;
-    const next = this.#last.then(() => {
-      this.#next = null;
-      return this.#run(signal);
-    });
-    this.#next = next;
-    this.#last = next.catch(() => {});
-    return next;
+    return this.#follows(signal);
   }
 
   async #run(signal?: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
+import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Leadership } from "./ports.ts";
 import type { Session } from "./postgres-session.ts";
@@ -55,7 +56,7 @@ export class PostgresLead implements Leadership {
   #head: Head;
   /** The journal's end with the append that is under way; the same as `#head` while there is none. */
   #next: Head;
-  #appending: Promise<unknown> = Promise.resolve();
+  readonly #appends = new Turns();
   #timer: NodeJS.Timeout | null = null;
   #answeredAt = performance.now();
   /** When the append that is under way began; infinite while there is none. */
@@ -104,9 +105,7 @@ export class PostgresLead implements Leadership {
   }
 
   append(length: number, entries: readonly Uint8Array[]): Promise<void> {
-    const appended = this.#appending.then(() => this.#append(length, entries));
-    this.#appending = appended.catch(() => {});
-    return appended;
+    return this.#appends.run(() => this.#append(length, entries));
   }
 
   /**
@@ -124,7 +123,7 @@ export class PostgresLead implements Leadership {
 
   async resign(): Promise<void> {
     if (!this.lost.aborted) {
-      await this.#appending;
+      await this.#appends.over();
       const { session, shard } = this.#options;
       await session.query(RESIGN, [shard, this.epoch]).catch(() => {});
     }

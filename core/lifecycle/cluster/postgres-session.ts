@@ -1,4 +1,5 @@
 import pg from "pg";
+import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 
 /** The tables of a journal. Each settlement contract has one row in the first. `body` is encrypted. */
@@ -52,7 +53,7 @@ export class Session {
   #client: Promise<pg.Client> | null = null;
   /** Of the running statement. Statements run one after another. */
   #warned = false;
-  #tail: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   /** @param name - shown in `pg_stat_activity`; at most 63 bytes */
   constructor(reach: Reach, name: string) {
@@ -62,9 +63,7 @@ export class Session {
 
   /** Rejects with `journal_unavailable` for every failure. Whether the statement took effect is unknown then. */
   query(text: string, values: readonly unknown[] = []): Promise<Answer> {
-    const answer = this.#tail.then(() => this.#query(text, values));
-    this.#tail = answer.catch(() => {});
-    return answer;
+    return this.#turns.run(() => this.#query(text, values));
   }
 
   async #query(text: string, values: readonly unknown[]): Promise<Answer> {

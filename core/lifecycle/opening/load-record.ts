@@ -1,19 +1,6 @@
 import { enablementId, type Ledger } from "../../ledger/ledger.ts";
 import { decodeRecord, type Field } from "../../store/layout.ts";
-import {
-  applicationRecord,
-  assetRecord,
-  auditCountRecord,
-  batchRecord,
-  collectionRecord,
-  divergenceRecord,
-  keyRecord,
-  lostRecord,
-  personRecord,
-  portalRecord,
-  voidsRecord,
-  webhookRecord,
-} from "../../store/records.ts";
+import * as records from "../../store/records.ts";
 import { PREFIX } from "../../store/store-keys.ts";
 
 type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
@@ -22,48 +9,57 @@ type Load = (ledger: Ledger, key: Buffer, value: Buffer) => void;
 const LOADERS: ReadonlyMap<number, Load> = new Map([
   [
     PREFIX.divergence,
-    of(divergenceRecord, (ledger, record) => {
+    of(records.divergenceRecord, (ledger, record) => {
       ledger.divergence = record;
     }),
   ],
   [
     PREFIX.application,
-    of(applicationRecord, (ledger, record) => {
+    of(records.applicationRecord, (ledger, record) => {
       ledger.applicationIndices.set(record.applicationId, record.applicationIndex);
       ledger.applications.load(record.applicationIndex, record);
     }),
   ],
   [
     PREFIX.key,
-    of(keyRecord, (ledger, record) => {
+    of(records.keyRecord, (ledger, record) => {
       ledger.keyIndices.set(record.keyId, record.keyIndex);
       ledger.keys.load(record.keyIndex, record);
     }),
   ],
   [
     PREFIX.asset,
-    of(assetRecord, (ledger, record) => {
+    of(records.assetRecord, (ledger, record) => {
       ledger.indexAsset(record);
       ledger.assets.load(record.assetIndex, record);
     }),
   ],
-  [PREFIX.collection, of(collectionRecord, (ledger, record) => ledger.collections.load(record.assetId, record))],
-  [PREFIX.person, of(personRecord, (ledger, record) => ledger.loadPerson(record))],
-  [PREFIX.auditCount, of(auditCountRecord, (ledger, record) => ledger.auditCounts.load(record.log, record))],
+  [
+    PREFIX.collection,
+    of(records.collectionRecord, (ledger, record) => ledger.collections.load(record.assetId, record)),
+  ],
+  [PREFIX.person, of(records.personRecord, (ledger, record) => ledger.loadPerson(record))],
+  [PREFIX.auditCount, of(records.auditCountRecord, (ledger, record) => ledger.auditCounts.load(record.log, record))],
   [
     PREFIX.webhook,
-    of(webhookRecord, (ledger, record) => {
+    of(records.webhookRecord, (ledger, record) => {
       ledger.webhookIndices.set(record.webhookId, record.webhookIndex);
       ledger.webhooks.load(record.webhookIndex, record);
     }),
   ],
-  [PREFIX.portal, of(portalRecord, (ledger, record) => ledger.portals.load(record.chainId, record))],
+  [PREFIX.portal, of(records.portalRecord, (ledger, record) => ledger.portals.load(record.chainId, record))],
   [PREFIX.enablement, (ledger: Ledger, key: Buffer) => ledger.enablements.load(enablementOf(key), true)],
-  [PREFIX.batch, of(batchRecord, (ledger, record) => ledger.batches[record.mode].load(record.batchNumber, record))],
-  [PREFIX.voids, of(voidsRecord, (ledger, { mode, batchNumber, runs }) => ledger.voids[mode].load(batchNumber, runs))],
+  [
+    PREFIX.batch,
+    of(records.batchRecord, (ledger, record) => ledger.batches[record.mode].load(record.batchNumber, record)),
+  ],
+  [
+    PREFIX.voids,
+    of(records.voidsRecord, (ledger, { mode, batchNumber, runs }) => ledger.voids[mode].load(batchNumber, runs)),
+  ],
   [
     PREFIX.lost,
-    of(lostRecord, (ledger, record) => {
+    of(records.lostRecord, (ledger, record) => {
       const { mode, batchNumber } = record;
       ledger.lost[mode].load(batchNumber, [...(ledger.lost[mode].latest(batchNumber) ?? []), record]);
     }),

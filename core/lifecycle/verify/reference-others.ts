@@ -1,19 +1,6 @@
 import type { Address, Uuid } from "../../model.ts";
 import { hexToBytes } from "../../protocol/hex.ts";
-import {
-  auditCountRecord,
-  type ClaimRecord,
-  claimNumber,
-  claimRecord,
-  collectionRecord,
-  MAX_SESSIONS,
-  type MetadataRecord,
-  metadataRecord,
-  type PersonRecord,
-  personRecord,
-  rotationRecord,
-  webhookRecord,
-} from "../../store/records.ts";
+import * as records from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { type Handlers, Part } from "./reference-records.ts";
 
@@ -26,11 +13,11 @@ const UNDECIDED = { status: "open", ownerAddress: null, signature: null, mintId:
  * audit logs, and webhooks. It holds all of it, because any of it can still change.
  */
 export class ReferenceOthers extends Part {
-  readonly #claims = this.kept<Address, ClaimRecord>("claim link", keys.claimKey, claimRecord);
-  readonly #collections = this.kept("the metadata of asset", keys.collectionKey, collectionRecord);
-  readonly #people = this.kept("person", keys.personKey, personRecord);
-  readonly #webhooks = this.kept("webhook", keys.webhookKey, webhookRecord);
-  readonly #tokens = new Map<string, { readonly key: Buffer; readonly record: MetadataRecord }>();
+  readonly #claims = this.kept<Address, records.ClaimRecord>("claim link", keys.claimKey, records.claimRecord);
+  readonly #collections = this.kept("the metadata of asset", keys.collectionKey, records.collectionRecord);
+  readonly #people = this.kept("person", keys.personKey, records.personRecord);
+  readonly #webhooks = this.kept("webhook", keys.webhookKey, records.webhookRecord);
+  readonly #tokens = new Map<string, { readonly key: Buffer; readonly record: records.MetadataRecord }>();
   /** The number of acts of each audit log. */
   readonly #logs = new Map<number, number>();
 
@@ -38,7 +25,7 @@ export class ReferenceOthers extends Part {
     claimsCreated: ({ applicationIndex, keyIndex, claims }) => {
       for (const [i, { link, mint, expiresAt }] of claims.entries()) {
         if (this.#claims.has(link)) this.out.report(`claim link ${link} is created twice`);
-        const number = claimNumber(this.out.sequence, i);
+        const number = records.claimNumber(this.out.sequence, i);
         const facts = { applicationIndex, keyIndex, number, mint, expiresAt };
         this.#claims.set(link, { ...facts, ...UNDECIDED, createdAt: this.out.time, decidedAt: null });
         const at = keys.applicationClaimKey(applicationIndex, number);
@@ -89,12 +76,12 @@ export class ReferenceOthers extends Part {
     personAddressed: ({ personIndex, address }) => this.#people.change(personIndex, { address }),
     sessionOpened: ({ personIndex, sessionHash, byLink, expiresAt }) => {
       const { sessions = [], link = null } = this.#people.get(personIndex) ?? {};
-      const opened = [...sessions, { sessionHash, openedAt: this.out.time, expiresAt }].slice(-MAX_SESSIONS);
+      const opened = [...sessions, { sessionHash, openedAt: this.out.time, expiresAt }].slice(-records.MAX_SESSIONS);
       const change = { sessions: opened, link: byLink ? null : link, signedInAt: this.out.time };
       this.#people.change(personIndex, change);
     },
     sessionEnded: ({ personIndex, sessionHash: ended }) => {
-      const { sessions = [] }: Partial<PersonRecord> = this.#people.get(personIndex) ?? {};
+      const { sessions = [] }: Partial<records.PersonRecord> = this.#people.get(personIndex) ?? {};
       this.#people.change(personIndex, { sessions: sessions.filter(({ sessionHash }) => sessionHash !== ended) });
     },
     acted: ({ applicationIndex, count }) => {
@@ -130,12 +117,12 @@ export class ReferenceOthers extends Part {
   override finish(): void {
     super.finish();
     for (const { key, record } of this.#tokens.values())
-      this.out.put(key, metadataRecord, record, "the metadata of a token");
+      this.out.put(key, records.metadataRecord, record, "the metadata of a token");
     for (const [log, count] of this.#logs)
-      this.out.put(keys.auditCountKey(log), auditCountRecord, { log, count }, `the length of audit log ${log}`);
+      this.out.put(keys.auditCountKey(log), records.auditCountRecord, { log, count }, `the length of audit log ${log}`);
   }
 
-  #decide(link: Address, change: Partial<ClaimRecord>): void {
+  #decide(link: Address, change: Partial<records.ClaimRecord>): void {
     if ((this.#claims.get(link) ?? UNDECIDED).status !== "open") this.out.report(`claim link ${link} is decided twice`);
     this.#claims.change(link, { ...change, decidedAt: this.out.time });
   }
@@ -152,7 +139,7 @@ export class ReferenceOthers extends Part {
     this.#webhooks.change(webhookIndex, { rotations, rotatedAt: this.out.time });
     if (rotationId === undefined) return;
     const key = keys.rotationKey(applicationIndex, rotationId);
-    this.out.put(key, rotationRecord, { webhookIndex, rotations }, `rotation ${rotationId}`);
+    this.out.put(key, records.rotationRecord, { webhookIndex, rotations }, `rotation ${rotationId}`);
   }
 
   #failingSince(webhookIndex: number): number {

@@ -1,15 +1,7 @@
 import type { Mode } from "../../model.ts";
 import { assetType } from "../../protocol/asset.ts";
 import type { EntryOf } from "../../store/entries.ts";
-import {
-  type AssetRecord,
-  applicationRecord,
-  assetRecord,
-  keyRecord,
-  ownerRecord,
-  userIdRecord,
-  userRecord,
-} from "../../store/records.ts";
+import * as records from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
 import { type Handlers, Part } from "./reference-records.ts";
@@ -40,9 +32,9 @@ const UNMINTED = {
 
 /** The part of the reference for applications, keys, assets and users. */
 export class ReferenceTenants extends Part {
-  readonly #applications = this.kept("application", keys.applicationKey, applicationRecord);
-  readonly #keys = this.kept("key", keys.apiKeyKey, keyRecord);
-  readonly #assets = this.kept("asset", keys.assetKey, assetRecord);
+  readonly #applications = this.kept("application", keys.applicationKey, records.applicationRecord);
+  readonly #keys = this.kept("key", keys.apiKeyKey, records.keyRecord);
+  readonly #assets = this.kept("asset", keys.assetKey, records.assetRecord);
   /** By application and asset. */
   readonly #enabled = new Map<string, Buffer>();
   readonly #owners: Owner[] = [];
@@ -91,7 +83,7 @@ export class ReferenceTenants extends Part {
     return this.#owners.length;
   }
 
-  asset(assetIndex: number): AssetRecord | undefined {
+  asset(assetIndex: number): records.AssetRecord | undefined {
     return this.#assets.get(assetIndex);
   }
 
@@ -154,12 +146,12 @@ export class ReferenceTenants extends Part {
       ? keys.ownerUserKey(applicationIndex, ownerAddress, userIndex)
       : keys.ownerKey(applicationIndex, ownerAddress);
     this.#known.add(owned);
-    out.put(ownerAt, ownerRecord, { userIndex, userId }, `the owner of user ${userId}`);
+    out.put(ownerAt, records.ownerRecord, { userIndex, userId }, `the owner of user ${userId}`);
     if (reference !== null)
       out.mark(keys.userReferenceKey(applicationIndex, reference, userIndex), `the reference of user ${userId}`);
     const record = { userId, ownerAddress, createdAt: out.time, reference };
-    out.put(keys.userKey(applicationIndex, userIndex), userRecord, record, `user ${userId}`);
+    out.put(keys.userKey(applicationIndex, userIndex), records.userRecord, record, `user ${userId}`);
     const index = { userIndex, ownerAddress };
-    out.put(keys.userIdKey(applicationIndex, userId), userIdRecord, index, `the index of user ${userId}`);
+    out.put(keys.userIdKey(applicationIndex, userId), records.userIdRecord, index, `the index of user ${userId}`);
   }
 }

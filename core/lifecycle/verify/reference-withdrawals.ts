@@ -1,20 +1,7 @@
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import type { EntryOf } from "../../store/entries.ts";
 import type { WithdrawalEventType } from "../../store/event-record.ts";
-import {
-  type ActivityRecord,
-  activityRecord,
-  bigRecord,
-  importRecord,
-  l1EventRecord,
-  NO_EVENT,
-  type VoidRun,
-  WITHDRAWAL_STATUSES,
-  type WithdrawalRecord,
-  withdrawalIdRecord,
-  withdrawalListRecord,
-  withdrawalRecord,
-} from "../../store/records.ts";
+import * as records from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import type { Place } from "./reference-batches.ts";
 import { type Handlers, Part } from "./reference-records.ts";
@@ -31,7 +18,7 @@ interface SeenEvent {
   readonly imported: EntryOf<"batchImported"> | null;
 }
 
-const UNTOUCHED: ActivityRecord = {
+const UNTOUCHED: records.ActivityRecord = {
   withdrawn: 0n,
   reserved: 0n,
   pending: [],
@@ -44,15 +31,19 @@ const NOT_YET = { settledAt: null, finalizedAt: null, failedAt: null };
 const OVERTAKEN = "The owner has withdrawn from this vault on L1, so the authorization is no longer good.";
 const CANCELLED = "The owner has cancelled the authorization on L1.";
 
-const isPending = ({ status }: WithdrawalRecord) => status === "accepted" || status === "submitted";
+const isPending = ({ status }: records.WithdrawalRecord) => status === "accepted" || status === "submitted";
 
 /** The part of the reference for withdrawals and the later history of vaults: every request and L1 event, in memory. */
 export class ReferenceWithdrawals extends Part<{
   /** Called when units withdrawn of a vault have changed. */
   readonly whenWithdrawn: (vaultId: bigint) => void;
 }> {
-  readonly #withdrawals = this.kept("withdrawal", keys.withdrawalKey, withdrawalRecord);
-  readonly #activities = this.kept<bigint, ActivityRecord>("the activity of vault", keys.activityKey, activityRecord);
+  readonly #withdrawals = this.kept("withdrawal", keys.withdrawalKey, records.withdrawalRecord);
+  readonly #activities = this.kept<bigint, records.ActivityRecord>(
+    "the activity of vault",
+    keys.activityKey,
+    records.activityRecord,
+  );
   /** The asset of each withdrawal. */
   readonly #assets = new Map<string, number>();
   readonly #lists = new Map<string, EntryOf<"withdrawalListSigned">>();
@@ -104,13 +95,13 @@ export class ReferenceWithdrawals extends Part<{
   }
 
   /** The vaults of these slots became void, so their pending withdrawals have failed. */
-  failVoided({ mode, batchNumber }: Place, voids: readonly VoidRun[]): void {
+  failVoided({ mode, batchNumber }: Place, voids: readonly records.VoidRun[]): void {
     const isVoid = `The vault of ${mode}-${batchNumber} is void:`;
     this.failIn({ mode, batchNumber }, voids, ({ failure }) => `${isVoid} ${failure}`);
   }
 
   /** The pending withdrawals of these slots have failed, in vault order. */
-  failIn<R extends Pick<VoidRun, "firstSlot" | "count">>(
+  failIn<R extends Pick<records.VoidRun, "firstSlot" | "count">>(
     { mode, batchNumber }: Place,
     runs: readonly R[],
     failureOf: (run: R) => string,
@@ -158,11 +149,11 @@ export class ReferenceWithdrawals extends Part<{
     }
   }
 
-  activity(vaultId: bigint): ActivityRecord {
+  activity(vaultId: bigint): records.ActivityRecord {
     return this.#activities.get(vaultId) ?? UNTOUCHED;
   }
 
-  changeActivity(vaultId: bigint, change: Partial<ActivityRecord>): void {
+  changeActivity(vaultId: bigint, change: Partial<records.ActivityRecord>): void {
     this.#activities.set(vaultId, { ...this.activity(vaultId), updatedAt: this.out.time, ...change });
   }
 
@@ -175,35 +166,40 @@ export class ReferenceWithdrawals extends Part<{
         return { ...vault, withdrawalId: this.#listed.get(listedName(digest, vault)) ?? null };
       });
       const record = { signature, vaults: listed };
-      out.put(keys.withdrawalListKey(digest), withdrawalListRecord, record, `the list of digest ${digest}`);
+      out.put(keys.withdrawalListKey(digest), records.withdrawalListRecord, record, `the list of digest ${digest}`);
     }
     for (const { chainId, blockNumber, logIndex, vaultId, withdrawalIds, total, imported } of this.#events) {
       const name = `event ${logIndex} of block ${blockNumber} of chain ${chainId}`;
-      const event = { ...NO_EVENT, vaultId, withdrawalIds, imported };
-      out.put(keys.l1EventKey(chainId, blockNumber, logIndex), l1EventRecord, event, name);
+      const event = { ...records.NO_EVENT, vaultId, withdrawalIds, imported };
+      out.put(keys.l1EventKey(chainId, blockNumber, logIndex), records.l1EventRecord, event, name);
       if (vaultId !== null && total !== null)
-        out.put(keys.vaultEventKey(vaultId, blockNumber, logIndex), bigRecord, total, name);
+        out.put(keys.vaultEventKey(vaultId, blockNumber, logIndex), records.bigRecord, total, name);
       if (imported !== null)
-        out.put(keys.importKey(chainId, imported.mode, imported.batchNumber), importRecord, imported, name);
+        out.put(keys.importKey(chainId, imported.mode, imported.batchNumber), records.importRecord, imported, name);
     }
   }
 
-  #finishIndexes(record: WithdrawalRecord): void {
+  #finishIndexes(record: records.WithdrawalRecord): void {
     const { withdrawalId, journalSequence, chainId, digest, status, applicationIndex, userIndex, vaultId } = record;
     const name = `withdrawal ${withdrawalId}`;
     // Two requests with one digest share their authorization record. The later one wrote it last.
     if (!this.#lists.has(digest))
-      this.out.put(keys.authorizationKey(digest), withdrawalIdRecord, withdrawalId, `the authorization of ${name}`);
+      this.out.put(
+        keys.authorizationKey(digest),
+        records.withdrawalIdRecord,
+        withdrawalId,
+        `the authorization of ${name}`,
+      );
     for (const of of [
       keys.withdrawalsOfUser(applicationIndex, userIndex),
       keys.withdrawalsOfAsset(applicationIndex, this.#assets.get(withdrawalId) ?? 0),
       keys.withdrawalsOfVault(applicationIndex, vaultId),
-      keys.withdrawalsOfStatus(applicationIndex, WITHDRAWAL_STATUSES.indexOf(status)),
+      keys.withdrawalsOfStatus(applicationIndex, records.WITHDRAWAL_STATUSES.indexOf(status)),
     ])
       this.out.index(keys.requestByKey(of, record.sequence), `an index of ${name}`, journalSequence);
     if (!isPending(record)) return;
     const key = keys.pendingWithdrawalKey(chainId, journalSequence);
-    this.out.put(key, withdrawalIdRecord, withdrawalId, `pending ${name}`);
+    this.out.put(key, records.withdrawalIdRecord, withdrawalId, `pending ${name}`);
   }
 
   #withdrawn(entry: EntryOf<"vaultWithdrawn">): void {
@@ -243,7 +239,7 @@ export class ReferenceWithdrawals extends Part<{
   }
 
   /** Changes a withdrawal, and tells of it. */
-  #change(type: WithdrawalEventType, withdrawalId: string, change: Partial<WithdrawalRecord>): void {
+  #change(type: WithdrawalEventType, withdrawalId: string, change: Partial<records.WithdrawalRecord>): void {
     this.#withdrawals.change(withdrawalId, { updatedAt: this.out.time, ...change });
     this.#tell(type, withdrawalId);
   }
