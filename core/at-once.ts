@@ -21,11 +21,6 @@ export class Turns {
     this.#last = turn.catch(() => {});
     return turn;
   }
-
-  /** Resolves after all tasks so far. */
-  async over(): Promise<void> {
-    await this.#last;
-  }
 }
 
 /** Runs a task once at a time. Callers during a run share the next one, because the current one may miss their change. */

@@ -83,22 +83,17 @@ async function openAs(
   return { engine, ledger };
 }
 
-interface Parts {
-  readonly events: EventHub;
-  readonly secret: Uint8Array;
-  readonly close: () => Promise<void>;
-}
-
 /** The engine whose changes the context's actor makes. */
-function engineOf(context: EngineContext, parts: Parts): Engine {
+function engineOf(
+  context: EngineContext,
+  parts: { readonly events: EventHub; readonly secret: Uint8Array; readonly close: () => Promise<void> },
+): Engine {
   const { ledger } = context;
   const { settlement, environment, limits } = ledger;
   const { events, secret, close } = parts;
   const webhooks = new LedgerWebhooks(context, secret);
   return {
-    settlement,
-    environment,
-    limits,
+    ...{ settlement, environment, limits },
     mint: mintOf(context),
     mints: mintsOf(context),
     transactions: transactionsOf(context),
@@ -135,10 +130,8 @@ function closing(ledger: Ledger, events: EventHub): () => Promise<void> {
   const close = async (): Promise<void> => {
     await ledger.writer.close();
     await events.told();
-    await ledger.sealingThread.close();
-    await ledger.signers.close();
-    await ledger.blobs.close();
-    await ledger.store.close();
+    const { sealingThread, signers, blobs, store } = ledger;
+    for (const part of [sealingThread, signers, blobs, store]) await part.close();
   };
   return () => {
     closed ??= close();

@@ -54,7 +54,8 @@ export function mergedRuns<R extends VoidRun>(known: readonly R[], added: readon
   return [...known, ...added].sort((a, b) => a.firstSlot - b.firstSlot);
 }
 
-function runsOf(failures: readonly (readonly [slot: number, failure: string])[]): VoidRun[] {
+/** The runs of failed slots, which are ascending. */
+export function runsOf(failures: readonly (readonly [slot: number, failure: string])[]): VoidRun[] {
   const runs: { firstSlot: number; count: number; failure: string }[] = [];
   for (const [slot, failure] of failures) {
     const last = runs.at(-1);

@@ -15,7 +15,7 @@ import type { TransferListRecord } from "../store/records.ts";
 import { chunkKey } from "../store/store-keys.ts";
 import { CHUNK_VAULTS, encodeColumns, highWord, lowWord } from "../store/vault-columns.ts";
 import { requireText } from "../validate.ts";
-import { putActivity, readActivity } from "../vaults/activity.ts";
+import { changeActivity, putActivity } from "../vaults/activity.ts";
 import { listsOfBatch, outputsOf, putTransferList, slotCount, unitsOf } from "../vaults/transfer-lists.ts";
 import { examine, failWaiting, isFinal, type Spent, waitingLists } from "./faults.ts";
 
@@ -146,14 +146,7 @@ export async function takeBackTransfers(
       return { kind: "transfersTakenBack", batchNumber, failure: reason, ...roots };
     });
     for (const list of lists) {
-      for (const transfer of list.transfers) {
-        const activity = await readActivity(ledger, group, transfer.vaultId);
-        putActivity(ledger, group, transfer, { ...activity, transferred: 0n, updatedAt: time });
-      }
-      const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
-      const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-      const again: TransferListRecord = { ...list, transfers, ...waiting };
-      putTransferList(group, again, list);
+      const again = await waitAgain(ledger, group, list, time);
       if (givesUp) await failWaiting(ledger, group, again, reason);
       forgetSums(ledger, group, list);
     }
@@ -161,6 +154,22 @@ export async function takeBackTransfers(
     return resealed;
   }, signal);
   return batchView(record);
+}
+
+/** A list that L1 does not take waits for another batch. */
+export async function waitAgain(
+  ledger: Ledger,
+  group: Group,
+  list: TransferListRecord,
+  time: number,
+): Promise<TransferListRecord> {
+  for (const transfer of list.transfers)
+    await changeActivity(ledger, group, transfer, { transferred: 0n, updatedAt: time });
+  const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
+  const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
+  const again: TransferListRecord = { ...list, transfers, ...waiting };
+  putTransferList(group, again, list);
+  return again;
 }
 
 /** Most bytes of a group before its records: form 1, deadline 4, base 8, signature 64; and 2 for a length. */

@@ -18,6 +18,7 @@ import {
 import { tell, withdrawalEvent } from "../tenants/events/event-log.ts";
 import { requireUuid } from "../validate.ts";
 import { decodeActivity } from "./vaults.ts";
+
 export function reserve(activity: ActivityRecord, { withdrawalId, quantity }: WithdrawalRecord, now: number) {
   const pending = [...activity.pending, withdrawalId];
   return { ...activity, reserved: activity.reserved + quantity, pending, updatedAt: now };
@@ -43,7 +44,17 @@ export async function readActivity(ledger: Ledger, group: Group, vaultId: bigint
   return decodeActivity(await group.read(ledger.store, activityKey(vaultId)));
 }
 
-/** The same of many vaults, in order. Readers give no group. */
+/** Reads and writes the activity of a user's vault. */
+export async function changeActivity(
+  ledger: Ledger,
+  group: Group,
+  vault: Pick<WithdrawalRecord, "vaultId" | "userIndex">,
+  change: Partial<ActivityRecord> & Pick<ActivityRecord, "updatedAt">,
+): Promise<void> {
+  putActivity(ledger, group, vault, { ...(await readActivity(ledger, group, vault.vaultId)), ...change });
+}
+
+/** The activities of many vaults, in order. Readers give no group. */
 export async function readActivities(ledger: Ledger, group: Group | null, vaultIds: readonly VaultId[]) {
   const keys = vaultIds.map(activityKey);
   const records = await ledger.store.getMany(keys);

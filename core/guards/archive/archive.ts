@@ -69,7 +69,7 @@ export class Archive extends ArchiveReads {
   }
 
   async close(): Promise<void> {
-    await this.#turns.over();
+    await this.#turns.run(async () => {});
     await this.#ownKzg?.close();
     await this.transfers.close();
     await this.store.close();

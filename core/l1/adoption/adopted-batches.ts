@@ -17,7 +17,9 @@ import type { BatchRecord, LostRun, VoidRun } from "../../store/records.ts";
 import * as keys from "../../store/store-keys.ts";
 import { CHUNK_VAULTS, type StoredVault, type VaultColumns } from "../../store/vault-columns.ts";
 import { tellSealed } from "../../tenants/events/event-log.ts";
-import { dropTransfers, type Holder, putAdoptedLists } from "./adopted-transfers.ts";
+import { waitAgain } from "../../transfers/close.ts";
+import { listsOfBatch } from "../../vaults/transfer-lists.ts";
+import { type Holder, putAdoptedLists } from "./adopted-transfers.ts";
 import {
   type AdoptedBatches,
   type AdoptedEntry,
@@ -48,7 +50,7 @@ export async function adoptHistory(
   return writer.alone(async (group) => {
     if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
     const dropped = await droppedBatches(ledger, adopted);
-    const incoming = await incomingBatches(ledger, group, adopted, dropped, holderOf);
+    const incoming = await incomingBatches({ ledger, group, holderOf }, adopted, dropped);
     const lost = await lostOf(ledger, dropped, incoming);
     const pending: VaultId[] = [];
     for (const { mode, batchNumber, runs } of lost)
@@ -77,7 +79,9 @@ export async function adoptHistory(
     const { sequence, time } = recorded;
     group.operations.push({ type: "del", key: keys.DIVERGENCE_KEY });
     ledger.divergence = null;
-    for (const { record } of dropped) if (record.transfers) await dropTransfers(ledger, group, record, time);
+    for (const { record } of dropped)
+      for (const list of record.transfers ? await listsOfBatch(ledger, record) : [])
+        await waitAgain(ledger, group, list, time);
     for (const batch of dropped.toReversed()) drop(ledger, group, batch);
     for (const key of unbound) group.remove(key);
     for (const [mode, tree] of trees) ledger.histories.put(group, mode, tree);
@@ -218,17 +222,20 @@ function putAdopted(
   group.put(keys.pageRootsKey(mode, batchNumber), derived.pageRoots);
   group.put(keys.batchTokensKey(mode, batchNumber), derived.tokens);
   for (const { key, value } of itemRecords(derived.items)) group.put(key, value);
-  const notYet = { l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null };
-  const openedAt = vaults[0]?.createdAt ?? time;
-  const times = { openedAt, sealedAt: time, submittedAt: null, settledAt: null, finalizedAt: null };
   const transfers = lists !== null;
   const record: BatchRecord = {
     status: "sealed",
     ...{ mode, batchNumber, inBlobs, transfers, given: given !== null, leftOut: null },
     ...{ vaultCount: vaults.length, mintCount: transfers ? 0 : vaults.length },
     ...{ assets: derived.assets, content: derived.content, batchRoot, dataHash, stateRoot },
-    ...notYet,
-    ...times,
+    ...{
+      openedAt: vaults[0]?.createdAt ?? time,
+      sealedAt: time,
+      submittedAt: null,
+      settledAt: null,
+      finalizedAt: null,
+    },
+    ...{ l1TxHash: null, l1BlockNumber: null, committedAt: null, l1Sequence: null },
   };
   ledger.putBatch(group, record);
   const runs = voids.map((run) => ({ ...run, voidedAt: time, leftOut: false }));

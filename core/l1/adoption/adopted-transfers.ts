@@ -8,17 +8,11 @@ import { decodeTransferData, type TransferGroup } from "../../protocol/transfer-
 import { packVaultId } from "../../protocol/vault.ts";
 import type { Group } from "../../store/group.ts";
 import { decodeRecord, encodeRecord } from "../../store/layout.ts";
-import {
-  type AdoptedList,
-  type BatchRecord,
-  ownerRecord,
-  type TransferListRecord,
-  transferIdRecord,
-} from "../../store/records.ts";
+import { type AdoptedList, ownerRecord, type TransferListRecord, transferIdRecord } from "../../store/records.ts";
 import { ownerKey, transferDigestKey } from "../../store/store-keys.ts";
 import type { StoredVault } from "../../store/vault-columns.ts";
-import { putActivity, readActivity } from "../../vaults/activity.ts";
-import { latestTransferList, listsOfBatch, makerOf, putTransferList, slotCount } from "../../vaults/transfer-lists.ts";
+import { changeActivity, readActivity } from "../../vaults/activity.ts";
+import { latestTransferList, makerOf, putTransferList, slotCount } from "../../vaults/transfer-lists.ts";
 import { placeOf, readVaults } from "../../vaults/vaults.ts";
 
 /** The user who gets vaults without a known one. */
@@ -31,7 +25,10 @@ export interface AdoptedVault {
   readonly hops: number;
 }
 
-export interface AdoptedState {
+/** What an adoption reads and writes. */
+export interface Adopting {
+  readonly ledger: Ledger;
+  readonly group: Group;
   /** L1's vaults of the batches read so far. */
   readonly known: Map<VaultId, AdoptedVault>;
   /** Whether this store keeps the batch of a vault. */
@@ -46,23 +43,19 @@ export interface AdoptedState {
  * read. L1 checks no record, so a hostile operator can commit one over an unknown vault, or over vaults of several
  * owners under one signature. Such a record takes its slots and moves nothing.
  */
-export async function adoptedTransfers(
-  ledger: Ledger,
-  group: Group,
-  { batchNumber, data }: ClaimedBatch,
-  state: AdoptedState,
-): Promise<{ readonly lists: AdoptedList[]; readonly vaults: StoredVault[] }> {
+export async function adoptedTransfers(adopting: Adopting, { batchNumber, data }: ClaimedBatch) {
+  const { ledger, group, known } = adopting;
   const now = ledger.now();
   const vaults: StoredVault[] = [];
   const lists: AdoptedList[] = [];
   for (const signed of decodeTransferData(data)) {
     const sources: AdoptedVault[] = [];
-    for (const { vaultId } of signed.transfers) sources.push(await sourceOf(ledger, vaultId, state));
-    const { list, payees } = await listOf(ledger, group, signed, sources, state);
+    for (const { vaultId } of signed.transfers) sources.push(await sourceOf(adopting, vaultId));
+    const { list, payees } = await listOf(adopting, signed, sources);
     lists.push(list);
     for (const [i, transfer] of signed.transfers.entries()) {
       const { vault: source, hops } = sources[i] as AdoptedVault;
-      const vault = source ?? nothing(ledger, state.holderOf);
+      const vault = source ?? nothing(adopting);
       const { withdrawn } = await readActivity(ledger, group, transfer.vaultId);
       const payee = payees[i] ?? null;
       const made = { ...vault, createdAt: now, updatedAt: now };
@@ -74,7 +67,7 @@ export async function adoptedTransfers(
       for (const part of parts) {
         const outId = packVaultId({ mode: "zk-rollup", batchNumber, slot: vaults.length });
         vaults.push(part);
-        state.known.set(outId, { vault: part, hops: hops + 1 });
+        known.set(outId, { vault: part, hops: hops + 1 });
       }
     }
   }
@@ -88,13 +81,13 @@ function partsOf({ amount }: Transfer, rest: bigint): readonly [bigint, bigint] 
 }
 
 /** What stands for an unknown vault: no units, of the settlement contract, as in a void slot. */
-export function nothing(ledger: Ledger, holderOf: AdoptedState["holderOf"]): StoredVault {
+export function nothing({ ledger, holderOf }: Pick<Adopting, "ledger" | "holderOf">): StoredVault {
   const owner = ledger.settlement.contract.toLowerCase() as Address;
   const time = ledger.now();
   return { ...holderOf(owner), owner, assetIndex: 0, amount: 0n, blob: "0x", createdAt: time, updatedAt: time };
 }
 
-async function sourceOf(ledger: Ledger, vaultId: VaultId, { known, isKept }: AdoptedState): Promise<AdoptedVault> {
+async function sourceOf({ ledger, known, isKept }: Adopting, vaultId: VaultId): Promise<AdoptedVault> {
   const adopted = known.get(vaultId);
   if (adopted !== undefined) return adopted;
   const place = placeOf(vaultId);
@@ -106,16 +99,11 @@ async function sourceOf(ledger: Ledger, vaultId: VaultId, { known, isKept }: Ado
 }
 
 /** A list with its receivers; null for a redemption. */
-async function listOf(
-  ledger: Ledger,
-  group: Group,
-  signed: TransferGroup,
-  sources: readonly AdoptedVault[],
-  state: AdoptedState,
-) {
+async function listOf(adopting: Adopting, signed: TransferGroup, sources: readonly AdoptedVault[]) {
+  const { ledger, group, holderOf } = adopting;
   const { deadline, signature } = signed;
   const digest = transfersDigest(ledger.settlement, signed);
-  const vaults = sources.map(({ vault }) => vault ?? nothing(ledger, state.holderOf));
+  const vaults = sources.map(({ vault }) => vault ?? nothing(adopting));
   const { owner, applicationIndex: first } =
     sources.find(({ vault }) => vault !== null)?.vault ?? (vaults[0] as StoredVault);
   const own = await listOfDigest(ledger, group, digest);
@@ -124,7 +112,7 @@ async function listOf(
   for (const [i, transfer] of signed.transfers.entries()) {
     const userIndex = own?.transfers[i]?.payeeIndex ?? (await userOf(ledger, group, applicationIndex, transfer.to));
     if (isRedemption(transfer)) payees.push(null);
-    else payees.push(userIndex === null ? state.holderOf(transfer.to) : { applicationIndex, userIndex });
+    else payees.push(userIndex === null ? holderOf(transfer.to) : { applicationIndex, userIndex });
   }
   // The zero address stands for nobody's signature. When vaults of others are spent too, the owner's key counts as a
   // session's.
@@ -157,19 +145,6 @@ async function userOf(ledger: Ledger, group: Group, application: number, owner: 
   return stored === undefined ? null : decodeRecord(ownerRecord, stored, "An owner's user").userIndex;
 }
 
-/** The lists of a dropped batch wait again. */
-export async function dropTransfers(ledger: Ledger, group: Group, batch: BatchRecord, time: number): Promise<void> {
-  for (const list of await listsOfBatch(ledger, batch)) {
-    for (const { vaultId, userIndex } of list.transfers) {
-      const activity = { ...(await readActivity(ledger, group, vaultId)), transferred: 0n, updatedAt: time };
-      putActivity(ledger, group, { vaultId, userIndex }, activity);
-    }
-    const waiting = { status: "waiting", batchNumber: null, firstSlot: null, updatedAt: time } as const;
-    const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-    putTransferList(group, { ...list, transfers, ...waiting }, list);
-  }
-}
-
 /** Writes the lists of an adopted batch, and what they take. */
 export async function putAdoptedLists(
   ledger: Ledger,
@@ -182,20 +157,18 @@ export async function putAdoptedLists(
   let firstSlot = 0;
   for (const list of lists) {
     const before = await listOfDigest(ledger, group, list.digest);
-    const origin = before ?? { firstSequence: 0, journalSequence, createdAt: time };
+    const fresh = { firstSequence: 0, journalSequence, createdAt: time };
     const batched = { status: "batched", batchNumber, firstSlot, failure: null, updatedAt: time } as const;
     const transfers = list.transfers.map((transfer) => ({ ...transfer, fault: null }));
-    const { firstSequence, createdAt } = origin;
-    const kept = { firstSequence, journalSequence: origin.journalSequence, createdAt };
-    const record: TransferListRecord = { ...list, ...kept, ...batched, transfers };
+    const record: TransferListRecord = { ...fresh, ...before, ...list, ...batched, transfers };
     putTransferList(group, record, before);
     group.stage(transferDigestKey(list.digest), encodeRecord(transferIdRecord, list.transferId));
     for (const { vaultId, userIndex, amount } of list.transfers) {
       const parts = vaults.slice(firstSlot, firstSlot + slotCount([{ amount }]));
       firstSlot += parts.length;
       const transferred = parts.reduce((sum, part) => sum + part.amount, 0n);
-      const spent = { ...(await readActivity(ledger, group, vaultId)), spentBy: list.transferId, transferred };
-      putActivity(ledger, group, { vaultId, userIndex }, { ...spent, updatedAt: time });
+      const spent = { spentBy: list.transferId, transferred, updatedAt: time };
+      await changeActivity(ledger, group, { vaultId, userIndex }, spent);
     }
   }
 }

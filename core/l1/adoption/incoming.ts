@@ -11,8 +11,8 @@ import { bytesToHex, hexToBytes } from "../../protocol/hex.ts";
 import { decodeTransferData, isTransferData } from "../../protocol/transfer-data.ts";
 import { packVaultId, unpackVaultId } from "../../protocol/vault.ts";
 import { type DerivedBatch, deriveGiven, deriveTransfers } from "../../sealing/derive-batch.ts";
+import { runsOf } from "../../sealing/void-runs.ts";
 import type { EntryOf } from "../../store/entries.ts";
-import type { Group } from "../../store/group.ts";
 import type { AdoptedList, BatchRecord, VoidRun } from "../../store/records.ts";
 import {
   CHUNK_VAULTS,
@@ -22,7 +22,7 @@ import {
   type StoredVault,
   VaultColumns,
 } from "../../store/vault-columns.ts";
-import { type AdoptedVault, adoptedTransfers, type Holder, nothing } from "./adopted-transfers.ts";
+import { type Adopting, adoptedTransfers, nothing } from "./adopted-transfers.ts";
 
 export interface AdoptedBatch extends ClaimedBatch {
   /** The batch's manifest on L1, if the data name more assets. Vaults of those pay nobody. */
@@ -61,31 +61,30 @@ export interface Incoming {
 
 /** All batches in the order given. Transfers are read last, because they take vaults of both modes. */
 export async function incomingBatches(
-  ledger: Ledger,
-  group: Group,
+  context: Pick<Adopting, "ledger" | "group" | "holderOf">,
   adopted: readonly AdoptedBatches[],
   dropped: readonly Dropped[],
-  holderOf: (owner: Address) => Holder,
 ): Promise<Incoming[]> {
+  const { ledger } = context;
   const firsts = new Map(adopted.map(({ mode, first }) => [mode, first]));
   const isKept = (vaultId: VaultId) => {
     const { mode, batchNumber } = unpackVaultId(vaultId);
     return batchNumber < (firsts.get(mode) ?? Number.POSITIVE_INFINITY);
   };
-  const known = new Map<VaultId, AdoptedVault>();
+  const adopting: Adopting = { ...context, isKept, known: new Map() };
   const claimed = adopted.flatMap(({ batches }) => batches);
   const incoming = new Map<AdoptedBatch, Incoming>();
   for (const batch of claimed) {
     if (isTransferData(batch.mode, batch.data)) continue;
-    const made = await incomingBatch(ledger, batch, dropped, holderOf);
+    const made = await incomingBatch(adopting, batch, dropped);
     incoming.set(batch, made);
     const { mode, batchNumber } = batch;
     for (const [slot, vault] of made.vaults.entries())
-      known.set(packVaultId({ mode, batchNumber, slot }), { vault, hops: 0 });
+      adopting.known.set(packVaultId({ mode, batchNumber, slot }), { vault, hops: 0 });
   }
   for (const batch of claimed) {
     if (!isTransferData(batch.mode, batch.data)) continue;
-    const { lists, vaults } = await adoptedTransfers(ledger, group, batch, { known, isKept, holderOf });
+    const { lists, vaults } = await adoptedTransfers(adopting, batch);
     const columns = columnsOf(ledger, vaults);
     const groups = decodeTransferData(batch.data);
     const derived = deriveTransfers(batch.batchNumber, groups, columns, (index) => ledger.assetAt(index));
@@ -121,26 +120,17 @@ function manifestOf({ data, assets }: AdoptedBatch): readonly AssetId[] {
 }
 
 /** A batch's vaults. A vault that this store has in the same slot keeps its user; the others get one by owner. */
-async function incomingBatch(
-  ledger: Ledger,
-  batch: AdoptedBatch,
-  dropped: readonly Dropped[],
-  holderOf: (owner: Address) => Holder,
-): Promise<Incoming> {
+async function incomingBatch(adopting: Adopting, batch: AdoptedBatch, dropped: readonly Dropped[]): Promise<Incoming> {
+  const { ledger, holderOf } = adopting;
   const { mode, batchNumber, data } = batch;
   const inBlobs = isBlobBatchData(data);
   const here = dropped.find(({ record }) => isBatch(record, batch) && !record.transfers)?.vaults;
   const now = ledger.now();
-  const voids: VoidRun[] = [];
-  const vaults = slotsIn(ledger, batch).map((found, slot): StoredVault => {
+  const slots = slotsIn(ledger, batch);
+  const voids = runsOf(slots.flatMap((found, slot) => (typeof found === "string" ? [[slot, found] as const] : [])));
+  const vaults = slots.map((found, slot): StoredVault => {
     const own = here !== undefined && slot < here.count ? here.at(slot) : null;
-    if (typeof found === "string") {
-      const last = voids.at(-1);
-      const isNext = last?.failure === found && last.firstSlot + last.count === slot;
-      if (isNext) voids[voids.length - 1] = { ...last, count: last.count + 1 };
-      else voids.push({ firstSlot: slot, count: 1, failure: found });
-      return own ?? { ...nothing(ledger, holderOf), amount: 1n };
-    }
+    if (typeof found === "string") return own ?? { ...nothing(adopting), amount: 1n };
     const { entry, assetIndex } = found;
     const { amount, blob } = entry;
     if (own !== null && isSame(own, entry, assetIndex)) return { ...own, amount };

@@ -12,7 +12,14 @@ import * as keys from "../../store/store-keys.ts";
 import { judgeSpender } from "../../transfers/judge.ts";
 import { revertPower } from "../../transfers/powers.ts";
 import { requireHash } from "../../validate.ts";
-import { latestWithdrawal, putActivity, putWithdrawal, readActivity, reserve } from "../../vaults/activity.ts";
+import {
+  changeActivity,
+  latestWithdrawal,
+  putActivity,
+  putWithdrawal,
+  readActivity,
+  reserve,
+} from "../../vaults/activity.ts";
 import { placeOf, readVault } from "../../vaults/vaults.ts";
 import { putBatch } from "./batch-progress.ts";
 import { dropCheckpoints, latestPortal, pruneCheckpoints, putCheckpoint, type ReadOptions } from "./portals.ts";
@@ -127,8 +134,7 @@ async function revertEvents(
       group.remove(keys.vaultEventKey(vaultId, place.blockNumber, place.logIndex));
       const withdrawn = await withdrawnBefore(ledger, vaultId, blockNumber);
       const { userIndex } = await readVault(ledger, placeOf(vaultId));
-      const activity = { ...(await readActivity(ledger, group, vaultId)), withdrawn, updatedAt: time };
-      putActivity(ledger, group, { vaultId, userIndex }, activity);
+      await changeActivity(ledger, group, { vaultId, userIndex }, { withdrawn, updatedAt: time });
     }
     for (const withdrawalId of withdrawalIds) {
       const known = await latestWithdrawal(ledger, group, withdrawalId);

@@ -123,7 +123,7 @@ export class PostgresLead implements Leadership {
 
   async resign(): Promise<void> {
     if (!this.lost.aborted) {
-      await this.#appends.over();
+      await this.#appends.run(async () => {});
       const { session, shard } = this.#options;
       await session.query(RESIGN, [shard, this.epoch]).catch(() => {});
     }
