@@ -11,9 +11,8 @@ const HASH = /^0x[0-9a-fA-F]{64}$/;
 
 /** The lower-case address. Refuses the zero address, which has no owner. */
 export function requireAddress(name: string, value: unknown): Address {
-  if (typeof value !== "string" || !ADDRESS.test(value) || /^0x0{40}$/.test(value)) {
+  if (typeof value !== "string" || !ADDRESS.test(value) || /^0x0{40}$/.test(value))
     throw new MintmarkError("validation_failed", `${name} must be 0x and 40 hex digits, and not zero`);
-  }
   if (!checksumHolds(value)) throw new MintmarkError("validation_failed", `${name}: ${CHECKSUM_WRONG}`);
   return value.toLowerCase() as Address;
 }
@@ -30,9 +29,8 @@ export function checksumHolds(address: string): boolean {
 }
 
 export function requireHash(name: string, value: unknown): Hash {
-  if (typeof value !== "string" || !HASH.test(value)) {
+  if (typeof value !== "string" || !HASH.test(value))
     throw new MintmarkError("validation_failed", `${name} must be 0x and 64 hex digits`);
-  }
   return value.toLowerCase() as Hash;
 }
 
@@ -42,9 +40,8 @@ export function isText(value: unknown, max: number): value is string {
 
 /** Text of 1 to `max` characters, none hidden. */
 export function requireText(name: string, value: unknown, max: number): string {
-  if (!isText(value, max)) {
+  if (!isText(value, max))
     throw new MintmarkError("validation_failed", `${name} must be text of 1 to ${max} characters ${NOT_HIDDEN}`);
-  }
   return value;
 }
 

@@ -84,9 +84,8 @@ export function packedConsents(assets: readonly AssetId[], consents: readonly Co
   return concatHex(
     consents.map(({ assets: own, signature }) => {
       const indexes = own.map((asset) => assets.findIndex((each) => compareAssets(each, asset) === 0));
-      if (indexes.includes(-1) || size(signature) > MAX_SIGNATURE_BYTES) {
+      if (indexes.includes(-1) || size(signature) > MAX_SIGNATURE_BYTES)
         throw new MintmarkError("validation_failed", "The consent does not belong to the batch, or it is too long.");
-      }
       const named = [indexes.length, ...indexes].map((index) => bytes(index, 1));
       return concatHex([...named, bytes(size(signature), 2), signature]);
     }),
@@ -99,9 +98,8 @@ export function withdrawalArguments(call: WithdrawalCall) {
 
 export function withdrawalCall(call: WithdrawalCall) {
   const { quantity, recipient, authorization } = call;
-  if (!isTransferred(call)) {
+  if (!isTransferred(call))
     return { abi: stateCommitmentAbi, functionName: "withdraw", args: withdrawalArguments(call) } as const;
-  }
   const args = [...transferredArguments(call), quantity, recipient, authorization] as const;
   return { abi: stateCommitmentAbi, functionName: "withdrawTransferred", args } as const;
 }

@@ -91,9 +91,8 @@ export async function connectTo(options: L1Options, name?: PayingContract): Prom
   const { finality = "finalized", pollingMs = 1_000 } = options;
   const client = l1Client(options.rpc, pollingMs);
   const chainId = BigInt(await askL1("asking the RPC for its chain id", () => getChainId(client)));
-  if (options.chainId !== undefined && options.chainId !== chainId) {
+  if (options.chainId !== undefined && options.chainId !== chainId)
     throw new MintmarkError("l1_failed", `the RPC serves chain ${chainId}, not ${options.chainId}`);
-  }
   const contract = options.contract.toLowerCase() as Address;
   await requireOwnCode(codeOn(client), { chainId, contract }, name);
   // A mirror states no version. Mirrors exist since this engine's version, which pays all standards.

@@ -103,9 +103,8 @@ function placesIn(bits: bigint): number[] {
 
 function placeOf(log: DecodedLog): { txHash: Hash; blockNumber: bigint; logIndex: number } {
   const { transactionHash, blockNumber, logIndex } = log as Log;
-  if (transactionHash === null || blockNumber === null || logIndex === null) {
+  if (transactionHash === null || blockNumber === null || logIndex === null)
     throw new MintmarkError("l1_failed", "the node returned a log of a block that is not mined");
-  }
   return { txHash: transactionHash, blockNumber, logIndex };
 }
 

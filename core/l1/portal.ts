@@ -155,9 +155,8 @@ export class ViemPortal extends ViemReader implements L1Owner {
       return this.#withdrawTransferred(first, options);
     const args = withdrawalBatchArguments(calls, ITEM_GAS);
     const shares = calls.length + args[1].length;
-    if (calls.length < 1 || shares > MAX_SHARES) {
+    if (calls.length < 1 || shares > MAX_SHARES)
       throw new RangeError(`1 to ${MAX_SHARES} withdrawals and lists a transaction, not ${shares}`);
-    }
     const call = { abi, functionName: "withdrawBatch", args } as const;
     const gas = (data: Hex) => relayGas(shares, size(data));
     const receipt = await this.#mined(call, options, async () => this.withGas(call, gas));

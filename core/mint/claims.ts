@@ -95,20 +95,17 @@ async function createAll(
 }
 
 function askedClaims(ledger: Ledger, claims: readonly NewClaim[]): AskedClaim[] {
-  if (!Array.isArray(claims) || claims.length === 0 || claims.length > MAX_NEW_CLAIMS) {
+  if (!Array.isArray(claims) || claims.length === 0 || claims.length > MAX_NEW_CLAIMS)
     throw new MintmarkError("validation_failed", `claims must be a list of 1 to ${MAX_NEW_CLAIMS} links`);
-  }
   const now = ledger.journalClock.now();
   const asked = claims.map(({ linkAddress, mint, expiresAt = null }): AskedClaim => {
     const text = jsonOf(mint);
-    if (expiresAt !== null && (!Number.isInteger(expiresAt) || expiresAt > MAX_TIME)) {
+    if (expiresAt !== null && (!Number.isInteger(expiresAt) || expiresAt > MAX_TIME))
       throw new MintmarkError("validation_failed", "expiresAt must be milliseconds since 1970, or null");
-    }
     return { link: requireAddress("linkAddress", linkAddress), mint: text, expiresAt };
   });
-  if (new Set(asked.map(({ link }) => link)).size < asked.length) {
+  if (new Set(asked.map(({ link }) => link)).size < asked.length)
     throw new MintmarkError("validation_failed", "two links have the same address; make a new key for each");
-  }
   refuse(
     asked.flatMap(({ expiresAt }, i): Issue[] => {
       const isPast = expiresAt !== null && expiresAt <= now;
@@ -170,9 +167,8 @@ async function take(
   const { ledger } = context;
   const record = await storedClaim(ledger, link);
   const signature = String(given).toLowerCase() as Hex;
-  if (!(await isSignedBy(link, claimDigest(ledger.settlement, { link, owner }), signature))) {
+  if (!(await isSignedBy(link, claimDigest(ledger.settlement, { link, owner }), signature)))
     throw new MintmarkError("signature_invalid", "The signature is not by the link's key over this owner.");
-  }
   const earlier = earlierTaking(ledger, record, owner);
   if (earlier !== null) return replayedResult(ledger, earlier);
   const decision: Decision = {

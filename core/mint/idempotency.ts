@@ -59,9 +59,8 @@ export async function forgetIdempotencyKeys(
   signal?: AbortSignal,
 ): Promise<number> {
   const { ledger } = context;
-  if (!Number.isSafeInteger(before) || before < 0) {
+  if (!Number.isSafeInteger(before) || before < 0)
     throw new MintmarkError("validation_failed", "before must be a time in milliseconds since 1970");
-  }
   let forgotten = 0;
   for (;;) {
     signal?.throwIfAborted();

@@ -60,7 +60,9 @@ export class AcceptedResult implements MintResult {
   }
 
   get transactions(): readonly MintTransaction[] {
-    this.#transactions ??= acceptedTransactions(this.#minted);
+    const { header, columns, placed } = this.#minted;
+    const at = (entry: number) => ({ vaultId: vaultIdAt(columns, placed, entry), status: "accepted" }) as const;
+    this.#transactions ??= transactionsOf(header, at);
     return this.#transactions;
   }
 
@@ -81,16 +83,18 @@ export class AcceptedResult implements MintResult {
   }
 }
 
-function acceptedTransactions({ header: { mintId, users }, columns, placed }: Minted): MintTransaction[] {
-  const transactions = Array<MintTransaction>(columns.count);
+/** One for each entry of a mint, in order. */
+function transactionsOf(
+  { mintId, users }: Pick<MintEntry, "mintId" | "users">,
+  at: (entry: number) => Pick<MintTransaction, "vaultId" | "status">,
+): MintTransaction[] {
+  const transactions: MintTransaction[] = [];
   // Made once: it would be a string for each entry.
   const prefix = `${mintId}.`;
-  let entry = 0;
   for (const [userIndex, { count }] of users.entries()) {
     for (let mintIndex = 0; mintIndex < count; mintIndex++) {
-      const vaultId = vaultIdAt(columns, placed, entry);
-      const transactionId = prefix + entry;
-      transactions[entry++] = { transactionId, userIndex, mintIndex, vaultId, status: "accepted" };
+      const { vaultId, status } = at(transactions.length);
+      transactions.push({ transactionId: prefix + transactions.length, userIndex, mintIndex, vaultId, status });
     }
   }
   return transactions;
@@ -178,19 +182,6 @@ function acceptedVault(ledger: Ledger, vaultId: VaultId, mint: PlacedMint, holde
   };
 }
 
-function transactionsOf(entry: MintEntry, status: (mint: PlacedMint) => Status): MintTransaction[] {
-  const transactions: MintTransaction[] = [];
-  for (const [userIndex, { count }] of entry.users.entries()) {
-    for (let mintIndex = 0; mintIndex < count; mintIndex++) {
-      const mint = entry.mints[transactions.length];
-      if (mint === undefined) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
-      const transactionId = `${entry.mintId}.${transactions.length}`;
-      transactions.push({ transactionId, userIndex, mintIndex, vaultId: vaultIdOf(mint), status: status(mint) });
-    }
-  }
-  return transactions;
-}
-
 /** The first answer to the mint at a journal sequence. */
 export async function replayedResult(ledger: Ledger, sequence: number): Promise<MintResult> {
   return new AcceptedResult(ledger, await readMinted(ledger, await readMint(ledger.store, sequence)), true);
@@ -213,7 +204,11 @@ export async function presentResult(ledger: Ledger, applicationId: Uuid, mintId:
     const located = await readVaults(ledger, all.slice(at, at + VAULTS_AT_ONCE));
     vaults.push(...(await vaultViews(ledger, entry.applicationIndex, located)));
   }
-  const transactions = transactionsOf(entry, (placed) => (isLost(placed) ? "failed" : statusOf(ledger, placed)));
+  const transactions = transactionsOf(entry, (i) => {
+    const placed = entry.mints[i];
+    if (placed === undefined) throw new MintmarkError("store_corrupt", "A mint's entry ends early.");
+    return { vaultId: vaultIdOf(placed), status: isLost(placed) ? "failed" : statusOf(ledger, placed) };
+  });
   const receipt: MintResult["receipt"] =
     ledger.receiptSigner === undefined
       ? NO_RECEIPT
@@ -261,9 +256,8 @@ async function signReceipt(
   signal: AbortSignal | undefined,
 ): Promise<MintReceipt> {
   const chainIds: Record<Uuid, bigint> = {};
-  for (const { assetId } of vaults) {
+  for (const { assetId } of vaults)
     chainIds[assetId] ??= ledger.assetAt(ledger.assetIndices.get(assetId) ?? -1).chainId;
-  }
   const message = { root: receiptRoot(receiptContents(vaults, chainIds)), count: vaults.length, time };
   const signing = signer.signTypedData(receiptTypedData(ledger.settlement, message));
   const signature = await orAborted(signing, signal);

@@ -373,12 +373,10 @@ function indexMint(group: Group, header: MintHeader, columns: MintColumns, seque
   const reference = journalKey(sequence).subarray(1);
   group.put(mintKey(header.mintId), reference);
   group.put(transactionKey(header.applicationIndex, header.firstSequence), reference);
-  for (const { userIndex } of header.users) {
+  for (const { userIndex } of header.users)
     group.put(userTransactionKey(header.applicationIndex, userIndex, header.firstSequence), reference);
-  }
-  for (const [, name] of columns.references()) {
+  for (const [, name] of columns.references())
     group.put(mintReferenceKey(header.applicationIndex, name, header.firstSequence), reference);
-  }
   if (header.idempotency === null) return;
   const { digest } = header.idempotency;
   group.stage(

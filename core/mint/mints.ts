@@ -69,9 +69,8 @@ export function mintsOf(context: EngineContext): Mints {
 }
 
 function requireIdempotencyKey(key: string): string {
-  if (typeof key !== "string" || !/^[\x20-\x7e]{1,255}$/.test(key)) {
+  if (typeof key !== "string" || !/^[\x20-\x7e]{1,255}$/.test(key))
     throw new MintmarkError("validation_failed", "an idempotency key is 1 to 255 printable ASCII characters");
-  }
   return key;
 }
 

@@ -41,9 +41,8 @@ export async function* requestsInAny(
       if (present.length === 0) return;
       const next = range.ascending ? Math.min(...present) : Math.max(...present);
       yield next;
-      for (const [i, head] of heads.entries()) {
+      for (const [i, head] of heads.entries())
         if (head.done !== true && head.value === next) heads[i] = await (streams[i] as (typeof streams)[number]).next();
-      }
     }
   } finally {
     for (const stream of streams) await stream.return(undefined);

@@ -95,9 +95,8 @@ export abstract class ArchiveReads {
   async missing(): Promise<{ readonly mode: Mode; readonly batchNumber: number }[]> {
     const found: { mode: Mode; batchNumber: number }[] = [];
     for (const mode of MODES) {
-      for await (const key of this.store.keys<string>(keys.within(`missing/${mode}/`))) {
+      for await (const key of this.store.keys<string>(keys.within(`missing/${mode}/`)))
         found.push({ mode, batchNumber: keys.batchNumberOf(key) });
-      }
     }
     return found;
   }

@@ -137,9 +137,8 @@ export class Archive extends ArchiveReads {
 
   async #withdrawals(vaultIds: readonly VaultId[], total: bigint): Promise<Changes> {
     const changes: Changes = new Map();
-    for (const vaultId of vaultIds) {
+    for (const vaultId of vaultIds)
       if ((await this.withdrawn(vaultId)) < total) changes.set(keys.vaultKey("withdrawn", vaultId), total.toString());
-    }
     return changes;
   }
 
@@ -305,9 +304,8 @@ export class Archive extends ArchiveReads {
     const meta = JSON.stringify({ format: FORMAT, version: VERSION, chainId: chainId.toString(), contract });
     const found = await this.store.get<string, string>(keys.META, keys.TEXT);
     if (found === undefined) {
-      for await (const _ of this.store.keys({ limit: 1 })) {
+      for await (const _ of this.store.keys({ limit: 1 }))
         throw new MintmarkError("store_mismatch", "The folder holds another kind of store. Give an empty folder.");
-      }
       await this.store.put<string, string>(keys.META, meta, keys.TEXT);
     } else if (!found.includes(`"version":${VERSION},`)) {
       const [, version = "of an unknown format"] = /"version":(\d+)/.exec(found) ?? [];
@@ -319,9 +317,8 @@ export class Archive extends ArchiveReads {
     }
     this.#position = keys.fromText<Position>(await this.store.get<string, string>(keys.POSITION, keys.TEXT));
     for (const mode of MODES) {
-      for await (const [key, text] of this.store.iterator<string, string>(keys.within(`commit/${mode}/`))) {
+      for await (const [key, text] of this.store.iterator<string, string>(keys.within(`commit/${mode}/`)))
         this.#append(keys.commitFromText(mode, keys.batchNumberOf(key), text) as Commit);
-      }
     }
   }
 }

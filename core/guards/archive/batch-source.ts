@@ -51,9 +51,8 @@ export class HttpBatchSource implements BatchSource {
       if (response.status === 404) return null;
       const wait = retryAfterMs(response.headers.get("retry-after")) ?? backoffDelay(BACKOFF, attempt);
       const later = response.status === 429 || response.status === 503;
-      if (!later || attempt > retries || wait > maxWaitMs) {
+      if (!later || attempt > retries || wait > maxWaitMs)
         throw new MintmarkError("proof_not_ready", `${this.name} answered ${response.status}`);
-      }
       await pause(wait, signal);
     }
   }

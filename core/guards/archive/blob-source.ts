@@ -81,9 +81,8 @@ export class BeaconNode implements BlobSource {
 /** The blobs of a beacon node's answer. Throws `validation_failed` for any other form. */
 function blobsOf(answer: { readonly data?: unknown } | null): Uint8Array[] {
   const blobs = answer?.data;
-  if (!Array.isArray(blobs) || blobs.length > MAX_BLOBS) {
+  if (!Array.isArray(blobs) || blobs.length > MAX_BLOBS)
     throw new MintmarkError("validation_failed", "the answer is not a list of blobs");
-  }
   return blobs.map((blob) => hexToBytes(String(blob), BLOB_BYTES));
 }
 
@@ -115,9 +114,8 @@ export class BlobFolder implements BlobSource {
     try {
       if (file === null) return null;
       const { size } = await file.stat();
-      if (size !== BLOB_BYTES) {
+      if (size !== BLOB_BYTES)
         throw new MintmarkError("validation_failed", `${hash}.blob has ${size} bytes, not ${BLOB_BYTES}`);
-      }
       return await file.readFile();
     } finally {
       await file?.close();

@@ -153,9 +153,8 @@ export async function checkedBatch(
     const unnamed = await unregistered(batch.assets, commit, registry);
     if (unnamed.length > 0) batch = deriveBatch(mode, batchNumber, data, derivingOptions({ ...commit, unnamed }));
   }
-  if (isBatch(batch, commit) && (blobs === undefined || (await hasBlobs(data, blobs.versionedHashes, kzg)))) {
+  if (isBatch(batch, commit) && (blobs === undefined || (await hasBlobs(data, blobs.versionedHashes, kzg))))
     return batch;
-  }
   throw new MintmarkError("validation_failed", `the data does not match batch ${mode}-${batchNumber} on L1`);
 }
 

@@ -260,9 +260,8 @@ export async function chainProof(
       return hops.length === 0 ? proof : { ...proof, hops };
     }
     const output = transferOutputs(batch.transfers, batchNumber)[slot];
-    if (output === undefined || hops.length === MAX_TRANSFER_HOPS) {
+    if (output === undefined || hops.length === MAX_TRANSFER_HOPS)
       throw new MintmarkError("vault_not_found", `No valid transfer makes vault ${vaultId}.`);
-    }
     const { batchRoot, vaultCount, committedAt, sequence } = commit;
     const siblings = unpackHashes((batch.tree as BatchTree).siblings(slot));
     hops.unshift(

@@ -291,9 +291,8 @@ export class TransferIndex {
 
   /** The committed records that move nothing, by their first output. */
   async *invalid(): AsyncGenerator<InvalidTransfer> {
-    for await (const [key, stored] of this.#batches.store.iterator<string, string>(keys.within("invalid/"))) {
+    for await (const [key, stored] of this.#batches.store.iterator<string, string>(keys.within("invalid/")))
       yield { outId: keys.vaultIdOf(key), ...(keys.fromText(stored) as Omit<InvalidTransfer, "outId">) };
-    }
   }
 
   /** The changes by an event that gives or takes a power; none by other events. Repeats change nothing. */

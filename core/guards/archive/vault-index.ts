@@ -51,14 +51,12 @@ export class VaultIndex {
     const puts = new Map<string, string>();
     const repeats: Repeat[] = [];
     const minted = new Map<string, bigint>();
-    for (let start = 0; start < vaults.length; start += CHUNK) {
+    for (let start = 0; start < vaults.length; start += CHUNK)
       await this.#chunk(vaults.slice(start, start + CHUNK), taken, puts, repeats, minted);
-    }
     const lines = [...minted.keys()];
     const before = await this.#store.getMany<string, string>(lines, keys.TEXT);
-    for (const [i, key] of lines.entries()) {
+    for (const [i, key] of lines.entries())
       puts.set(key, ((minted.get(key) ?? 0n) + BigInt(before[i] ?? "0")).toString());
-    }
     return { puts, repeats };
   }
 

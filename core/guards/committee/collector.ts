@@ -119,9 +119,8 @@ async function askMember(
   limit: AbortSignal,
 ): Promise<Hex> {
   if (batch.mode === "validium" && earlierBatch !== undefined && member.nextBatch !== undefined) {
-    for (let missed = await member.nextBatch(limit); missed < batch.batchNumber && !limit.aborted; missed++) {
+    for (let missed = await member.nextBatch(limit); missed < batch.batchNumber && !limit.aborted; missed++)
       await member.sign(await earlierBatch(missed), terms, limit);
-    }
   }
   return member.sign(batch, terms, limit);
 }
@@ -181,9 +180,8 @@ export async function collectSignatures<M extends { readonly address: Address }>
         (error: unknown) => {
           if (signal?.aborted) return reject(signal.reason);
           faults.push(`${addresses[index]}: ${messageOf(error)}`);
-          if (asked.length - faults.length < threshold) {
+          if (asked.length - faults.length < threshold)
             reject(new MintmarkError("l1_failed", `the committee does not sign; ${faults.join("; ")}`));
-          }
         },
       );
     }

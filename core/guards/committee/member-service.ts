@@ -126,9 +126,8 @@ export class RemoteMember extends RemoteSigner implements MemberClient {
 
   async nextBatch(signal: AbortSignal): Promise<number> {
     const { nextBatch } = await this.ask("/v1/status", { signal });
-    if (typeof nextBatch !== "number" || !Number.isInteger(nextBatch) || nextBatch < 0) {
+    if (typeof nextBatch !== "number" || !Number.isInteger(nextBatch) || nextBatch < 0)
       throw nonsense("no batch number");
-    }
     return nextBatch;
   }
 }

@@ -119,9 +119,8 @@ export class CommitteeMember {
   /** The number of the first batch that this member has not stored. */
   async nextBatch(): Promise<number> {
     const newest = { ...keys.within("signed/"), reverse: true, limit: 1 };
-    for await (const key of this.archive.store.keys<string>(newest)) {
+    for await (const key of this.archive.store.keys<string>(newest))
       this.#next = Math.max(this.#next, keys.batchNumberOf(key) + 1);
-    }
     // Batches that others signed, with data from L1's history.
     while (await this.archive.holds("validium", this.#next)) this.#next++;
     return this.#next;
@@ -137,20 +136,17 @@ export class CommitteeMember {
     const { history } = asked;
     const onL1 = await this.#l1.state();
     const next = await this.#nextAfter(asked, onL1);
-    if (batchNumber > next) {
+    if (batchNumber > next)
       throw new Refusal("ahead", `the history that it follows has ${next} validium batches, not ${batchNumber}`);
-    }
     const signed = await this.#signed(batchNumber);
     const committed = await this.archive.commit("validium", batchNumber);
     const isNext = batchNumber === next;
     const isLost = signed !== null && isNext && signed.history !== history && committed === null;
     if (signed !== null && isSame(signed, batch) && !isLost) return;
-    if (!isLost && (signed !== null || (committed !== null && !isCommitted(committed, batch)))) {
+    if (!isLost && (signed !== null || (committed !== null && !isCommitted(committed, batch))))
       throw new Refusal("equivocation", `validium batch ${batchNumber} has another root`);
-    }
-    if (batchNumber > (await this.nextBatch())) {
+    if (batchNumber > (await this.nextBatch()))
       throw new Refusal("gap", `this member has not seen validium batch ${this.#next}`);
-    }
     if (isNext) await this.#requireHeld(onL1);
     if (isLost) await this.#forget(batchNumber);
     const entries = await this.#check(batch);
@@ -236,17 +232,15 @@ export class CommitteeMember {
   async #requireNew(derived: DerivedBatch, { puts, repeats }: IndexEntries): Promise<void> {
     // For a token of another chain, a second reading is recorded for watchers there and refuses nothing here.
     const repeat = repeats.find(({ asset, scheme }) => scheme === asset.blobScheme);
-    if (repeat !== undefined) {
+    if (repeat !== undefined)
       throw new Refusal("duplicate", `vault ${repeat.vault.vaultId} repeats a token of ${repeat.holder}`);
-    }
     for (const { chainId, assetType } of assetsIn(vaultsOf(derived))) {
       const asset = this.archive.assets.known(chainId, assetType);
       const cap = asset && (await this.archive.assets.cap(chainId, asset));
       if (asset === null || cap === null) continue;
       const minted = BigInt(puts.get(keys.mintedKey(chainId, asset.token)) ?? "0");
-      if (minted > cap) {
+      if (minted > cap)
         throw new Refusal("cap", `this would mint ${minted} base units of ${asset.token}, above its cap ${cap}`);
-      }
     }
   }
 
@@ -268,11 +262,7 @@ function disagreed({ sequence }: HistoryPoint, { countValidium, countRollup }: L
 }
 
 /** The operator's claim about a batch's data. */
-interface BatchClaim {
-  readonly batchRoot: Hash;
-  readonly vaultCount: number;
-  readonly dataHash: Hash;
-}
+type BatchClaim = Pick<ClaimedBatch, "batchRoot" | "vaultCount" | "dataHash">;
 
 /** A batch that the member has signed. */
 interface Signed extends BatchClaim {

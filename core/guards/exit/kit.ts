@@ -107,9 +107,8 @@ export type ExitKitJson = ReturnType<typeof exitKitToJson>;
 export function requireWholeKit(kit: ExitKit): void {
   requireFittingParts(kit);
   const { vault, header, siblings, assetPath } = kit;
-  if (!verifyVaultProof(header.batchRoot, { vault, vaultCount: header.vaultCount, siblings, assetPath })) {
+  if (!verifyVaultProof(header.batchRoot, { vault, vaultCount: header.vaultCount, siblings, assetPath }))
     throw unfit("its siblings do not lead from the vault and its asset to the batch root");
-  }
   if (!verifyHops(kit)) throw unfit("its transfers do not lead from the minted vault to the one that it pays");
 }
 
@@ -117,9 +116,8 @@ export function requireWholeKit(kit: ExitKit): void {
 export function requireFittingParts(kit: ExitKit): void {
   const { settlement, token, vault, tip } = kit;
   const { address, standard, quantum, blobScheme, tokenId } = token;
-  if (vault.chainId !== settlement.chainId) {
+  if (vault.chainId !== settlement.chainId)
     throw unfit(`its token lives on chain ${vault.chainId}, where this contract cannot mint`);
-  }
   if (assetType(standard, address, quantum) !== vault.assetType) throw unfit("its token is not the vault's asset");
   if (tokenIdOf(standard, blobScheme, vault.blob) !== tokenId) throw unfit("its token id is not the vault's");
   if (tip.vaultId !== tipIdOf(kit) || tip.owner !== tipOwnerOf(kit)) throw unfit("its transfers make another vault");

@@ -145,9 +145,8 @@ function object<F extends Readonly<Record<string, Read<unknown>>>>(
   return (value, place) => {
     if (typeof value !== "object" || value === null) throw unreadable(`${place || "it"} is not an object`);
     const within = (name: string) => (place === "" ? name : `${place}.${name}`);
-    for (const name of Object.keys(value)) {
+    for (const name of Object.keys(value))
       if (!Object.hasOwn(fields, name)) throw unreadable(`${within(name)} is unknown`);
-    }
     const given = value as Record<string, unknown>;
     const read = Object.entries(fields).map(([name, field]) => [name, field(given[name], within(name))]);
     return Object.fromEntries(read) as { [K in keyof F]: ReturnType<F[K]> };

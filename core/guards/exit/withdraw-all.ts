@@ -36,9 +36,8 @@ export interface VaultExit {
  */
 export async function exitWithKits(options: ExitAllOptions): Promise<VaultExit[]> {
   const { kits, l1, account, recipient, fromBlock, onSent, signal } = options;
-  if (new Set(kits.map(({ tip }) => tip.vaultId)).size !== kits.length) {
+  if (new Set(kits.map(({ tip }) => tip.vaultId)).size !== kits.length)
     throw new MintmarkError("validation_failed", "Two of the kits are of one vault. Give each vault once.");
-  }
   const exits = new Map<VaultId, VaultExit>();
   const ready: WithdrawalCall[] = [];
   for (const kit of kits) {

@@ -97,9 +97,8 @@ export async function planExit(options: ExitOptions): Promise<ExitPlan> {
       `The kit is for ${meant}; the RPC serves chain ${l1.settlement.chainId}.`,
     );
   }
-  if (account.toLowerCase() !== tip.owner) {
+  if (account.toLowerCase() !== tip.owner)
     throw new MintmarkError("validation_failed", `The key belongs to ${account}; the vault's owner is ${tip.owner}.`);
-  }
   const { left, withdrawnBefore, kit: complete } = await standingOf(kit, l1, options);
   const wanted = quantity ?? left;
   if (left === 0n)
@@ -120,9 +119,8 @@ async function requireWithdrawable(call: WithdrawalCall, options: ExitOptions): 
   for (;;) {
     const refusal = await l1.checkOwnWithdrawal(call);
     if (refusal === null) return;
-    if (!refusal.startsWith("NotMature(") || kit.maturesAt === null) {
+    if (!refusal.startsWith("NotMature(") || kit.maturesAt === null)
       throw new MintmarkError("l1_failed", `the contract would refuse with ${refusal}`);
-    }
     const seconds = kit.maturesAt - ((await l1.block("latest"))?.timestamp ?? 0n);
     if (immature === "refuse") {
       const when = new Date(Number(kit.maturesAt) * 1000).toISOString();

@@ -146,13 +146,11 @@ export class Issuer {
   }> {
     const { mode, batchNumber, dataHash, data } = batch;
     const batchId = batchIdOf(mode, batchNumber);
-    if ((await this.archive.commit(mode, batchNumber)) !== null) {
+    if ((await this.archive.commit(mode, batchNumber)) !== null)
       throw new Refusal("committed", `L1 has committed ${batchId}; no consent changes it`);
-    }
     const committed = countOf(mode, await this.#l1.state());
-    if (batchNumber >= committed + MAX_AHEAD) {
+    if (batchNumber >= committed + MAX_AHEAD)
       throw new Refusal("ahead", `L1 has only ${committed} ${mode} batches: commit those before ${batchNumber} first`);
-    }
     const signed = await this.#signed(mode, batchNumber);
     const derived = await deriveClaimed(batch, this.archive.kzg);
     const { content } = derived;

@@ -121,21 +121,18 @@ export class LocalMintRecord extends UsageBook {
     const recorded = await this.#recordedOf(lines);
     const write = this.store.batch();
     for (const [id, entry] of entries) write.put(mintKey(id), JSON.stringify(entry), TEXT);
-    for (const [i, line] of lines.entries()) {
+    for (const [i, line] of lines.entries())
       write.put(recordedKey(line), `${(recorded[i] ?? 0n) + (changes.get(line) ?? 0n)}`, TEXT);
-    }
     await write.write(DURABLE);
   }
 }
 
 function entryOf({ id, token, owner, amount, tokenId, blob }: RecordedMint): Entry {
   if (!ID.test(id)) throw new MintmarkError("validation_failed", "id must have 1 to 255 printable ASCII characters");
-  if (typeof amount !== "bigint" || amount < 1n || amount > MAX_UINT256) {
+  if (typeof amount !== "bigint" || amount < 1n || amount > MAX_UINT256)
     throw new MintmarkError("amount_out_of_range", "The amount must be a whole number from 1 to 2^256 - 1.");
-  }
-  if (tokenId !== undefined && blob !== undefined) {
+  if (tokenId !== undefined && blob !== undefined)
     throw new MintmarkError("validation_failed", "give tokenId or the blob, not both");
-  }
   if (tokenId !== undefined) requireBigint("tokenId", tokenId, 0n, MAX_UINT256);
   const named = tokenId === undefined ? (blob ?? "") : bytesToHex(new TextEncoder().encode(tokenId.toString()));
   const mint = { token: requireAddress("token", token), owner: requireAddress("owner", owner) };

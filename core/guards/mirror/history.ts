@@ -82,9 +82,7 @@ export class SourceHistory {
     const final = await this.#chain.finalizedBlockNumber();
     if (this.#nextBlock > final) return;
     for (const [from, to] of blockRanges(overlapping(this.#nextBlock, this.#fromBlock), final)) {
-      for (const event of await this.#chain.events(from, to)) {
-        if (event.type === "batchCommitted") this.#take(event);
-      }
+      for (const event of await this.#chain.events(from, to)) if (event.type === "batchCommitted") this.#take(event);
       this.#nextBlock = to + 1n;
     }
   }
@@ -159,9 +157,8 @@ export class SourceHistory {
    */
   batch(mode: Mode, batchNumber: number, count: number): StateLeafContent & { readonly siblings: readonly Hash[] } {
     const leaf = this.#leaves[mode][batchNumber];
-    if (leaf === undefined) {
+    if (leaf === undefined)
       throw new MintmarkError("proof_not_ready", `${mode} batch ${batchNumber} is not final on its chain yet`);
-    }
     return { ...leaf, siblings: unpackHashes(this.#trees[mode].siblings(batchNumber, count)) };
   }
 

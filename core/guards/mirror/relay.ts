@@ -33,9 +33,8 @@ export async function collectState(
   signal?: AbortSignal,
 ): Promise<Hex> {
   const members = byAddress(committee.members);
-  if (committeeHash(epoch, { threshold, members: members.map(({ address }) => address) }) !== inForce) {
+  if (committeeHash(epoch, { threshold, members: members.map(({ address }) => address) }) !== inForce)
     throw new MintmarkError("l1_failed", `mirror ${mirror.contract} has another committee in force (epoch ${epoch})`);
-  }
   return collectSignatures(members, {
     threshold,
     typedData: mirroredStateTypedData(mirror, { ...state, epoch }),
@@ -101,14 +100,11 @@ export async function importBatch(
 ): Promise<BatchHeader> {
   requireMirrorOf(mirror, source);
   const step = await stepOf(mirror, mode, batchNumber);
-  if (step === null) {
+  if (step === null)
     throw new MintmarkError("proof_not_ready", `the mirror does not have ${mode} batch ${batchNumber} yet`);
-  }
   await source.follow();
   const batch = source.batch(mode, batchNumber, step.count);
-  if (!(await mirror.isImported(mode, batchNumber))) {
-    await mirror.importBatch(step.sequence, batch, { signal });
-  }
+  if (!(await mirror.isImported(mode, batchNumber))) await mirror.importBatch(step.sequence, batch, { signal });
   return mirrorHeader(step, batch);
 }
 

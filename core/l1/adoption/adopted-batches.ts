@@ -44,9 +44,8 @@ export async function adoptHistory(
   holderOf: (owner: Address) => Holder,
   signal?: AbortSignal,
 ): Promise<Adopted> {
-  for (const mode of MODES) {
+  for (const mode of MODES)
     while (ledger.sealings[mode].size > 0) await Promise.allSettled(ledger.sealings[mode].values());
-  }
   return writer.alone(async (group) => {
     if (ledger.divergence === null) throw new MintmarkError("validation_failed", "The store is not diverged from L1.");
     const dropped = await droppedBatches(ledger, adopted);
@@ -91,9 +90,8 @@ export async function adoptHistory(
       if (!record.transfers) tellFailed(ledger, group, record, vaults, failing(runs));
     }
     for (const vaultId of pending) await failWithdrawals(ledger, group, vaultId, LOST);
-    for (const { withdrawn, ...each } of lost) {
+    for (const { withdrawn, ...each } of lost)
       ledger.putLost(group, { ...each, withdrawn, upTo: sequence, failure: LOST, since: time });
-    }
     for (const [i, batch] of incoming.entries()) putAdopted(ledger, group, batch, batches[i] as AdoptedEntry, time);
     for (const { entry, lists, vaults } of incoming)
       if (lists !== null) await putAdoptedLists(ledger, group, entry.batchNumber, lists, vaults, recorded);
@@ -286,9 +284,7 @@ async function unboundBy(
   dropped: readonly VaultColumns[],
 ): Promise<Iterable<Buffer>> {
   const unbound = new Map<string, Buffer>();
-  for (const vaults of dropped) {
-    for (const key of bindingsIn(ledger, vaults)) unbound.set(keys.keyString(key), key);
-  }
+  for (const vaults of dropped) for (const key of bindingsIn(ledger, vaults)) unbound.set(keys.keyString(key), key);
   for (const { mode, first } of adopted) {
     for (let number = 0; number < first && unbound.size > 0; number++) {
       const record = ledger.batches[mode].latest(number);

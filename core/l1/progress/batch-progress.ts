@@ -152,8 +152,7 @@ export async function recordRefusals(
     if (changed.length === 0) return;
     const facts = changed.map(({ slot, refusal }) => ({ slot, refusal }));
     const { time } = ledger.record(group, { kind: "vaultsRefused", mode, batchNumber, refusals: facts });
-    for (const { refusal, activity, ...vault } of changed) {
+    for (const { refusal, activity, ...vault } of changed)
       putActivity(ledger, group, vault, { ...activity, refusal, updatedAt: time });
-    }
   }, wait?.signal);
 }

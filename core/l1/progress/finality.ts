@@ -95,9 +95,8 @@ export async function recordReorg(
     const portal = latestPortal(ledger, chainId);
     const { observed, finalized } = portal;
     const isDeep = finalized !== null && blockNumber <= finalized;
-    if (isDeep && reach === "above final") {
+    if (isDeep && reach === "above final")
       throw new MintmarkError("l1_failed", `Block ${blockNumber} is final; a chain without it is another chain.`);
-    }
     const { time } = ledger.record(group, { kind: "l1Reorganised", chainId, blockNumber });
     group.onDurable(() => ledger.reorganisations++);
     if (observed !== null && observed >= blockNumber) {

@@ -191,9 +191,8 @@ async function applyCancelled(
   const facts = { chainId, signer, digest, blockNumber, logIndex };
   const { time } = ledger.record(group, { kind: "authorizationCancelled", ...facts });
   const failure = "The owner has cancelled the authorization on L1.";
-  for (const known of cancelled) {
+  for (const known of cancelled)
     putFailed(ledger, group, known, await readActivity(ledger, group, known.vaultId), failure, time);
-  }
   const decided = { ...NO_EVENT, vaultId, withdrawalIds: cancelled.map(({ withdrawalId }) => withdrawalId) };
   group.stage(eventKey, encodeRecord(l1EventRecord, decided));
 }

@@ -64,9 +64,8 @@ export interface ReadOptions extends WaitOptions {
 /** Those of a chain, newest first. */
 export async function* checkpoints(ledger: Ledger, chainId: bigint): AsyncGenerator<Checkpoint> {
   const prefix = checkpointsOf(chainId);
-  for await (const [key, stored] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), reverse: true })) {
+  for await (const [key, stored] of ledger.store.entries({ gte: prefix, lt: endOf(prefix), reverse: true }))
     yield { number: blockOfCheckpoint(key), hash: decodeRecord(checkpointRecord, stored, "A checkpoint") };
-  }
 }
 
 export function putCheckpoint(group: Group, chainId: bigint, block: bigint, hash: Hash): void {

@@ -136,9 +136,8 @@ async function afterFailure(
   await engine.operator.compareState(onL1);
   let { point } = progress;
   let next = first;
-  for (; point.history !== onL1.history && next < end; next++) {
+  for (; point.history !== onL1.history && next < end; next++)
     point = pointAfter(await engine.batches.getSealed(mode, next), point);
-  }
   if (point.history !== onL1.history) throw error;
   progress.point = point;
   progress.committed += next - first;

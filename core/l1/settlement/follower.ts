@@ -81,9 +81,8 @@ export class Follower {
   /** Waits while the newest block is older than earlier reads. Then a shorter chain has replaced the old one. */
   async #caughtUp(signal?: AbortSignal): Promise<void> {
     const deadline = performance.now() + this.#lagMs;
-    while ((await this.#portal.blockNumber()) < (this.#recorded.observed ?? 0n) && performance.now() < deadline) {
+    while ((await this.#portal.blockNumber()) < (this.#recorded.observed ?? 0n) && performance.now() < deadline)
       await pause(LAG_POLL_MS, signal);
-    }
   }
 
   /** Reads blocks that are final now again. Takes back what was read of them when the events differ. */

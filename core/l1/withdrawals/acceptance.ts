@@ -40,9 +40,8 @@ export function requireReady(ledger: Ledger, vaultId: VaultId, vault: StoredVaul
   const place = placeOf(vaultId);
   // The slot of a redemption holds nothing. Neither does the slot of a transfer that does not count.
   if (vault.amount === 0n) throw new MintmarkError("vault_not_found");
-  if (batchAt(ledger, place).status === "open") {
+  if (batchAt(ledger, place).status === "open")
     throw new MintmarkError("proof_not_ready", "The vault's batch is not sealed yet.");
-  }
   requireNotVoid(ledger.voids, place);
   requireNotLeftOut(batchAt(ledger, place), ledger.assetAt(vault.assetIndex));
 }
@@ -80,9 +79,8 @@ export function requireAcceptable(
   if (activity.withdrawn !== withdrawnBefore) throw new MintmarkError("signature_invalid");
   const left = vault.amount - activity.withdrawn;
   if (left < quantity) throw new MintmarkError("insufficient_balance");
-  if ("owner" in caller && quantity < left) {
+  if ("owner" in caller && quantity < left)
     throw new MintmarkError("amount_out_of_range", "An owner withdraws all that is left of a vault.");
-  }
 }
 
 type Accepted = Pick<

@@ -94,9 +94,8 @@ export async function requestWithdrawals(
     requireDeadline(ledger, deadline);
     requireReady(ledger, first.vaultId, found[0] as StoredVault);
   }
-  if (!isKnown && earlier?.signature !== signature) {
+  if (!isKnown && earlier?.signature !== signature)
     await requireSignature(ledger, chainId, owner, digest, signature, signal);
-  }
   const outcomes = await writer.run<Outcome[]>(
     {
       weight: listed.length,
@@ -123,9 +122,8 @@ export async function requestWithdrawals(
           return fault ?? ownFault ?? { vault, activity };
         });
         if (checked.every(isOutcome)) return checked;
-        if (isList && known === undefined) {
+        if (isList && known === undefined)
           ledger.record(group, { kind: "withdrawalListSigned", digest, signature, vaults: listed });
-        }
         const accepted = checked.map((one, i) => {
           if (isOutcome(one)) return one;
           const single = isList ? "0x" : signature;
@@ -227,12 +225,10 @@ export function faultOf(check: () => unknown): MintmarkError | null {
 }
 
 export function requireEachOnce(listed: readonly Pick<ListedVault, "vaultId">[]): void {
-  if (!Array.isArray(listed) || listed.length < 1 || listed.length > MAX_LISTED_VAULTS) {
+  if (!Array.isArray(listed) || listed.length < 1 || listed.length > MAX_LISTED_VAULTS)
     throw new MintmarkError("validation_failed", `A list has 1 to ${MAX_LISTED_VAULTS} vaults.`);
-  }
-  if (new Set(listed.map(({ vaultId }) => vaultId)).size !== listed.length) {
+  if (new Set(listed.map(({ vaultId }) => vaultId)).size !== listed.length)
     throw new MintmarkError("validation_failed", "A list names each vault once.");
-  }
 }
 
 /** The content of each vault; null for one that is not the caller's. */
@@ -260,9 +256,8 @@ export function commonTo(ledger: Ledger, found: readonly (StoredVault | null)[])
   const [first] = vaults;
   if (first === undefined) throw new MintmarkError("vault_not_found");
   const { chainId } = ledger.assetAt(first.assetIndex);
-  if (vaults.some(({ owner }) => owner !== first.owner)) {
+  if (vaults.some(({ owner }) => owner !== first.owner))
     throw new MintmarkError("validation_failed", "The vaults of a list have one owner. Sign one list for each owner.");
-  }
   if (vaults.some(({ assetIndex }) => ledger.assetAt(assetIndex).chainId !== chainId)) {
     const detail = "The tokens of a list live on one chain. Sign one list for each chain.";
     throw new MintmarkError("validation_failed", detail);

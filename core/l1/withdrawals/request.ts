@@ -43,9 +43,8 @@ async function requestOne(
   signal?: AbortSignal,
 ) {
   const { deadline } = signed;
-  for (const [name, value] of Object.entries({ vaultId, quantity, deadline })) {
+  for (const [name, value] of Object.entries({ vaultId, quantity, deadline }))
     if (typeof value !== "bigint") throw new MintmarkError("validation_failed", `${name} must be a bigint`);
-  }
   if (quantity < 1n || quantity > MAX_AMOUNT) throw new MintmarkError("amount_out_of_range");
   if (deadline > MAX_UINT64) throw new MintmarkError("validation_failed", "deadline must be below 2^64");
   const vault = { vaultId, quantity, ...(withdrawnBefore !== undefined && { withdrawnBefore }) };

@@ -87,9 +87,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
    *   user; `journal_unavailable` while the primary is away
    */
   static async open(options: PostgresOptions): Promise<PostgresJournal> {
-    if (options.shard.length === 0 || options.shard.length > 40) {
+    if (options.shard.length === 0 || options.shard.length > 40)
       throw new MintmarkError("validation_failed", "The journal's shard must have 1 to 40 characters.");
-    }
     const journal = new PostgresJournal(options);
     try {
       await requireReplication(journal.#reader, options.single === true);

@@ -132,9 +132,8 @@ export class PostgresLead implements Leadership {
 
   async #append(length: number, entries: readonly Uint8Array[]): Promise<void> {
     this.lost.throwIfAborted();
-    if (length !== this.#head.length) {
+    if (length !== this.#head.length)
       throw new MintmarkError("store_mismatch", `The journal holds ${this.#head.length} entries, not ${length}.`);
-    }
     if (entries.length === 0) return;
     const { keys, shard, leaseMs, single, session } = this.#options;
     let { hash } = this.#head;

@@ -26,9 +26,8 @@ export async function load(ledger: Ledger, seals: boolean): Promise<void> {
   ledger.durableHead = ledger.head;
   for (const prefix of LOADED_PREFIXES) {
     const start = Buffer.from([prefix]);
-    for await (const [key, value] of ledger.store.entries({ gte: start, lt: endOf(start) })) {
+    for await (const [key, value] of ledger.store.entries({ gte: start, lt: endOf(start) }))
       loadRecord(ledger, key, value);
-    }
   }
   await loadTokens(ledger);
   const closed: OpenBatch[] = [];
@@ -83,12 +82,10 @@ async function readTokens(ledger: Ledger, batches: readonly BatchRecord[]): Prom
   const loaded: LoadedTokens[] = [];
   const reads: Promise<(Buffer | undefined)[]>[] = [];
   for (let from = 0; from < batches.length; from += RECORDS_AT_ONCE) {
-    for (let next = from + reads.length * RECORDS_AT_ONCE; reads.length <= READS_AHEAD; next += RECORDS_AT_ONCE) {
+    for (let next = from + reads.length * RECORDS_AT_ONCE; reads.length <= READS_AHEAD; next += RECORDS_AT_ONCE)
       reads.push(readRecords(ledger, batches.slice(next, next + RECORDS_AT_ONCE)));
-    }
-    for (const [i, record] of ((await reads.shift()) ?? []).entries()) {
+    for (const [i, record] of ((await reads.shift()) ?? []).entries())
       loaded.push(tokensOf(ledger, batches[from + i] as BatchRecord, record));
-    }
   }
   return loaded;
 }
@@ -116,7 +113,6 @@ function tokensOf(
 /** Head and journal are written together, so a difference is damage. */
 async function requireJournalEnd({ store, head }: Ledger): Promise<void> {
   await readEntry(store, head.journalLength - 1);
-  if ((await store.get(journalKey(head.journalLength))) !== undefined) {
+  if ((await store.get(journalKey(head.journalLength))) !== undefined)
     throw new MintmarkError("store_corrupt", "The journal goes on after the store's head.");
-  }
 }

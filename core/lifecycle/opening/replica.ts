@@ -26,9 +26,8 @@ export class Replica {
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
     for (const mode of MODES) {
-      for (const batch of ledger.batches[mode].values()) {
+      for (const batch of ledger.batches[mode].values())
         if (batch.status === "open") this.#indexed.set(`${mode}:${batch.batchNumber}`, batch.vaultCount);
-      }
     }
   }
 

@@ -185,9 +185,8 @@ class TokenTable {
     if (this.#used + 1 > this.#places.length * MAX_LOAD) this.#grow();
     const known: number[] = [];
     let at = this.#home(hash);
-    for (; this.#places[at] !== FREE; at = this.#next(at)) {
+    for (; this.#places[at] !== FREE; at = this.#next(at))
       if (this.#hashes[at] === hash && this.#places[at] !== REMOVED) known.push(this.#places[at] as number);
-    }
     this.#hashes[at] = hash;
     this.#places[at] = place;
     this.#used++;
@@ -195,9 +194,8 @@ class TokenTable {
   }
 
   remove(hash: number, place: number): void {
-    for (let at = this.#home(hash); this.#places[at] !== FREE; at = this.#next(at)) {
+    for (let at = this.#home(hash); this.#places[at] !== FREE; at = this.#next(at))
       if (this.#places[at] === place) this.#places[at] = REMOVED;
-    }
   }
 
   #home(hash: number): number {
@@ -214,8 +212,7 @@ class TokenTable {
     this.#hashes = new Uint32Array(capacity);
     this.#places = new Float64Array(capacity);
     this.#used = 0;
-    for (let i = 0; i < places.length; i++) {
+    for (let i = 0; i < places.length; i++)
       if ((places[i] as number) > 0) this.add(hashes[i] as number, places[i] as number);
-    }
   }
 }

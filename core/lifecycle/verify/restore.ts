@@ -42,9 +42,8 @@ export async function restoreStore(
   const target = await LevelStore.of(store, true);
   const kzg = new KzgThread();
   try {
-    for await (const _ of target.entries({ limit: 1 })) {
+    for await (const _ of target.entries({ limit: 1 }))
       throw new MintmarkError("store_mismatch", "The new store already holds records; give an empty one.");
-    }
     const records = new Records(target);
     await records.put(newSecrets());
     let sequence = 0;
