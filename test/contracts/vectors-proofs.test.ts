@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { network } from "hardhat";
 import { bytesToHex, toHex, zeroHash } from "viem";
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Hash } from "../../core/model.ts";
 import { placeVaults } from "../../core/protocol/batch-decoder.ts";
 import { BatchTree } from "../../core/protocol/batch-tree.ts";
@@ -11,8 +11,19 @@ import { proveVault, proveVaults, verifyVaultMultiproof, verifyVaultProof } from
 import { StateHistory } from "../../core/protocol/state-tree.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { anyHash, anySlots } from "../core/protocol/arbitrary.ts";
-import { type ConsistencyVector, vectors } from "../core/protocol/vectors.ts";
-import { assetsIn, pathOf, sealedRoot, toStruct } from "./fixture/batches.ts";
+import { type ConsistencyVector, tooManySlots, vectors } from "../core/protocol/vectors.ts";
+import {
+  assetsIn,
+  commitAs,
+  commitRollup,
+  committedEvent,
+  entry,
+  pathOf,
+  sealedRoot,
+  toStruct,
+} from "./fixture/batches.ts";
+import { type Deployment, openChain } from "./fixture/deployment.ts";
+import { transferBatchArgs } from "./fixture/transfers.ts";
 import { headerStruct, pathStruct, vaultPathStruct, vaultStruct } from "./fixture/vectors.ts";
 
 /** Vectors in which only the root that the proof is shown under is wrong. */
@@ -256,5 +267,48 @@ describe("Solidity and the core agree on proofs", () => {
       expect(await harness.read.verifyConsistency(shown)).toBe(count(verifyConsistency(...states, proof)));
     });
     await fc.assert(property, { numRuns: 150 });
+  });
+});
+
+const { fresh } = await openChain();
+const { batchNumber, vectors: valid, refused } = vectors("transfers");
+
+describe("L1 and the vectors of transfer data", () => {
+  let d: Deployment;
+  let restore: () => Promise<void>;
+  beforeAll(async () => {
+    d = await fresh();
+    for (let n = 0; n < Number(batchNumber); n++) {
+      await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address)]);
+      await commitAs.validium(d, [entry(d.assets.coin, d.actors.owner.account.address)]);
+    }
+  });
+  beforeEach(async () => {
+    const snapshot = await d.connection.networkHelpers.takeSnapshot();
+    restore = () => snapshot.restore();
+  });
+  afterEach(() => restore());
+
+  it.each(valid)("$name has the root of the core", async ({ data, dataHash, slots, batchRoot }) => {
+    const args = await transferBatchArgs(d, data);
+    const hash = await d.state.write.commitTransferBatch(args, d.by("operator"));
+    expect((await committedEvent(d, hash)).args).toMatchObject({ batchRoot, vaultCount: Number(slots), dataHash });
+  });
+
+  it.each(refused)("$name is refused", async ({ reason, data }) => {
+    const name = { spent_twice: "Spent(", vault_id: "BatchUnknown(" }[reason] ?? "TransferDataInvalid(";
+    const [history, number] = [await d.state.read.history(), BigInt(batchNumber)];
+    await expect(
+      d.state.simulate.commitTransferBatch([history, number, data, "0x"], {
+        account: d.actors.operator.account.address,
+      }),
+    ).rejects.toThrow(name);
+  });
+
+  it.each(["", "0000000000000001"])("too many slots, with amount '%s', are refused", async (amount) => {
+    const args = [await d.state.read.history(), BigInt(batchNumber), tooManySlots(amount), "0x"] as const;
+    await expect(
+      d.state.simulate.commitTransferBatch(args, { account: d.actors.operator.account.address }),
+    ).rejects.toThrow("TransferDataInvalid(");
   });
 });

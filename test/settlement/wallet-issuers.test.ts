@@ -18,6 +18,8 @@ const BURNS = "0xfe";
 /** Less gas than the wallets of a batch can burn. */
 const BLOCK_GAS = 1_000_000;
 
+const DIGEST: Hex = `0x${"11".repeat(32)}`;
+
 let chain: Chain;
 /** One for each issuer: the key's first, then the wallets'. */
 let types: Hex[];
@@ -68,4 +70,16 @@ test("asks as many wallet contracts as fit, and leaves out the others only", asy
   expect(leftOut).not.toContain(0);
   expect(leftOut.length).toBeGreaterThan(0);
   expect(leftOut.length).toBeLessThan(WALLETS.length / 2);
+});
+
+test.each([
+  // PUSH3 2,000,000 GAS LT: the answer is yes only to a caller that gives less.
+  ["that wants less than 2,000,000 gas", "0x621e84805a10631626ba7e0260e01b5f5260205ff3", true],
+  ["that never ends", "0x5b5f56", false],
+  ["that says no", "0x60205ff3", false],
+  ["without code", "0x", false],
+] as const)("a wallet %s is asked with bounded gas", async (_name, code, taken) => {
+  await rpc(chain, "hardhat_setCode", [at(WALLETS, 0), code]);
+  const l1 = await connectOperator(chain);
+  expect(await l1.verifySignature(at(WALLETS, 0), DIGEST, "0x1234")).toBe(taken);
 });

@@ -1,19 +1,61 @@
 import { type Address, getAddress, maxUint256, toHex, zeroAddress } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import { hashedId, openTokens, ROYALTY_FRACTION, supported, type TokenDeployment } from "./fixture.ts";
+import { CAP, hashedId, openTokens, ROYALTY_FRACTION, supported, type TokenDeployment } from "./fixture.ts";
 
 const { viem, fresh } = await openTokens();
 
-describe("MintableERC721", () => {
-  let d: TokenDeployment;
-  let owner: Address;
-  let friend: Address;
-  beforeEach(async () => {
-    d = await fresh();
-    owner = getAddress(d.actors.owner.account.address);
-    friend = getAddress(d.actors.friend.account.address);
+let d: TokenDeployment;
+let owner: Address;
+let friend: Address;
+beforeEach(async () => {
+  d = await fresh();
+  owner = getAddress(d.actors.owner.account.address);
+  friend = getAddress(d.actors.friend.account.address);
+});
+
+describe("MintableERC20", () => {
+  const mint = (to: Address, quantity: bigint, blob: `0x${string}` = "0x") =>
+    d.coin.write.mintFor([to, quantity, blob], d.by("minter"));
+
+  it("says what it is", async () => {
+    expect(await d.coin.read.name()).toBe("Coin");
+    expect(await d.coin.read.symbol()).toBe("COIN");
+    expect(await d.coin.read.decimals()).toBe(18);
+    expect(await supported(d.coin)).toEqual(["erc165", "mintable", "accessControl"]);
   });
 
+  it("mints base units for the minter, and for nobody else", async () => {
+    await viem.assertions.emitWithArgs(mint(owner, 700n), d.coin, "Transfer", [zeroAddress, owner, 700n]);
+    expect(await d.coin.read.balanceOf([owner])).toBe(700n);
+    expect(await d.coin.read.totalSupply()).toBe(700n);
+    for (const actor of ["admin", "owner", "stranger"] as const) {
+      await d.refuses(d.coin.write.mintFor([owner, 1n, "0x"], d.by(actor)), d.coin, "AccessControlUnauthorizedAccount");
+    }
+  });
+
+  it("refuses a quantum of 0: no unit at the engine would be worth anything", async () => {
+    await d.refuses(
+      viem.deployContract("MintableERC20", ["Coin", "COIN", CAP, 0n, owner, owner, zeroAddress, false]),
+      d.coin,
+      "QuantumZero",
+    );
+  });
+
+  it("refuses a minting blob: its units are all alike", async () => {
+    await d.refuses(mint(owner, 1n, "0x31"), d.coin, "BlobNotEmpty", ["0x31"]);
+  });
+
+  it("keeps to its cap, to the unit, and has none when it is the largest number", async () => {
+    await mint(owner, CAP - 1n);
+    await d.refuses(mint(owner, 2n), d.coin, "ERC20ExceededCap", [CAP + 1n, CAP]);
+    await mint(owner, 1n);
+    await d.refuses(mint(friend, 1n), d.coin, "ERC20ExceededCap");
+    await d.uncapped.write.mintFor([owner, maxUint256, "0x"], d.by("minter"));
+    expect(await d.uncapped.read.totalSupply()).toBe(maxUint256);
+  });
+});
+
+describe("MintableERC721", () => {
   const mint = (blob: string, quantity = 1n) => d.card.write.mintFor([owner, quantity, toHex(blob)], d.by("minter"));
   const mintImx = (blob: string) => d.imxCard.write.mintFor([owner, 1n, toHex(blob)], d.by("minter"));
 
@@ -142,5 +184,67 @@ describe("MintableERC721", () => {
       d.card,
       "ERC721InvalidReceiver",
     );
+  });
+});
+
+describe("MintableERC1155", () => {
+  const mint = (blob: string, quantity: bigint, to = owner) =>
+    d.item.write.mintFor([to, quantity, toHex(blob)], d.by("minter"));
+
+  it("says what it is", async () => {
+    expect(await d.item.read.name()).toBe("Item");
+    expect(await d.item.read.symbol()).toBe("ITEM");
+    expect(await d.item.read.uri([7n])).toBe("ipfs://items/{id}");
+    expect(await supported(d.item)).toEqual([
+      "erc165",
+      "mintable",
+      "accessControl",
+      "erc2981",
+      "erc1155",
+      "erc1155MetadataUri",
+    ]);
+  });
+
+  it("mints any quantity of an id for the minter, and for nobody else", async () => {
+    const minter = getAddress(d.actors.minter.account.address);
+    await viem.assertions.emitWithArgs(mint("7", 3n), d.item, "TransferSingle", [minter, zeroAddress, owner, 7n, 3n]);
+    await mint("7", 4n);
+    await mint("8", 1n, friend);
+    expect(
+      await d.item.read.balanceOfBatch([
+        [owner, friend, owner],
+        [7n, 8n, 8n],
+      ]),
+    ).toEqual([7n, 1n, 0n]);
+    expect(await d.item.read.totalSupply([7n])).toBe(7n);
+    expect(await d.item.read.exists([9n])).toBe(false);
+    for (const actor of ["admin", "owner", "stranger"] as const) {
+      await d.refuses(
+        d.item.write.mintFor([owner, 1n, toHex("7")], d.by(actor)),
+        d.item,
+        "AccessControlUnauthorizedAccount",
+      );
+    }
+  });
+
+  it("reads the imx scheme, whatever the blueprint, and nothing else", async () => {
+    const mintImx = (blob: string) => d.imxItem.write.mintFor([owner, 2n, toHex(blob)], d.by("minter"));
+    await mintImx("{7}:{blue}");
+    await mintImx("{7}:{}");
+    expect(await d.imxItem.read.balanceOf([owner, 7n])).toBe(4n);
+    for (const blob of ["7", "{07}:{}", "{7}", ""]) {
+      await d.refuses(mintImx(blob), d.imxItem, "BlobInvalid", [toHex(blob)]);
+    }
+  });
+
+  it("is minted to a contract only if that takes it", async () => {
+    const [taker, wallet] = [
+      await viem.deployContract("Recipient"),
+      await viem.deployContract("Wallet1271", [owner, 0]),
+    ];
+    await mint("7", 5n, taker.address);
+    expect(await d.item.read.balanceOf([taker.address, 7n])).toBe(5n);
+    await d.refuses(mint("7", 5n, wallet.address), d.item, "ERC1155InvalidReceiver");
+    await d.refuses(mint("7", 5n, zeroAddress), d.item, "ERC1155InvalidReceiver");
   });
 });
