@@ -9,12 +9,38 @@ const HERE = 31_337n;
 const ELSEWHERE = 424_242n;
 const FOREIGN_TOKEN = "0x5da41d8b03b656ac0daac9f27b98feba461dfbad";
 
-describe("the asset registry", () => {
-  let d: Deployment;
-  beforeEach(async () => {
-    d = await fresh();
+let d: Deployment;
+beforeEach(async () => {
+  d = await fresh();
+});
+
+/** What a registration says if not that a token of this chain counts in ones, and reads its blobs as imx. */
+interface Said {
+  readonly chainId?: bigint;
+  readonly quantum?: bigint;
+  readonly scheme?: number;
+  readonly by?: keyof Deployment["actors"];
+  readonly gas?: bigint;
+}
+type AnyStandard = keyof typeof STANDARD;
+
+const ask = (
+  standard: AnyStandard,
+  token: Hex,
+  { chainId = HERE, quantum = 1n, scheme = SCHEME.imx, ...said }: Said = {},
+) =>
+  d.state.write.registerAsset([STANDARD[standard], chainId, token, quantum, scheme], {
+    ...(said.by && d.by(said.by)),
+    ...(said.gas !== undefined && { gas: said.gas }),
   });
 
+/** What the registry keeps of an asset. */
+async function kept({ assetType }: { readonly assetType: Hex }, chainId = HERE) {
+  const [standard, token, quantum, scheme, since] = await d.state.read.asset([chainId, BigInt(assetType)]);
+  return { standard, token, quantum, scheme, since };
+}
+
+describe("the asset registry", () => {
   it("knows a registered token by the core's asset type", async () => {
     const { coin, card, item, imxCard } = d.assets;
     for (const [asset, quantum, scheme] of [
@@ -23,74 +49,56 @@ describe("the asset registry", () => {
       [item, 1n, SCHEME.mintmark],
       [imxCard, 1n, SCHEME.imx],
     ] as const) {
-      const found = await d.state.read.asset([HERE, BigInt(asset.assetType)]);
-      expect(found).toEqual([STANDARD[asset.standard], asset.token, quantum, scheme, 0n]);
+      const { token } = asset;
+      expect(await kept(asset)).toEqual({ standard: STANDARD[asset.standard], token, quantum, scheme, since: 0n });
     }
   });
 
   it("is open to anyone, and tells of it", async () => {
     const quantum = 10n ** 9n;
     const { assetType, token } = assetOf("erc20", FOREIGN_TOKEN, quantum, ELSEWHERE);
-    await d.tells(
-      d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx], d.by("stranger")),
-      "AssetRegistered",
-      [BigInt(assetType), ELSEWHERE, token, STANDARD.erc20, quantum, SCHEME.imx],
-    );
+    const told = [BigInt(assetType), ELSEWHERE, token, STANDARD.erc20, quantum, SCHEME.imx];
+    const asked = ask("erc20", FOREIGN_TOKEN, { chainId: ELSEWHERE, quantum, by: "stranger" });
+    await d.tells(asked, "AssetRegistered", told);
   });
 
   it("tells the blob scheme that it keeps, and asks no contract of this chain about another chain's token", async () => {
-    const deploy = () => d.mintable.erc1155();
     for (const [chainId, scheme] of [
       [HERE, SCHEME.mintmark],
       [ELSEWHERE, SCHEME.imx],
     ] as const) {
-      const { token, assetType } = assetOf("erc1155", (await deploy()).address);
-      await d.tells(d.state.write.registerAsset([STANDARD.erc1155, chainId, token, 1n, scheme]), "AssetRegistered", [
-        BigInt(assetType),
-        chainId,
-        token,
-        STANDARD.erc1155,
-        1n,
-        scheme,
-      ]);
+      const { token, assetType } = assetOf("erc1155", (await d.mintable.erc1155()).address);
+      const told = [BigInt(assetType), chainId, token, STANDARD.erc1155, 1n, scheme];
+      await d.tells(ask("erc1155", token, { chainId, scheme }), "AssetRegistered", told);
     }
   });
 
   it("is keyed by chain: one token address on two chains is two assets", async () => {
     for (const chainId of [1n, 137n, 2n ** 64n - 1n]) {
-      await d.state.write.registerAsset([STANDARD.erc721, chainId, FOREIGN_TOKEN, 1n, SCHEME.imx]);
-      const { assetType } = assetOf("erc721", FOREIGN_TOKEN);
-      expect((await d.state.read.asset([chainId, BigInt(assetType)]))[0]).toBe(STANDARD.erc721);
+      await ask("erc721", FOREIGN_TOKEN, { chainId });
+      expect((await kept(assetOf("erc721", FOREIGN_TOKEN), chainId)).standard).toBe(STANDARD.erc721);
     }
   });
 
   it("keeps the standard of a contract, and the quantum of one that states it, for ever", async () => {
     const { coin } = d.assets;
-    const known: [bigint, `0x${string}`, bigint] = [HERE, coin.token, BigInt(coin.assetType)];
     for (const [standard, quantum] of [
-      [STANDARD.erc20, 1_000n],
-      [STANDARD.erc721, 1n],
-      [STANDARD.erc1155, 1n],
+      ["erc20", 1_000n],
+      ["erc721", 1n],
+      ["erc1155", 1n],
     ] as const) {
-      await d.refuses(
-        d.state.write.registerAsset([standard, HERE, coin.token, quantum, SCHEME.mintmark]),
-        "AssetAlreadyRegistered",
-        known,
-      );
+      const asked = ask(standard, coin.token, { quantum, scheme: SCHEME.mintmark });
+      await d.refuses(asked, "AssetAlreadyRegistered", [HERE, coin.token, BigInt(coin.assetType)]);
     }
   });
 
   it.each([
-    ["no standard", STANDARD.none, ELSEWHERE, FOREIGN_TOKEN],
-    ["no chain", STANDARD.erc721, 0n, FOREIGN_TOKEN],
-    ["no token", STANDARD.erc721, ELSEWHERE, zeroAddress],
+    ["no standard", "none", ELSEWHERE, FOREIGN_TOKEN],
+    ["no chain", "erc721", 0n, FOREIGN_TOKEN],
+    ["no token", "erc721", ELSEWHERE, zeroAddress],
   ] as const)("refuses %s", async (_, standard, chainId, token) => {
-    const { token: checksummed } = assetOf("erc721", token);
-    await d.refuses(d.state.write.registerAsset([standard, chainId, token, 1n, SCHEME.imx]), "AssetInvalid", [
-      standard,
-      chainId,
-      checksummed,
-    ]);
+    const said = [STANDARD[standard], chainId, assetOf("erc721", token).token];
+    await d.refuses(ask(standard, token, { chainId }), "AssetInvalid", said);
   });
 
   it.each([
@@ -100,118 +108,82 @@ describe("the asset registry", () => {
     ["erc721", 2n],
     ["erc1155", 1_000n],
   ] as const)("refuses %s of quantum %s", async (standard, quantum) => {
-    await d.refuses(
-      d.state.write.registerAsset([STANDARD[standard], ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx]),
-      "QuantumInvalid",
-      [quantum],
-    );
+    await d.refuses(ask(standard, FOREIGN_TOKEN, { chainId: ELSEWHERE, quantum }), "QuantumInvalid", [quantum]);
   });
 
   it("takes the largest quantum", async () => {
     const quantum = 2n ** 128n - 1n;
-    await d.state.write.registerAsset([STANDARD.erc20, ELSEWHERE, FOREIGN_TOKEN, quantum, SCHEME.imx]);
-    const { assetType } = assetOf("erc20", FOREIGN_TOKEN, quantum);
-    expect((await d.state.read.asset([ELSEWHERE, BigInt(assetType)]))[2]).toBe(quantum);
+    await ask("erc20", FOREIGN_TOKEN, { chainId: ELSEWHERE, quantum });
+    expect((await kept(assetOf("erc20", FOREIGN_TOKEN, quantum), ELSEWHERE)).quantum).toBe(quantum);
   });
 
   it("refuses a token of its own chain that has no code", async () => {
-    await d.refuses(
-      d.state.write.registerAsset([STANDARD.erc721, HERE, d.actors.stranger.account.address, 1n, SCHEME.imx]),
-      "TokenWithoutCode",
-      [assetOf("erc721", d.actors.stranger.account.address).token],
-    );
+    const { token } = assetOf("erc721", d.actors.stranger.account.address);
+    await d.refuses(ask("erc721", token), "TokenWithoutCode", [token]);
   });
 
   it("registers a token with ERC-165 only as the standard that it names", async () => {
-    const card = await d.mintable.erc721();
-    const item = await d.mintable.erc1155();
-    // Answers for IMintable alone, and is fungible by that.
-    const coin = await d.mintable.erc20();
-    for (const [token, own] of [
-      [card, "erc721"],
-      [item, "erc1155"],
-      [coin, "erc20"],
-    ] as const) {
+    // The ERC-20 answers for IMintable alone, and is fungible by that.
+    for (const own of ["erc721", "erc1155", "erc20"] as const) {
+      const { token } = assetOf(own, (await d.mintable[own]()).address);
       for (const standard of ["erc20", "erc721", "erc1155"] as const) {
         if (standard === own) continue;
-        await d.refuses(
-          d.state.write.registerAsset([STANDARD[standard], HERE, token.address, 1n, SCHEME.mintmark]),
-          "StandardMismatch",
-          [assetOf(own, token.address).token, STANDARD[standard]],
-        );
+        const asked = ask(standard, token, { scheme: SCHEME.mintmark });
+        await d.refuses(asked, "StandardMismatch", [token, STANDARD[standard]]);
       }
-      await d.register(own, token.address);
+      await d.register(own, token);
     }
   });
 
   it("registers a token that states its quantum only by that, whoever is first", async () => {
-    const coin = await d.mintable.erc20({ quantum: 250n });
+    const { token } = assetOf("erc20", (await d.mintable.erc20({ quantum: 250n })).address);
     for (const quantum of [1n, 249n, 2n ** 128n - 1n]) {
-      await d.refuses(
-        d.state.write.registerAsset([STANDARD.erc20, HERE, coin.address, quantum, SCHEME.mintmark], d.by("stranger")),
-        "QuantumMismatch",
-        [assetOf("erc20", coin.address).token, 250n],
-      );
+      const asked = ask("erc20", token, { quantum, scheme: SCHEME.mintmark, by: "stranger" });
+      await d.refuses(asked, "QuantumMismatch", [token, 250n]);
     }
-    const { assetType } = await d.register("erc20", coin.address, 250n);
-    expect((await d.state.read.asset([HERE, BigInt(assetType)]))[2]).toBe(250n);
+    expect((await kept(await d.register("erc20", token, 250n))).quantum).toBe(250n);
   });
 
   it("takes several quanta of an ERC-20 without its own, so a stranger's registration blocks no other", async () => {
     const silent = await d.viem.deployContract("RevertingToken");
-    const stranger = d.by("stranger");
-    await d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, 7n, SCHEME.imx], stranger);
+    await ask("erc20", silent.address, { quantum: 7n, by: "stranger" });
     const mine = await d.register("erc20", silent.address, 250n);
     const theirs = assetOf("erc20", silent.address, 7n);
-    for (const [{ assetType }, quantum] of [
+    for (const [asset, quantum] of [
       [theirs, 7n],
       [mine, 250n],
     ] as const) {
-      const found = await d.state.read.asset([HERE, BigInt(assetType)]);
-      expect(found.slice(0, 3)).toEqual([STANDARD.erc20, mine.token, quantum]);
-      await d.refuses(
-        d.state.write.registerAsset([STANDARD.erc20, HERE, silent.address, quantum, SCHEME.imx]),
-        "AssetAlreadyRegistered",
-        [HERE, mine.token, BigInt(assetType)],
-      );
+      expect(await kept(asset)).toMatchObject({ standard: STANDARD.erc20, token: mine.token, quantum });
+      const known = [HERE, mine.token, BigInt(asset.assetType)];
+      await d.refuses(ask("erc20", silent.address, { quantum }), "AssetAlreadyRegistered", known);
     }
     // The standard stays one: an ERC-721's vaults must not mature as those of another standard.
-    for (const standard of [STANDARD.erc721, STANDARD.erc1155]) {
-      await d.refuses(
-        d.state.write.registerAsset([standard, HERE, silent.address, 1n, SCHEME.imx]),
-        "AssetAlreadyRegistered",
-        [HERE, mine.token, BigInt(theirs.assetType)],
-      );
+    for (const standard of ["erc721", "erc1155"] as const) {
+      const known = [HERE, mine.token, BigInt(theirs.assetType)];
+      await d.refuses(ask(standard, silent.address), "AssetAlreadyRegistered", known);
     }
-    const { card } = d.assets;
-    await d.refuses(
-      d.state.write.registerAsset([STANDARD.erc20, HERE, card.token, 1n, SCHEME.mintmark]),
-      "AssetAlreadyRegistered",
-      [HERE, card.token, BigInt(card.assetType)],
-    );
+    const { token, assetType } = d.assets.card;
+    const asked = ask("erc20", token, { scheme: SCHEME.mintmark });
+    await d.refuses(asked, "AssetAlreadyRegistered", [HERE, token, BigInt(assetType)]);
   });
 
   it("registers a token that has decimals as an ERC-20 only, though it answers no ERC-165", async () => {
-    const plain = await d.viem.deployContract("PlainERC20");
-    for (const standard of [STANDARD.erc721, STANDARD.erc1155]) {
-      await d.refuses(
-        d.state.write.registerAsset([standard, HERE, plain.address, 1n, SCHEME.imx]),
-        "StandardMismatch",
-        [assetOf("erc20", plain.address).token, standard],
-      );
+    const { token } = assetOf("erc20", (await d.viem.deployContract("PlainERC20")).address);
+    for (const standard of ["erc721", "erc1155"] as const) {
+      await d.refuses(ask(standard, token), "StandardMismatch", [token, STANDARD[standard]]);
     }
-    await d.register("erc20", plain.address);
+    await d.register("erc20", token);
   });
 
   it("takes whatever is said of another chain's token, since the registry there decides", async () => {
-    for (const standard of [STANDARD.erc721, STANDARD.erc1155, STANDARD.erc20]) {
-      await d.state.write.registerAsset([standard, ELSEWHERE, FOREIGN_TOKEN, 1n, SCHEME.imx]);
+    for (const standard of ["erc721", "erc1155", "erc20"] as const) {
+      await ask(standard, FOREIGN_TOKEN, { chainId: ELSEWHERE });
     }
   });
 
   it("tells from which batch on vaults of the asset count", async () => {
     const silent = await d.viem.deployContract("RevertingToken");
-    const since = async () => (await d.state.read.asset([HERE, BigInt(assetOf("erc20", silent.address).assetType)]))[4];
+    const since = async () => (await kept(assetOf("erc20", silent.address))).since;
     for (let i = 0; i < 3; i++) await commitValidium(d, [entry(d.assets.coin, d.actors.owner.account.address, "", 1n)]);
     expect(await since()).toBe(0n);
     await d.register("erc20", silent.address);
@@ -242,8 +214,7 @@ describe("the asset registry", () => {
     const burner = await d.viem.deployContract("GasBurner", [maxUint256]);
     const bomb = await d.viem.deployContract("ReturnBomb", [1n << 20n, false]);
     for (const { address } of [burner, bomb]) {
-      const { assetType } = await d.register("erc1155", address);
-      expect((await d.state.read.asset([HERE, BigInt(assetType)]))[0]).toBe(STANDARD.erc1155);
+      expect((await kept(await d.register("erc1155", address))).standard).toBe(STANDARD.erc1155);
     }
   });
 
@@ -253,17 +224,15 @@ describe("the asset registry", () => {
     let card = await deployCard();
     let registered = 0;
     for (let gas = 30_000n; gas <= 160_000n; gas += 5_000n) {
-      const register = (standard: number, { address }: { readonly address: Hex }, quantum: bigint) =>
-        d.state.write.registerAsset([standard, HERE, address, quantum, SCHEME.mintmark], { gas }).then(
+      const registers = (standard: AnyStandard, { address }: { readonly address: Hex }) =>
+        ask(standard, address, { scheme: SCHEME.mintmark, gas }).then(
           () => true,
           () => false,
         );
-      for (const standard of [STANDARD.erc20, STANDARD.erc1155]) expect(await register(standard, card, 1n)).toBe(false);
-      expect(await register(STANDARD.erc721, coin, 1n)).toBe(false);
-      expect(await register(STANDARD.erc20, coin, 1n)).toBe(false);
-      if (!(await register(STANDARD.erc721, card, 1n))) continue;
-      const { assetType } = assetOf("erc721", card.address);
-      expect((await d.state.read.asset([HERE, BigInt(assetType)]))[3]).toBe(SCHEME.mintmark);
+      for (const standard of ["erc20", "erc1155"] as const) expect(await registers(standard, card)).toBe(false);
+      for (const standard of ["erc721", "erc20"] as const) expect(await registers(standard, coin)).toBe(false);
+      if (!(await registers("erc721", card))) continue;
+      expect((await kept(assetOf("erc721", card.address))).scheme).toBe(SCHEME.mintmark);
       registered++;
       card = await deployCard();
     }
@@ -273,11 +242,9 @@ describe("the asset registry", () => {
   });
 
   describe("of a token that does not say how it reads its blobs", () => {
-    const as = (actor: keyof Deployment["actors"]) => d.by(actor);
-    const register = (token: { readonly address: Hex }, scheme: number, actor: keyof Deployment["actors"]) =>
-      d.state.write.registerAsset([STANDARD.erc721, HERE, token.address, 1n, scheme], as(actor));
-    const schemeOf = async ({ address }: { readonly address: Hex }) =>
-      (await d.state.read.asset([HERE, BigInt(assetOf("erc721", address).assetType)]))[3];
+    const register = (token: { readonly address: Hex }, scheme: number, by: keyof Deployment["actors"]) =>
+      ask("erc721", token.address, { scheme, by });
+    const schemeOf = async ({ address }: { readonly address: Hex }) => (await kept(assetOf("erc721", address))).scheme;
 
     it("lets only its owner register it, and choose the scheme", async () => {
       for (const scheme of Object.values(SCHEME)) {
@@ -303,7 +270,7 @@ describe("the asset registry", () => {
     it("lets anyone register it as imx alone, if it has neither, or its owner is nobody", async () => {
       const silent = await d.viem.deployContract("ImxToken", [d.state.address]);
       const left = await d.viem.deployContract("ImxAsset", [d.actors.owner.account.address, d.state.address]);
-      await left.write.renounceOwnership(as("owner"));
+      await left.write.renounceOwnership(d.by("owner"));
       for (const token of [silent, left]) {
         for (const scheme of [SCHEME.mintmark, SCHEME.raw32]) {
           await d.refuses(register(token, scheme, "stranger"), "SchemeMismatch", [
@@ -321,9 +288,7 @@ describe("the asset registry", () => {
       const administered = await d.viem.deployContract("AdministeredToken", [d.actors.owner.account.address]);
       for (let gas = 40_000n; gas <= 160_000n; gas += 4_000n) {
         for (const token of [owned, administered]) {
-          const args = [STANDARD.erc721, HERE, token.address, 1n, SCHEME.imx] as const;
-          const done = d.state.write.registerAsset(args, { ...as("stranger"), gas });
-          await expect(done).rejects.toThrow();
+          await expect(ask("erc721", token.address, { by: "stranger", gas })).rejects.toThrow();
         }
       }
       await register(owned, SCHEME.imx, "owner");
@@ -336,29 +301,18 @@ describe("the asset registry", () => {
       const token = await d.mintable.erc1155({ scheme: stated });
       for (const scheme of Object.values(SCHEME)) {
         if (scheme === stated) continue;
-        await d.refuses(
-          d.state.write.registerAsset([STANDARD.erc1155, HERE, token.address, 1n, scheme]),
-          "SchemeMismatch",
-          [assetOf("erc1155", token.address).token, stated],
-        );
+        const asked = ask("erc1155", token.address, { scheme });
+        await d.refuses(asked, "SchemeMismatch", [assetOf("erc1155", token.address).token, stated]);
       }
       await d.register("erc1155", token.address);
     }
     for (const scheme of [SCHEME.mintmark, SCHEME.raw32]) {
-      await d.refuses(
-        d.state.write.registerAsset([STANDARD.erc721, ELSEWHERE, FOREIGN_TOKEN, 1n, scheme]),
-        "SchemeMismatch",
-      );
+      await d.refuses(ask("erc721", FOREIGN_TOKEN, { chainId: ELSEWHERE, scheme }), "SchemeMismatch");
     }
   });
 });
 
 describe("a token with answers that mean nothing", () => {
-  let d: Deployment;
-  beforeEach(async () => {
-    d = await fresh();
-  });
-
   /** A contract that answers calls that begin with these bytes, and reverts any other. */
   async function answering(call: Hex, answer: number): Promise<Hex> {
     const [size, width] = [call.length / 2 - 1, (push: number) => push.toString(16).padStart(2, "0")];
@@ -368,11 +322,9 @@ describe("a token with answers that mean nothing", () => {
     await d.connection.provider.request({ method: "hardhat_setCode", params: [address, code] });
     return address;
   }
-  const register = (standard: number, address: Hex) =>
-    d.state.write.registerAsset([standard, HERE, address, 1n, SCHEME.imx]);
 
   it("reads the blobs of a scheme that nobody knows as imx", async () => {
-    await register(STANDARD.erc20, await answering(toFunctionSelector("blobScheme()"), 7));
+    await ask("erc20", await answering(toFunctionSelector("blobScheme()"), 7));
   });
 
   it("of this project takes no raw ids", async () => {
@@ -382,12 +334,12 @@ describe("a token with answers that mean nothing", () => {
   });
 
   it("has no admin when it says neither yes nor no", async () => {
-    await register(STANDARD.erc20, await answering(toFunctionSelector("hasRole(bytes32,address)"), 2));
+    await ask("erc20", await answering(toFunctionSelector("hasRole(bytes32,address)"), 2));
   });
 
   it("is fungible when it is mintable and states no other standard", async () => {
     const address = await answering("0x01ffc9a719ee6e3f", 1);
-    await d.refuses(register(STANDARD.erc1155, address), "StandardMismatch");
-    await register(STANDARD.erc20, address);
+    await d.refuses(ask("erc1155", address), "StandardMismatch");
+    await ask("erc20", address);
   });
 });
