@@ -1,22 +1,17 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { HttpBatchSource } from "../../core/guards/archive/index.ts";
-import { createWorld, entries, type World } from "../server/fixture.ts";
+import { createWorld, entries } from "../server/fixture.ts";
 
-let world: World;
-let url: string;
-let data: Uint8Array;
 /** Two answers a second to an address. */
-beforeAll(async () => {
-  world = await createWorld({ rateLimits: { publicReads: { units: 2, windowSeconds: 1 } } });
-  const { engine, app, users } = world;
-  await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });
-  await engine.operator.seal("validium");
-  data = (await engine.batches.getSealed("validium", 0)).data;
-  url = await app.listen({ host: "127.0.0.1", port: 0 });
-});
+const world = await createWorld({ rateLimits: { publicReads: { units: 2, windowSeconds: 1 } } });
+const { engine, app, users } = world;
+await world.send("POST", "/api/v1/mint", { body: { users: [{ userId: users[0], mints: entries(world, 1) }] } });
+await engine.operator.seal("validium");
+const data: Uint8Array = (await engine.batches.getSealed("validium", 0)).data;
+const url = await app.listen({ host: "127.0.0.1", port: 0 });
 afterAll(() => world[Symbol.asyncDispose]());
 
 test("a source over HTTP is retried on its request until it responds", async () => {

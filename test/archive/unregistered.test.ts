@@ -1,6 +1,6 @@
 import { MemoryLevel } from "memory-level";
 import { custom, pad, toHex } from "viem";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { Archive } from "../../core/guards/archive/archive.ts";
 import { deriveBatch } from "../../core/guards/archive/derive.ts";
 import { readL1 } from "../../core/l1/connect.ts";
@@ -8,12 +8,9 @@ import { assetType } from "../../core/protocol/asset.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, type Chain, createChain, type Request } from "../settlement/fixture.ts";
+import { at, createChain, type Request } from "../settlement/fixture.ts";
 
-let chain: Chain;
-beforeAll(async () => {
-  chain = await createChain();
-});
+const chain = await createChain();
 afterAll(() => chain.close());
 
 test("a batch of 254 unregistered assets costs few queries, and hides no token among them", async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { MemoryLevel } from "memory-level";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { Journal } from "../../core/index.ts";
 import { LevelJournal, openEngine } from "../../core/index.ts";
 import { beginJournal } from "../../core/lifecycle/cluster/begin-journal.ts";
@@ -13,14 +13,10 @@ import { PostgresJournal } from "../../core/lifecycle/cluster/postgres-journal.t
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { all, knownAsset, mintOf, newTenant, requestOf, SETTLEMENT } from "../core/engine/fixture.ts";
-import { type TestDatabase, testDatabase } from "./database.ts";
+import { testDatabase } from "./database.ts";
 
-let database: TestDatabase;
-let folder: string;
-beforeAll(async () => {
-  database = await testDatabase();
-  folder = await mkdtemp(join(tmpdir(), "mintmark-nodes-"));
-});
+const database = await testDatabase();
+const folder = await mkdtemp(join(tmpdir(), "mintmark-nodes-"));
 afterAll(async () => {
   await database[Symbol.asyncDispose]();
   await rm(folder, { recursive: true, force: true });

@@ -2,15 +2,12 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { PostgresJournal } from "../../core/lifecycle/cluster/postgres-journal.ts";
 import { all } from "../core/engine/fixture.ts";
-import { type TestDatabase, testDatabase } from "./database.ts";
+import { testDatabase } from "./database.ts";
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
+const database = await testDatabase();
 afterAll(() => database[Symbol.asyncDispose]());
 
 const KEY = randomBytes(32);

@@ -2,7 +2,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { type DropTask, dropId, RequestRefused, runDrop, UnsureOutcome } from "../../core/mint/drops/drop.ts";
 import { engineMinting } from "../../core/mint/drops/engine-minting.ts";
 import { AnotherDrop } from "../../core/mint/drops/progress.ts";
@@ -10,15 +10,11 @@ import { surveyOf } from "../../core/mint/drops/windows.ts";
 import { TokenBuckets } from "../../server/http/access/rate-limit.ts";
 import { Turns } from "../../server/http/turns.ts";
 import { paceOf } from "../../server/service.ts";
-import { createWorld, type World } from "../server/fixture.ts";
+import { createWorld } from "../server/fixture.ts";
 
-let world: World;
-let folder: string;
 let files = 0;
-beforeAll(async () => {
-  world = await createWorld();
-  folder = mkdtempSync(join(tmpdir(), "mintmark-drop-"));
-});
+const world = await createWorld();
+const folder = mkdtempSync(join(tmpdir(), "mintmark-drop-"));
 afterAll(async () => {
   await world[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { json } from "node:stream/consumers";
 import type { FastifyInstance } from "fastify";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { Drops, MintmarkError } from "../../core/index.ts";
 import type { ClusterNode } from "../../core/lifecycle/cluster/index.ts";
 import { until } from "../../scripts/demo/until.ts";
@@ -13,21 +13,17 @@ import { buildServer } from "../../server/app.ts";
 import { serveInCluster } from "../../server/process/standby.ts";
 import { createWorld, refusal, type World } from "../server/fixture.ts";
 
-let world: World;
-let folder: string;
 interface LogEntry {
   readonly level: number;
   readonly code?: string;
 }
 const log: LogEntry[] = [];
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "mintmark-drops-"));
-  const stream = { write: (line: string) => void log.push(JSON.parse(line)) };
-  // Standbys ask a server for its role.
-  const extend = async (app: FastifyInstance) =>
-    void app.addHook("onSend", async (_, reply) => void reply.header("mintmark-role", "leader"));
-  world = await createWorld({ drops: join(folder, "drops"), log: { level: "info", stream }, extend });
-});
+const folder = mkdtempSync(join(tmpdir(), "mintmark-drops-"));
+const stream = { write: (line: string) => void log.push(JSON.parse(line)) };
+// Standbys ask a server for its role.
+const extend = async (app: FastifyInstance) =>
+  void app.addHook("onSend", async (_, reply) => void reply.header("mintmark-role", "leader"));
+const world = await createWorld({ drops: join(folder, "drops"), log: { level: "info", stream }, extend });
 afterAll(async () => {
   await world[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true, force: true });

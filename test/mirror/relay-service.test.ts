@@ -1,35 +1,31 @@
 import type { FastifyInstance } from "fastify";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { advanceMirror, importBatches, RemoteAttester } from "../../core/guards/mirror/index.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { buildMemberServer } from "../../server/process/signers/member.ts";
 import { at, mine, mint } from "../settlement/fixture.ts";
-import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld } from "./fixture.ts";
+import { CONFIRMATIONS, createMirrorWorld } from "./fixture.ts";
 
-let world: MirrorWorld;
 const servers: FastifyInstance[] = [];
-let members: RemoteAttester[];
 
-beforeAll(async () => {
-  world = await createMirrorWorld();
-  const { near, attesters } = world;
-  members = await Promise.all(
-    near.members.map(async (member, index) => {
-      const app = buildMemberServer({
-        member,
-        l1: near.l1,
-        watcher: { lastError: null },
-        attester: at(attesters, index),
-      });
-      servers.push(app);
-      const url = await app.listen({ host: "127.0.0.1", port: 0 });
-      return new RemoteAttester({ address: at(COMMITTEE, index).address, url });
-    }),
-  );
-  await mint(near, "erc20", "validium");
-  await mint({ ...near, assets: world.far.assets }, "erc20", "zk-rollup", "", 5);
-  await near.settler.round();
-});
+const world = await createMirrorWorld();
+const { near, attesters } = world;
+const members: RemoteAttester[] = await Promise.all(
+  near.members.map(async (member, index) => {
+    const app = buildMemberServer({
+      member,
+      l1: near.l1,
+      watcher: { lastError: null },
+      attester: at(attesters, index),
+    });
+    servers.push(app);
+    const url = await app.listen({ host: "127.0.0.1", port: 0 });
+    return new RemoteAttester({ address: at(COMMITTEE, index).address, url });
+  }),
+);
+await mint(near, "erc20", "validium");
+await mint({ ...near, assets: world.far.assets }, "erc20", "zk-rollup", "", 5);
+await near.settler.round();
 afterAll(async () => {
   for (const server of servers) await server.close();
   await world.close();

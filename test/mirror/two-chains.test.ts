@@ -1,5 +1,5 @@
 import { erc20Abi, erc721Abi } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { advanceMirror, collectState, importBatch } from "../../core/guards/mirror/relay.ts";
 import type { Mode, VaultId } from "../../core/index.ts";
 import { MODES } from "../../core/model.ts";
@@ -10,27 +10,23 @@ import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { deployMirror, verifyMirror } from "../../scripts/deploy/mirror.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
 import { at, MATURITY, mine, mint, passSeconds } from "../settlement/fixture.ts";
-import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld } from "./fixture.ts";
+import { CONFIRMATIONS, createMirrorWorld } from "./fixture.ts";
 
 const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
 const OWNER = USERS[0].owner;
 
-let world: MirrorWorld;
 /** One vault of each standard and mode, all of tokens that live on the far chain. */
 const vaults = new Map<`${"erc20" | "erc721"} ${Mode}`, VaultId>();
-/** One of a token that lives beside the state. */
-let nearVault: VaultId;
 
-beforeAll(async () => {
-  world = await createMirrorWorld();
-  const { near, far } = world;
-  for (const mode of MODES) {
-    vaults.set(`erc20 ${mode}`, await mint({ ...near, assets: far.assets }, "erc20", mode, "", 5));
-    vaults.set(`erc721 ${mode}`, await mint({ ...near, assets: far.assets }, "erc721", mode, mode));
-  }
-  nearVault = await mint(near, "erc20", "validium");
-  await near.settler.round();
-});
+const world = await createMirrorWorld();
+const { near, far } = world;
+for (const mode of MODES) {
+  vaults.set(`erc20 ${mode}`, await mint({ ...near, assets: far.assets }, "erc20", mode, "", 5));
+  vaults.set(`erc721 ${mode}`, await mint({ ...near, assets: far.assets }, "erc721", mode, mode));
+}
+/** One of a token that lives beside the state. */
+const nearVault = await mint(near, "erc20", "validium");
+await near.settler.round();
 afterAll(() => world.close());
 
 const committee = () => ({ members: world.attesters, threshold: THRESHOLD, timeoutMs: 20_000 });

@@ -1,15 +1,12 @@
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { claimTypedData } from "../../core/protocol/typed-data.ts";
-import { createWorld, SETTLEMENT, type World } from "./fixture.ts";
+import { createWorld, SETTLEMENT } from "./fixture.ts";
 
 const OWNER = `0x${"7a".repeat(20)}` as const;
 const MODE = { dataAvailabilityMode: "validium" } as const;
 
-let world: World;
-beforeAll(async () => {
-  world = await createWorld();
-});
+const world = await createWorld();
 afterAll(() => world[Symbol.asyncDispose]());
 
 const newLink = () => privateKeyToAccount(generatePrivateKey());

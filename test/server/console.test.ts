@@ -1,17 +1,14 @@
 import type { InjectOptions } from "fastify";
 import { privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { Role } from "../../core/index.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
-import { type Answer, createWorld, entries, refusal, type World } from "./fixture.ts";
+import { type Answer, createWorld, entries, refusal } from "./fixture.ts";
 
 const HEADERS = { "mintmark-console": "1", host: "localhost" };
 const WALLET = privateKeyToAccount(`0x${"17".repeat(32)}`);
 
-let world: World;
-beforeAll(async () => {
-  world = await createWorld();
-});
+const world = await createWorld();
 afterAll(() => world[Symbol.asyncDispose]());
 
 interface Browser {

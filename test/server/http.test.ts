@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { MintmarkError } from "../../core/index.ts";
 import { NotReady, Readiness } from "../../server/jobs/readiness.ts";
-import { createWorld, entries, refusal, type World } from "./fixture.ts";
+import { createWorld, entries, refusal } from "./fixture.ts";
 
 const UUIDV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-let world: World;
-beforeAll(async () => {
-  world = await createWorld({ limits: { mintsPerRequest: 100, usersPerRequest: 10 } });
-});
+const world = await createWorld({ limits: { mintsPerRequest: 100, usersPerRequest: 10 } });
 afterAll(() => world[Symbol.asyncDispose]());
 
 test("/healthz needs no key and says a default message", async () => {

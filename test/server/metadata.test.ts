@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import type { Asset } from "../../core/index.ts";
-import { type Answer, createWorld, type World } from "./fixture.ts";
+import { type Answer, createWorld } from "./fixture.ts";
 
 const IMAGE = `ipfs://${"b".repeat(59)}/7.png`;
 const SEVEN = { name: "Seven", image: IMAGE, attributes: [{ trait_type: "Suit", value: "red" }] };
 
-let world: World;
-let card: Asset;
-let item: Asset;
-beforeAll(async () => {
-  // The clock stands, so that no unit of the rate limit comes back.
-  world = await createWorld({ now: () => 0 });
-  const { engine, applicationId } = world;
-  const reserved = async (standard: Asset["standard"], contractAddress: `0x${string}`) => {
-    const names = { name: "Card", symbol: "CARD" };
-    const added = await engine.assets.add({ standard, contractAddress, ...names, applicationId });
-    return engine.operator.recordRegistered(added.assetId);
-  };
-  card = await reserved("erc721", `0x${"ca".repeat(20)}`);
-  item = await reserved("erc1155", `0x${"cb".repeat(20)}`);
-});
+// The clock stands, so that no unit of the rate limit comes back.
+const world = await createWorld({ now: () => 0 });
+const { engine, applicationId } = world;
+const reserved = async (standard: Asset["standard"], contractAddress: `0x${string}`) => {
+  const names = { name: "Card", symbol: "CARD" };
+  const added = await engine.assets.add({ standard, contractAddress, ...names, applicationId });
+  return engine.operator.recordRegistered(added.assetId);
+};
+const card = await reserved("erc721", `0x${"ca".repeat(20)}`);
+const item = await reserved("erc1155", `0x${"cb".repeat(20)}`);
 afterAll(() => world[Symbol.asyncDispose]());
 
 const own = (asset: Asset, path: string) => `/api/v1/assets/${asset.assetId}${path}`;

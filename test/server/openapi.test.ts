@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ERROR_CODES } from "../../core/index.ts";
 import { type Code, meaningOf, SERVER_ERROR_CODES, STATUS_OF, statusOf } from "../../server/http/errors.ts";
 import { errorsOf } from "../../server/routes/api/endpoint.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { eventType } from "../../server/schemas/events.ts";
-import { createWorld, OWNER, type World } from "./fixture.ts";
+import { createWorld, OWNER } from "./fixture.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -34,12 +34,8 @@ interface Document {
   readonly "x-limits": object;
 }
 
-let world: World;
-let document: Document;
-beforeAll(async () => {
-  world = await createWorld();
-  document = (await world.send("GET", "/openapi.json", { key: null })).body;
-});
+const world = await createWorld();
+const document: Document = (await world.send("GET", "/openapi.json", { key: null })).body;
 afterAll(() => world[Symbol.asyncDispose]());
 
 const operations = () =>

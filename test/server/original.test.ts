@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createWorld, refusal, type World } from "./fixture.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { createWorld, refusal } from "./fixture.ts";
 
 // The original service's published requests, aliases included: as its documentation and its SDKs send them.
 
-let world: World;
-beforeAll(async () => {
-  world = await createWorld();
-});
+const world = await createWorld();
 afterAll(() => world[Symbol.asyncDispose]());
 
 /** A mint as the original documents it: a blob, an asset, an amount, a mode. */

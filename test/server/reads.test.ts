@@ -1,24 +1,19 @@
 import { keccak256 } from "viem";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Answer, createWorld, entries, OWNER, refusal, type World } from "./fixture.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { type Answer, createWorld, entries, OWNER, refusal } from "./fixture.ts";
 
-let world: World;
+const world = await createWorld();
+const [first, second] = world.users;
+const answers = [];
+for (const [n, userId] of [first, first, second].entries()) {
+  const body = { users: [{ userId, mints: entries(world, n) }] };
+  answers.push((await world.send("POST", "/api/v1/mint", { body })).body);
+  if (n === 1) await world.engine.operator.seal("validium");
+}
 /** Answers of three mints: two of the first user, one of the second. */
-let mints: readonly Answer["body"][];
-
-beforeAll(async () => {
-  world = await createWorld();
-  const [first, second] = world.users;
-  const answers = [];
-  for (const [n, userId] of [first, first, second].entries()) {
-    const body = { users: [{ userId, mints: entries(world, n) }] };
-    answers.push((await world.send("POST", "/api/v1/mint", { body })).body);
-    if (n === 1) await world.engine.operator.seal("validium");
-  }
-  mints = answers;
-  const theirs = { users: [{ userId: world.otherUser, mints: entries(world, 99).slice(0, 2) }] };
-  await world.send("POST", "/api/v1/mint", { body: theirs, key: world.otherKey });
-});
+const mints: readonly Answer["body"][] = answers;
+const theirs = { users: [{ userId: world.otherUser, mints: entries(world, 99).slice(0, 2) }] };
+await world.send("POST", "/api/v1/mint", { body: theirs, key: world.otherKey });
 afterAll(() => world[Symbol.asyncDispose]());
 
 const get = (path: string, key?: string | null) => world.send("GET", path, key === undefined ? {} : { key });

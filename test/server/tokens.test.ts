@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRemoteJWKSet, exportJWK, exportSPKI, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { AccessTokens, readJwks, remoteKeys } from "../../server/http/access/access-token.ts";
 import { createWorld, refusal, type World } from "./fixture.ts";
 
@@ -10,10 +10,7 @@ const SECRET = new Uint8Array(32).fill(7);
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const AUDIENCE = `mintmark:sandbox:31337:0x${"5e".repeat(20)}`;
 
-let world: World;
-beforeAll(async () => {
-  world = await createWorld({ tokenSecret: SECRET });
-});
+const world = await createWorld({ tokenSecret: SECRET });
 afterAll(() => world[Symbol.asyncDispose]());
 
 const client = (of: World, more: Record<string, string> = {}) =>

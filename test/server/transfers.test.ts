@@ -1,21 +1,18 @@
 import { decodeFunctionData, type Hex, type TypedDataDefinition, zeroAddress } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { stateCommitmentAbi } from "../../core/l1/index.ts";
 import { transfersDigest } from "../../core/protocol/index.ts";
 import { type Answer, refusal, type SendOptions, signedIn, type World } from "./fixture.ts";
-import { type TransferWorld, transferWorld } from "./transfers-fixture.ts";
+import { transferWorld } from "./transfers-fixture.ts";
 
 const owner = privateKeyToAccount(generatePrivateKey());
 const friend = privateKeyToAccount(generatePrivateKey()).address.toLowerCase();
 
-let made: TransferWorld;
 let world: World;
 let userId: string;
-beforeAll(async () => {
-  made = await transferWorld(owner);
-  ({ world, userId } = made);
-});
+const made = await transferWorld(owner);
+({ world, userId } = made);
 afterAll(() => world[Symbol.asyncDispose]());
 
 const final = () => made.final();

@@ -1,21 +1,17 @@
 import { decodeFunctionData } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { L1Event } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
-import { createWorld, refusal, SETTLEMENT, type World } from "./fixture.ts";
+import { createWorld, refusal, SETTLEMENT } from "./fixture.ts";
 
 const owner = privateKeyToAccount(`0x${"11".repeat(32)}`);
 const HOUR = 3_600n;
 const DEADLINE = BigInt(Math.floor(Date.now() / 1000)) + HOUR;
 
-let world: World;
-let userId: string;
-beforeAll(async () => {
-  world = await createWorld();
-  const { body } = await world.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
-  userId = body.userId;
-});
+const world = await createWorld();
+const { body } = await world.send("POST", "/api/v1/users", { body: { ownerAddress: owner.address } });
+const userId: string = body.userId;
 afterAll(() => world[Symbol.asyncDispose]());
 
 /** A vault of 10 units, in a sealed batch or in the open one. */

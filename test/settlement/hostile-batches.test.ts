@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { MemoryLevel } from "memory-level";
 import { BaseError, ContractFunctionRevertedError, stringify, toHex } from "viem";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { Archive } from "../../core/guards/archive/archive.ts";
 import { committedProof, type DerivedBatch, deriveBatch } from "../../core/guards/archive/derive.ts";
 import { follow } from "../../core/guards/archive/follow.ts";
@@ -24,18 +24,7 @@ import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
 import { SETTLEMENT_OPERATIONS } from "../../server/process/operator/settlement.ts";
 import { openArchive } from "../archive/fixture.ts";
-import {
-  at,
-  commitUnseen,
-  createWorld,
-  MATURITY,
-  mine,
-  mint,
-  passSeconds,
-  pointOn,
-  rpc,
-  type World,
-} from "./fixture.ts";
+import { at, commitUnseen, createWorld, MATURITY, mine, mint, passSeconds, pointOn, rpc } from "./fixture.ts";
 
 const NOBODY = `0x${"00".repeat(20)}` as const;
 const FAR = { standard: "erc20", chainId: 5n, contractAddress: `0x${"fa".repeat(20)}`, quantum: 1n } as const;
@@ -43,10 +32,7 @@ const GHOST = { chainId: 31_337n, assetType: `0x${"6e".repeat(32)}` } as const;
 const SLOTS = 10;
 
 const kzg = new KzgThread();
-let world: World;
-beforeAll(async () => {
-  world = await createWorld({ fees: { kzg } });
-});
+const world = await createWorld({ fees: { kzg } });
 afterAll(async () => {
   await world.close();
   await kzg.close();

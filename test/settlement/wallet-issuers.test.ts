@@ -1,12 +1,12 @@
 import { type Hex, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import type { Consent } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import { at, type Chain, connectOperator, createChain, mine, rpc } from "./fixture.ts";
+import { at, connectOperator, createChain, mine, rpc } from "./fixture.ts";
 import { entry, sealed } from "./signed-batches.ts";
 
 const KEY = privateKeyToAccount(`0x${"11".repeat(32)}`);
@@ -20,21 +20,17 @@ const BLOCK_GAS = 1_000_000;
 
 const DIGEST: Hex = `0x${"11".repeat(32)}`;
 
-let chain: Chain;
+const chain = await createChain();
 /** One for each issuer: the key's first, then the wallets'. */
-let types: Hex[];
-beforeAll(async () => {
-  chain = await createChain();
-  types = [];
-  for (const issuer of [KEY.address, ...WALLETS]) {
-    const config = { standard: "erc721", name: "Issued", symbol: "I", admin: ADMIN.address, issuer } as const;
-    const { address } = await deployToken(chain.by, chain.settlement.address, config);
-    types.push(assetType("erc721", address, 1n));
-  }
-  await rpc(chain, "evm_setBlockGasLimit", [toHex(BLOCK_GAS)]);
-  // The first block with this limit.
-  await mine(chain, 1);
-});
+const types: Hex[] = [];
+for (const issuer of [KEY.address, ...WALLETS]) {
+  const config = { standard: "erc721", name: "Issued", symbol: "I", admin: ADMIN.address, issuer } as const;
+  const { address } = await deployToken(chain.by, chain.settlement.address, config);
+  types.push(assetType("erc721", address, 1n));
+}
+await rpc(chain, "evm_setBlockGasLimit", [toHex(BLOCK_GAS)]);
+// The first block with this limit.
+await mine(chain, 1);
 afterAll(() => chain.close());
 
 /** Commits the next batch with a vault of each token and the consent of each issuer. Returns the tokens left out. */

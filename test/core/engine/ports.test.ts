@@ -2,17 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { type Engine, LevelJournal, restoreStore } from "../../../core/index.ts";
 import { NaiveJournal, NaiveStore } from "../naive/naive-store.ts";
 import { CHANGES, changeable } from "./every-change.ts";
 import { fixture, memory, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
 import { seen } from "./seen.ts";
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "mintmark-ports-"));
-});
+const folder = await mkdtemp(join(tmpdir(), "mintmark-ports-"));
 afterAll(() => rm(folder, { recursive: true }));
 
 describe("a store and a journal of one's own", () => {

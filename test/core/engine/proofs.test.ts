@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { Mode, VaultId } from "../../../core/index.ts";
 import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { stateCommitment, stateLeaf } from "../../../core/protocol/commitment.ts";
@@ -9,28 +9,25 @@ import { verifyVaultInState, verifyVaultMultiproof, verifyVaultProof } from "../
 import { packVaultId, vaultLeaf } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { naiveMultiproof, naiveRoot } from "../naive/naive-tree.ts";
-import { type Fixture, fixture, mintOf, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+import { fixture, mintOf, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
 
 /** More than two pages of 256 leaves, and not a whole number of them. */
 const VAULTS = 600;
 const BATCHES: Readonly<Record<Mode, readonly number[]>> = { validium: [VAULTS, 1, 5, 2, 3], "zk-rollup": [7, 2, 1] };
 const VOID_SLOT = 300;
 
-let world: Fixture;
-beforeAll(async () => {
-  world = await fixture();
-  const { engine, tenant, assets } = world;
-  let token = 0;
-  for (const mode of ["validium", "zk-rollup"] as const) {
-    for (const count of BATCHES[mode]) {
-      const mints = Array.from({ length: count }, () => mintOf(assets.erc721, ++token, 1, mode));
-      await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
-      await engine.operator.seal(mode);
-    }
+const world = await fixture();
+const { engine, tenant, assets } = world;
+let token = 0;
+for (const mode of ["validium", "zk-rollup"] as const) {
+  for (const count of BATCHES[mode]) {
+    const mints = Array.from({ length: count }, () => mintOf(assets.erc721, ++token, 1, mode));
+    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints));
+    await engine.operator.seal(mode);
   }
-  await engine.operator.voidSlots("validium", 0, [{ firstSlot: VOID_SLOT, count: 1, failure: "L1 refuses it" }]);
-  await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, ++token)));
-});
+}
+await engine.operator.voidSlots("validium", 0, [{ firstSlot: VOID_SLOT, count: 1, failure: "L1 refuses it" }]);
+await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, ++token)));
 afterAll(() => world.engine.close());
 
 const idOf = (mode: Mode, batchNumber: number, slot: number): VaultId => packVaultId({ mode, batchNumber, slot });

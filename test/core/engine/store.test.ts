@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import type { Database } from "../../../core/index.ts";
 import type { Transfer } from "../../../core/protocol/transfer.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
@@ -28,10 +28,7 @@ const BINARY = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;
 
 const [owner] = OWNERS;
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "mintmark-store-"));
-});
+const folder = await mkdtemp(join(tmpdir(), "mintmark-store-"));
 afterAll(() => rm(folder, { recursive: true }));
 
 describe("a store", () => {

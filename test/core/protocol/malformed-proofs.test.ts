@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import {
   verifyBatchProof,
   verifyStateConsistency,
@@ -6,7 +6,7 @@ import {
   verifyVaultMultiproof,
   verifyVaultProof,
 } from "../../../core/protocol/index.ts";
-import { type Fixture, fixture, mintOf, requestOf, SETTLEMENT } from "../engine/fixture.ts";
+import { fixture, mintOf, requestOf, SETTLEMENT } from "../engine/fixture.ts";
 
 /** What JSON or a careless caller can put in the place of any part of a proof. */
 const OTHERS = [
@@ -27,17 +27,14 @@ const OTHERS = [
   [],
 ];
 
-let made: Fixture;
-beforeAll(async () => {
-  made = await fixture();
-  const { engine, tenant, assets } = made;
-  for (const first of [0, 10]) {
-    const mints = Array.from({ length: 7 }, (_, i) => mintOf(assets.erc721, first + i));
-    // Of two assets, so that a path in the manifest has a sibling.
-    await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints, mintOf(assets.erc20, "", 5)));
-    await engine.operator.seal("validium");
-  }
-});
+const made = await fixture();
+const { engine, tenant, assets } = made;
+for (const first of [0, 10]) {
+  const mints = Array.from({ length: 7 }, (_, i) => mintOf(assets.erc721, first + i));
+  // Of two assets, so that a path in the manifest has a sibling.
+  await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints, mintOf(assets.erc20, "", 5)));
+  await engine.operator.seal("validium");
+}
 afterAll(() => made.engine.close());
 
 /** Every place in a value, the whole of it included. */
