@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect } from "vitest";
 import type { Engine, EngineOptions } from "../../../core/index.ts";
 import { NaiveJournal } from "../naive/naive-store.ts";
 import { CHANGES, type Changeable, changeable } from "./every-change.ts";
@@ -15,6 +15,7 @@ import {
   type TestTenant,
 } from "./fixture.ts";
 import { GatedStore } from "./gated-store.ts";
+import { it } from "./it.ts";
 import { HOME, holding, signed, stranger } from "./l1-fixture.ts";
 
 const REASON = new Error("gave up");
@@ -78,9 +79,7 @@ describe("an abort while the change itself is being written", () => {
     },
   );
 
-  it("of a batch that is being sealed off the loop comes too late", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("of a batch that is being sealed off the loop comes too late", async ({ engine, tenant, assets }) => {
     const mints = Array.from({ length: 2_000 }, (_, id) => mintOf(assets.erc721, id));
     for (let at = 0; at < mints.length; at += 1_000) {
       await engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints.slice(at, at + 1_000)));
@@ -217,9 +216,7 @@ it.each([
   await (await openTest(store)).close();
 });
 
-it("a refused request binds no ERC-1155 id, however often it names it", async () => {
-  const made = await fixture();
-  const { engine, tenant, assets } = made;
+it("a refused request binds no ERC-1155 id, however often it names it", async ({ engine, tenant, assets, made }) => {
   const mint = (...mints: Parameters<typeof mintOf>[]) =>
     engine.mint(tenant.principal, requestOf(tenant.users[0], ...mints.map((one) => mintOf(...one))));
   await mint([assets.erc721, 7]);

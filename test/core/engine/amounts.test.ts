@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Engine, Principal, Uuid } from "../../../core/index.ts";
 import { decimalAmount, quantizedAmount } from "../../../core/protocol/quantized.ts";
 import {
@@ -14,6 +14,7 @@ import {
   openTest,
   refusal,
 } from "./fixture.ts";
+import { it } from "./it.ts";
 import { committed, hear } from "./l1-fixture.ts";
 
 /** Mints one entry of these fields. */
@@ -75,10 +76,10 @@ describe("a decimal amount", () => {
     expect(await refusal(mintFields(made, { assetId, amountDecimal }))).toEqual({ code, issues });
   });
 
-  it("is refused with an amount, and counts tokens of every standard; only ERC-721 needs no amount", async () => {
-    const made = await fixture();
+  it("is refused with an amount, and counts tokens of every standard; only ERC-721 needs no amount", async ({
+    made,
+  }) => {
     const { erc20, erc721, erc1155 } = made.assets;
-    await using _ = made.engine;
     const refused = (field: string) => ({
       code: "validation_failed",
       issues: { [`/users/0/mints/0/${field}`]: "validation_failed" },
@@ -98,9 +99,7 @@ describe("a decimal amount", () => {
     expect((await mintFields(made, { assetId: erc721, tokenId: "1" })).vaults).toMatchObject([{ amount: 1n }]);
   });
 
-  it("counts against the supply cap, reports its field, and repeats with its key", async () => {
-    const made = await fixture();
-    await using _ = made.engine;
+  it("counts against the supply cap, reports its field, and repeats with its key", async ({ made }) => {
     const assetId = await tokenOf(made, { decimals: 1, quantum: 1n, supplyCap: 130n });
     const once = { idempotencyKey: "order" };
     const first = await mintFields(made, { assetId, amountDecimal: "12.5" }, once);
@@ -151,10 +150,8 @@ const idsOf = (result: { readonly vaults: readonly { readonly tokenId: bigint | 
   result.vaults.map(({ tokenId }) => tokenId);
 
 describe("a mint by quantity", () => {
-  it("mints the next ids, in the order of the request, and the reply names them", async () => {
-    const made = await fixture();
+  it("mints the next ids, in the order of the request, and the reply names them", async ({ made }) => {
     const { engine, tenant, assets } = made;
-    await using _ = engine;
     const assetId = await numbered(made, 100n);
     const [alice, bob] = tenant.users;
     const first = await engine.mint(tenant.principal, {
@@ -247,10 +244,8 @@ describe("a mint by quantity", () => {
     expect((await ours.operator.verify()).problems).toEqual([]);
   });
 
-  it("repeats with its idempotency key and the same ids, and uses none for a refused request", async () => {
-    const made = await fixture();
+  it("repeats with its idempotency key and the same ids, and uses none for a refused request", async ({ made }) => {
     const { engine, tenant, assets } = made;
-    await using _ = engine;
     const assetId = await numbered(made, 5n);
     const request = { users: [{ userId: tenant.users[0]?.userId, mints: [{ ...MODE, assetId, quantity: 3 }] }] };
     const once = { idempotencyKey: "order" };
@@ -269,10 +264,7 @@ describe("a mint by quantity", () => {
     expect(idsOf(await mintTo(made, { assetId, quantity: 2 }))).toEqual([8n, 9n]);
   });
 
-  it("spells ids as the asset's scheme does, and stops before 2^256", async () => {
-    const made = await fixture();
-    const { engine } = made;
-    await using _ = engine;
+  it("spells ids as the asset's scheme does, and stops before 2^256", async ({ engine, made }) => {
     const assetId = await numbered(made, (1n << 64n) - 1n, { blobScheme: "imx" });
     const { vaults } = await mintTo(made, { assetId, quantity: 2 });
     const ids = [(1n << 64n) - 1n, 1n << 64n];
@@ -325,10 +317,8 @@ describe("a mint by quantity", () => {
     expect(idsOf(await mintTo(made, { assetId }))).toEqual([1n]);
   });
 
-  it("is refused for assets whose mints name their ids, and only ERC-721 assets can be numbered", async () => {
-    const made = await fixture();
-    const { engine, assets } = made;
-    await using _ = engine;
+  it("is refused for assets whose mints name their ids, and only ERC-721 assets can be numbered", async ({ made }) => {
+    const { assets } = made;
     for (const assetId of Object.values(assets)) {
       expect(await refusal(mintTo(made, { assetId, amount: 1, quantity: 1 }))).toEqual({
         code: "validation_failed",

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import {
   all,
   type Fixture,
@@ -11,6 +11,7 @@ import {
   refusal,
   requestOf,
 } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const CONTRACT = `0x${"ca".repeat(20)}` as const;
 
@@ -95,10 +96,7 @@ describe("an asset without mints", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("keeps its application, and is numbered or not", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("keeps its application, and is numbered or not", async ({ engine, tenant }) => {
     const other = await newTenant(engine, []);
     const names = { name: "Own", symbol: "OWN", applicationId: tenant.applicationId };
     const { assetId } = await engine.assets.add({ standard: "erc721", contractAddress: CONTRACT, ...names });
@@ -111,10 +109,7 @@ describe("an asset without mints", () => {
     expect((await engine.mint(tenant.principal, { users })).vaults.map(({ tokenId }) => tokenId)).toEqual([10n, 11n]);
   });
 
-  it("refuses an invalid change, and another asset's contract", async () => {
-    const made = await fixture();
-    const { engine, assets } = made;
-    await using _ = engine;
+  it("refuses an invalid change, and another asset's contract", async ({ engine, assets, made }) => {
     const assetId = await wrong(made);
     const [first] = await all(engine.operator.assets());
     const taken = { contractAddress: first?.contractAddress ?? "0x" } as const;
@@ -130,10 +125,7 @@ describe("an asset without mints", () => {
 });
 
 describe("an asset with mints", () => {
-  it("can change only its default mode and rawBlobs", async () => {
-    const made = await fixture();
-    const { engine, assets } = made;
-    await using _ = engine;
+  it("can change only its default mode and rawBlobs", async ({ engine, assets, made }) => {
     await mint(made, mintOf(assets.erc721, "1"));
     for (const changes of [
       { standard: "erc1155" },
@@ -148,10 +140,7 @@ describe("an asset with mints", () => {
     expect(await engine.assets.change(assets.erc721, changes)).toMatchObject({ ...changes, minted: 1n });
   });
 
-  it("is unchanged for a mint that began before the change", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("is unchanged for a mint that began before the change", async ({ engine, tenant, made }) => {
     for (let round = 0; round < 10; round++) {
       const assetId = await wrong(made);
       const outcomes = await Promise.allSettled([

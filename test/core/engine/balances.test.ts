@@ -1,10 +1,11 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { type Balance, type Engine, MODES, type Mode, type Uuid, type Vault } from "../../../core/index.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { naiveBalances } from "../naive/naive-balances.ts";
 import { NaiveStore } from "../naive/naive-store.ts";
 import { blobOf, type Fixture, fixture, mintOf, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { it } from "./it.ts";
 import { committed, HOME, hear, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 const USERS = [0, 1] as const;
@@ -215,10 +216,8 @@ describe("balances", () => {
     );
   });
 
-  it("are consistent during concurrent mints and withdrawals, and right afterwards", async () => {
-    const made = await fixture();
+  it("are consistent during concurrent mints and withdrawals, and right afterwards", async ({ made }) => {
     const { engine, tenant, assets } = made;
-    await using _ = engine;
     const [user] = tenant.users;
     const userId = user?.userId ?? "";
     const mint = () => engine.mint(tenant.principal, requestOf(user, mintOf(assets.erc20, "", 3)));
@@ -266,9 +265,7 @@ describe("balances", () => {
     expect((await late).data).toMatchObject([{ amount: 10n, available: 6n, withdrawn: 4n }]);
   });
 
-  it("refuse another application's user, and another list's cursor", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("refuse another application's user, and another list's cursor", async ({ engine, tenant, assets }) => {
     const userId = tenant.users[0]?.userId ?? "";
     const { applicationId: other } = await engine.applications.create({ name: "other" });
     expect((await refusal(engine.vaults.balances(other, userId))).code).toBe("user_not_found");
@@ -282,9 +279,12 @@ describe("balances", () => {
     expect((await refusal(engine.vaults.list(tenant.applicationId, { userId, cursor }))).code).toBe("cursor_invalid");
   });
 
-  it("count a mint that came after L1's history was adopted, also behind a withdrawal", async () => {
-    const made = await fixture();
-    const { engine, tenant, assets } = made;
+  it("count a mint that came after L1's history was adopted, also behind a withdrawal", async ({
+    engine,
+    tenant,
+    assets,
+    made,
+  }) => {
     const userId = tenant.users[0]?.userId ?? "";
     const mint = (units: number) =>
       engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", units)));

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { concat, type Hex, numberToHex, parseSignature } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Address, Engine } from "../../../core/index.ts";
 import { claimTypedData } from "../../../core/protocol/typed-data.ts";
 import { claimKillRounds } from "./claim-kill.ts";
 import { all, type Fixture, fixture, mintOf, OWNERS, openTest, refusal, SETTLEMENT } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const [ALICE, BOB] = OWNERS.map(({ address }) => address.toLowerCase()) as [Address, Address];
 const DAY = 86_400_000;
@@ -129,10 +130,7 @@ describe("a claim link", () => {
     expect((await engine.claims.take(link.address, upper)).vaults).toMatchObject([{ ownerAddress: ALICE }]);
   });
 
-  it("ends with its time, or when its issuer cancels it", async () => {
-    const made = await fixture();
-    const { engine, tenant, clock, assets } = made;
-    await using _ = engine;
+  it("ends with its time, or when its issuer cancels it", async ({ engine, tenant, clock, assets, made }) => {
     const [late, cancelled, kept] = [newLink(), newLink(), newLink()];
     const mint = mintOf(assets.erc20, "", 1);
     const create = (...claims: { linkAddress: Address; mint: unknown; expiresAt?: number | null }[]) =>
@@ -182,10 +180,7 @@ describe("a claim link", () => {
 });
 
 describe("links are created", () => {
-  it("all or none, after every check of their mints", async () => {
-    const made = await fixture();
-    const { engine, tenant, assets } = made;
-    await using _ = engine;
+  it("all or none, after every check of their mints", async ({ engine, tenant, assets }) => {
     const [first, second] = [newLink().address, newLink().address];
     const create = (...mints: unknown[]) =>
       engine.claims.createAll(

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { type ApplicationEvent, type Engine, type EngineEvents, MODES, type Uuid } from "../../../core/index.ts";
 import { EventHub } from "../../../core/ledger/event-hub.ts";
 import { Followers } from "../../../core/ledger/followers.ts";
@@ -12,6 +12,7 @@ import { readJournal } from "../../../core/store/journal.ts";
 import { LevelStore } from "../../../core/store/level-store.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { all, fixture, hashOf, mintOf, newTenant, openTest, refusal, requestOf, type TestTenant } from "./fixture.ts";
+import { it } from "./it.ts";
 import { committed, HOME, holding, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
 
 const eventsOf = (engine: Engine, applicationId: Uuid, after = 0) =>
@@ -116,9 +117,7 @@ describe("the events of an application", () => {
     }
   });
 
-  it("reach a follower once durable, even a slow one", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("reach a follower once durable, even a slow one", async ({ engine, tenant, assets }) => {
     const { applicationId, principal, users } = tenant;
     const stop = new AbortController();
     const follow = { after: 3, follow: true, signal: stop.signal };
@@ -283,9 +282,8 @@ describe("followers of events", () => {
     await Promise.all(staying);
   });
 
-  it("all read every event in order, even if most of them waited for their turn", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("all read every event in order, even if most of them waited for their turn", async ({ made }) => {
+    const { engine, tenant, assets } = made;
     const end = new AbortController();
     const [rounds, readers] = [20, 500];
     const before = await lastSequence(engine.events.stream(tenant.applicationId));

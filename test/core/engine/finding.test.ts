@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import {
   batchIdOf,
   type Engine,
@@ -23,6 +23,7 @@ import {
   refusal,
   requestOf,
 } from "./fixture.ts";
+import { it } from "./it.ts";
 import { committed, HOME, hear, ownerAddress, signed, withdrawn } from "./l1-fixture.ts";
 
 /** An application that has minted a lot of everything, into batches of every status, at many times. */
@@ -130,10 +131,8 @@ describe("a list of vaults", () => {
     await fc.assert(fc.asyncProperty(filter, fc.constant(20), holds(again)), { numRuns: 50 });
   });
 
-  it("shows nothing of another application, though it has minted of the same token", async () => {
-    const made = await fixture();
+  it("shows nothing of another application, though it has minted of the same token", async ({ made }) => {
     const { engine, tenant, assets } = made;
-    await using _ = engine;
     const other = await newTenant(engine, [assets.erc1155, assets.erc721]);
     await engine.mint(
       tenant.principal,
@@ -198,10 +197,7 @@ describe("a list of transactions", () => {
 });
 
 describe("a list of withdrawals", () => {
-  it("matches its filters while statuses change", async () => {
-    const made = await fixture();
-    const { engine, tenant, assets, clock } = made;
-    await using _ = engine;
+  it("matches its filters while statuses change", async ({ engine, tenant, assets, clock, made }) => {
     const { applicationId } = tenant;
     const entries = [mintOf(assets.erc20, "", 100), mintOf(assets.erc1155, 7, 100)];
     const users = OWNERS.map((_owner, i) => ({ userId: tenant.users[i]?.userId, mints: entries }));
@@ -299,10 +295,8 @@ async function recordsRead({ database }: Fixture, work: () => Promise<unknown>):
 }
 
 describe("a filter", () => {
-  it("by time, mint, or withdrawals reads a few records of many", async () => {
-    const world = await fixture();
+  it("by time, mint, or withdrawals reads a few records of many", async ({ made: world }) => {
     const { engine, tenant, assets, clock } = world;
-    await using _ = engine;
     const results = [];
     for (let i = 0; i < 500; i++) {
       clock.now += 1000;
@@ -328,9 +322,8 @@ describe("a filter", () => {
 });
 
 describe("a page of batches", () => {
-  it("has both modes by number, however unevenly sealed, and reads only its own batches", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("has both modes by number, however unevenly sealed, and reads only its own batches", async ({ made }) => {
+    const { engine, tenant, assets } = made;
     for (let i = 0; i < 40; i++) {
       const mode = i % 10 === 3 ? "zk-rollup" : "validium";
       await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 7_000 + i, 1, mode)));
@@ -415,10 +408,7 @@ describe("the reference of a mint", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("is part of the request that an idempotency key compares, and of a replay", async () => {
-    const made = await fixture();
-    const { engine, tenant, assets } = made;
-    await using _ = engine;
+  it("is part of the request that an idempotency key compares, and of a replay", async ({ engine, tenant, assets }) => {
     const request = (reference: string) => ({
       users: [{ userId: tenant.users[0]?.userId, mints: [{ ...mintOf(assets.erc20, "", 5), reference }] }],
     });
@@ -428,10 +418,7 @@ describe("the reference of a mint", () => {
     expect((await refusal(engine.mint(tenant.principal, request("b"), once))).code).toBe("idempotency_key_reused");
   });
 
-  it("applies to every token of a quantity", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("applies to every token of a quantity", async ({ engine, tenant, made }) => {
     const names = { name: "Own", symbol: "OWN", contractAddress: `0x${"ca".repeat(20)}` as const, firstTokenId: 1n };
     const { assetId } = await engine.assets.add({ standard: "erc721", ...names, applicationId: tenant.applicationId });
     await engine.operator.recordRegistered(assetId);

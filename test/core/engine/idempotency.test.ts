@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { fixture, mintOf, refusal, requestOf } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const HOUR = 3_600_000;
 
@@ -47,9 +48,8 @@ describe("an idempotency key", () => {
     );
   });
 
-  it("is used once even while keys expire during mints, in two runs and many steps", async () => {
-    const { engine, tenant, assets, clock } = await fixture();
-    await using _ = engine;
+  it("is used once even while keys expire during mints, in two runs and many steps", async ({ made }) => {
+    const { engine, tenant, assets, clock } = made;
     const mint = (key: string) =>
       engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)), { idempotencyKey: key });
     await Promise.all(Array.from({ length: 2_500 }, (__, i) => mint(`old ${i}`)));
@@ -66,9 +66,8 @@ describe("an idempotency key", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("expires no further than requested: a signal stops between steps, a bad time is refused", async () => {
-    const { engine, tenant, assets, clock } = await fixture();
-    await using _ = engine;
+  it("expires no further than requested: a signal stops between steps, a bad time is refused", async ({ made }) => {
+    const { engine, tenant, assets, clock } = made;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 1)), {
       idempotencyKey: "a",
     });

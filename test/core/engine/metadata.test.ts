@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Uuid } from "../../../core/index.ts";
 import { type Fixture, fixture, knownAsset, mintOf, openTest, refusal, requestOf } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const IMAGE = `ipfs://${"b".repeat(59)}/1.png`;
 const ONE = {
@@ -83,10 +84,7 @@ describe("the metadata of a token", () => {
     expect(await made.served(1n)).toEqual(ONE);
   });
 
-  it("goes to the ids that the engine gives", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("goes to the ids that the engine gives", async ({ engine, tenant }) => {
     const { applicationId } = tenant;
     const { assetId } = await engine.assets.add({
       standard: "erc721",

@@ -1,8 +1,9 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { MintmarkError } from "../../../core/index.ts";
 import { NaiveMintReader } from "../naive/naive-mint-reader.ts";
 import { blobOf, fixture, knownAsset } from "./fixture.ts";
+import { it } from "./it.ts";
 
 /** A few values of each JSON type, and around each bound of a mint's fields. */
 const json = fc.oneof(
@@ -102,9 +103,7 @@ describe("a mint request of any JSON", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("never takes an empty or missing asset id for the store's first asset", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("never takes an empty or missing asset id for the store's first asset", async ({ engine, tenant }) => {
     for (const assetId of ["", null, undefined, 0, [], "0"]) {
       const mints = [{ assetId, amount: 1, dataAvailabilityMode: "validium" }];
       const body = { users: [{ userId: tenant.users[0]?.userId, mints }] };

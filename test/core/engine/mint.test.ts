@@ -1,16 +1,15 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { assetType } from "../../../core/protocol/asset.ts";
 import { readColumns } from "../../../core/protocol/batch-columns.ts";
 import { decodeBatchData } from "../../../core/protocol/batch-decoder.ts";
 import { contentGas, contentOf } from "../../../core/protocol/commit-gas.ts";
 import { all, blobOf, fixture, knownAsset, mintOf, newTenant, refusal, requestOf } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const MAX = (1n << 63n) - 1n;
 
 describe("a mint", () => {
-  it("has 1 to 2^63 - 1 units, as an exact number or in decimal digits", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("has 1 to 2^63 - 1 units, as an exact number or in decimal digits", async ({ engine, tenant, assets }) => {
     const mint = (amount: number | string) =>
       engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc1155, `${amount}`, amount)));
     for (const amount of [1, Number.MAX_SAFE_INTEGER, "1", "9007199254740993", MAX.toString()]) {
@@ -24,9 +23,10 @@ describe("a mint", () => {
     }
   });
 
-  it("of a quantized ERC-20 counts units: its quantum is part of the asset's type, and its cap counts units", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("of a quantized ERC-20 counts units: its quantum is part of the asset's type, and its cap counts units", async ({
+    engine,
+    tenant,
+  }) => {
     const token = { standard: "erc20", contractAddress: `0x${"e2".repeat(20)}`, name: "q", symbol: "Q" } as const;
     const quantum = 1_000_000n;
     for (const wrong of [0n, -1n, 1n << 128n]) {
@@ -119,9 +119,7 @@ describe("a mint", () => {
 });
 
 describe("uniqueness", () => {
-  it("holds across applications, modes, open and sealed batches, and spellings", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("holds across applications, modes, open and sealed batches, and spellings", async ({ engine, tenant, assets }) => {
     const other = await newTenant(engine, [assets.erc721]);
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 17)));
     const taken = { code: "token_already_minted", issues: { "/users/0/mints/0/mintingBlob": "token_already_minted" } };
@@ -133,17 +131,13 @@ describe("uniqueness", () => {
     expect(await refusal(engine.mint(tenant.principal, requestOf(tenant.users[0], shouted)))).toEqual(taken);
   });
 
-  it("holds between concurrent requests, and refuses only the later ones", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("holds between concurrent requests, and refuses only the later ones", async ({ engine, tenant, assets }) => {
     const request = requestOf(tenant.users[0], mintOf(assets.erc721, 5));
     const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => engine.mint(tenant.principal, request)));
     expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", ...Array(19).fill("rejected")]);
   });
 
-  it("binds an ERC-1155 id to its first blob", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("binds an ERC-1155 id to its first blob", async ({ engine, tenant }) => {
     const imx = await knownAsset(engine, "erc1155", { blobScheme: "imx" });
     await engine.assets.enable(tenant.applicationId, imx);
     const mint = (text: string) => engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(imx, text, 2)));
@@ -159,9 +153,7 @@ describe("uniqueness", () => {
 });
 
 describe("an impossible mint", () => {
-  it("exceeds a supply cap, counting the request itself", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("exceeds a supply cap, counting the request itself", async ({ engine, tenant }) => {
     const capped = await knownAsset(engine, "erc20", { supplyCap: 10n });
     await engine.assets.enable(tenant.applicationId, capped);
     const mint = (...amounts: number[]) =>
@@ -179,9 +171,7 @@ describe("an impossible mint", () => {
     expect((await refusal(mint(1))).code).toBe("supply_cap_exceeded");
   });
 
-  it("is what exceeds the key's quota", async () => {
-    const { engine, assets } = await fixture();
-    await using _ = engine;
+  it("is what exceeds the key's quota", async ({ engine, assets }) => {
     const { principal, users } = await newTenant(engine, [assets.erc20], { mintQuota: 3n });
     const mint = (count: number) =>
       engine.mint(principal, requestOf(users[0], ...Array.from({ length: count }, () => mintOf(assets.erc20, "", 1))));
@@ -195,9 +185,7 @@ describe("an impossible mint", () => {
 describe("an idempotency key", () => {
   const fixed = { idempotencyKey: "order-1" };
 
-  it("refuses another request, and belongs to one application", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("refuses another request, and belongs to one application", async ({ engine, tenant, assets }) => {
     const other = await newTenant(engine, [assets.erc20]);
     const request = (amount: number, user = tenant.users[0]) => requestOf(user, mintOf(assets.erc20, "", amount));
     await engine.mint(tenant.principal, request(5), fixed);
@@ -205,9 +193,7 @@ describe("an idempotency key", () => {
     expect((await engine.mint(other.principal, request(6, other.users[0]), fixed)).replayed).toBe(false);
   });
 
-  it("is not spent by a refused request, and reports one in progress", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("is not spent by a refused request, and reports one in progress", async ({ engine, tenant, assets }) => {
     const wrong = requestOf(tenant.users[0], mintOf(assets.erc20, "", 0));
     expect((await refusal(engine.mint(tenant.principal, wrong, fixed))).code).toBe("amount_out_of_range");
     const right = requestOf(tenant.users[0], mintOf(assets.erc20, "", 1));

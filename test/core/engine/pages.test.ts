@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Engine, Page } from "../../../core/index.ts";
 import { all, fixture, knownAsset, mintOf, newTenant, openTest, refusal, requestOf } from "./fixture.ts";
+import { it } from "./it.ts";
 
 /** All pages of a list. */
 async function pages<T>(list: (cursor?: string) => Promise<Page<T>>): Promise<T[]> {
@@ -124,9 +125,7 @@ describe("other lists", () => {
 });
 
 describe("keys", () => {
-  it("are accepted only as issued, and in time", async () => {
-    const { engine, tenant, clock } = await fixture();
-    await using _ = engine;
+  it("are accepted only as issued, and in time", async ({ engine, tenant, clock }) => {
     const { applicationId } = tenant;
     const code = async (token: string) => (await refusal(engine.keys.authenticate(token))).code;
     const { key, secret } = await engine.keys.issue(applicationId, { scopes: ["read"], expiresAt: clock.now + 1000 });
@@ -152,9 +151,7 @@ describe("keys", () => {
     expect((await refusal(engine.keys.revoke("nobody"))).code).toBe("key_not_found");
   });
 
-  it("stop with their application, even for a request already authenticated", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("stop with their application, even for a request already authenticated", async ({ engine, tenant, assets }) => {
     const request = requestOf(tenant.users[0], mintOf(assets.erc20, "", 1));
     await engine.applications.suspend(tenant.applicationId);
     expect((await refusal(engine.keys.authenticate(tenant.token))).code).toBe("application_suspended");
@@ -167,9 +164,8 @@ describe("keys", () => {
 });
 
 describe("an asset", () => {
-  it("is minted only when whitelisted, registered and enabled, and reports missing steps", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("is minted only when whitelisted, registered and enabled, and reports missing steps", async ({ made }) => {
+    const { engine, tenant } = made;
     const { applicationId, principal, users } = tenant;
     const assetId = await knownAsset(engine, "erc20", { ready: false });
     const attempt = async (engine: Engine) =>
@@ -208,9 +204,7 @@ describe("an asset", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("of one application is whitelisted and enabled in the step that adds it", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("of one application is whitelisted and enabled in the step that adds it", async ({ engine, tenant }) => {
     const { applicationId } = tenant;
     const facts = { standard: "erc20", contractAddress: `0x${"5a".repeat(20)}`, name: "n", symbol: "s" } as const;
     const { sequence } = (await all(engine.events.stream(applicationId))).at(-1) ?? { sequence: 0 };
@@ -237,9 +231,7 @@ describe("an asset", () => {
     expect(unavailableReason).toContain("engine version 5");
   });
 
-  it("shares its contract with no other asset", async () => {
-    const { engine } = await fixture();
-    await using _ = engine;
+  it("shares its contract with no other asset", async ({ engine }) => {
     const asset = { contractAddress: `0x${"cd".repeat(20)}`, name: "a", symbol: "A" } as const;
     await engine.assets.add({ ...asset, standard: "erc721" });
     const shouted = { ...asset, contractAddress: `0x${"CD".repeat(20)}` } as const;
@@ -252,9 +244,7 @@ describe("an asset", () => {
 });
 
 describe("a user", () => {
-  it("keeps its owner for ever, and can be registered again with the same one", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("keeps its owner for ever, and can be registered again with the same one", async ({ engine, tenant }) => {
     const { applicationId } = tenant;
     const userId = "7D444840-9DC0-11D1-B245-5FFDCE74FAD2";
     const ownerAddress = `0x${"AB".repeat(20)}` as const;

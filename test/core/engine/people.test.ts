@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Engine, Role, Uuid } from "../../../core/index.ts";
 import type { Right } from "../../../core/tenants/roles.ts";
 import { all, fixture, knownAsset, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const HOUR = 3_600_000;
 const [{ address: wallet }, { address: other }] = OWNERS;
@@ -13,8 +14,7 @@ async function signedIn(engine: Engine, applicationId: Uuid | null, role: Role, 
 }
 
 describe("people", () => {
-  test("a link signs in once, within a week; a newer link replaces it", async () => {
-    const { engine, clock, tenant } = await fixture();
+  it("a link signs in once, within a week; a newer link replaces it", async ({ engine, clock, tenant }) => {
     const invited = await engine.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "Ada" });
     const first = invited.link ?? "";
     const second = (await engine.people.link(invited.person.personId)).link ?? "";
@@ -26,8 +26,10 @@ describe("people", () => {
     expect(await refusal(engine.people.signIn({ link: third }))).toMatchObject({ code: "credentials_expired" });
   });
 
-  test("a wallet signs in to the application that is named, and a removed person's does not", async () => {
-    const { engine, tenant } = await fixture();
+  it("a wallet signs in to the application that is named, and a removed person's does not", async ({
+    engine,
+    tenant,
+  }) => {
     const elsewhere = await newTenant(engine, []);
     const here = { applicationId: tenant.applicationId, role: "viewer", name: "Ada", address: wallet } as const;
     const { person, link } = await engine.people.invite(here);
@@ -44,8 +46,10 @@ describe("people", () => {
     expect(await refusal(engine.people.signIn({ address: other }))).toMatchObject({ code: "credentials_invalid" });
   });
 
-  test("a wallet of several teams signs in where it was last, whoever invites it, and where it asks to", async () => {
-    const { engine, tenant } = await fixture();
+  it("a wallet of several teams signs in where it was last, whoever invites it, and where it asks to", async ({
+    engine,
+    tenant,
+  }) => {
     const [hostile, own] = [await newTenant(engine, []), tenant];
     const named = { name: "Ada", role: "developer", address: wallet } as const;
     // The stranger's invitation comes first, and names an address that has proven nothing.
@@ -69,8 +73,7 @@ describe("people", () => {
     expect(await refusal(engine.people.signIn({ address: wallet }))).toMatchObject({ code: "application_suspended" });
   });
 
-  test("a person of a full team can still set a wallet", async () => {
-    const { engine, tenant } = await fixture();
+  it("a person of a full team can still set a wallet", async ({ engine, tenant }) => {
     const { applicationId } = tenant;
     const invite = (i: number) => engine.people.invite({ applicationId, role: "viewer", name: `person ${i}` });
     const team = await Promise.all(Array.from({ length: 100 }, (_, i) => invite(i)));
@@ -80,8 +83,11 @@ describe("people", () => {
     expect(await refusal(engine.people.setAddress(bob ?? "", wallet))).toMatchObject({ code: "validation_failed" });
   });
 
-  test("a session ends by time, by signing out, and with its application; the eleventh ends the first", async () => {
-    const { engine, clock, tenant } = await fixture();
+  it("a session ends by time, by signing out, and with its application; the eleventh ends the first", async ({
+    engine,
+    clock,
+    tenant,
+  }) => {
     await engine.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "Ada", address: wallet });
     const tokens: string[] = [];
     for (let i = 0; i < 11; i++) tokens.push((await engine.people.signIn({ address: wallet })).token);
@@ -117,8 +123,11 @@ describe("people", () => {
 });
 
 describe("roles", () => {
-  test("each role gives its principal these scopes, and no role another application", async () => {
-    const { engine, tenant, assets } = await fixture();
+  it("each role gives its principal these scopes, and no role another application", async ({
+    engine,
+    tenant,
+    assets,
+  }) => {
     const elsewhere = await newTenant(engine, [assets.erc20]);
     const scopes = {
       viewer: ["read"],
@@ -141,8 +150,11 @@ describe("roles", () => {
     expect(await refusal(engine.mint(forged, request))).toMatchObject({ code: "credentials_invalid" });
   });
 
-  test("a viewer who was a developer can no longer mint, not even by work that has begun", async () => {
-    const { engine, tenant, assets } = await fixture();
+  it("a viewer who was a developer can no longer mint, not even by work that has begun", async ({
+    engine,
+    tenant,
+    assets,
+  }) => {
     const { session, person } = await signedIn(engine, tenant.applicationId, "developer");
     const principal = await engine.people.principal(session);
     const mint = (by: Engine, id: number) => by.mint(principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
@@ -154,8 +166,10 @@ describe("roles", () => {
     expect(await refusal(engine.actingAs(session, "mint"))).toMatchObject({ code: "role_missing" });
   });
 
-  test("a change that waits for the writer is refused when its person loses the right meanwhile", async () => {
-    const { engine, tenant } = await fixture();
+  it("a change that waits for the writer is refused when its person loses the right meanwhile", async ({
+    engine,
+    tenant,
+  }) => {
     const { session, person } = await signedIn(engine, tenant.applicationId, "admin");
     const acting = await engine.actingAs(session, "assets");
     const demoted = engine.actingAsOperator().people.changeRole(person.personId, "viewer");
@@ -164,8 +178,10 @@ describe("roles", () => {
     expect((await engine.applications.get(tenant.applicationId)).dataAvailabilityMode).toBeNull();
   });
 
-  test("keys are issued and revoked within the role, and people' own keys belong to nobody else", async () => {
-    const { engine, tenant } = await fixture();
+  it("keys are issued and revoked within the role, and people' own keys belong to nobody else", async ({
+    engine,
+    tenant,
+  }) => {
     const elsewhere = await newTenant(engine, []);
     const { session, person } = await signedIn(engine, tenant.applicationId, "developer");
     const acting = await engine.actingAs(session, "keys");
@@ -185,8 +201,11 @@ describe("roles", () => {
     expect(await refusal(engine.keys.revoke(person.keyId ?? ""))).toMatchObject({ code: "key_not_found" });
   });
 
-  test("an application has 100 keys in force, and a revoked or expired one makes room", async () => {
-    const { engine, tenant, clock } = await fixture();
+  it("an application has 100 keys in force, and a revoked or expired one makes room", async ({
+    engine,
+    tenant,
+    clock,
+  }) => {
     const { applicationId } = tenant;
     const expiresAt = clock.read() + 1_000;
     const issue = (options = {}) => engine.keys.issue(applicationId, options);
@@ -202,8 +221,7 @@ describe("roles", () => {
     await issue();
   });
 
-  test("an admin changes its own team alone, and makes nobody an operator", async () => {
-    const { engine, tenant } = await fixture();
+  it("an admin changes its own team alone, and makes nobody an operator", async ({ engine, tenant }) => {
     const elsewhere = await newTenant(engine, []);
     const { person: operator } = await signedIn(engine, null, "operator");
     const { session } = await signedIn(engine, tenant.applicationId, "admin");
@@ -226,8 +244,7 @@ describe("roles", () => {
 });
 
 describe("the audit log", () => {
-  test("names who made each change, in the change's own write, without secrets", async () => {
-    const { engine, tenant, assets } = await fixture();
+  it("names who made each change, in the change's own write, without secrets", async ({ engine, tenant, assets }) => {
     const { session } = await signedIn(engine, tenant.applicationId, "admin", "Ada");
     const { applicationId } = tenant;
     const inName = (right: Right) => engine.actingAs(session, right);
@@ -256,8 +273,7 @@ describe("the audit log", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  test("says of each act on claim links and metadata to what it was", async () => {
-    const { engine, tenant } = await fixture();
+  it("says of each act on claim links and metadata to what it was", async ({ engine, tenant }) => {
     const { applicationId, users } = tenant;
     const { session } = await signedIn(engine, applicationId, "admin", "Ada");
     const assetId = await knownAsset(engine, "erc1155", { applicationId });
@@ -281,8 +297,7 @@ describe("the audit log", () => {
     ]);
   });
 
-  test("shows the first act after 10,003 more", async () => {
-    const { engine, tenant } = await fixture();
+  it("shows the first act after 10,003 more", async ({ engine, tenant }) => {
     const act = () => engine.actingAsOperator().keys.issue(tenant.applicationId);
     await act();
     const first = (await engine.people.audit(null)).data[0];

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect } from "vitest";
 import type { Mode, VaultId } from "../../../core/index.ts";
 import { decodeBatchData, placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { stateCommitment, stateLeaf } from "../../../core/protocol/commitment.ts";
@@ -10,6 +10,7 @@ import { packVaultId, vaultLeaf } from "../../../core/protocol/vault.ts";
 import { PREFIX } from "../../../core/store/store-keys.ts";
 import { naiveMultiproof, naiveRoot } from "../naive/naive-tree.ts";
 import { fixture, mintOf, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
+import { it } from "./it.ts";
 
 /** More than two pages of 256 leaves, and not a whole number of them. */
 const VAULTS = 600;
@@ -105,9 +106,8 @@ describe("a vault's proof", () => {
     expect((await refusal(engine.proofs.vaultState(0n, tooMany))).code).toBe("validation_failed");
   });
 
-  it("is not returned when the store's page differs from the sealed one", async () => {
-    const { engine, database, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("is not returned when the store's page differs from the sealed one", async ({ made }) => {
+    const { engine, database, tenant, assets } = made;
     await engine.mint(tenant.principal, requestOf(tenant.users[0], ...[1, 2].map((id) => mintOf(assets.erc721, id))));
     await engine.operator.seal("validium");
     const binary = { keyEncoding: "buffer", valueEncoding: "buffer" } as const;

@@ -1,7 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { MintResult } from "../../../core/index.ts";
 import { receiptOf, verifyReceipt } from "../../../core/protocol/receipt.ts";
 import { fixture, mintOf, OWNERS, openTest, requestOf, SETTLEMENT } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const [, , , signer] = OWNERS;
 
@@ -44,9 +45,7 @@ describe("the receipt of a mint", () => {
     expect(await (await reopened.mints.get(tenant.applicationId, first.mintId)).receipt()).toEqual(receipt);
   });
 
-  it("is absent without a signer", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("is absent without a signer", async ({ engine, tenant, assets }) => {
     const result = await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc20, "", 5)));
     expect(await result.receipt()).toBeNull();
   });

@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Address, Mode } from "../../../core/index.ts";
 import { all, type Fixture, fixture, memory, newTenant, OWNERS, openTest, refusal, START } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const NEW = `0x${"4e".repeat(20)}` as const;
 const OTHER = `0x${"4f".repeat(20)}` as const;
@@ -16,10 +17,7 @@ const entry = ({ assets }: Fixture, more: object = {}) => ({
 });
 
 describe("a mint to an address", () => {
-  it("creates its user once, and mints to it from then on", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("creates its user once, and mints to it from then on", async ({ engine, tenant, made }) => {
     const mint = () => engine.mint(tenant.principal, { users: [{ ownerAddress: NEW, mints: [entry(made)] }] });
     const minted = [await mint(), ...(await Promise.all([mint(), mint(), mint()]))];
     const vaults = minted.flatMap((result) => result.vaults);
@@ -34,10 +32,8 @@ describe("a mint to an address", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("creates one user for concurrent requests, even if one of them registers the address", async () => {
-    const made = await fixture();
+  it("creates one user for concurrent requests, even if one of them registers the address", async ({ made }) => {
     const { engine, tenant } = made;
-    await using _ = engine;
     const { applicationId } = tenant;
     const mint = () => engine.mint(tenant.principal, { users: [{ ownerAddress: NEW, mints: [entry(made)] }] });
     const [first, created, second] = await Promise.all([
@@ -67,10 +63,7 @@ describe("a mint to an address", () => {
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 
-  it("repeats under its idempotency key", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("repeats under its idempotency key", async ({ engine, tenant, made }) => {
     const request = { users: [{ ownerAddress: NEW, mints: [entry(made)] }] };
     const once = { idempotencyKey: "order" };
     const first = await engine.mint(tenant.principal, request, once);
@@ -81,10 +74,7 @@ describe("a mint to an address", () => {
     });
   });
 
-  it("creates nobody when the request is refused, or only checked", async () => {
-    const made = await fixture();
-    const { engine, tenant, assets } = made;
-    await using _ = engine;
+  it("creates nobody when the request is refused, or only checked", async ({ engine, tenant, assets, made }) => {
     const good = { ownerAddress: NEW, mints: [entry(made)] };
     const bad = { ownerAddress: OTHER, mints: [entry(made, { assetId: assets.erc20 })] };
     expect((await refusal(engine.mint(tenant.principal, { users: [good, bad] }))).code).toBe("validation_failed");
@@ -92,10 +82,7 @@ describe("a mint to an address", () => {
     expect(await all(engine.users.list(tenant.applicationId))).toHaveLength(OWNERS.length);
   });
 
-  it("needs the scope users for an address without a user, and only for that", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("needs the scope users for an address without a user, and only for that", async ({ engine, tenant, made }) => {
     const { secret } = await engine.keys.issue(tenant.applicationId, { scopes: ["mint"] });
     const minter = await engine.keys.authenticate(secret);
     const mint = (ownerAddress: Address) => engine.mint(minter, { users: [{ ownerAddress, mints: [entry(made)] }] });
@@ -122,10 +109,7 @@ describe("a mint to an address", () => {
     });
   });
 
-  it("refuses an id with the address, and a repeated user", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("refuses an id with the address, and a repeated user", async ({ engine, tenant, made }) => {
     const userId = tenant.users[0]?.userId;
     const mint = (...users: object[]) =>
       refusal(engine.mint(tenant.principal, { users: users.map((user) => ({ ...user, mints: [entry(made)] })) }));
@@ -140,9 +124,7 @@ describe("a mint to an address", () => {
 });
 
 describe("users created together", () => {
-  it("come in their order, all or none, and again as they were", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("come in their order, all or none, and again as they were", async ({ engine, tenant }) => {
     const { applicationId } = tenant;
     const userId = "6f1d3c1e-4f0a-4b7e-9a51-0c5d6f2b7a11";
     const asked = [
@@ -171,9 +153,7 @@ describe("users created together", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("are found by owner and by reference, page by page", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("are found by owner and by reference, page by page", async ({ engine, tenant }) => {
     const { applicationId } = tenant;
     const id = (i: number) => `00000000-0000-4000-8000-${String(i).padStart(12, "0")}`;
     const users = Array.from({ length: 7 }, (_, i) => ({
@@ -212,10 +192,8 @@ describe("users created together", () => {
 });
 
 describe("an entry without a mode", () => {
-  it("gets the asset's default, else the application's, else it is refused", async () => {
-    const made = await fixture();
+  it("gets the asset's default, else the application's, else it is refused", async ({ made }) => {
     const { engine, tenant, assets } = made;
-    await using _ = engine;
     const { applicationId } = tenant;
     const userId = tenant.users[0]?.userId;
     const mint = async () => {

@@ -1,7 +1,8 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, vi } from "vitest";
 import type { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
 import { Table } from "../../../core/store/group.ts";
-import { all, type Fixture, fixture, hashOf, mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
+import { all, type Fixture, hashOf, mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";
+import { it } from "./it.ts";
 import { committed, HOME, hear, holding, ownerAddress, signed, stranger, withdrawn } from "./l1-fixture.ts";
 
 describe("the life of a batch", () => {
@@ -35,9 +36,7 @@ describe("the life of a batch", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("reads only the newest batches when blocks become final or are replaced", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("reads only the newest batches when blocks become final or are replaced", async ({ engine, tenant, assets }) => {
     const BATCHES = 60;
     for (let i = 0; i < BATCHES; i++) {
       await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 8_000 + i)));
@@ -258,9 +257,7 @@ describe("a withdrawal", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("exhausts a voided duplicate", async () => {
-    const { engine, tenant, assets } = await fixture();
-    await using _ = engine;
+  it("exhausts a voided duplicate", async ({ engine, tenant, assets }) => {
     await engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 1)));
     await engine.operator.seal("validium");
     const place = { txHash: hashOf(3), blockNumber: 3n, logIndex: 0 };

@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect } from "vitest";
 import type { Database } from "../../../core/index.ts";
 import type { Transfer } from "../../../core/protocol/transfer.ts";
 import { withdrawalTypedData } from "../../../core/protocol/typed-data.ts";
@@ -21,6 +21,7 @@ import {
   requestOf,
   SETTLEMENT,
 } from "./fixture.ts";
+import { it } from "./it.ts";
 import { committed, HOME, hear, imported, MIRROR, ownerAddress, signedList, withdrawn } from "./l1-fixture.ts";
 import { signedTransfers } from "./transfers-fixture.ts";
 
@@ -155,14 +156,12 @@ describe("a failing write", () => {
     await again.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc721, 2)));
   });
 
-  it("of a read is not mistaken for a missing record", async () => {
-    const { engine, tenant, assets, database } = await fixture();
+  it("of a read is not mistaken for a missing record", async ({ engine, tenant, assets, database }) => {
     Object.assign(database, {
       getMany: async () => Promise.reject(Object.assign(new Error("I/O"), { code: "LEVEL_IO_ERROR" })),
     });
     const mint = engine.mint(tenant.principal, requestOf(tenant.users[0], mintOf(assets.erc1155, 1)));
     expect((await refusal(mint)).code).toBe("store_failed");
-    await engine.close();
   });
 });
 

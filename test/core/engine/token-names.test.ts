@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Engine, Uuid } from "../../../core/index.ts";
 import { blobOf, type Fixture, fixture, knownAsset, mintOf, refusal, requestOf, type TestTenant } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const MAX_ID = (1n << 256n) - 1n;
 
@@ -21,10 +22,8 @@ async function enabledAsset(
 }
 
 describe("a token named by its id", () => {
-  it("equals the token whose blob spells the id, for ERC-721 and ERC-1155, in every scheme", async () => {
-    const made = await fixture();
+  it("equals the token whose blob spells the id, for ERC-721 and ERC-1155, in every scheme", async ({ made }) => {
     const { engine, tenant, assets } = made;
-    await using _ = engine;
     const imx = await enabledAsset(engine, tenant, "erc1155", { blobScheme: "imx" });
     for (const [assetId, tokenId, text] of [
       [assets.erc721, "1001", "1001"],
@@ -40,10 +39,8 @@ describe("a token named by its id", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("equals the token of that id's blob, and errors point at the field in use", async () => {
-    const made = await fixture();
+  it("equals the token of that id's blob, and errors point at the field in use", async ({ made }) => {
     const { engine, tenant, assets } = made;
-    await using _ = engine;
     const { erc721: assetId } = assets;
     const imx = await enabledAsset(engine, tenant, "erc1155", { blobScheme: "imx" });
     await mintFields(made, { assetId: imx, mintingBlob: blobOf("{5}:{red}") });
@@ -63,10 +60,7 @@ describe("a token named by its id", () => {
     });
   });
 
-  it("repeats with its idempotency key, and is found by the slow check too", async () => {
-    const made = await fixture();
-    const { assets } = made;
-    await using _ = made.engine;
+  it("repeats with its idempotency key, and is found by the slow check too", async ({ assets, made }) => {
     const fields = { assetId: assets.erc721.toUpperCase(), tokenId: "44" };
     const options = { idempotencyKey: "order" };
     const first = await mintFields(made, fields, options);
@@ -97,10 +91,7 @@ describe("a token named by its id", () => {
     expect(await refusal(mintFields(made, fields))).toEqual({ code, issues: { [`/users/0/mints/0/${field}`]: code } });
   });
 
-  it("is refused together with a blob; ERC-20 needs neither", async () => {
-    const made = await fixture();
-    const { assets } = made;
-    await using _ = made.engine;
+  it("is refused together with a blob; ERC-20 needs neither", async ({ assets, made }) => {
     const both = { assetId: assets.erc721, tokenId: "1", mintingBlob: blobOf(1) };
     expect(await refusal(mintFields(made, both))).toEqual({
       code: "validation_failed",
@@ -127,18 +118,13 @@ describe("a minting blob that is not text", () => {
     expect(made.engine.batches.getOpen("validium").vaultCount).toBe(0);
   });
 
-  it("is refused with the entry that was probably intended", async () => {
-    const made = await fixture();
-    await using _ = made.engine;
+  it("is refused with the entry that was probably intended", async ({ made }) => {
     await expect(mintFields(made, { assetId: made.assets.erc721, mintingBlob: "1001" })).rejects.toThrow(
       '"tokenId": "1001"',
     );
   });
 
-  it("is accepted for an asset with rawBlobs, even after a restart", async () => {
-    const made = await fixture();
-    const { engine, tenant } = made;
-    await using _ = engine;
+  it("is accepted for an asset with rawBlobs, even after a restart", async ({ engine, tenant, made }) => {
     const raw = await enabledAsset(engine, tenant, "erc721", { rawBlobs: true });
     for (const mintingBlob of notText)
       expect((await mintFields(made, { assetId: raw, mintingBlob })).vaults).toHaveLength(1);
@@ -146,9 +132,7 @@ describe("a minting blob that is not text", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("is distinguished from text of any script", async () => {
-    const made = await fixture();
-    await using _ = made.engine;
+  it("is distinguished from text of any script", async ({ made }) => {
     for (const text of ["sword of dawn", "Schwert Ä", "剣", "🗡", "{1}:{a, b}", "007"]) {
       const fields = { assetId: made.assets.erc721, mintingBlob: blobOf(text) };
       expect((await mintFields(made, fields)).vaults).toHaveLength(1);

@@ -1,11 +1,10 @@
-import { expect, it } from "vitest";
+import { expect } from "vitest";
 import { fixture, knownAsset, mintOf, refusal, requestOf, START } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const DAY = 86_400_000;
 
-it("counts the transactions of each period like a count one by one", async () => {
-  const { engine, tenant, assets, clock } = await fixture();
-  await using _ = engine;
+it("counts the transactions of each period like a count one by one", async ({ engine, tenant, assets, clock }) => {
   const { applicationId } = tenant;
   const times: number[] = [];
   for (let i = 0; i < 40; i++) {
@@ -29,9 +28,7 @@ it("counts the transactions of each period like a count one by one", async () =>
   expect((await engine.transactions.usage(applicationId)).periods).toHaveLength(30);
 });
 
-it("shows each key's share, and nothing of another application", async () => {
-  const { engine, tenant } = await fixture();
-  await using _ = engine;
+it("shows each key's share, and nothing of another application", async ({ engine, tenant }) => {
   const { applicationId } = await engine.applications.create({ name: "other" });
   const assetId = await knownAsset(engine, "erc20");
   await engine.assets.enable(tenant.applicationId, assetId);

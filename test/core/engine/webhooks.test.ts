@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { all, fixture, newTenant, openTest, refusal, TestClock } from "./fixture.ts";
+import { it } from "./it.ts";
 
 const URL = "https://example.com/hook";
 
@@ -47,9 +48,7 @@ describe("webhooks", () => {
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
 
-  it("belong to one application, are limited, and pause while it is suspended", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("belong to one application, are limited, and pause while it is suspended", async ({ engine, tenant }) => {
     const other = await newTenant(engine, []);
     const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: URL });
     const { webhookId } = webhook;
@@ -89,9 +88,7 @@ describe("webhooks", () => {
     expect(await refusal(made)).toEqual({ code: "validation_failed", issues: { "/url": "validation_failed" } });
   });
 
-  it("refuse unknown types", async () => {
-    const { engine, tenant } = await fixture();
-    await using _ = engine;
+  it("refuse unknown types", async ({ engine, tenant }) => {
     const made = engine.webhooks.create(tenant.applicationId, { url: URL, types: ["mint.accepted", "x" as never] });
     expect(await refusal(made)).toEqual({ code: "validation_failed", issues: { "/types/1": "validation_failed" } });
   });
