@@ -6,8 +6,8 @@ type Entries = Pick<StoreReader, "entries">;
 
 /** An application's requests within a range of sequences, from an index. */
 export interface RequestRange {
-  readonly from: number; // The index key of a sequence; null for the application's requests of some blocks
-  readonly to: number;
+  readonly from: number;
+  readonly to: number; // Exclusive
   readonly ascending: boolean;
 }
 

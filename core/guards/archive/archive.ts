@@ -213,10 +213,8 @@ export class Archive extends ArchiveReads {
     const { committedAt, sequence, leftOut = [], blobs } = event;
     if (sequence !== this.#commits || batchNumber !== this.trees[mode].count) {
       await this.#rewind();
-      throw new MintmarkError(
-        "l1_failed",
-        `the node left out commits before ${mode}-${batchNumber}; they will be read again`,
-      );
+      const detail = `the node left out commits before ${mode}-${batchNumber}; they will be read again`;
+      throw new MintmarkError("l1_failed", detail);
     }
     const header = { batchRoot, vaultCount, committedAt, sequence };
     const commit = { mode, batchNumber, dataHash, ...header, txHash, blockNumber, leftOut, ...(blobs && { blobs }) };

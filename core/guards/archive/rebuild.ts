@@ -44,10 +44,8 @@ export async function rebuild(options: RebuildOptions): Promise<RebuildReport> {
   const [here, there] = [archive.state(), await l1.state(toBlock)];
   for (const key of Object.keys(here) as (keyof EngineState)[]) {
     if (here[key] !== there[key]) {
-      throw new MintmarkError(
-        "l1_failed",
-        `the rebuilt ${key} is ${here[key]}, but ${there[key]} on L1 at block ${toBlock}`,
-      );
+      const detail = `the rebuilt ${key} is ${here[key]}, but ${there[key]} on L1 at block ${toBlock}`;
+      throw new MintmarkError("l1_failed", detail);
     }
   }
   const missing = await archive.missing();

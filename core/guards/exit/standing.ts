@@ -107,10 +107,8 @@ async function findSpending({ tip, hops, header }: ExitKit, l1: StandingChain, o
     const { batchRoot, vaultCount, committedAt, sequence } = event;
     return hopOf(groups, output, { header: { batchRoot, vaultCount, committedAt, sequence }, siblings });
   }
-  throw new MintmarkError(
-    "vault_spent",
-    `A transfer spends vault ${vaultId}, but the node shows none. Ask another node.`,
-  );
+  const detail = `A transfer spends vault ${vaultId}, but the node shows none. Ask another node.`;
+  throw new MintmarkError("vault_spent", detail);
 }
 
 /**

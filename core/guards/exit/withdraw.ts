@@ -92,10 +92,8 @@ export async function planExit(options: ExitOptions): Promise<ExitPlan> {
   const { settlement, tip, token } = kit;
   if (settlement.chainId !== l1.settlement.chainId || settlement.contract !== l1.settlement.contract) {
     const meant = `${settlement.contract} on chain ${settlement.chainId}`;
-    throw new MintmarkError(
-      "validation_failed",
-      `The kit is for ${meant}; the RPC serves chain ${l1.settlement.chainId}.`,
-    );
+    const detail = `The kit is for ${meant}; the RPC serves chain ${l1.settlement.chainId}.`;
+    throw new MintmarkError("validation_failed", detail);
   }
   if (account.toLowerCase() !== tip.owner)
     throw new MintmarkError("validation_failed", `The key belongs to ${account}; the vault's owner is ${tip.owner}.`);
@@ -104,10 +102,8 @@ export async function planExit(options: ExitOptions): Promise<ExitPlan> {
   if (left === 0n)
     throw new MintmarkError("insufficient_balance", "All of this vault has been withdrawn, or it was voided.");
   if (wanted < 1n || wanted > left) {
-    throw new MintmarkError(
-      "insufficient_balance",
-      `The vault has ${left} of ${tip.amount} units left; cannot withdraw ${wanted}.`,
-    );
+    const detail = `The vault has ${left} of ${tip.amount} units left; cannot withdraw ${wanted}.`;
+    throw new MintmarkError("insufficient_balance", detail);
   }
   const to = recipient ?? tip.owner;
   return { withdrawnBefore, quantity: wanted, recipient: to, baseUnits: wanted * token.quantum, kit: complete };
@@ -124,10 +120,8 @@ async function requireWithdrawable(call: WithdrawalCall, options: ExitOptions): 
     const seconds = kit.maturesAt - ((await l1.block("latest"))?.timestamp ?? 0n);
     if (immature === "refuse") {
       const when = new Date(Number(kit.maturesAt) * 1000).toISOString();
-      throw new MintmarkError(
-        "proof_not_ready",
-        `The vault matures at ${when}, in ${seconds} s of L1's clock. Wait for it.`,
-      );
+      const detail = `The vault matures at ${when}, in ${seconds} s of L1's clock. Wait for it.`;
+      throw new MintmarkError("proof_not_ready", detail);
     }
     onWait?.(seconds);
     await pause(pollingMs, signal);

@@ -94,10 +94,8 @@ export class SourceHistory {
    */
   stateAt({ countValidium, countRollup }: StateCounts): SourceState {
     if (!this.hasHad({ countValidium, countRollup })) {
-      throw new MintmarkError(
-        "l1_failed",
-        `the source has no final state of ${countValidium} validium and ${countRollup} rollup batches`,
-      );
+      const detail = `the source has no final state of ${countValidium} validium and ${countRollup} rollup batches`;
+      throw new MintmarkError("l1_failed", detail);
     }
     const rootValidium = bytesToHex(this.#trees.validium.root(countValidium));
     const rootRollup = bytesToHex(this.#trees["zk-rollup"].root(countRollup));

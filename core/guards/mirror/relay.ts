@@ -158,10 +158,8 @@ export async function proofOnMirror(
   const { mode, batchNumber } = unpackVaultId(proof.vault.vaultId);
   const step = await stepOf(mirror, mode, batchNumber);
   if (proof.header === null || step === null || !(await mirror.isImported(mode, batchNumber))) {
-    throw new MintmarkError(
-      "proof_not_ready",
-      `The mirror has not imported ${mode}-${batchNumber} yet: relay it first.`,
-    );
+    const detail = `The mirror has not imported ${mode}-${batchNumber} yet: relay it first.`;
+    throw new MintmarkError("proof_not_ready", detail);
   }
   return { ...proof, header: mirrorHeader(step, proof.header) };
 }

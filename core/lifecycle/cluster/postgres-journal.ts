@@ -126,10 +126,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const end = this.#leading?.length ?? confirmed;
     // What stands before an entry is read too.
     if (pruned > 0 && from <= pruned) {
-      throw new MintmarkError(
-        "store_mismatch",
-        `The journal begins behind entry ${pruned}, and this store needs entry ${from}.`,
-      );
+      const detail = `The journal begins behind entry ${pruned}, and this store needs entry ${from}.`;
+      throw new MintmarkError("store_mismatch", detail);
     }
     let previous = from === 0 ? FIRST_HASH : await this.#hashBefore(from);
     if (previous === null) throw missing(from - 1);
@@ -232,10 +230,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     for (let part = 0; ; part++) {
       const { rows } = await this.#reader.query(READ_PART, [shard, length, part]);
       if (rows[0] === undefined) {
-        throw new MintmarkError(
-          "journal_unavailable",
-          "The snapshot was replaced by a newer one meanwhile. Start again.",
-        );
+        const detail = "The snapshot was replaced by a newer one meanwhile. Start again.";
+        throw new MintmarkError("journal_unavailable", detail);
       }
       const bytes = this.#keys.open(partOf(shard, length, part), rows[0].body as Buffer);
       if (bytes.length === 0) return;

@@ -37,10 +37,8 @@ export class JournalKeys {
     const isSound =
       named.length > 0 && named.length === this.#keys.size && keys.every((key) => key.length === KEY_BYTES);
     if (!isSound) {
-      throw new MintmarkError(
-        "validation_failed",
-        "Give one or more different keys of 32 random bytes for the journal.",
-      );
+      const detail = "Give one or more different keys of 32 random bytes for the journal.";
+      throw new MintmarkError("validation_failed", detail);
     }
   }
 

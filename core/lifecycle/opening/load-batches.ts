@@ -155,9 +155,7 @@ async function recheckBatch(ledger: Ledger, batch: BatchRecord): Promise<void> {
     (tokens === undefined || !tokens.equals(derived.tokens)) && "tokens",
   ].filter((name) => name !== false);
   if (wrong.length > 0) {
-    throw new MintmarkError(
-      "store_corrupt",
-      `${batchIdOf(mode, batchNumber)}: ${wrong.join(", ")} do not follow from its vaults.`,
-    );
+    const detail = `${batchIdOf(mode, batchNumber)}: ${wrong.join(", ")} do not follow from its vaults.`;
+    throw new MintmarkError("store_corrupt", detail);
   }
 }
