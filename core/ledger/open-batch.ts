@@ -1,5 +1,5 @@
 import type { Limits, Mode, Standard } from "../model.ts";
-import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound } from "../protocol/batch-data.ts";
+import { ASSET_ENTRY_BYTES, BATCH_DATA_BASE_BYTES, vaultBytesBound, widthOfWords } from "../protocol/batch-data.ts";
 import { MAX_FOREIGN_IDS } from "../protocol/blob.ts";
 import { type BatchContent, contentGas, isWide } from "../protocol/commit-gas.ts";
 import { elementCount } from "../protocol/elements.ts";
@@ -21,7 +21,6 @@ import {
   type TokenHashOf,
   VaultColumns,
   widthOfSum,
-  widthOfWords,
 } from "../store/vault-columns.ts";
 import { byMode } from "./state-histories.ts";
 

@@ -37,14 +37,14 @@ export const VOID_RUN_BYTES = 5;
 /** One slot in batch data: a vault without its place, which follows from mode, batch number and slot. */
 export type VaultEntry = Omit<VaultContent, "vaultId">;
 
-/** Bytes of an amount in its narrowest form; 0 for an amount of 1. */
-export function amountWidth(amount: bigint): number {
-  if (amount === 1n) return 0;
-  return amount <= 0xffff_ffffn ? numberWidth(Number(amount)) : 4 + numberWidth(Number(amount >> 32n));
+/** Bytes of an amount of two 32-bit words in its narrowest form; 0 for an amount of 1. */
+export function widthOfWords(high: number, low: number): number {
+  if (high > 0) return 4 + byteWidth(high);
+  return low === 1 ? 0 : byteWidth(low);
 }
 
-function numberWidth(value: number): number {
-  return Math.ceil((32 - Math.clz32(value)) / 8);
+function byteWidth(value: number): number {
+  return (32 - Math.clz32(value) + 7) >>> 3;
 }
 
 /**

@@ -13,7 +13,7 @@ import {
 } from "./batch-data.ts";
 import { BlobKind, OwnerClass, planRuns, type Run, type RunPlan } from "./batch-runs.ts";
 import { commitGas, contentGas, contentOf, plainRuns } from "./commit-gas.ts";
-import { hexToBytes, writeHex } from "./hex.ts";
+import { writeHex } from "./hex.ts";
 
 /**
  * Encodes the slots of a batch (docs/protocol.md 4). A pure function, linear in the number of slots; `decodeBatchData`
@@ -31,29 +31,16 @@ import { hexToBytes, writeHex } from "./hex.ts";
  * decodeBatchData(data).length; // 2 slots; the second one is void
  */
 export function encodeBatchData(slots: readonly (VaultEntry | null)[], least: "bytes" | "gas" = "bytes"): Uint8Array {
-  return encodeBatchColumns(readColumns(slots), new EntryRecords(slots), least);
-}
-
-/** Writes the records of slots in the forms that the plan has chosen. */
-export interface BatchRecords {
-  writeOwner(slot: number, to: BatchOutput): void;
-  writeAmount(slot: number, size: number, to: BatchOutput): void;
-  /** The blob's characters 0x30 to 0x3f, two a byte. */
-  writePacked(slot: number, to: BatchOutput): void;
-  writeRaw(slot: number, to: BatchOutput): void;
+  return encodeBatchColumns(readColumns(slots), least);
 }
 
 /** {@link encodeBatchData} for slots that are already columns. */
-export function encodeBatchColumns(
-  columns: BatchColumns,
-  records: BatchRecords,
-  least: "bytes" | "gas" = "bytes",
-): Uint8Array {
+export function encodeBatchColumns(columns: BatchColumns, least: "bytes" | "gas" = "bytes"): Uint8Array {
   const packed = planRuns(columns, "packed");
-  if (least === "bytes") return writeBatch(records, columns, packed);
+  if (least === "bytes") return writeBatch(columns, packed);
   const raw = planRuns(columns, "raw");
   const fewest = gasOf(columns, raw) < gasOf(columns, packed) ? raw : packed;
-  return writeBatch(records, columns, withinBound(columns, fewest));
+  return writeBatch(columns, withinBound(columns, fewest));
 }
 
 /** The plan itself. If its runs take more gas than a batch of this content may, the plain plan. */
@@ -67,36 +54,6 @@ function withinBound(columns: BatchColumns, plan: RunPlan): RunPlan {
 function boundOf(columns: BatchColumns, plan: RunPlan): number {
   const owners = dictionarySize(columns, plan);
   return commitGas(columns, plan.runs, sizeOf(columns, plan, owners), owners);
-}
-
-class EntryRecords implements BatchRecords {
-  readonly #slots: readonly (VaultEntry | null)[];
-
-  constructor(slots: readonly (VaultEntry | null)[]) {
-    this.#slots = slots;
-  }
-
-  writeOwner(slot: number, to: BatchOutput): void {
-    to.hex(this.#at(slot).owner, OWNER_BYTES);
-  }
-
-  writeAmount(slot: number, size: number, to: BatchOutput): void {
-    to.biguint(this.#at(slot).amount, size);
-  }
-
-  writePacked(slot: number, to: BatchOutput): void {
-    const characters = hexToBytes(this.#at(slot).blob);
-    to.packedSlice(characters, 0, characters.length);
-  }
-
-  writeRaw(slot: number, to: BatchOutput): void {
-    const { blob } = this.#at(slot);
-    to.hex(blob, (blob.length - 2) / 2);
-  }
-
-  #at(slot: number): VaultEntry {
-    return this.#slots[slot] as VaultEntry;
-  }
 }
 
 /** Calldata gas of a nonzero byte: its price, and the floor price of EIP-7623. */
@@ -116,18 +73,18 @@ function gasOf(columns: BatchColumns, plan: RunPlan): number {
   return Math.max(bytes * BYTE_FLOOR_GAS, bytes * BYTE_GAS + execution);
 }
 
-function writeBatch(records: BatchRecords, columns: BatchColumns, plan: RunPlan): Uint8Array {
+function writeBatch(columns: BatchColumns, plan: RunPlan): Uint8Array {
   const dictionary = ownerDictionary(columns, plan);
   const output = new BatchOutput(sizeOf(columns, plan, dictionary.owners.length));
   output.uint(BATCH_DATA_VERSION, 1);
   output.uint(columns.assets.length, 2);
   for (const { chainId, assetType } of columns.assets) {
-    output.biguint(chainId, 8);
+    output.words(Number(chainId >> 32n), Number(chainId & 0xffff_ffffn), 8);
     output.hex(assetType, 32);
   }
   output.uint(dictionary.owners.length, 2);
-  for (const owner of dictionary.owners) output.hex(owner, OWNER_BYTES);
-  for (const run of plan.runs) writeRun(output, run, columns, dictionary.indices, records);
+  for (const owner of dictionary.owners) output.slice(owner, 0, OWNER_BYTES);
+  for (const run of plan.runs) writeRun(output, run, columns, dictionary.indices);
   return output.bytes;
 }
 
@@ -156,7 +113,7 @@ function ownerDictionary(columns: BatchColumns, plan: RunPlan) {
   const ordered = [...ids.filter(isNear), ...ids.filter((id) => !isNear(id))];
   const indices = new Uint16Array(columns.owners.length);
   for (const [index, id] of ordered.entries()) indices[id] = index;
-  return { owners: ordered.map((id) => columns.owners[id] as string), indices };
+  return { owners: ordered.map((id) => columns.owners[id] as Uint8Array), indices };
 }
 
 function sizeOf(columns: BatchColumns, { runs }: RunPlan, owners: number): number {
@@ -181,13 +138,7 @@ function runSize({ start, end, ownerForm, blobKind, amountForm }: Run, columns: 
   return size;
 }
 
-function writeRun(
-  output: BatchOutput,
-  run: Run,
-  columns: BatchColumns,
-  ownerIndices: Uint16Array,
-  records: BatchRecords,
-): void {
+function writeRun(output: BatchOutput, run: Run, columns: BatchColumns, ownerIndices: Uint16Array): void {
   const { start, end, ownerForm, blobKind, amountForm } = run;
   output.uint(columns.asset[start] as number, 2);
   if (columns.asset[start] === VOID_RUN) {
@@ -200,19 +151,21 @@ function writeRun(
   if (ownerForm === OwnerForm.run) output.uint(ownerIndices[columns.owner[start] as number] as number, 2);
   if (blobKind === BlobKind.raw) output.uint(0, 1);
   else if (blobKind !== BlobKind.empty) output.uint(columns.blobBytes[start] as number, 1);
-  if (blobKind === BlobKind.consecutive) records.writePacked(start, output);
+  const { owner, owners, amountHigh, amountLow, blobs, blobEnd } = columns;
+  const blobStart = (slot: number) => (slot === 0 ? 0 : (blobEnd[slot - 1] as number));
+  if (blobKind === BlobKind.consecutive) output.packedSlice(blobs, blobStart(start), blobEnd[start] as number);
   for (let slot = start; slot < end; slot++) {
-    if (ownerForm === OwnerForm.inline) records.writeOwner(slot, output);
-    else if (ownerForm !== OwnerForm.run) output.uint(ownerIndices[columns.owner[slot] as number] as number, ownerForm);
-    if (amountForm > 0) records.writeAmount(slot, amountForm, output);
-    if (blobKind === BlobKind.packed) records.writePacked(slot, output);
+    if (ownerForm === OwnerForm.inline) output.slice(owners[owner[slot] as number] as Uint8Array, 0, OWNER_BYTES);
+    else if (ownerForm !== OwnerForm.run) output.uint(ownerIndices[owner[slot] as number] as number, ownerForm);
+    if (amountForm > 0) output.words(amountHigh[slot] as number, amountLow[slot] as number, amountForm);
+    if (blobKind === BlobKind.packed) output.packedSlice(blobs, blobStart(slot), blobEnd[slot] as number);
     if (blobKind === BlobKind.raw) output.uint(columns.blobBytes[slot] as number, 1);
-    if (blobForm === BlobForm.raw) records.writeRaw(slot, output);
+    if (blobForm === BlobForm.raw) output.slice(blobs, blobStart(slot), blobEnd[slot] as number);
   }
 }
 
 /** Appends the big-endian values of batch data. */
-export class BatchOutput {
+class BatchOutput {
   readonly bytes: Uint8Array;
   #offset = 0;
 
@@ -228,15 +181,6 @@ export class BatchOutput {
       rest >>>= 8;
     }
     this.#offset += size;
-  }
-
-  biguint(value: bigint, size: number): void {
-    if (size <= 4) {
-      this.uint(Number(value), size);
-      return;
-    }
-    this.uint(Number(value >> 32n), size - 4);
-    this.uint(Number(value & 0xffff_ffffn), 4);
   }
 
   hex(hex: string, size: number): void {

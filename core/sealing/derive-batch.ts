@@ -17,7 +17,7 @@ import type { VoidRun } from "../store/records.ts";
 import type { VaultColumns } from "../store/vault-columns.ts";
 import { type BatchItems, itemsOf } from "./batch-items.ts";
 import { contentIn } from "./contents.ts";
-import { type AssetIdAt, ColumnRecords, columnLeaves, encoderColumns } from "./seal-columns.ts";
+import { type AssetIdAt, columnLeaves, encoderColumns } from "./seal-columns.ts";
 import { clearVoidLeaves, SLOTS_OF_ONE_VOID, voidMask, zeroRuns } from "./void-runs.ts";
 
 const SAVED = { validium: "bytes", "zk-rollup": "gas" } as const; // The encoding's aim for a batch's data
@@ -82,7 +82,7 @@ export function deriveBatch<B extends BatchPlace>(
   const columns = encoderColumns(vaults, assetAt, mask);
   const data = alone
     ? encodeBatchData(Array<null>(SLOTS_OF_ONE_VOID).fill(null))
-    : encodeBatchColumns(columns, new ColumnRecords(vaults), SAVED[mode]);
+    : encodeBatchColumns(columns, SAVED[mode]);
   const leaves = alone
     ? new Uint8Array(SLOTS_OF_ONE_VOID * HASH_BYTES)
     : columnLeaves(mode, batchNumber, vaults, assetAt);

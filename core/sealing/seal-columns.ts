@@ -1,21 +1,18 @@
 import type { Address, Mode } from "../model.ts";
 import type { AssetId } from "../ports.ts";
-import { ascendAssets, type BatchColumns, indexIn, NOT_PACKABLE } from "../protocol/batch-columns.ts";
-import { MAX_PACKED_DIGITS, VOID_RUN } from "../protocol/batch-data.ts";
-import type { BatchOutput, BatchRecords } from "../protocol/batch-encoder.ts";
+import { type BatchColumns, batchColumns, indexIn } from "../protocol/batch-columns.ts";
+import { VOID_RUN } from "../protocol/batch-data.ts";
 import { hashMessages } from "../protocol/hash.ts";
 import { HASH_BYTES } from "../protocol/hex.ts";
 import { MAX_BATCH_ASSETS } from "../protocol/manifest.ts";
 import { LEAF_HEADER_BYTES, MAX_LEAF_BYTES, writeLeafPreimage } from "../protocol/vault.ts";
-import { hexOf, type VaultColumns, widthOfWords } from "../store/vault-columns.ts";
+import { hexOf, type VaultColumns } from "../store/vault-columns.ts";
 
 const LEAVES_PER_CHUNK = 1024; // Leaves packed and hashed at a time: few enough for the cache
 // Offsets of the parts of a leaf's preimage that differ between vaults (docs/protocol.md 2).
 const SLOT_AT = 6; // The three bytes with the slot and four bits of the batch number
 const OWNER_AT = 17;
 const AMOUNT_AT = 69;
-const ZERO = 0x30;
-const NINE = 0x39;
 const NO_OWNER = `0x${"00".repeat(20)}` as const;
 
 export type AssetIdAt = (assetIndex: number) => AssetId;
@@ -97,46 +94,23 @@ export function encoderColumns(
   voids: Uint8Array | null = null,
 ): BatchColumns {
   const { count } = vaults;
-  const columns = {
-    asset: new Uint16Array(count),
-    owner: new Uint32Array(count),
-    amountWidth: new Uint8Array(count),
-    blobBytes: new Uint8Array(count),
-    digits: new Uint8Array(count),
-    isDecimal: new Uint8Array(count),
-    follows: new Uint8Array(count),
-  };
+  const asset = new Uint16Array(count).fill(VOID_RUN);
+  const owner = new Uint32Array(count);
   const owners = new OwnerDictionary(vaults);
   const assets = new Map<number, number>();
-  let start = 0;
   for (let slot = 0; slot < count; slot++) {
-    const end = vaults.blobEnd[slot] as number;
-    if (voids?.[slot] === 1) {
-      columns.asset[slot] = VOID_RUN;
-      start = end;
-      continue;
-    }
-    const digits = packableIn(vaults.blobs, start, end);
-    columns.asset[slot] = indexIn(assets, vaults.assetIndex[slot] as number);
-    columns.owner[slot] = owners.indexOf(vaults.userIndex[slot] as number);
-    columns.amountWidth[slot] = widthOfWords(vaults.amountHigh[slot] as number, vaults.amountLow[slot] as number);
-    columns.blobBytes[slot] = end - start;
-    columns.digits[slot] = digits;
-    if (isDecimalIn(vaults.blobs, start, digits)) {
-      columns.isDecimal[slot] = 1;
-      const isAlike = slot > 0 && columns.isDecimal[slot - 1] === 1 && columns.digits[slot - 1] === digits;
-      if (isAlike && followsIn(vaults.blobs, start, digits)) columns.follows[slot] = 1;
-    }
-    start = end;
+    if (voids?.[slot] === 1) continue;
+    asset[slot] = indexIn(assets, vaults.assetIndex[slot] as number);
+    owner[slot] = owners.indexOf(vaults.userIndex[slot] as number);
   }
   if (assets.size > MAX_BATCH_ASSETS) throw new Error("a batch of more assets than its manifest can name");
   const named = [...assets.keys()].map(assetAt).map(({ chainId, assetType }) => ({ chainId, assetType }));
-  return { count, assets: ascendAssets(named, columns.asset), owners: owners.addresses, ...columns };
+  return batchColumns(vaults, { assets: named, asset }, { owners: owners.owners, owner });
 }
 
 /** Owners in order of first appearance. Users can share an owner. */
 class OwnerDictionary {
-  readonly addresses: Address[] = [];
+  readonly owners: Uint8Array[] = [];
   readonly #vaults: VaultColumns;
   readonly #byUser = new Map<number, number>();
   readonly #byAddress = new Map<Address, number>();
@@ -153,62 +127,12 @@ class OwnerDictionary {
     if (index === undefined) {
       const owner = this.#vaults.holders.get(userIndex)?.owner;
       if (owner === undefined) throw new Error(`the holder ${userIndex} is not known`);
-      const address = hexOf(owner, 0, owner.length);
-      index = indexIn(this.#byAddress, address);
+      index = indexIn(this.#byAddress, hexOf(owner, 0, owner.length));
       this.#byUser.set(userIndex, index);
-      this.addresses[index] = address;
+      this.owners[index] = owner;
     }
     this.#lastUser = userIndex;
     this.#last = index;
     return index;
-  }
-}
-
-function packableIn(bytes: Uint8Array, start: number, end: number): number {
-  if (end - start > MAX_PACKED_DIGITS) return NOT_PACKABLE;
-  for (let i = start; i < end; i++) if ((bytes[i] as number) >> 4 !== 3) return NOT_PACKABLE;
-  return end - start;
-}
-
-function isDecimalIn(bytes: Uint8Array, start: number, digits: number): boolean {
-  if (digits === 0 || digits === NOT_PACKABLE || (digits > 1 && bytes[start] === ZERO)) return false;
-  for (let i = start; i < start + digits; i++) if ((bytes[i] as number) > NINE) return false;
-  return true;
-}
-
-/** Whether a decimal follows the one before it with as many digits. Compares from the last digit, with carry. */
-function followsIn(bytes: Uint8Array, start: number, digits: number): boolean {
-  let carry = 1;
-  for (let i = start + digits - 1; i >= start; i--) {
-    const sum = (bytes[i - digits] as number) + carry;
-    carry = sum > NINE ? 1 : 0;
-    if ((carry === 1 ? ZERO : sum) !== bytes[i]) return false;
-  }
-  return carry === 0;
-}
-
-/** The records of a batch's data, from columns. */
-export class ColumnRecords implements BatchRecords {
-  readonly #vaults: VaultColumns;
-
-  constructor(vaults: VaultColumns) {
-    this.#vaults = vaults;
-  }
-
-  writeOwner(slot: number, to: BatchOutput): void {
-    const { owner } = this.#vaults.holderOf(slot);
-    to.slice(owner, 0, owner.length);
-  }
-
-  writeAmount(slot: number, size: number, to: BatchOutput): void {
-    to.words(this.#vaults.amountHigh[slot] as number, this.#vaults.amountLow[slot] as number, size);
-  }
-
-  writePacked(slot: number, to: BatchOutput): void {
-    to.packedSlice(this.#vaults.blobs, this.#vaults.blobStart(slot), this.#vaults.blobEnd[slot] as number);
-  }
-
-  writeRaw(slot: number, to: BatchOutput): void {
-    to.slice(this.#vaults.blobs, this.#vaults.blobStart(slot), this.#vaults.blobEnd[slot] as number);
   }
 }

@@ -1,5 +1,6 @@
 import { MintmarkError } from "../errors.ts";
 import type { Address, Hex } from "../model.ts";
+import { widthOfWords } from "../protocol/batch-data.ts";
 import { ByteReader, record as scratch } from "./binary.ts";
 import { checkedRecord } from "./layout.ts";
 
@@ -26,12 +27,6 @@ export function addsUp(highA: number, lowA: number, highB: number, lowB: number)
   return highA + highB + (lowA + lowB >= WORD ? 1 : 0) <= MAX_HIGH;
 }
 
-/** Bytes of an amount in batch data: 0 for an amount of 1. */
-export function widthOfWords(high: number, low: number): number {
-  if (high > 0) return 4 + byteWidth(high);
-  return low === 1 ? 0 : byteWidth(low);
-}
-
 /** Bytes of the sum of two amounts for which {@link addsUp} holds. */
 export function widthOfSum(
   high: number,
@@ -40,10 +35,6 @@ export function widthOfSum(
 ): number {
   const sum = low + more.amountLow;
   return widthOfWords(high + more.amountHigh + (sum >= WORD ? 1 : 0), sum % WORD);
-}
-
-function byteWidth(value: number): number {
-  return (32 - Math.clz32(value) + 7) >>> 3;
 }
 
 /** The holder of a vault: the values that all vaults of a user share. */

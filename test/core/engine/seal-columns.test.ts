@@ -6,7 +6,7 @@ import { encodeBatchColumns, encodeBatchData } from "../../../core/protocol/batc
 import { hexToBytes } from "../../../core/protocol/hex.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import { contentOf } from "../../../core/sealing/contents.ts";
-import { ColumnRecords, columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
+import { columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
 import {
   encodeChunk,
   encodeColumns,
@@ -81,7 +81,7 @@ describe("a batch in columns", () => {
           );
           expect(columnLeaves(mode, batchNumber, columns, assetAt)).toEqual(vaultLeaves(contents));
           for (const least of ["bytes", "gas"] as const) {
-            const data = encodeBatchColumns(encoderColumns(columns, assetAt), new ColumnRecords(columns), least);
+            const data = encodeBatchColumns(encoderColumns(columns, assetAt), least);
             expect(data).toEqual(encodeBatchData(contents, least));
           }
         },

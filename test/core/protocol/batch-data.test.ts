@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { type Hex, MAX_AMOUNT, type Mode, type Standard } from "../../../core/model.ts";
 import {
   ASSET_ENTRY_BYTES,
-  amountWidth,
   BATCH_DATA_BASE_BYTES,
   BATCH_DATA_REASONS,
   BatchDataError,
   type VaultEntry,
   vaultBytesBound,
+  widthOfWords,
 } from "../../../core/protocol/batch-data.ts";
 import { decodeBatch, decodeBatchData, decodeSlots, placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
@@ -33,6 +33,7 @@ const VAULT: VaultEntry = {
 const vaults = (count: number, make: (i: number) => Partial<VaultEntry>): VaultEntry[] =>
   Array.from({ length: count }, (_, i) => ({ ...VAULT, ...make(i) }));
 const owner = (n: number): Hex => `0x${n.toString(16).padStart(40, "0")}`;
+const widthOf = (amount: bigint) => widthOfWords(Number(amount >> 32n), Number(amount & 0xffff_ffffn));
 const refusal = (data: string, options = {}) => {
   try {
     decodeBatchData(hexToBytes(data), options);
@@ -122,7 +123,7 @@ describe("encoding", () => {
         const assets = new Set(slots.map((entry) => entry && `${entry.chainId} ${entry.assetType}`)).size;
         const bound = slots.reduce(
           (sum, entry) =>
-            sum + (entry === null ? 5 : vaultBytesBound(amountWidth(entry.amount), (entry.blob.length - 2) / 2)),
+            sum + (entry === null ? 5 : vaultBytesBound(widthOf(entry.amount), (entry.blob.length - 2) / 2)),
           BATCH_DATA_BASE_BYTES + assets * ASSET_ENTRY_BYTES,
         );
         const size = encodeBatchData(slots).length;
