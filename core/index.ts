@@ -44,7 +44,7 @@ export type { BatchVaultProof, EngineState, VaultStateProof } from "./protocol/p
 export type { MintReceipt, ReceiptSigner, VaultReceipt } from "./protocol/receipt.ts";
 export type { VoidSlots } from "./sealing/void-runs.ts";
 export type { Copied, CopyOptions } from "./store/journaled-store.ts";
-export { LevelJournal } from "./store/level-journal.ts";
+export { LevelJournal } from "./store/level-store.ts";
 export type * from "./store/ports.ts";
 export type { IssuedKey, Keys, NewKey } from "./tenants/api-keys.ts";
 export type { Applications, NewApplication } from "./tenants/applications.ts";

@@ -3,8 +3,7 @@ import type { Uuid } from "../model.ts";
 import { ByteReader } from "./binary.ts";
 import { ENTRY_KINDS, type Entry, type EntryKind, type EntryOf, MINT_KIND } from "./entries.ts";
 import { checkedRecord, uuid } from "./layout.ts";
-import { decodeMint, decodeMintHeader, MintEntries } from "./mint-decoder.ts";
-import type { MintEntry } from "./mint-entry.ts";
+import { decodeMint, decodeMintHeader, MintEntries, type MintEntry } from "./mint-entry.ts";
 import type { StoreReader } from "./ports.ts";
 import { endOf, journalKey, PREFIX } from "./store-keys.ts";
 

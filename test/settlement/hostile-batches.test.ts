@@ -19,7 +19,7 @@ import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
-import { LevelJournal } from "../../core/store/level-journal.ts";
+import { LevelJournal } from "../../core/store/level-store.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
 import { SETTLEMENT_OPERATIONS } from "../../server/process/operator/settlement.ts";

@@ -11,7 +11,7 @@ import { ENTRY_KINDS } from "../../../core/store/entries.ts";
 import { FORMAT_VERSION } from "../../../core/store/format.ts";
 import { encodeEntry } from "../../../core/store/journal.ts";
 import type { Field } from "../../../core/store/layout.ts";
-import { decodeMint } from "../../../core/store/mint-decoder.ts";
+import { decodeMint } from "../../../core/store/mint-entry.ts";
 import * as records from "../../../core/store/records.ts";
 import * as storeKeys from "../../../core/store/store-keys.ts";
 import { encodeChunk } from "../../../core/store/vault-columns.ts";
