@@ -88,13 +88,13 @@ export function operatorOf(context: EngineContext, webhooks: Deliveries) {
     leaveOut: ofLedger(leaveOut),
     /** Records that the asset is in L1's registry. */
     recordRegistered: async (assetId: Uuid, facts: RegisteredFacts = {}, wait?: WaitOptions) =>
-      markAssetRegistered(context, assetId, facts, wait?.signal),
+      markAssetRegistered(context, assetId, facts, wait),
     /**
      * Records why L1 would refuse mints of the asset; null when it would not. While there is a fault, mints of the
      * asset are refused with `mint_unwithdrawable`, and its `unavailableReason` names the fault.
      */
     recordMintingFault: async (assetId: Uuid, fault: string | null, wait?: WaitOptions) =>
-      setMintingFault(context, assetId, fault, wait?.signal),
+      setMintingFault(context, assetId, fault, wait),
     /**
      * Records which vaults of a committed batch their tokens would refuse now, and which no longer. Vaults show it as
      * `refusal`, until they are withdrawn.

@@ -144,7 +144,7 @@ export function batchesOf(context: EngineContext): Batches {
       const open = openBatch(context.ledger, requireMode(mode));
       return open.batchNumber === batchNumber ? open : batchView(findBatch(context.ledger, mode, batchNumber));
     },
-    list: (filter = {}) => listOf(context, "batches", "", filter, (start) => batchPage(context.ledger, filter, start)),
+    list: (filter = {}) => listOf(context, "batches", "", filter, (start, ledger) => batchPage(ledger, filter, start)),
     getOpen: (mode) => openBatch(context.ledger, requireMode(mode)),
     async getSealed(mode, batchNumber) {
       const { ledger } = context;

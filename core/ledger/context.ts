@@ -1,3 +1,5 @@
+import type { WaitOptions } from "../abort.ts";
+import type { Group } from "../store/group.ts";
 import type { Changes } from "../store/writer.ts";
 import type { Cursors } from "./cursor.ts";
 import type { Actor, Ledger } from "./ledger.ts";
@@ -21,6 +23,12 @@ export class EngineContext {
   get ledger(): Ledger {
     this.#ledger.writer.ensureUsable();
     return this.#ledger;
+  }
+
+  /** Makes a change that runs alone in the writer, under the actor's name. */
+  async change<T>(work: (ledger: Ledger, group: Group) => Promise<T> | T, wait?: WaitOptions): Promise<T> {
+    const { ledger, writer } = this;
+    return writer.alone(async (group) => work(ledger, group), wait?.signal);
   }
 
   actingAs(actor: Actor): EngineContext {

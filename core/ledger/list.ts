@@ -2,6 +2,7 @@ import { MintmarkError } from "../errors.ts";
 import type { Page } from "../model.ts";
 import type { Table } from "../store/group.ts";
 import type { EngineContext } from "./context.ts";
+import type { Ledger } from "./ledger.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
@@ -23,18 +24,19 @@ export interface PageEntries<T> {
  * limit outside of 1 to 100, and as `read` does.
  */
 export function listOf<T>(
-  { cursors }: EngineContext,
+  context: EngineContext,
   name: string,
   owner: string,
   asked: PageOptions,
-  read: (start: PageStart) => PageEntries<T> | Promise<PageEntries<T>>,
+  read: (start: PageStart, ledger: Ledger) => PageEntries<T> | Promise<PageEntries<T>>,
 ): List<T> {
+  const { cursors } = context;
   const page = async (cursor: string | undefined): Promise<Page<T>> => {
     const limit = asked.limit ?? DEFAULT_LIMIT;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
       throw new MintmarkError("validation_failed", `limit must be a whole number from 1 to ${MAX_LIMIT}`);
     const scope = scopeOf(name, owner, asked);
-    const { data, next } = await read({ after: cursors.read(cursor, scope), limit });
+    const { data, next } = await read({ after: cursors.read(cursor, scope), limit }, context.ledger);
     return { data, nextCursor: next === null ? null : cursors.issue(next, scope), hasMore: next !== null, limit };
   };
   const first = page(asked.cursor);

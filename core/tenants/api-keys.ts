@@ -198,21 +198,19 @@ export function requireScope(principal: Principal, scope: Scope): void {
 export function keysOf(context: EngineContext): Keys {
   return {
     async issue(applicationId, options = {}, wait) {
-      const { ledger, writer } = context;
       const asked = requireKeyOptions(options);
       const secret = randomBytes(32).toString("hex");
-      const key = await writer.alone(async (group) => {
+      const key = await context.change((ledger, group) => {
         const { applicationIndex } = ledger.latestApplication(applicationId);
         requireWithinRole(ledger, context.actor, { applicationIndex, scopes: asked.scopes });
         requireFewKeys(ledger, applicationIndex);
         return keyView(ledger, putNewKey(ledger, group, applicationIndex, asked, secret));
-      }, wait?.signal);
-      return { key, secret: tokenOf(ledger.environment, key.keyId, secret) };
+      }, wait);
+      return { key, secret: tokenOf(context.ledger.environment, key.keyId, secret) };
     },
     async rotate(keyId, { expiresAt = null } = {}, wait) {
-      const { ledger, writer } = context;
       const secret = randomBytes(32).toString("hex");
-      const key = await writer.alone(async (group) => {
+      const key = await context.change((ledger, group) => {
         const old = programKey(ledger, keyId);
         if (old.revokedAt !== null) throw new MintmarkError("key_not_found", "The key is revoked; issue a new one.");
         requireWithinRole(ledger, context.actor, old);
@@ -222,25 +220,22 @@ export function keysOf(context: EngineContext): Keys {
         const left = mintQuota === null ? null : mintQuota - mintsUsed;
         const options = requireKeyOptions({ scopes, expiresAt, mintQuota: left, name });
         return keyView(ledger, putNewKey(ledger, group, applicationIndex, options, secret));
-      }, wait?.signal);
-      return { key, secret: tokenOf(ledger.environment, key.keyId, secret) };
+      }, wait);
+      return { key, secret: tokenOf(context.ledger.environment, key.keyId, secret) };
     },
     list: (applicationId, page = {}) =>
-      listOf(context, "keys", applicationId, page, (start) => {
-        const { ledger } = context;
+      listOf(context, "keys", applicationId, page, (start, ledger) => {
         const { applicationIndex: index } = ledger.application(applicationId);
         const view = (key: KeyRecord) =>
           key.applicationIndex === index && !key.ofPerson ? keyView(ledger, key) : null;
         return tablePage(ledger.keys, start, view, page.order);
       }),
-    async revoke(keyId, wait) {
-      const { ledger, writer } = context;
-      return writer.alone(async (group) => {
+    revoke: (keyId, wait) =>
+      context.change((ledger, group) => {
         const key = programKey(ledger, keyId);
         requireWithinRole(ledger, context.actor, key);
         return keyView(ledger, putRevoked(ledger, group, key));
-      }, wait?.signal);
-    },
+      }, wait),
     // Takes as long for an unknown key as for a wrong secret.
     async authenticate(token) {
       const { ledger } = context;

@@ -14,15 +14,15 @@ function applicationView(record: ApplicationRecord): Application {
 
 /** Creates a tenant. Throws `validation_failed`, also for an id in use. */
 export async function createApplication(
-  { ledger, writer }: EngineContext,
+  context: EngineContext,
   application: NewApplication,
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Application> {
   const name = requireText("name", application.name, 200);
   const dataAvailabilityMode = requireModeOrNull(application.dataAvailabilityMode ?? null);
   const applicationId =
     application.applicationId === undefined ? uuidv7() : requireUuid("applicationId", application.applicationId);
-  return writer.alone(async (group) => {
+  return context.change((ledger, group) => {
     if (ledger.applicationIndices.has(applicationId)) {
       throw new MintmarkError("validation_failed", "applicationId is taken");
     }
@@ -33,13 +33,12 @@ export async function createApplication(
     const record: ApplicationRecord = { ...facts, ...fresh };
     ledger.putApplication(group, record);
     return applicationView(record);
-  }, signal);
+  }, wait);
 }
 
 export function applicationsOf(context: EngineContext): Applications {
-  const setSuspended = (suspended: boolean) => async (applicationId: Uuid, wait?: WaitOptions) => {
-    const { ledger, writer } = context;
-    return writer.alone(async (group) => {
+  const setSuspended = (suspended: boolean) => (applicationId: Uuid, wait?: WaitOptions) =>
+    context.change((ledger, group) => {
       const application = ledger.latestApplication(applicationId);
       if (application.suspended !== suspended) {
         const { applicationIndex } = application;
@@ -48,19 +47,17 @@ export function applicationsOf(context: EngineContext): Applications {
         group.onDurable(() => ledger.emit("access", { applicationId: application.applicationId }));
       }
       return applicationView({ ...application, suspended });
-    }, wait?.signal);
-  };
+    }, wait);
   return {
-    create: async (application, wait) => createApplication(context, application, wait?.signal),
+    create: async (application, wait) => createApplication(context, application, wait),
     get: async (applicationId) => applicationView(context.ledger.application(applicationId)),
     list: (page = {}) =>
-      listOf(context, "applications", "", page, (start) =>
-        tablePage(context.ledger.applications, start, applicationView, page.order),
+      listOf(context, "applications", "", page, (start, ledger) =>
+        tablePage(ledger.applications, start, applicationView, page.order),
       ),
     async change(applicationId, changes, wait) {
-      const { ledger, writer } = context;
       const dataAvailabilityMode = requireModeOrNull(changes.dataAvailabilityMode);
-      return writer.alone(async (group) => {
+      return context.change((ledger, group) => {
         const application = ledger.latestApplication(applicationId);
         const changed = { ...application, dataAvailabilityMode };
         if (application.dataAvailabilityMode !== dataAvailabilityMode) {
@@ -69,7 +66,7 @@ export function applicationsOf(context: EngineContext): Applications {
           ledger.putApplication(group, changed);
         }
         return applicationView(changed);
-      }, wait?.signal);
+      }, wait);
     },
     suspend: setSuspended(true),
     resume: setSuspended(false),

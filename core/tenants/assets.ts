@@ -32,13 +32,9 @@ const MAX_OWN_ASSETS = 1_000;
  * Adds a token. The asset of one application is also whitelisted and enabled for it. Throws `validation_failed`,
  * `asset_exists`, `application_not_found`.
  */
-export async function addAsset(
-  { ledger, writer }: EngineContext,
-  asset: NewAsset,
-  signal?: AbortSignal,
-): Promise<Asset> {
-  const given = newAsset(ledger, asset);
-  return writer.alone(async (group) => {
+export async function addAsset(context: EngineContext, asset: NewAsset, wait?: WaitOptions): Promise<Asset> {
+  const given = newAsset(context.ledger, asset);
+  return context.change((ledger, group) => {
     requireUnknown(ledger, given);
     const { applicationId } = asset;
     const applicationIndex =
@@ -50,7 +46,7 @@ export async function addAsset(
     putEnabled(ledger, group, { ...record, applicationIndex }, true);
     // Readers see it enabled only after the write.
     return { ...assetView(ledger, listed, null), enabled: true };
-  }, signal);
+  }, wait);
 }
 
 function putAdded(ledger: Ledger, group: Group, given: GivenAsset, applicationIndex: number | null): AssetRecord {
@@ -107,13 +103,8 @@ function putRemoved(ledger: Ledger, group: Group, asset: AssetRecord): number[] 
  * Changes an asset. Changes that affect mints create another record under the same id, so older records keep their
  * meaning. The new one is whitelisted and enabled like the old one, and registered if it is the same asset on L1.
  */
-async function changeAsset(
-  { ledger, writer }: EngineContext,
-  assetId: Uuid,
-  changes: AssetChanges,
-  signal?: AbortSignal,
-): Promise<Asset> {
-  return writer.alone(async (group) => {
+function changeAsset(context: EngineContext, assetId: Uuid, changes: AssetChanges, wait?: WaitOptions): Promise<Asset> {
+  return context.change((ledger, group) => {
     const known = latestAsset(ledger, assetId);
     const { assetId: id, nextTokenId: firstTokenId } = known;
     const given = newAsset(ledger, {
@@ -141,7 +132,7 @@ async function changeAsset(
     }
     for (const applicationIndex of enabled) putEnabled(ledger, group, { ...asset, applicationIndex }, true);
     return assetView(ledger, asset, null);
-  }, signal);
+  }, wait);
 }
 
 /** Throws `validation_failed` when the application has as many assets of its own as it may. */
@@ -236,19 +227,19 @@ function requireUnknown(ledger: Ledger, entry: GivenAsset, changed?: number): vo
   }
 }
 
-export async function markAssetRegistered(
-  { ledger, writer }: EngineContext,
+export function markAssetRegistered(
+  context: EngineContext,
   assetId: Uuid,
   { minterLocked = null, transferable: given }: RegisteredFacts,
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Asset> {
-  return writer.alone(async (group) => {
+  return context.change((ledger, group) => {
     const asset = latestAsset(ledger, assetId);
     const transferable = given ?? asset.transferable;
     const isKnown = asset.minterLocked === minterLocked && asset.transferable === transferable;
     if (asset.registered && isKnown) return assetView(ledger, asset, null);
     return assetView(ledger, putRegistered(ledger, group, asset, { minterLocked, transferable }), null);
-  }, signal);
+  }, wait);
 }
 
 /** What L1 says of a registered asset. */
@@ -261,18 +252,18 @@ export interface RegisteredFacts {
 
 /** Records why L1 would refuse mints of an asset; null when it no longer would. */
 export async function setMintingFault(
-  { ledger, writer }: EngineContext,
+  context: EngineContext,
   assetId: Uuid,
   fault: string | null,
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Asset> {
   const reason = fault === null ? null : requireText("fault", fault, 2000);
-  return writer.alone(async (group) => {
+  return context.change((ledger, group) => {
     const asset = latestAsset(ledger, assetId);
     if (asset.fault === reason) return assetView(ledger, asset, null);
     ledger.record(group, { kind: "assetFault", assetIndex: asset.assetIndex, fault: reason });
     return putChanged(ledger, group, { ...asset, fault: reason });
-  }, signal);
+  }, wait);
 }
 
 function putChanged(ledger: Ledger, group: Group, changed: AssetRecord): Asset {
@@ -349,17 +340,14 @@ export function assetsOf(context: EngineContext): Assets {
     const { applicationIndex } = ledger.application(applicationId);
     return assetView(ledger, durableAsset(ledger, applicationIndex, assetId), applicationIndex);
   };
-  const setWhitelisted = (whitelisted: boolean) => async (assetId: Uuid, wait?: WaitOptions) => {
-    const { ledger, writer } = context;
-    return writer.alone(async (group) => {
+  const setWhitelisted = (whitelisted: boolean) => (assetId: Uuid, wait?: WaitOptions) =>
+    context.change((ledger, group) => {
       const asset = latestAsset(ledger, assetId);
       if (asset.whitelisted === whitelisted) return assetView(ledger, asset, null);
       return assetView(ledger, putWhitelisted(ledger, group, asset, whitelisted), null);
-    }, wait?.signal);
-  };
+    }, wait);
   const setEnabled = (enabled: boolean) => async (applicationId: Uuid, assetId: Uuid, wait?: WaitOptions) => {
-    const { ledger, writer } = context;
-    await writer.alone(async (group) => {
+    await context.change((ledger, group) => {
       const { applicationIndex } = ledger.latestApplication(applicationId);
       const asset = latestAsset(ledger, assetId);
       requireVisible(asset, applicationIndex);
@@ -368,24 +356,21 @@ export function assetsOf(context: EngineContext): Assets {
       if ((ledger.enablements.latest(id) ?? false) === enabled) return;
       if (enabled && !whitelisted) throw new MintmarkError("asset_not_whitelisted");
       putEnabled(ledger, group, { applicationIndex, assetIndex, assetId: known }, enabled);
-    }, wait?.signal);
+    }, wait);
     return get(applicationId, assetId);
   };
   return {
-    add: async (asset, wait) => addAsset(context, asset, wait?.signal),
-    change: async (assetId, changes, wait) => changeAsset(context, assetId, changes, wait?.signal),
-    async remove(assetId, wait) {
-      const { ledger, writer } = context;
-      await writer.alone(async (group) => void putRemoved(ledger, group, latestAsset(ledger, assetId)), wait?.signal);
-    },
+    add: (asset, wait) => addAsset(context, asset, wait),
+    change: (assetId, changes, wait) => changeAsset(context, assetId, changes, wait),
+    remove: (assetId, wait) =>
+      context.change((ledger, group) => void putRemoved(ledger, group, latestAsset(ledger, assetId)), wait),
     whitelist: setWhitelisted(true),
     unlist: setWhitelisted(false),
     enable: setEnabled(true),
     disable: setEnabled(false),
     get,
     list: (applicationId, filter = {}) =>
-      listOf(context, "assets", applicationId, filter, (start) => {
-        const { ledger } = context;
+      listOf(context, "assets", applicationId, filter, (start, ledger) => {
         const { applicationIndex } = ledger.application(applicationId);
         return tablePage(ledger.assets, start, (record) => {
           const asset = isVisible(record, applicationIndex) ? assetView(ledger, record, applicationIndex) : null;
@@ -397,10 +382,9 @@ export function assetsOf(context: EngineContext): Assets {
 
 /** Every known asset, as shown to the operator: `enabled` is false. */
 export function allAssets(context: EngineContext, page: PageOptions): List<Asset> {
-  return listOf(context, "all assets", "", page, (start) => {
-    const { ledger } = context;
-    return tablePage(ledger.assets, start, (asset) => (asset.removed ? null : assetView(ledger, asset, null)));
-  });
+  return listOf(context, "all assets", "", page, (start, ledger) =>
+    tablePage(ledger.assets, start, (asset) => (asset.removed ? null : assetView(ledger, asset, null))),
+  );
 }
 
 /**

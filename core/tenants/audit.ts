@@ -30,8 +30,7 @@ export interface AuditEntry {
 }
 
 export function auditLog(context: EngineContext, applicationId: Uuid | null, page: PageOptions): List<AuditEntry> {
-  return listOf(context, "audit", applicationId ?? "operator", page, (start) => {
-    const { ledger } = context;
+  return listOf(context, "audit", applicationId ?? "operator", page, (start, ledger) => {
     const log = applicationId === null ? 0 : ledger.application(applicationId).applicationIndex + 1;
     return readAudit(ledger, log, start);
   });

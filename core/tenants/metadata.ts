@@ -166,9 +166,8 @@ async function changeCollection(
   context: EngineContext,
   [applicationId, assetId]: readonly [Uuid, Uuid],
   given: CollectionChanges & { readonly frozen?: true },
-  signal?: AbortSignal,
+  wait?: WaitOptions,
 ): Promise<Collection> {
-  const { ledger, writer } = context;
   const changes = {
     ...(given.contractMetadata !== undefined && {
       contractMetadata: jsonOrNull(given.contractMetadata, "/contractMetadata"),
@@ -176,7 +175,7 @@ async function changeCollection(
     ...(given.placeholder !== undefined && { placeholder: jsonOrNull(given.placeholder, "/placeholder") }),
     ...(given.frozen && { frozen: true }),
   };
-  return writer.alone(async (group) => {
+  return context.change((ledger, group) => {
     const { applicationIndex } = ledger.latestApplication(applicationId);
     const asset = latestAsset(ledger, assetId);
     requireVisible(asset, applicationIndex);
@@ -193,7 +192,7 @@ async function changeCollection(
     const { time: updatedAt } = ledger.record(group, { kind: "collectionChanged", ...facts });
     ledger.collections.put(group, asset.assetId, { ...facts, updatedAt });
     return collectionView({ ...facts, updatedAt });
-  }, signal);
+  }, wait);
 }
 
 /** Clients of ERC-1155 put 64 hex digits in the place of `{id}`. */
@@ -273,9 +272,9 @@ export function metadataOf(context: EngineContext): Metadata {
       return collectionView(ledger.collections.get(asset.assetId) ?? emptyCollection(asset));
     },
     changeCollection: (applicationId, assetId, { contractMetadata, placeholder }, wait) =>
-      changeCollection(context, [applicationId, assetId], { contractMetadata, placeholder }, wait?.signal),
+      changeCollection(context, [applicationId, assetId], { contractMetadata, placeholder }, wait),
     freeze: (applicationId, assetId, wait) =>
-      changeCollection(context, [applicationId, assetId], { frozen: true }, wait?.signal),
+      changeCollection(context, [applicationId, assetId], { frozen: true }, wait),
     served,
     async servedVault({ chainId, assetType, blob }) {
       const of = [...context.ledger.assets.values()].find(

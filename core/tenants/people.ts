@@ -12,23 +12,25 @@ import { requireAddress, requireText, requireUuid } from "../validate.ts";
 import { hashText, putNewKey, putRevoked } from "./api-keys.ts";
 import { type AuditEntry, auditLog } from "./audit.ts";
 import { requireRight, SCOPES_OF } from "./roles.ts";
-import {
-  changeOf,
-  type Person,
-  personView,
-  type Sessions,
-  secretOf,
-  sessionsOf,
-  tellAccess,
-  usable,
-} from "./sessions.ts";
+import { type Person, personView, type Sessions, secretOf, sessionsOf, tellAccess, usable } from "./sessions.ts";
 
 /** Most people of an application, or of the operator, who are not removed. */
 const MAX_PEOPLE = 100;
 /** Time to use a link: a week. */
 const LINK_MS = 7 * 86_400_000;
 export function peopleOf(context: EngineContext): People {
-  const change = changeOf(context);
+  /** Changes a person who is not removed. The one who acts may change this person, or with `isOwn` is this person. */
+  const change = <T>(
+    personId: Uuid,
+    wait: WaitOptions | undefined,
+    work: (ledger: Ledger, group: Group, person: PersonRecord) => T,
+    isOwn = false,
+  ): Promise<T> =>
+    context.change((ledger, group) => {
+      const person = requirePerson(ledger, personId);
+      requireManager(ledger, context.actor, person.applicationIndex, isOwn ? person.personIndex : undefined);
+      return work(ledger, group, person);
+    }, wait);
   return {
     invite: async ({ applicationId, role, name, address, personId }, wait) => {
       const facts = {
@@ -37,7 +39,7 @@ export function peopleOf(context: EngineContext): People {
         name: requireText("name", name, 100),
         address: address === undefined || address === null ? null : requireAddress("address", address),
       };
-      return change((ledger, group) => {
+      return context.change((ledger, group) => {
         const application = applicationId === null ? null : ledger.latestApplication(applicationId);
         const applicationIndex = application?.applicationIndex ?? null;
         requireManager(ledger, context.actor, applicationIndex);
@@ -59,17 +61,14 @@ export function peopleOf(context: EngineContext): People {
       }, wait);
     },
     list: (applicationId, page = {}) =>
-      listOf(context, "people", applicationId ?? "operator", page, (start) => {
-        const { ledger } = context;
+      listOf(context, "people", applicationId ?? "operator", page, (start, ledger) => {
         const index = applicationId === null ? null : ledger.application(applicationId).applicationIndex;
         const view = (record: PersonRecord) => (record.applicationIndex === index ? personView(ledger, record) : null);
         return tablePage(ledger.people, start, view, page.order);
       }),
     changeRole: (personId, role, wait) =>
-      change((ledger, group) => {
-        const person = requirePerson(ledger, personId);
+      change(personId, wait, (ledger, group, person) => {
         const { personIndex, applicationIndex } = person;
-        requireManager(ledger, context.actor, applicationIndex);
         const application = applicationIndex === null ? null : ledger.applications.latest(applicationIndex);
         requireRole(application?.applicationId ?? null, role);
         if (person.role === role) return personView(ledger, person);
@@ -78,33 +77,25 @@ export function peopleOf(context: EngineContext): People {
         const keyIndex = giveKey(ledger, group, applicationIndex, { ...person, role });
         ledger.record(group, { kind: "personChanged", personIndex, role, keyIndex });
         return putView(ledger, group, { ...person, role, keyIndex });
-      }, wait),
+      }),
     remove: (personId, wait) =>
-      change((ledger, group) => {
-        const person = requirePerson(ledger, personId);
-        requireManager(ledger, context.actor, person.applicationIndex);
+      change(personId, wait, (ledger, group, person) => {
         takeKey(ledger, group, person);
         const { time } = ledger.record(group, { kind: "personRemoved", personIndex: person.personIndex });
         tellAccess(ledger, group, person);
         return putView(ledger, group, { ...person, link: null, sessions: [], removedAt: time });
-      }, wait),
-    link: (personId, wait) =>
-      change((ledger, group) => {
-        const person = requirePerson(ledger, personId);
-        requireManager(ledger, context.actor, person.applicationIndex);
-        return giveLink(ledger, group, person);
-      }, wait),
-    setAddress: (personId, address, wait) => {
+      }),
+    link: (personId, wait) => change(personId, wait, giveLink),
+    setAddress: async (personId, address, wait) => {
       const wallet = requireAddress("address", address);
-      return change((ledger, group) => {
-        const person = requirePerson(ledger, personId);
+      const set = (ledger: Ledger, group: Group, person: PersonRecord): Person => {
         const { personIndex, applicationIndex } = person;
-        requireManager(ledger, context.actor, applicationIndex, personIndex);
         if (person.address === wallet) return personView(ledger, person);
         requireOwnWallet(teamOf(ledger, applicationIndex), wallet);
         ledger.record(group, { kind: "personAddressed", personIndex, address: wallet });
         return putView(ledger, group, { ...person, address: wallet });
-      }, wait);
+      };
+      return change(personId, wait, set, true);
     },
     ...sessionsOf(context),
     audit: (applicationId, page = {}) => auditLog(context, applicationId, page),

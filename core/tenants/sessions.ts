@@ -19,18 +19,11 @@ const SESSION_MS = 12 * 3_600_000;
  */
 const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
 
-export function changeOf(context: EngineContext) {
-  return <T>(work: (ledger: Ledger, group: Group) => Promise<T> | T, wait?: WaitOptions): Promise<T> => {
-    const { ledger, writer } = context;
-    return writer.alone(async (group) => work(ledger, group), wait?.signal);
-  };
-}
-
 export function sessionsOf(context: EngineContext): Sessions {
-  /** Changes that people make to their own sessions. */
-  const changeBy = (personIndex: number) => {
+  /** For changes that people make to their own sessions. */
+  const actingAs = (personIndex: number) => {
     const { applicationIndex = null } = context.ledger.people.latest(personIndex) ?? {};
-    return changeOf(context.actingAs({ personIndex, applicationIndex, require: () => {} }));
+    return context.actingAs({ personIndex, applicationIndex, require: () => {} });
   };
   return {
     signIn: async (proof, wait) => {
@@ -39,7 +32,7 @@ export function sessionsOf(context: EngineContext): Sessions {
       const [personIndex = -1] = found;
       const secret = randomBytes(32).toString("hex");
       const sessionHash = hashText(secret);
-      const opened = await changeBy(personIndex)((_, group) => {
+      const opened = await actingAs(personIndex).change((_, group) => {
         // The link may have been used, and the person removed, since it was found.
         const again = "link" in proof ? byLink(ledger, proof.link) : personIndex;
         const person = usable(ledger, ledger.people.latest(again));
@@ -64,7 +57,7 @@ export function sessionsOf(context: EngineContext): Sessions {
       const { ledger } = context;
       const { person: found, sessionHash } = findSession(ledger, token);
       const { personIndex } = found;
-      await changeBy(personIndex)((_, group) => {
+      await actingAs(personIndex).change((_, group) => {
         const person = ledger.people.latest(personIndex);
         const sessions = person?.sessions.filter((each) => each.sessionHash !== sessionHash) ?? [];
         if (person === undefined || sessions.length === person.sessions.length) return;

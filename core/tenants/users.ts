@@ -217,8 +217,8 @@ export function usersOf(context: EngineContext): Users {
     list(applicationId, filter = {}) {
       const { ownerAddress: owner, ...rest } = filter;
       const asked = owner === undefined ? rest : { ...rest, ownerAddress: requireAddress("ownerAddress", owner) };
-      return listOf(context, "users", applicationId, asked, (start) =>
-        userPage(context.ledger, applicationId, asked, start),
+      return listOf(context, "users", applicationId, asked, (start, ledger) =>
+        userPage(ledger, applicationId, asked, start),
       );
     },
   };

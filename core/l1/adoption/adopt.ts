@@ -59,7 +59,7 @@ async function hasAdded(context: EngineContext, asset: NewAsset, signal: AbortSi
   const name = nameOf(ledger, asset);
   for (const known of ledger.assets.latestValues()) if (!known.removed && assetName(known) === name) return true;
   try {
-    await addAsset(context, asset, signal);
+    await addAsset(context, asset, { signal });
     return true;
   } catch (error) {
     if (error instanceof MintmarkError && error.code === "asset_exists") return false;
@@ -114,7 +114,7 @@ function vaultCountsOf(ledger: Ledger, adopted: readonly AdoptedBatches[], mode:
 
 async function applicationOf(context: EngineContext, signal?: AbortSignal): Promise<Uuid> {
   for (const { name, applicationId } of context.ledger.applications.values()) if (name === NAME) return applicationId;
-  return (await createApplication(context, { name: NAME }, signal)).applicationId;
+  return (await createApplication(context, { name: NAME }, { signal })).applicationId;
 }
 
 /** The same id for the same owner each time: a UUID of version 8 from the owner's hash. */
