@@ -5,7 +5,7 @@ import { privateKeyToAddress, sign } from "viem/accounts";
 import { claimTypedData } from "../../../core/protocol/index.ts";
 import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
-import { Button, code, Facts, Failure, Notice, Shown, show, useAction, useLoad } from "../shared/parts.tsx";
+import { Button, code, Facts, Failure, Notice, onSent, Shown, show, useAction, useLoad } from "../shared/parts.tsx";
 import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { accountsOf, useWallets } from "../shared/wallets.ts";
 
@@ -147,14 +147,13 @@ function Form({
 }) {
   const [owner, setOwner] = useState("");
   const { busy, error, run } = useAction();
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    void run(async () => {
+  const submit = onSent(() =>
+    run(async () => {
       const address = owner.trim();
       if (!isAddress(address)) throw new Error("This is no address: 0x and 40 hex digits. Copy it again.");
       onTaken(await take(secret, claim, address));
-    });
-  };
+    }),
+  );
   return (
     <form class="claim" onSubmit={submit}>
       <label for="owner">Your address on Ethereum. It will own the token, and nobody can change it later.</label>

@@ -6,7 +6,7 @@ import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
 import { Keys } from "./keys.tsx";
 import { Applications, Operating } from "./operator.tsx";
-import { Button, Failure, show, Title, Top, textOf, useHash } from "./parts.tsx";
+import { Button, Failure, Search, show, Title, Top, useHash } from "./parts.tsx";
 import { SignIn, takeLink } from "./sign-in.tsx";
 import { Audit, Team } from "./team.tsx";
 import { AssetPage, BatchPage, Find, UserPage, VaultPage, Vaults } from "./things.tsx";
@@ -138,7 +138,17 @@ function Console({ session, path, onSignedOut }: { session: PersonSession; path:
             <Button onClick={() => choose(null)} text="Back to all" />
           </span>
         )}
-        {application !== null && <Search />}
+        {application !== null && (
+          <Search
+            find={(q) => {
+              location.hash = `#/find?${new URLSearchParams({ q })}`;
+            }}
+            required
+            maxLength={80}
+            aria-label="Find anything"
+            placeholder="Token, vault, user, address, reference…"
+          />
+        )}
         <span class="who">
           <span>
             {session.person.name} <span class="quiet">({session.person.role})</span>
@@ -161,31 +171,6 @@ function Console({ session, path, onSignedOut }: { session: PersonSession; path:
         </main>
       </div>
     </>
-  );
-}
-
-/** Takes the id or the name of anything, and leads to its page. */
-function Search() {
-  const search = (event: SubmitEvent) => {
-    event.preventDefault();
-    const typed = textOf(new FormData(event.currentTarget as HTMLFormElement), "q");
-    if (typed !== undefined) location.hash = `#/find?${new URLSearchParams({ q: typed })}`;
-  };
-  return (
-    <search>
-      <form class="search" onSubmit={search}>
-        <input
-          name="q"
-          type="search"
-          required
-          maxLength={80}
-          autocomplete="off"
-          aria-label="Find anything"
-          placeholder="Token, vault, user, address, reference…"
-        />
-        <Button submit text="Find" />
-      </form>
-    </search>
   );
 }
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Button, type Column, Failure, Field, Id, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
+import { Button, type Column, Failure, Field, Id, onSent, Shown, Table, useAction, useLoad } from "../shared/parts.tsx";
 import { call, changes, readPages } from "./api.ts";
 
 export * from "../shared/parts.tsx";
@@ -35,15 +35,13 @@ export function Form({
   send: (fields: FormData) => Promise<unknown>;
 }) {
   const { busy, error, run } = useAction();
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = event.currentTarget as HTMLFormElement;
-    void run(async () => {
-      await send(new FormData(form));
+  const submit = onSent((fields, form) =>
+    run(async () => {
+      await send(fields);
       // Choices stay, because the next entry mostly has the same.
       for (const input of form.querySelectorAll<HTMLInputElement>("input:not([type=checkbox])")) input.value = "";
-    });
-  };
+    }),
+  );
   return (
     <>
       <form class="fields" aria-label={label} onSubmit={submit}>
@@ -143,10 +141,7 @@ export function Filters({ label, children }: { label: string; children: Componen
         class="fields"
         aria-label={label}
         onChange={(event) => event.target instanceof HTMLSelectElement && apply()}
-        onSubmit={(event) => {
-          event.preventDefault();
-          apply();
-        }}
+        onSubmit={onSent(apply)}
       >
         {children}
         <Button submit text="Find" />

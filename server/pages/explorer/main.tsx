@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button, Failure, Later, Shown, show, Top, useHash, useLoad } from "../shared/parts.tsx";
+import { Failure, Later, Search, Shown, show, Top, useHash, useLoad } from "../shared/parts.tsx";
 import { Problem, readSettings } from "./api.ts";
 import { batchView } from "./batch.tsx";
 import { Owner } from "./owner.tsx";
@@ -54,10 +54,8 @@ function begin(): void {
 }
 
 /** A vault's id is a number; everything else is a batch's name. */
-function find(event: SubmitEvent): void {
-  event.preventDefault();
-  const query = String(new FormData(event.currentTarget as HTMLFormElement).get("query")).trim();
-  if (query !== "") location.hash = /^\d+$/.test(query) ? `#/vaults/${query}` : `#/batches/${query}`;
+function find(id: string): void {
+  location.hash = /^\d+$/.test(id) ? `#/vaults/${id}` : `#/batches/${id}`;
 }
 
 function Titled({ children }: { children: ComponentChildren }) {
@@ -87,22 +85,7 @@ function App() {
             </a>
           ))}
         </nav>
-        <search>
-          <form class="search" onSubmit={find}>
-            <label class="unseen" for="query">
-              Vault or batch
-            </label>
-            <input
-              id="query"
-              name="query"
-              type="search"
-              placeholder="Vault id, or a batch: zk-rollup-0"
-              autocomplete="off"
-              spellcheck={false}
-            />
-            <Button submit text="Find" />
-          </form>
-        </search>
+        <Search find={find} aria-label="Vault or batch" placeholder="Vault id, or a batch: zk-rollup-0" />
       </Top>
       <main id="main" tabIndex={-1}>
         {settings.error && <h1>The explorer cannot start now</h1>}

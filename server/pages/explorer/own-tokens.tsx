@@ -1,7 +1,7 @@
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Hash, Hex, VaultContent } from "../../../core/protocol/verifier.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
-import { Button, code, Facts, More, Notice, useAction } from "../shared/parts.tsx";
+import { Button, code, Facts, More, Notice, onSent, useAction } from "../shared/parts.tsx";
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
 import { followGiven, type Given, giveAway, Question } from "./give.tsx";
 import type { Registration } from "./l1.ts";
@@ -136,10 +136,7 @@ export function OwnTokens({
 
   const kindOf = ({ vaultId }: VaultContent) => standings.get(vaultId)?.kind ?? "ready";
   const ready = shown.filter((vault) => kindOf(vault) === "ready").map(({ vaultId }) => vaultId);
-  const give = (event: SubmitEvent) => {
-    event.preventDefault();
-    ask(String(new FormData(event.currentTarget as HTMLFormElement).get("receiver")).trim());
-  };
+  const give = onSent((fields) => ask(String(fields.get("receiver")).trim()));
   return (
     <>
       <p class="quiet">

@@ -1,6 +1,6 @@
 import { useReducer, useState } from "preact/hooks";
 import type { Hex } from "../../../core/protocol/verifier.ts";
-import { Button, Later, Notice } from "../shared/parts.tsx";
+import { Button, Later, Notice, onSent } from "../shared/parts.tsx";
 import { type Provider, useWallets, wallet } from "../shared/wallets.ts";
 import { readState, type Settings, type State } from "./api.ts";
 import { node, SettlementContract } from "./l1.ts";
@@ -82,15 +82,14 @@ export function Source({ onChange }: { onChange: () => void }) {
   const pick = (value: Choice, label: string) => (
     <Button pressed={choice === value} onClick={() => choose(value)} text={label} />
   );
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const address = String(new FormData(event.currentTarget as HTMLFormElement).get("rpc")).trim();
+  const submit = onSent((fields) => {
+    const address = String(fields.get("rpc")).trim();
     setWrong(!NODE_ADDRESS.test(address));
     if (!NODE_ADDRESS.test(address)) return;
     ownAddress = address;
     remember(address);
     choose("own");
-  };
+  });
   return (
     <section class="source" aria-labelledby="source-title">
       <h2 id="source-title">Source of L1 data</h2>

@@ -1,6 +1,6 @@
 import { type ComponentChildren, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Button, code, Failure, Shown, useAction, useLoad } from "../shared/parts.tsx";
+import { Button, code, Failure, onSent, Shown, useAction, useLoad } from "../shared/parts.tsx";
 
 // biome-ignore lint/suspicious/noExplicitAny: a part of the OpenAPI document; test/server/openapi.test.ts holds its form.
 type Part = Readonly<Record<string, any>>;
@@ -105,11 +105,7 @@ function Try({ listed }: { listed: Listed }) {
   const [sent, setSent] = useState<Awaited<ReturnType<typeof send>> | null>(null);
   const { busy, error, run } = useAction();
   const [media] = Object.values<Part>(requestBody?.content ?? {});
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    void run(async () => setSent(await send(listed, form)));
-  };
+  const submit = onSent((fields) => run(async () => setSent(await send(listed, fields))));
   return (
     <form class="claim" aria-label={`Try ${operationId}`} onSubmit={submit}>
       {parameters.map(({ name, in: place, required = false, description, schema }: Part) => (

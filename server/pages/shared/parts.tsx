@@ -166,6 +166,40 @@ export function Field({ label, children }: { label: string; children: ComponentC
   );
 }
 
+/** What a form does with its fields when it is sent; the page stays. */
+export function onSent(send: (fields: FormData, form: HTMLFormElement) => unknown) {
+  return (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    void send(new FormData(form), form);
+  };
+}
+
+/** A form in the head of a page that finds what was typed. */
+export function Search({
+  find,
+  ...input
+}: {
+  find: (text: string) => void;
+  "aria-label": string;
+  placeholder: string;
+  required?: boolean;
+  maxLength?: number;
+}) {
+  const search = onSent((fields) => {
+    const text = String(fields.get("q")).trim();
+    if (text !== "") find(text);
+  });
+  return (
+    <search>
+      <form class="search" onSubmit={search}>
+        <input name="q" type="search" autocomplete="off" spellcheck={false} {...input} />
+        <Button submit text="Find" />
+      </form>
+    </search>
+  );
+}
+
 /** One action at a time, with its failure. */
 export function useAction() {
   const [busy, setBusy] = useState(false);
