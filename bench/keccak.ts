@@ -85,8 +85,8 @@ export const keccakSection: Section = {
   name: "keccak",
   title: "keccak-256",
   method:
-    "Nanoseconds of user CPU time a hash, copying in and out included. Of all but this project's rows the " +
-    "preimages lay ready, one array each. A leaf is one to three blocks, two on average.",
+    "Nanoseconds of user CPU time a hash, copying in and out included. Other rows hash prepared inputs; ours " +
+    "include preparing them. A leaf is one to three blocks, two on average.",
   columns: COLUMNS,
   reference: REFERENCE,
   rows: async (progress) => measuredRows(COLUMNS, await competitors(), (line) => progress(`keccak ${line}`)),

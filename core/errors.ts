@@ -48,10 +48,10 @@ export const ERROR_CODES = {
   withdrawal_pending: "A withdrawal of this vault is still pending; wait for it or cancel it on L1.",
   claim_exists: "A claim link of this address exists with other terms. Make a new key for each link.",
   claim_taken: "This claim link has been used; its mint went to another owner.",
-  claim_expired: "This claim link has expired. Ask its issuer for another.",
-  claim_cancelled: "The issuer has cancelled this claim link. Ask for another.",
+  claim_expired: "This claim link has expired. Ask whoever gave it to you for another.",
+  claim_cancelled: "The application has cancelled this claim link. Ask for another.",
   metadata_hidden: "A placeholder hides this token, and freezing would show it. Remove the placeholder first.",
-  metadata_frozen: "The issuer has frozen this metadata, so it never changes again.",
+  metadata_frozen: "The application has frozen this metadata, so it never changes again.",
   asset_shared:
     "The asset is not reserved for this application, so the application cannot set its metadata. The operator reserves an asset when it is added.",
   too_many_keys: "The application has reached its limit of keys in force; revoke one.",

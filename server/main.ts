@@ -76,7 +76,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
   const originOf = () => config.MINTMARK_ORIGIN?.origin ?? (listening ? app?.listeningOrigin : undefined);
   await using _operator = await serveOperator(engine, config.MINTMARK_STORE, originOf);
   const { MINTMARK_JWKS: jwks, MINTMARK_JWT_ISSUER: issuer, MINTMARK_JWT_AUDIENCE: audience } = config;
-  const trustedIssuer = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
+  const identityProvider = jwks && issuer && audience ? { keys: await keySet(jwks), issuer, audience } : undefined;
   let settling: Settling | null = null;
   const checks = () => ({
     ...(isStandby ? {} : started ? (settling?.checks ?? unsettledChecks(engine)) : WAITING),
@@ -149,7 +149,7 @@ async function serve(config: Ready, stopped: Promise<NodeJS.Signals>, term?: Ter
     newTokens:
       (config.MINTMARK_NEW_TOKENS ?? (config.MINTMARK_ENVIRONMENT === "sandbox" ? "admins" : "operator")) === "admins",
     ownerRelayVaults: config.MINTMARK_OWNER_RELAY_VAULTS,
-    ...(trustedIssuer && { trustedIssuer }),
+    ...(identityProvider && { identityProvider }),
     rateLimits: { key: { units: config.MINTMARK_RATE_UNITS, windowSeconds: config.MINTMARK_RATE_WINDOW_SECONDS } },
     memory,
     webhooks: { reach: config.MINTMARK_WEBHOOK_REACH, ...(metrics && { onAttempt: metrics.attempted }) },

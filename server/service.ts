@@ -4,7 +4,7 @@ import type { KitChain } from "../core/guards/exit/index.ts";
 import { type DispatcherOptions, Drops, type Engine, type L1Reader, WebhookDispatcher } from "../core/index.ts";
 import { type Pace, pause } from "../core/internal.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { AccessTokens, type TrustedIssuer } from "./http/access/access-token.ts";
+import { AccessTokens, type IdentityProvider } from "./http/access/access-token.ts";
 import { HeldBytes } from "./http/access/account.ts";
 import { DEFAULT_OWNER_RELAY_VAULTS, OwnerRelay } from "./http/access/owner-relay.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits, TokenBuckets } from "./http/access/rate-limit.ts";
@@ -49,7 +49,7 @@ export interface ServerOptions {
    */
   readonly tokenSecret?: Uint8Array;
   /** Another issuer whose bearer tokens are accepted, besides this server's own. */
-  readonly trustedIssuer?: TrustedIssuer;
+  readonly identityProvider?: IdentityProvider;
   /**
    * The server's address for browsers, such as `https://mint.example`. Without it owners sign in over loopback only.
    */
@@ -130,7 +130,7 @@ export function serviceOf(
     engine,
     version: packageJson.version,
     meters,
-    tokens: new AccessTokens(engine, tokenSecret, options.trustedIssuer),
+    tokens: new AccessTokens(engine, tokenSecret, options.identityProvider),
     owners: new OwnerSignIn(engine, tokenSecret, verifySignature),
     people: new PersonSignIn(engine, verifySignature),
     ownerRelay: new OwnerRelay(options.ownerRelayVaults ?? DEFAULT_OWNER_RELAY_VAULTS, now),

@@ -132,6 +132,15 @@ describe("import edges", () => {
     expect(upward).toEqual([]);
   });
 
+  it("of the server lead to rooms that stand above in docs/architecture.md", () => {
+    const [, table = ""] = readFileSync(join(ROOT, "docs/architecture.md"), "utf8").split("## The rooms of `server/`");
+    const order = [...(table.split("\n## ")[0]?.matchAll(/^\| `(\w+)\/` /gm) ?? [])].map(([, room]) => room);
+    expect(order.length).toBe(7);
+    const place = (path: string) => (path.startsWith("server/") ? order.indexOf(path.split("/")[1] ?? "") : -1);
+    const upward = importsOf("server").filter(({ file, target }) => place(file) >= 0 && place(target) > place(file));
+    expect(upward).toEqual([]);
+  });
+
   it("of the core lead neither to the server, the scripts nor the tests, and to no server framework or toolchain", () => {
     const forbidden =
       /^(?:server|scripts|test|contracts|artifacts)\/|^(?:hardhat|@nomicfoundation\/|fastify|@fastify\/|zod|vitest)/;

@@ -59,7 +59,7 @@ export function portOf(): number {
 }
 
 export function mintmark(...args: string[]): Npm {
-  const run = new Npm(["run", "--silent", "mintmark", "--", ...args]);
+  const run = new Npm(["exec", "--", "mintmark", ...args]);
   // `up` ends the processes that it started, which are in no group of its own.
   const isStart = args.includes("--start");
   stack.push(() => (isStart ? run.interrupt().catch(() => {}) : run[Symbol.asyncDispose]()));

@@ -186,7 +186,7 @@ async function exits(): Promise<Measurement[]> {
       (which) => () => exit(10 + 2 * i + which, `receiver ${i} ${which} ${count - 1}`, chains[which] as ProvenHop[]),
     ) as [() => Promise<number>, () => Promise<number>];
     await first();
-    const label = `exit behind ${count} transfer${count === 1 ? "" : "s"}`;
+    const label = `exit after ${count} transfer${count === 1 ? "" : "s"}`;
     measurements.push(measurement(label, await second(), 1, count === 1 ? ONE_HOP_AIM : null));
   }
   const bogus = await hop([{ vaultId: vaults[20]?.vaultId ?? 0n, by: "thief", to: "thief" }]);

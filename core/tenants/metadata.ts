@@ -321,7 +321,7 @@ export interface TokenMetadata {
 export interface Collection {
   /** Of the contract, in the form of ERC-7572; null for the asset's name and symbol only. */
   readonly contractMetadata: JsonObject | null;
-  /** Served for every token that is not frozen by itself, until it is removed, which reveals the tokens; null for none. */
+  /** A placeholder. Removing it reveals the tokens. Null if there is none. */
   readonly placeholder: JsonObject | null;
   /** Whether no token's metadata can change, and no placeholder can be set. */
   readonly frozen: boolean;

@@ -84,7 +84,7 @@ export function batchAt(ledger: Ledger, { mode, batchNumber, slot }: VaultPlace)
   return batch;
 }
 
-/** Whether the store has a slot. It may have adopted another history since it told of the slot. */
+/** Whether the store has a slot. The engine may have adopted another history after it reported the slot. */
 export function hasSlot(ledger: Ledger, place: VaultPlace, view: "get" | "latest" = "latest"): boolean {
   return place.slot < (ledger.batches[place.mode][view](place.batchNumber)?.vaultCount ?? 0);
 }

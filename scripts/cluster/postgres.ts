@@ -27,7 +27,7 @@ const NOBODY = 65_534;
 const IDENTITY = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
 /**
- * A real PostgreSQL server on this machine, for tests and for `npm run cluster`. Its data is in a folder of the caller.
+ * A real PostgreSQL server on this machine, for tests and for `mintmark cluster`. Its data is in a folder of the caller.
  */
 export class PostgresServer implements AsyncDisposable {
   readonly folder: string;

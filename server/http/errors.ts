@@ -35,7 +35,7 @@ export const SERVER_ERROR_CODES = {
   too_many_streams: "The key has reached its limit of open event streams; close one.",
   internal: "The server failed, and cannot say whether the request changed anything. Quote the requestId.",
   issuer_unreachable:
-    "The server could not fetch the keys of the token's issuer. Repeat the request later, or use an API key.",
+    "The server could not fetch the keys of the identity provider that signed the bearer token. Repeat the request later, or use an API key.",
   overloaded: "The server has reached its memory limit for requests and answers; repeat after Retry-After seconds.",
   not_ready: "The server is not ready to serve; see `errors`.",
   shutting_down: "The server is shutting down. Repeat the request elsewhere or later.",

@@ -63,7 +63,7 @@ function documentOf(script: string, address: string, { title, noScript }: Parts)
 export const claimPage = scriptedPage("claim", {
   title: "Claim a token",
   noScript: "Your browser signs the claim, which needs JavaScript.",
-  // The issuer chose the token's image, as it gave the link.
+  // The application chose the token's image, as it gave the link.
   policy: contentPolicy({ "img-src": "'self' https: data:" }),
 });
 
@@ -72,7 +72,7 @@ export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "new
   return scriptedPage("console", {
     title: "Mintmark console",
     noScript: "The console needs JavaScript. The same is possible with the HTTP API: /docs.",
-    // Images of tokens are at their issuers' hosts; the page asks for them only when its reader wants them.
+    // Images of tokens are at other hosts; the page asks for them only when its reader wants them.
     policy: contentPolicy({ "img-src": "'self' https: data:" }),
     styles: [[chartStyle], [new URL("./console/style.css", import.meta.url)]],
     others: () => {
@@ -86,7 +86,7 @@ export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "new
  * The explorer: batches, vaults and state. The core's own code checks them against L1 in the visitor's browser.
  *
  * Requests may go to the visitor's Ethereum node: any over TLS, or one on the visitor's own machine. The core hashes
- * with WebAssembly. A token's image comes from its issuer's host, when the visitor asks for it: this server would
+ * with WebAssembly. A token's image comes from the host that its metadata names, when the visitor asks for it: this server would
  * otherwise fetch what any tenant names. An image runs no script.
  */
 export function explorerPage(service: Pick<Service, "engine" | "explorerRpc" | "ownerRelay">): Page {

@@ -43,10 +43,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint("Webhooks", "webhooks", `GET ${PATH}`, "listWebhooks", {
     summary: "The application's webhooks and their status",
     success: { status: 200, description: "All of them.", schemas: [s.webhookList] },
-    async handle({ engine, applicationId }) {
-      const { data } = await engine.webhooks.list(applicationId);
-      return { data: data };
-    },
+    handle: ({ engine, applicationId }) => engine.webhooks.list(applicationId),
   }),
   endpoint("Webhooks", "webhooks", `GET ${PATH}/{webhookId}`, "getWebhook", {
     ...one,

@@ -104,7 +104,7 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
       [`${cancelled.href.slice(0, -4)}`, "This link is incomplete"],
       [`${api}/claim#${"A".repeat(43)}`, "This link is incomplete"],
       [`${api}/claim#${key}`, "No such claim link"],
-      [cancelled.href, "The issuer has cancelled this link"],
+      [cancelled.href, "The application has cancelled this link"],
     ] as const) {
       await page.goto("about:blank");
       await page.goto(href);
@@ -119,6 +119,6 @@ describe.skipIf(!hasChromium)("the claim page, in Chromium", () => {
     await page.getByLabel("Your address").fill(OWNER);
     await world.send("DELETE", `/api/v1/claims/${address}`);
     await page.getByRole("button", { name: "Claim" }).click();
-    await page.getByText("The issuer has cancelled this claim link").waitFor();
+    await page.getByText("The application has cancelled this claim link").waitFor();
   });
 });

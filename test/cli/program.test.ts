@@ -231,7 +231,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test("there are npm scripts to ask", () => {
-  expect(OURS.map(([name]) => name)).toEqual(expect.arrayContaining(["start", "demo", "server", "cluster"]));
+  expect(OURS.map(([name]) => name)).toEqual(expect.arrayContaining(["start", "demo", "server"]));
 });
 
 test.each(OURS)("`npm run %s -- --help` starts nothing", async (_, command) => {

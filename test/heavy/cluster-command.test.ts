@@ -8,13 +8,13 @@ import { isWhole } from "../../scripts/cluster/cluster.ts";
 import { stateOf } from "../../scripts/cluster/world.ts";
 import { Npm } from "../npm.ts";
 
-test("`npm run cluster` kills the leader, goes on minting, and has every acknowledged mint once", async () => {
+test("`npx mintmark cluster` kills the leader, goes on minting, and has every acknowledged mint once", async () => {
   const folder = await mkdtemp(join(tmpdir(), "mintmark-cluster-"));
   const files = `${folder}-cluster`;
   onTestFinished(async () => {
     for (const each of [folder, files]) await rm(each, { recursive: true, force: true });
   });
-  await using command = new Npm(["run", "cluster", "--", "--json"], { MINTMARK_SANDBOX: folder });
+  await using command = new Npm(["exec", "--", "mintmark", "cluster", "--json"], { MINTMARK_SANDBOX: folder });
   const report = await command.json();
   expect(report).toMatchObject({ servers: 3, leader: expect.stringMatching(/^[abc]$/) });
   expect(report.leader).not.toBe(report.killed);

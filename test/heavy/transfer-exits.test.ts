@@ -139,7 +139,7 @@ describe("the exit of a transferred vault", () => {
     expect([status, await world.l1.withdrawn(vaultId, "erc721")]).toEqual(["settled", 1n]);
   });
 
-  test("is refused to who redeemed the vault, and says so", async () => {
+  test("refuses the exit of a redeemed vault, and says why", async () => {
     const kit = await kitOf(world.vaults.items);
     const [, rest] = await moved([{ vaultId: world.vaults.items, amount: 2n, to: zeroAddress }]);
     await expect(exit(kit, 0)).rejects.toMatchObject({

@@ -175,7 +175,7 @@ test("mirrors are read from JSON, each on a chain of its own", () => {
   expect(keyless.map((line) => line.split(":", 1)[0])).toEqual(["MINTMARK_OPERATOR_KEY"]);
 });
 
-test("another issuer is named apart from this server, with keys that only it can change", () => {
+test("an identity provider is named apart from this server, with keys that only it can change", () => {
   const issuer = { MINTMARK_JWKS: "http://keys.example", MINTMARK_JWT_ISSUER: "mintmark", MINTMARK_JWT_AUDIENCE: "x" };
   const names = (environment: Record<string, string>) =>
     problems({ ...REQUIRED, ...environment }).map((line) => line.split(":", 1)[0]);

@@ -153,7 +153,7 @@ test("a token ends with its time, its key and its application", async () => {
   expect(refusal(await use(access))).toMatchObject({ status: 401, code: "credentials_invalid" });
 });
 
-test("tokens of a trusted issuer act for the key that they name, by the issuer's public keys only", async () => {
+test("tokens of an identity provider act for the key that they name, by the issuer's public keys only", async () => {
   const [trusted, foreign] = [await generateKeyPair("ES256", { extractable: true }), await generateKeyPair("ES256")];
   const folder = await mkdtemp(join(tmpdir(), "mintmark-jwks-"));
   const file = join(folder, "jwks.json");
@@ -164,7 +164,10 @@ test("tokens of a trusted issuer act for the key that they name, by the issuer's
   const keys = await readJwks(file);
   await rm(folder, { recursive: true });
   const issuer = "https://identity.example";
-  await using own = await createWorld({ tokenSecret: SECRET, trustedIssuer: { keys, issuer, audience: "mintmark" } });
+  await using own = await createWorld({
+    tokenSecret: SECRET,
+    identityProvider: { keys, issuer, audience: "mintmark" },
+  });
   type Change = { header?: object; key?: Parameters<SignJWT["sign"]>[0]; claims?: object };
   const sign = ({ header, key = trusted.privateKey, claims }: Change = {}) => {
     const right = { iss: issuer, aud: "mintmark", sub: own.applicationId, client_id: own.keyId, scope: "read root" };
@@ -214,7 +217,7 @@ test("an issuer whose keys cannot be fetched is no fault of the token's", async 
   const { privateKey } = await generateKeyPair("ES256");
   const keys = remoteKeys(createRemoteJWKSet(new URL("https://127.0.0.1:9/jwks")));
   const issuer = "https://identity.example";
-  await using own = await createWorld({ trustedIssuer: { keys, issuer, audience: "mintmark" } });
+  await using own = await createWorld({ identityProvider: { keys, issuer, audience: "mintmark" } });
   const token = (alg: string) =>
     new SignJWT({ iss: issuer, aud: "mintmark", sub: own.applicationId, client_id: own.keyId, scope: "read" })
       .setProtectedHeader({ alg, typ: "at+jwt" })
@@ -228,5 +231,5 @@ test("an issuer whose keys cannot be fetched is no fault of the token's", async 
   expect(await use("ES256")).toMatchObject({ status: 503, code: "issuer_unreachable" });
   expect(await use("HS256")).toMatchObject({ status: 401, code: "credentials_invalid" });
   const another = { keys, issuer: "mintmark", audience: "mintmark" };
-  expect(() => new AccessTokens(own.engine, SECRET, another)).toThrow("trusted issuer");
+  expect(() => new AccessTokens(own.engine, SECRET, another)).toThrow("identity provider");
 });

@@ -23,8 +23,8 @@ export const ISSUER = "mintmark";
 /** Signature algorithms of other issuers: public keys only, so a verifier cannot issue tokens. */
 const PUBLIC_KEY_ALGORITHMS = ["EdDSA", "ES256", "ES384", "PS256", "RS256"];
 
-/** An issuer other than this server, such as the operator's identity provider. */
-export interface TrustedIssuer {
+/** Whose bearer tokens the server takes besides its own, such as the operator's. */
+export interface IdentityProvider {
   readonly keys: JWTVerifyGetKey;
   /** The required `iss`. */
   readonly issuer: string;
@@ -54,21 +54,21 @@ export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
 const OF_THE_TOKEN = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
 
 /**
- * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of a trusted issuer have
+ * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of an identity provider have
  * the same claims: `sub` is the application, `client_id` one of its keys, and `scope`.
  */
 export class AccessTokens {
   readonly #engine: Engine;
   readonly #secret: Uint8Array;
-  readonly #trusted: TrustedIssuer | undefined;
+  readonly #trusted: IdentityProvider | undefined;
   /** Tokens of another environment or settlement contract fail even with the same secret. */
   readonly #audience: string;
 
   /** `secret` has at least 32 bytes. Servers behind one address share it. */
-  constructor(engine: Engine, secret: Uint8Array, trusted?: TrustedIssuer) {
+  constructor(engine: Engine, secret: Uint8Array, trusted?: IdentityProvider) {
     if (secret.length < 32) throw new TypeError("The token secret must have at least 32 bytes.");
     if (trusted?.issuer === ISSUER)
-      throw new TypeError(`The trusted issuer must not be "${ISSUER}", the name of this server.`);
+      throw new TypeError(`The identity provider must not be "${ISSUER}", the name of this server.`);
     const { chainId, contract } = engine.settlement;
     this.#engine = engine;
     this.#secret = secret;

@@ -37,8 +37,8 @@ async function ask<T>(path: string, init?: RequestInit): Promise<T> {
 
 const ENDED: Readonly<Record<string, string>> = {
   claimed: "This link has been used.",
-  cancelled: "The issuer has cancelled this link. Ask for another.",
-  expired: "This link has expired. Ask its issuer for another.",
+  cancelled: "The application has cancelled this link. Ask for another.",
+  expired: "This link has expired. Ask whoever gave it to you for another.",
 };
 
 function Page({ title, children }: { title: string; children: ComponentChildren }) {
@@ -100,7 +100,7 @@ async function readMetadata({ asset: { assetId }, tokenId }: PublicClaimLink): P
   return own ?? metadataAt(path);
 }
 
-/** What the link gives. The issuer, who gave the link, also chose the image. */
+/** What the link gives. The application, which gave the link, also chose the image. */
 function Token({ claim }: { claim: PublicClaimLink }) {
   const { asset, tokenId, amount, quantity, expiresAt, status, ownerAddress } = claim;
   const metadata = useLoad(() => readMetadata(claim), asset.assetId).value ?? {};

@@ -240,13 +240,13 @@ const variables = z.object({
     .min(1)
     .refine((place) => !place.startsWith("http:"), "Give an https address: whoever can change the keys can be anyone.")
     .optional()
-    .describe("Keys of another issuer whose bearer tokens are accepted: an https address, or a file."),
+    .describe("Keys of the identity provider whose bearer tokens are accepted: an https address, or a file."),
   MINTMARK_JWT_ISSUER: z
     .string()
     .min(1)
-    .refine((name) => name !== ISSUER, `Give the other issuer's name: ${ISSUER} is this server's own.`)
+    .refine((name) => name !== ISSUER, `Give the identity provider's name: ${ISSUER} is this server's own.`)
     .optional()
-    .describe("That issuer's name, as in `iss`."),
+    .describe("The identity provider's name, as in `iss`."),
   MINTMARK_JWT_AUDIENCE: text.optional().describe("The required `aud` of its tokens."),
   MINTMARK_TRUSTED_PROXIES: listOf(
     z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], "Give addresses, separated by commas."),
@@ -329,10 +329,13 @@ export const settings = variables.superRefine(
     }
     for (const name of ["MINTMARK_JWT_ISSUER", "MINTMARK_JWT_AUDIENCE"] as const) {
       if (given.MINTMARK_JWKS !== undefined && given[name] === undefined) {
-        demand(name, "Give the required audience of the issuer's tokens: keys alone do not show for whom they are.");
+        demand(
+          name,
+          "Give the required audience of the identity provider's tokens: keys alone do not show for whom they are.",
+        );
       }
       if (given.MINTMARK_JWKS === undefined && given[name] !== undefined) {
-        demand("MINTMARK_JWKS", `Give that issuer's keys: ${name} is useless without them.`);
+        demand("MINTMARK_JWKS", `Give the identity provider's keys: ${name} is useless without them.`);
       }
     }
   },
