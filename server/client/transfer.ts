@@ -46,7 +46,7 @@ export async function transfer(client: MintmarkClient, options: TransferOptions)
   const body = { transfers: [...transfers], ...(deadline !== undefined && { deadline }) };
   const route = asOwner ? "/owner/v1/transfers" : "/api/v1/transfers";
   const prepared = await answerWhenFinal(() => client.POST(`${route}/prepare`, { body, ...init }), options);
-  requireAsked(prepared, transfers, deadline);
+  requireTransfers(prepared, transfers, deadline);
   const signature = await signWith(signer, prepared.typedData, prepared.ownerAddress);
   // The server has written the body, so its fields are those of the route.
   const signed = { ...prepared.submit.body, signature } as never;
@@ -66,10 +66,10 @@ const REDEEMED = `0x${"00".repeat(20)}`;
 const MOST_SECONDS = 2 * 86_400;
 
 /** Throws unless the message is what the caller asked for, because a signed transfer cannot be taken back. */
-function requireAsked(
+export function requireTransfers(
   { typedData, submit }: TransferPreparation,
   transfers: readonly VaultTransfer[],
-  wanted: string | undefined,
+  wanted?: string,
 ): void {
   requireKind(typedData, "Transfers");
   const asked = transfers.map((one) => {

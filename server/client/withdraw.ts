@@ -49,7 +49,7 @@ export async function withdraw(client: MintmarkClient, options: WithdrawOptions)
   const init = signal === undefined ? {} : { signal };
   const prepared = await answerWhenFinal(() => client.POST("/api/v1/withdrawals/prepare", { body, ...init }), options);
   const { ownerAddress, typedData, submit, refused } = prepared;
-  requireAsked(prepared, options);
+  requireWithdrawal(prepared, options);
   const signature = await signWith(signer, typedData, ownerAddress);
   const found = new Map<string, VaultWithdrawal>();
   for (const { vaultId, error } of refused) found.set(vaultId, { vaultId, withdrawal: null, error });
@@ -70,7 +70,7 @@ export async function withdraw(client: MintmarkClient, options: WithdrawOptions)
 }
 
 /** Throws unless the message is what the caller asked for: with another one, the tokens could go to anybody. */
-function requireAsked(
+export function requireWithdrawal(
   { typedData, ownerAddress }: WithdrawalPreparation,
   { vaultIds, signer, recipient, deadline }: WithdrawOptions,
 ): void {

@@ -10,16 +10,16 @@ import { type Checked, check, type ExitKit, type Outcome, parseExitKit, withdraw
 /** Kits of one owner and one contract. */
 type Kits = readonly [ExitKit, ...(readonly ExitKit[])];
 
-/** A kit whose contract has verified it. */
-interface Ready {
+/** A kit, and what its contract says of it, once a wallet has asked. */
+interface Named {
   readonly kit: ExitKit;
-  readonly checked: Checked;
+  readonly checked?: Checked | undefined;
 }
 
 /** What the contract has said of the kits, through one wallet. */
 interface Connection {
   readonly wallet: Wallet;
-  readonly ready: readonly Ready[];
+  readonly ready: readonly Named[];
   readonly spent: readonly string[];
 }
 
@@ -60,7 +60,7 @@ async function connect(wallet: Wallet, kits: Kits, say: (text: string) => void):
     throw new Error(`The owner is ${owner}; the wallet shows ${shown}. Choose the owner's account in the wallet.`);
   }
   await switchChain(provider, first.settlement.chainId);
-  const ready: Ready[] = [];
+  const ready: Named[] = [];
   const spent: string[] = [];
   for (const [i, kit] of kits.entries()) {
     say(`The contract checks proof ${i + 1} of ${kits.length}…`);
@@ -76,19 +76,8 @@ async function connect(wallet: Wallet, kits: Kits, say: (text: string) => void):
   return { wallet, ready, spent };
 }
 
-interface Named {
-  readonly kit: ExitKit;
-  readonly checked?: Checked | undefined;
-}
-
 /** A token by its contract's own name, once the wallet has read it. */
-function nameOf({
-  kit: { token },
-  checked,
-}: {
-  readonly kit: ExitKit;
-  readonly checked?: Checked | undefined;
-}): string {
+function nameOf({ kit: { token }, checked }: Named): string {
   if (token.tokenId !== null)
     return checked?.name ? `${checked.name}, token ${token.tokenId}` : `Token ${token.tokenId}`;
   return checked?.name ?? "Fungible tokens";

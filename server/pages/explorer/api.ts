@@ -1,39 +1,22 @@
-import type {
-  BatchHeader,
-  BlobProof,
-  Hex,
-  ProvenHop,
-  VaultContent,
-  VaultProof,
-} from "../../../core/protocol/verifier.ts";
-import type { Batch, BatchPage, BlobProofs, PublicVaultHistory, State } from "../../client/index.ts";
+import type { BlobProof } from "../../../core/protocol/verifier.ts";
+import type { Batch, BatchPage, BlobProofs, PublicVaultHistory, State, VaultProof } from "../../client/index.ts";
 
 // The operator's public API (/openapi.json) as used by this page. The page checks everything.
 
+/** Numbers that the API writes as decimal text, which are bigint in the core. */
+const WHOLE = ["vaultId", "newVaultId", "chainId", "amount", "outId", "deadline", "committedAt", "sequence"] as const;
+type Whole<T> = T extends string ? bigint : T;
+/** An answer with its large numbers in the core's types. */
+type Exact<T> = T extends object
+  ? { readonly [K in keyof T]: K extends (typeof WHOLE)[number] ? Whole<T[K]> : Exact<T[K]> }
+  : T;
+
 export type { Batch, State };
 export type Roots = State["committed"];
-
-export interface Proof extends VaultProof {
-  readonly batchRoot: Hex;
-  readonly leaf: Hex;
-  readonly header: BatchHeader | null;
-  /** The transfers since the mint; `vault` is the minted one. */
-  readonly hops: readonly ProvenHop[];
-}
-
-/** One vault that a transfer made. */
-export type Step = Omit<PublicVaultHistory["before"][number], "vaultId" | "newVaultId" | "amount"> & {
-  readonly vaultId: bigint;
-  readonly newVaultId: bigint | null;
-  readonly amount: bigint | null;
-};
-
+/** `hops` are the transfers since the mint, and `vault` is the minted one. */
+export type Proof = Required<Exact<VaultProof>>;
 /** Where a vault comes from and went, and what it holds; null for nothing. */
-export interface History {
-  readonly before: readonly Step[];
-  readonly after: readonly Step[];
-  readonly vault: VaultContent | null;
-}
+export type History = Exact<PublicVaultHistory>;
 
 export interface Settings {
   readonly environment: string;
@@ -65,13 +48,10 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   throw new Problem(code, `This server accepts no more requests from your network for now. Try again in ${seconds} s.`);
 }
 
-/** Numbers that the API writes as decimal text, which are bigint in the core. */
-const WHOLE = new Set(["vaultId", "newVaultId", "chainId", "amount", "outId", "deadline", "committedAt", "sequence"]);
-
-/** An answer, with its large numbers in the core's types. */
-async function readExactly<T>(path: string): Promise<T> {
+async function readExactly<T>(path: string): Promise<Exact<T>> {
+  const whole: readonly string[] = WHOLE;
   return JSON.parse(await (await request(path)).text(), (name, value) =>
-    WHOLE.has(name) && typeof value === "string" ? BigInt(value) : value,
+    whole.includes(name) && typeof value === "string" ? BigInt(value) : value,
   );
 }
 
@@ -87,13 +67,11 @@ export const readState = () => read<State>("/public/v1/state");
 export const readBatch = (batchId: string) => read<Batch>(ofBatch(batchId));
 export const readBlobProofs = async (batchId: string): Promise<readonly BlobProof[]> =>
   (await read<BlobProofs>(`${ofBatch(batchId)}/blobs`)).data;
-export async function readProof(vaultId: string): Promise<Proof> {
-  const { hops = [], ...rest } = await readExactly<Omit<Proof, "hops"> & Partial<Pick<Proof, "hops">>>(
-    `${ofVault(vaultId)}/proof`,
-  );
-  return { ...rest, hops };
-}
-export const readHistory = (vaultId: string | bigint) => readExactly<History>(`${ofVault(vaultId)}/history`);
+export const readProof = async (vaultId: string): Promise<Proof> => ({
+  hops: [],
+  ...(await readExactly<VaultProof>(`${ofVault(vaultId)}/proof`)),
+});
+export const readHistory = (vaultId: string | bigint) => readExactly<PublicVaultHistory>(`${ofVault(vaultId)}/history`);
 
 export async function readBatches(cursor: string | null): Promise<{ data: readonly Batch[]; next: string | null }> {
   const query = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;

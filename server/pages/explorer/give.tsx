@@ -1,5 +1,7 @@
 import { Fragment } from "preact";
 import type { Hex, VaultContent } from "../../../core/protocol/verifier.ts";
+import type { OwnersTransfer, TransferPreparation } from "../../client/index.ts";
+import { requireTransfers } from "../../client/transfer.ts";
 import { blobText } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
@@ -7,29 +9,9 @@ import { signTyped } from "../shared/wallets.ts";
 import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
 import { relayVaults, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
-import type { Change } from "./withdrawals.ts";
+import { type Change, requireAsked } from "./withdrawals.ts";
 
 const NOBODY: Hex = `0x${"00".repeat(20)}`;
-/** Seconds to the furthest deadline that the page lets sign: the server's day, and a day for wrong clocks. */
-const MOST_SECONDS = 2 * 86_400;
-
-interface Preparation {
-  readonly typedData: {
-    readonly domain: { readonly name: string; readonly chainId: number; readonly verifyingContract: string };
-    readonly primaryType: string;
-    readonly message: {
-      readonly transfers: readonly { readonly vaultId: string; readonly amount: string; readonly to: string }[];
-      readonly deadline: string;
-    };
-  };
-}
-
-interface Sent {
-  readonly transferId: string;
-  readonly status: string;
-  readonly failure: string | null;
-}
-
 /** The vaults that this page has given away, with their transfer. */
 export type Given = Map<bigint, { readonly transferId: string; readonly to: Hex }>;
 
@@ -86,13 +68,21 @@ export async function giveAway(
 ): Promise<string[]> {
   for (let first = 0; first < vaults.length; first += relayVaults()) {
     const some = vaults.slice(first, first + relayVaults());
-    const receiver = to === null ? { redeem: true } : { to };
+    const receiver = to === null ? ({ redeem: true } as const) : { to };
     const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
-    const { typedData } = await postAsOwner<Preparation>(session, "/owner/v1/transfers/prepare", { transfers });
-    await requireAsked(typedData, some, to ?? NOBODY);
+    const prepared = await postAsOwner<TransferPreparation>(session, "/owner/v1/transfers/prepare", { transfers });
+    const { contract, chainId } = await settlement();
+    const { typedData } = prepared;
+    requireAsked("transfer", () => {
+      requireTransfers(prepared, transfers);
+      const { domain } = typedData;
+      const isHere =
+        String(domain.chainId) === chainId && domain.verifyingContract.toLowerCase() === contract.toLowerCase();
+      if (!isHere) throw new Error("The message is for another contract.");
+    });
     const signature = await signTyped(session, typedData);
     // What was signed is what is sent.
-    const sent = await postAsOwner<Sent>(session, "/owner/v1/transfers", { ...typedData.message, signature });
+    const sent = await postAsOwner<OwnersTransfer>(session, "/owner/v1/transfers", { ...typedData.message, signature });
     for (const { vaultId } of some) {
       given.set(vaultId, { transferId: sent.transferId, to: to ?? NOBODY });
       change(vaultId, `It is ${fateOf(to ?? NOBODY)}; accepted.`, "waiting");
@@ -101,30 +91,11 @@ export async function giveAway(
   return [];
 }
 
-/** The server prepares the message, so the page checks that it says what the owner asked for. */
-async function requireAsked(
-  { primaryType, domain, message }: Preparation["typedData"],
-  asked: readonly VaultContent[],
-  to: Hex,
-): Promise<void> {
-  const { contract, chainId } = await settlement();
-  const isHere =
-    domain.name === "Mintmark" &&
-    String(domain.chainId) === chainId &&
-    domain.verifyingContract.toLowerCase() === contract.toLowerCase();
-  const isSoon = Number(message.deadline) <= Date.now() / 1000 + MOST_SECONDS;
-  const isAsked = ({ vaultId, amount, to: receiver }: (typeof message.transfers)[number], i: number) =>
-    vaultId === String(asked[i]?.vaultId) && amount === "0" && receiver.toLowerCase() === to.toLowerCase();
-  const isList = message.transfers.length === asked.length && message.transfers.every(isAsked);
-  if (primaryType === "Transfers" && isHere && isSoon && isList) return;
-  throw new Error("The server prepared another transfer than the one you asked for. Do not sign it.");
-}
-
 /** Shows how the vaults stand that this page has given away. */
 export async function followGiven(session: SignedIn, given: Given, change: Change): Promise<void> {
   for (const transferId of new Set([...given.values()].map((each) => each.transferId))) {
     const response = await asOwner(session, `/owner/v1/transfers/${transferId}`);
-    const { status, failure } = (await response.json()) as Sent;
+    const { status, failure } = (await response.json()) as OwnersTransfer;
     for (const [vaultId, { to, transferId: own }] of given) {
       if (own !== transferId) continue;
       if (status === "failed") {

@@ -1,5 +1,6 @@
 import { useEffect, useReducer, useRef, useState } from "preact/hooks";
 import type { Hash, Hex, VaultContent } from "../../../core/protocol/verifier.ts";
+import type { OwnersWithdrawal, OwnersWithdrawals } from "../../client/index.ts";
 import { blobText, counted, sentenceOf } from "../shared/format.ts";
 import { Button, code, Facts, More, Notice, onSent, useAction } from "../shared/parts.tsx";
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
@@ -8,15 +9,7 @@ import type { Registration } from "./l1.ts";
 import { asOwner, type SignedIn } from "./session.ts";
 import { l1, relayVaults, settlement } from "./source.tsx";
 import type { OwnTransfers } from "./transfer-view.tsx";
-import {
-  byOwnTransaction,
-  byRelay,
-  type Change,
-  ON_THE_WAY,
-  PAID,
-  type Standing,
-  type Withdrawal,
-} from "./withdrawals.ts";
+import { byOwnTransaction, byRelay, type Change, ON_THE_WAY, PAID, type Standing } from "./withdrawals.ts";
 
 const PAGE = 24;
 const POLLING_MS = 2_000;
@@ -99,7 +92,7 @@ export function OwnTokens({
   async function look(some: readonly VaultContent[]): Promise<void> {
     const [paid, newest] = await Promise.all([
       paidOnL1(some).catch(() => new Map<bigint, bigint>()),
-      newestOf(session, some).catch(() => new Map<bigint, Withdrawal>()),
+      newestOf(session, some).catch(() => new Map<bigint, OwnersWithdrawal>()),
     ]);
     for (const vault of some) {
       const { vaultId, amount } = vault;
@@ -319,11 +312,11 @@ async function paidOnL1(vaults: readonly VaultContent[]): Promise<ReadonlyMap<bi
   return new Map(paid);
 }
 
-async function newestOf(session: SignedIn, vaults: readonly VaultContent[]): Promise<ReadonlyMap<bigint, Withdrawal>> {
-  if (vaults.length === 0) return new Map();
+async function newestOf(session: SignedIn, vaults: readonly VaultContent[]) {
+  if (vaults.length === 0) return new Map<bigint, OwnersWithdrawal>();
   const query = vaults.map(({ vaultId }) => `vaultId=${vaultId}`).join("&");
-  const answer = await (await asOwner(session, `/owner/v1/withdrawals?${query}`)).json();
-  const named = answer.vaults as readonly { readonly vaultId: string; readonly withdrawal: Withdrawal | null }[];
+  const answer = await asOwner(session, `/owner/v1/withdrawals?${query}`);
+  const { vaults: named } = (await answer.json()) as OwnersWithdrawals;
   return new Map(
     named.flatMap(({ vaultId, withdrawal }) => (withdrawal === null ? [] : [[BigInt(vaultId), withdrawal] as const])),
   );

@@ -1,12 +1,10 @@
-import { bytesToHex, type Hex } from "../../../core/protocol/verifier.ts";
+import { bytesToHex } from "../../../core/protocol/verifier.ts";
+import type { OwnerSession, SignInChallenge } from "../../client/index.ts";
 import { accountsOf, chooseWallet, type Provider, type Wallet } from "../shared/wallets.ts";
 import { Problem, request } from "./api.ts";
 
 /** An owner who has signed in, and its wallet. In memory only: it ends with the page. */
-export interface Session {
-  readonly token: string;
-  readonly address: Hex;
-  readonly expiresAt: string;
+export interface Session extends OwnerSession {
   readonly provider: Provider;
 }
 
@@ -20,14 +18,14 @@ export async function signIn(wallet: Wallet): Promise<Session> {
   const { provider } = wallet;
   const [address] = await accountsOf(provider);
   if (address === undefined) throw new Error("The wallet shows no account.");
-  const { message } = await post<{ message: string }>("/owner/v1/challenge", { address });
+  const { message } = await post<SignInChallenge>("/owner/v1/challenge", { address });
   if (!message.startsWith(`${location.host} wants you to sign in`)) {
     throw new Error("The text to sign names another site. Do not sign it.");
   }
   const text = bytesToHex(new TextEncoder().encode(message));
   const signature = await provider.request({ method: "personal_sign", params: [text, address] });
   chooseWallet(wallet);
-  return { ...(await post<Omit<Session, "provider">>("/owner/v1/session", { message, signature })), provider };
+  return { ...(await post<OwnerSession>("/owner/v1/session", { message, signature })), provider };
 }
 
 /** A request of the signed-in owner. A refused session has ended. */

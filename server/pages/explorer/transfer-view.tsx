@@ -5,6 +5,7 @@ import {
   type Hex,
   isRedemption,
   MAX_TRANSFER_HOPS,
+  type ProvenHop,
   TransferPart,
   transferBatchRoot,
   transferLeaves,
@@ -15,7 +16,7 @@ import {
 } from "../../../core/protocol/verifier.ts";
 import { brief, counted } from "../shared/format.ts";
 import { type Fact, Facts, LongTable } from "../shared/parts.tsx";
-import { type Batch, type History, type Proof, readBatchData, readHistory, type Step } from "./api.ts";
+import { type Batch, type History, type Proof, readBatchData, readHistory } from "./api.ts";
 import { type Check, judged, keptByL1 } from "./checks.tsx";
 
 /** What a transfer has made of a vault, in words. */
@@ -71,7 +72,10 @@ export function hopChecks({ vault, hops }: Proof): Check[] {
     const from = hops[i - 1]?.outId ?? vault.vaultId;
     const name = hops.length === 1 ? "the transfer" : `transfer ${i + 1}`;
     return [
-      [`The batch's root holds ${name}.`, () => judged(verifyHop(from, hop), `vault ${from} to vault ${hop.outId}`)],
+      [
+        `The batch's root holds ${name}.`,
+        () => judged(verifyHop(from, hop as ProvenHop), `vault ${from} to vault ${hop.outId}`),
+      ],
       [`L1 keeps the batch of ${name}.`, () => keptByL1(hop.header, unpackVaultId(hop.outId))],
     ];
   });
@@ -95,7 +99,7 @@ export function HistoryFacts({ of: { before, after } }: { of: History }) {
   );
 }
 
-function Said({ step, isFirst = false }: { step: Step; isFirst?: boolean }) {
+function Said({ step, isFirst = false }: { step: History["before"][number]; isFirst?: boolean }) {
   const { from, to, isChange, newVaultId, amount, vaultId, status } = step;
   const units = amount === null ? "" : `${counted(amount, "unit")} `;
   return (

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { VaultContent } from "../../../core/protocol/verifier.ts";
+import type { OwnersListReply, WithdrawalPreparation } from "../../client/index.ts";
+import { requireWithdrawal } from "../../client/withdraw.ts";
 import { sentenceOf } from "../shared/format.ts";
 import { shortName } from "../shared/tokens.tsx";
 import { signTyped, switchChain } from "../shared/wallets.ts";
@@ -21,35 +23,6 @@ export const ON_THE_WAY: Readonly<Record<string, string>> = {
 };
 export const PAID = "It is on L1, in your wallet.";
 
-/** A withdrawal as the operator tells its owner. */
-export interface Withdrawal {
-  readonly status: string;
-  readonly quantity: string;
-  readonly withdrawnBefore: string;
-  readonly failure: string | null;
-}
-
-interface Preparation {
-  readonly typedData: {
-    readonly domain: { readonly chainId: number };
-    readonly primaryType: string;
-    readonly message: {
-      /** Of a list. */
-      readonly vaults?: readonly { readonly vaultId: string }[];
-      /** Of a single withdrawal. */
-      readonly vaultId?: string;
-      readonly recipient: string;
-    };
-  };
-  readonly submit: { readonly body: object };
-  readonly refused: readonly Refused[];
-}
-
-interface Refused {
-  readonly vaultId: string;
-  readonly error: { readonly detail: string } | null;
-}
-
 /** Most vaults of one signature, when the operator pays for as many a day. */
 const MOST = 256;
 
@@ -65,18 +38,19 @@ export async function byRelay(
   change: Change,
   isTransferred: (vaultId: bigint) => boolean,
 ): Promise<string[]> {
-  const refused: Refused[] = [];
+  const refused: Pick<OwnersListReply["vaults"][number], "vaultId" | "error">[] = [];
   const most = Math.min(MOST, relayVaults());
   const key = ({ vaultId, chainId }: VaultContent) => (isTransferred(vaultId) ? `vault ${vaultId}` : `${chainId}`);
   for (const group of Map.groupBy(vaults, key).values()) {
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);
-      const ids = part.map(({ vaultId }) => String(vaultId));
-      const prepared = await postAsOwner<Preparation>(session, "/owner/v1/withdrawals/prepare", { vaultIds: ids });
-      requireAsked(prepared, session, part);
+      const vaultIds = part.map(({ vaultId }) => String(vaultId));
+      const prepared = await postAsOwner<WithdrawalPreparation>(session, "/owner/v1/withdrawals/prepare", { vaultIds });
+      const wanted = { vaultIds, recipient: session.address, signer: session.provider };
+      requireAsked("withdrawal", () => requireWithdrawal(prepared, wanted));
       const { typedData, submit } = prepared;
       const list = { ...submit.body, signature: await signTyped(session, typedData) };
-      const reply = await postAsOwner<{ readonly vaults: readonly Refused[] }>(session, "/owner/v1/withdrawals", list);
+      const reply = await postAsOwner<OwnersListReply>(session, "/owner/v1/withdrawals", list);
       for (const { vaultId, error } of reply.vaults)
         if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");
       refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));
@@ -87,13 +61,12 @@ export async function byRelay(
 }
 
 /** The server prepares the message, so the page checks that it says what the owner asked for. */
-function requireAsked({ typedData }: Preparation, { address }: SignedIn, asked: readonly VaultContent[]): void {
-  const { primaryType, message } = typedData;
-  const signed = message.vaults ?? [message];
-  const isAsked = signed.every((one) => asked.some(({ vaultId }) => String(vaultId) === one.vaultId));
-  const isWithdrawal = primaryType === (message.vaults === undefined ? "Withdrawal" : "WithdrawalList");
-  if (isWithdrawal && message.recipient === address && isAsked) return;
-  throw new Error("The server prepared another withdrawal than the one you asked for. Do not sign it.");
+export function requireAsked(what: string, check: () => void): void {
+  try {
+    check();
+  } catch (cause) {
+    throw new Error(`The server prepared another ${what} than the one you asked for. Do not sign it.`, { cause });
+  }
 }
 
 /**

@@ -20,11 +20,8 @@ export interface Outcome {
 
 /** What the contract says of a kit, by its owner's wallet. */
 export interface Checked {
-  readonly withdrawn: bigint;
   /** Units that are left. */
   readonly left: bigint;
-  /** Base units of the token that they mint. */
-  readonly baseUnits: bigint;
   /** What the token's contract says of itself; null where it says nothing. */
   readonly name: string | null;
   readonly symbol: string | null;
@@ -34,8 +31,8 @@ export interface Checked {
 /** Has the kit's contract verify it. Rejects with what is wrong with the kit, and when nothing is left. */
 export async function check(provider: Provider, address: `0x${string}`, kit: ExitKit): Promise<Checked> {
   const l1 = await connect(provider, address, kit);
-  const { withdrawnBefore, quantity, baseUnits } = await planExit({ kit, l1, account: address });
-  return { withdrawn: withdrawnBefore, left: quantity, baseUnits, ...(await names(provider, kit)) };
+  const { quantity } = await planExit({ kit, l1, account: address });
+  return { left: quantity, ...(await names(provider, kit)) };
 }
 
 /** What a contract may say of itself, without filling the page. */
@@ -99,6 +96,5 @@ const MEANINGS: readonly (readonly [RegExp, string])[] = [
 
 /** A refusal as a sentence, with the contract's words when they say more. */
 function sentence(reason: string): string {
-  const known = MEANINGS.find(([pattern]) => pattern.test(reason));
-  return known === undefined ? reason : known[1];
+  return MEANINGS.find(([pattern]) => pattern.test(reason))?.[1] ?? reason;
 }
