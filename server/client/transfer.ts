@@ -85,7 +85,7 @@ export function requireTransfers(
       ({ vaultId, amount, to }) => `${vaultId} ${amount} ${to.toLowerCase()}`,
     );
     if (prepared.join() !== asked.join()) throw new Error("the server prepared other transfers than it was asked for");
-    if (wanted === undefined ? Number(deadline) > latest : deadline !== wanted)
+    if (wanted === undefined ? !(Number(deadline) <= latest) : deadline !== wanted)
       throw new Error("the server prepared another deadline than it was asked for");
   }
 }

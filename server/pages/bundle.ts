@@ -10,9 +10,6 @@ const ROOT = new URL("../../", import.meta.url);
 /** Names of the pages that have a script. */
 export const SCRIPTS = ["claim", "console", "exit", "explorer", "reference", "withdraw"] as const;
 
-/** Scripts that are mostly libraries, so that nobody reads them as they are served. */
-const MINIFIED: ReadonlySet<string> = new Set(["claim", "console", "exit", "reference", "withdraw"]);
-
 const JSX = { jsx: "automatic", jsxImportSource: "preact" } as const;
 
 /** One copy of the hash functions: the curves, viem and the core ask for versions of them that are alike here. */
@@ -50,6 +47,8 @@ const noUndeployed: Plugin = {
 
 /** The build of a page's script: one file with the same bytes for the same sources; readable where it checks proofs. */
 export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { readonly write: false } {
+  // Visitors read the explorer's script as it is served; the others are mostly libraries.
+  const isMinified = page !== "explorer";
   return {
     absWorkingDir: fileURLToPath(ROOT),
     entryPoints: [`server/pages/${page}/main.tsx`],
@@ -58,8 +57,8 @@ export function bundleOptions(page: (typeof SCRIPTS)[number]): BuildOptions & { 
     // Fetched by the browser, when it is needed.
     external: ["/explorer/withdraw.js"],
     write: false,
-    minify: MINIFIED.has(page),
-    plugins: [oneHashLibrary, noUndeployed, ...(MINIFIED.has(page) ? [] : [minifyOthers])],
+    minify: isMinified,
+    plugins: [oneHashLibrary, noUndeployed, ...(isMinified ? [] : [minifyOthers])],
     format: "esm",
     platform: "browser",
     target: "es2022",

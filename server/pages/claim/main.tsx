@@ -1,27 +1,34 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { hashTypedData, isAddress } from "viem";
+import { useState } from "preact/hooks";
+import { type Hex, hashTypedData, isAddress, toHex } from "viem";
 import { privateKeyToAddress, sign } from "viem/accounts";
 import { claimTypedData } from "../../../core/protocol/index.ts";
 import type { PublicClaimLink, TakenClaimLink } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
-import { Button, code, Facts, Failure, Notice, onSent, Shown, show, useAction, useLoad } from "../shared/parts.tsx";
+import {
+  Button,
+  code,
+  type Fact,
+  Facts,
+  Failure,
+  Notice,
+  onSent,
+  Shown,
+  show,
+  useAction,
+  useHash,
+  useLoad,
+} from "../shared/parts.tsx";
 import { type Metadata, metadataAt, Picture, textIn } from "../shared/tokens.tsx";
 import { accountsOf, useWallets } from "../shared/wallets.ts";
 
-type Hex = `0x${string}`;
-
-/** The link's private key. It is in the fragment, which browsers send to no server. */
-function keyInFragment(): Hex | null {
-  const text = location.hash.slice(1);
-  if (!/^[A-Za-z0-9_-]{43}$/.test(text)) return null;
-  const bytes = atob(`${text.replaceAll("-", "+").replaceAll("_", "/")}=`);
-  return `0x${Array.from(bytes, (byte) => byte.charCodeAt(0).toString(16).padStart(2, "0")).join("")}`;
-}
-
-function addressOf(key: Hex): Hex | null {
+/** The link's private key and address. The key is in the fragment, which browsers send to no server. */
+function linkIn(fragment: string): { readonly secret: Hex; readonly address: Hex } | null {
+  if (!/^[A-Za-z0-9_-]{43}$/.test(fragment)) return null;
+  const bytes = atob(`${fragment.replaceAll("-", "+").replaceAll("_", "/")}=`);
   try {
-    return privateKeyToAddress(key);
+    const secret = toHex(Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)));
+    return { secret, address: privateKeyToAddress(secret) };
   } catch {
     return null;
   }
@@ -51,20 +58,16 @@ function Page({ title, children }: { title: string; children: ComponentChildren 
 }
 
 function App() {
-  const [hash, setHash] = useState(location.hash);
-  useEffect(() => {
-    addEventListener("hashchange", () => setHash(location.hash));
-  }, []);
-  const key = keyInFragment();
-  const address = key === null ? null : addressOf(key);
-  if (key === null || address === null) {
+  const fragment = useHash();
+  const link = linkIn(fragment);
+  if (link === null) {
     return (
       <Page title="This link is incomplete">
         <p>Open it again from where you have it, or scan the code again.</p>
       </Page>
     );
   }
-  return <Link key={hash} secret={key} address={address} />;
+  return <Link key={fragment} {...link} />;
 }
 
 function Link({ secret, address }: { secret: Hex; address: Hex }) {
@@ -106,6 +109,13 @@ function Token({ claim }: { claim: PublicClaimLink }) {
   const metadata = useLoad(() => readMetadata(claim), asset.assetId).value ?? {};
   const name = textIn(metadata, "name") ?? asset.name;
   const description = textIn(metadata, "description");
+  const facts: readonly Fact[] = [
+    ["Token", name === asset.name ? null : `${asset.name} (${asset.symbol})`],
+    ["Id", tokenId],
+    ["Tokens", quantity !== null && quantity > 1 ? String(quantity) : null],
+    ["Owner", ownerAddress && code(ownerAddress)],
+    ["Claim until", expiresAt !== null && status === "open" ? new Date(expiresAt).toLocaleString() : null],
+  ];
   const isFungible = asset.standard === "erc20";
   return (
     <section class="card gift" aria-label="The token">
@@ -120,17 +130,7 @@ function Token({ claim }: { claim: PublicClaimLink }) {
           </p>
         )}
         {description !== null && <p>{description}</p>}
-        <Facts
-          of={[
-            ...(name === asset.name ? [] : [["Token", `${asset.name} (${asset.symbol})`] as const]),
-            ...(tokenId === null ? [] : [["Id", tokenId] as const]),
-            ...(quantity !== null && quantity > 1 ? [["Tokens", String(quantity)] as const] : []),
-            ...(ownerAddress === null ? [] : [["Owner", code(ownerAddress)] as const]),
-            ...(expiresAt !== null && status === "open"
-              ? [["Claim until", new Date(expiresAt).toLocaleString()] as const]
-              : []),
-          ]}
-        />
+        <Facts of={facts.filter(([, value]) => value !== null)} />
       </div>
     </section>
   );

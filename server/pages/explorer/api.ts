@@ -35,8 +35,14 @@ export class Problem extends Error {
   }
 }
 
-export async function request(path: string, init: RequestInit = {}): Promise<Response> {
-  const response = await fetch(path, init).catch(() => {
+/** Reads an address, or posts a body to it. */
+export async function request(path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  const sent = {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify(body),
+  };
+  const response = await fetch(path, body === undefined ? { headers } : sent).catch(() => {
     throw new Error("The operator's server is unreachable. Owners can withdraw without it: see the exit kit.");
   });
   if (response.ok) return response;

@@ -1,4 +1,3 @@
-import { useState } from "preact/hooks";
 import {
   BatchTree,
   blobContent,
@@ -19,12 +18,13 @@ import {
   versionedHash,
 } from "../../../core/protocol/verifier.ts";
 import { blobText, brief, counted, moment } from "../shared/format.ts";
-import { Button, type Column, code, Facts, Later, LongTable } from "../shared/parts.tsx";
+import { type Column, code, Facts, Later, LongTable } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
 import { type Batch, readBatch, readBatchData, readBlobProofs } from "./api.ts";
-import { type Check, Checks, judged, keptByL1, type Result } from "./checks.tsx";
+import { type Check, Checks, judged, keptByL1, type Result, same } from "./checks.tsx";
 import { accordingToL1 } from "./source.tsx";
-import { TransferTable, transferChecks } from "./transfer-view.tsx";
+import { OnDemand } from "./state.tsx";
+import { TransferTable, transferCheck } from "./transfer-view.tsx";
 
 /** Batches up to this many vaults are recomputed at once, in some tens of milliseconds. */
 const AT_ONCE = 20_000;
@@ -68,17 +68,12 @@ export async function batchView(name: string) {
 }
 
 function Recomputed({ batch }: { batch: Batch }) {
-  const [asked, setAsked] = useState(batch.vaultCount <= AT_ONCE);
   if (batch.batchRoot === null) {
     return <p class="quiet">The batch is still open. Its vaults can be read and checked once it is sealed.</p>;
   }
-  if (asked) return <Later load={() => recomputed(batch)} />;
-  return (
-    <Button
-      onClick={() => setAsked(true)}
-      text={`Download and recompute all ${batch.vaultCount.toLocaleString()} vaults`}
-    />
-  );
+  const load = () => recomputed(batch);
+  if (batch.vaultCount <= AT_ONCE) return <Later load={load} />;
+  return <OnDemand text={`Download and recompute all ${batch.vaultCount.toLocaleString()} vaults`} load={load} />;
 }
 
 async function recomputed(batch: Batch) {
@@ -86,7 +81,7 @@ async function recomputed(batch: Batch) {
   if (batch.kind === "transfers") {
     return (
       <>
-        <Checks of={[hashCheck(batch, data), ...transferChecks(batch, data), l1Check(batch)]} verdicts={verdicts()} />
+        <Checks of={[hashCheck(batch, data), transferCheck(batch, data), l1Check(batch)]} verdicts={verdicts()} />
         <h2>Transfers</h2>
         <TransferTable data={data} batchNumber={batch.batchNumber} />
       </>
@@ -183,5 +178,3 @@ async function blobsAre({ batchId, dataHash }: Batch, data: Uint8Array): Promise
   const time = Math.round(performance.now() - started);
   return judged(content === dataHash, `${counted(blobs.length, "blob")} checked here in ${time} ms: ${content}`);
 }
-
-const same = (computed: string, claimed: string | null): Result => judged(computed === claimed, computed);

@@ -25,6 +25,11 @@ export function judged(holds: boolean, how: string): Result {
   return [holds ? "holds" : "fails", how];
 }
 
+/** Whether a hash that was computed here is the claimed one. */
+export function same(computed: string, claimed: string | null): Result {
+  return judged(computed === claimed, computed);
+}
+
 /** Runs checks one after the other, shows each result, and the verdict at the end. */
 export function Checks({ of, verdicts }: { of: readonly Check[]; verdicts: Readonly<Record<Outcome, string>> }) {
   const [results, setResults] = useState<readonly Result[]>([]);

@@ -6,7 +6,7 @@ import { blobText } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
 import { signTyped } from "../shared/wallets.ts";
-import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
+import { jsonAsOwner, type SignedIn } from "./session.ts";
 import { relayVaults, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
 import { type Change, requireAsked } from "./withdrawals.ts";
@@ -70,7 +70,7 @@ export async function giveAway(
     const some = vaults.slice(first, first + relayVaults());
     const receiver = to === null ? ({ redeem: true } as const) : { to };
     const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
-    const prepared = await postAsOwner<TransferPreparation>(session, "/owner/v1/transfers/prepare", { transfers });
+    const prepared = await jsonAsOwner<TransferPreparation>(session, "/owner/v1/transfers/prepare", { transfers });
     const { contract, chainId } = await settlement();
     const { typedData } = prepared;
     requireAsked("transfer", () => {
@@ -82,7 +82,7 @@ export async function giveAway(
     });
     const signature = await signTyped(session, typedData);
     // What was signed is what is sent.
-    const sent = await postAsOwner<OwnersTransfer>(session, "/owner/v1/transfers", { ...typedData.message, signature });
+    const sent = await jsonAsOwner<OwnersTransfer>(session, "/owner/v1/transfers", { ...typedData.message, signature });
     for (const { vaultId } of some) {
       given.set(vaultId, { transferId: sent.transferId, to: to ?? NOBODY });
       change(vaultId, `It is ${fateOf(to ?? NOBODY)}; accepted.`, "waiting");
@@ -94,8 +94,7 @@ export async function giveAway(
 /** Shows how the vaults stand that this page has given away. */
 export async function followGiven(session: SignedIn, given: Given, change: Change): Promise<void> {
   for (const transferId of new Set([...given.values()].map((each) => each.transferId))) {
-    const response = await asOwner(session, `/owner/v1/transfers/${transferId}`);
-    const { status, failure } = (await response.json()) as OwnersTransfer;
+    const { status, failure } = await jsonAsOwner<OwnersTransfer>(session, `/owner/v1/transfers/${transferId}`);
     for (const [vaultId, { to, transferId: own }] of given) {
       if (own !== transferId) continue;
       if (status === "failed") {

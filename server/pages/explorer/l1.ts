@@ -108,9 +108,7 @@ export class SettlementContract {
   /** Why the token would refuse this contract a mint now; null when it would take it. Sends nothing. */
   async refusal(token: Hex, recipient: Hex, quantity: bigint, blob: Hex): Promise<string | null> {
     const bytes = (blob.length - 2) / 2;
-    const words = [BigInt(recipient), quantity, 96n, BigInt(bytes)].map((value) =>
-      value.toString(16).padStart(64, "0"),
-    );
+    const words = [BigInt(recipient), quantity, 96n, BigInt(bytes)].map(digits);
     const data = `0x19ee6e3f${words.join("")}${blob.slice(2).padEnd(64 * Math.ceil(bytes / 32), "0")}`;
     try {
       await this.#provider.request({
@@ -131,7 +129,7 @@ export class SettlementContract {
     this.#rightChain ??= this.#checkChain();
     await this.#rightChain;
     const selector = bytesToHex(keccak256(new TextEncoder().encode(signature))).slice(0, 10);
-    const data = selector + args.map((value) => value.toString(16).padStart(64, "0")).join("");
+    const data = selector + args.map(digits).join("");
     const answer = await this.#provider.request({
       method: "eth_call",
       params: [{ to: this.#address, data }, "latest"],
@@ -149,6 +147,11 @@ export class SettlementContract {
   }
 }
 
-function word(value: bigint | undefined): Hash {
-  return `0x${(value ?? 0n).toString(16).padStart(64, "0")}`;
+/** A word of 32 bytes in hex, without a prefix. */
+function digits(value: bigint): string {
+  return value.toString(16).padStart(64, "0");
+}
+
+function word(value = 0n): Hash {
+  return `0x${digits(value)}`;
 }

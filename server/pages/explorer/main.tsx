@@ -69,11 +69,7 @@ function App() {
   const path = useHash(begin);
   const [version, setVersion] = useState(0);
   const again = () => setVersion((earlier) => earlier + 1);
-  const settings = useLoad(async () => {
-    const read = await readSettings();
-    startSource(read);
-    return read;
-  }, null);
+  const settings = useLoad(async () => startSource(await readSettings()), null);
   return (
     <>
       <Top>

@@ -6,7 +6,7 @@ import { Button, code, Facts, More, Notice, onSent, useAction } from "../shared/
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
 import { followGiven, type Given, giveAway, Question } from "./give.tsx";
 import type { Registration } from "./l1.ts";
-import { asOwner, type SignedIn } from "./session.ts";
+import { asOwner, jsonAsOwner, type SignedIn } from "./session.ts";
 import { l1, relayVaults, settlement } from "./source.tsx";
 import type { OwnTransfers } from "./transfer-view.tsx";
 import { byOwnTransaction, byRelay, type Change, ON_THE_WAY, PAID, type Standing } from "./withdrawals.ts";
@@ -315,8 +315,7 @@ async function paidOnL1(vaults: readonly VaultContent[]): Promise<ReadonlyMap<bi
 async function newestOf(session: SignedIn, vaults: readonly VaultContent[]) {
   if (vaults.length === 0) return new Map<bigint, OwnersWithdrawal>();
   const query = vaults.map(({ vaultId }) => `vaultId=${vaultId}`).join("&");
-  const answer = await asOwner(session, `/owner/v1/withdrawals?${query}`);
-  const { vaults: named } = (await answer.json()) as OwnersWithdrawals;
+  const { vaults: named } = await jsonAsOwner<OwnersWithdrawals>(session, `/owner/v1/withdrawals?${query}`);
   return new Map(
     named.flatMap(({ vaultId, withdrawal }) => (withdrawal === null ? [] : [[BigInt(vaultId), withdrawal] as const])),
   );

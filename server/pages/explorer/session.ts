@@ -18,33 +18,25 @@ export async function signIn(wallet: Wallet): Promise<Session> {
   const { provider } = wallet;
   const [address] = await accountsOf(provider);
   if (address === undefined) throw new Error("The wallet shows no account.");
-  const { message } = await post<SignInChallenge>("/owner/v1/challenge", { address });
+  const { message }: SignInChallenge = await (await request("/owner/v1/challenge", { address })).json();
   if (!message.startsWith(`${location.host} wants you to sign in`)) {
     throw new Error("The text to sign names another site. Do not sign it.");
   }
   const text = bytesToHex(new TextEncoder().encode(message));
   const signature = await provider.request({ method: "personal_sign", params: [text, address] });
   chooseWallet(wallet);
-  return { ...(await post<OwnerSession>("/owner/v1/session", { message, signature })), provider };
+  const opened: OwnerSession = await (await request("/owner/v1/session", { message, signature })).json();
+  return { ...opened, provider };
 }
 
 /** A request of the signed-in owner. A refused session has ended. */
-export async function asOwner({ token, end }: SignedIn, path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = { ...init.headers, authorization: `Bearer ${token}` };
-  return request(path, { ...init, headers }).catch((error: unknown) => {
+export async function asOwner({ token, end }: SignedIn, path: string, body?: unknown): Promise<Response> {
+  return request(path, body, { authorization: `Bearer ${token}` }).catch((error: unknown) => {
     if (error instanceof Problem && error.code.startsWith("credentials_")) end();
     throw error;
   });
 }
 
-export async function postAsOwner<T>(session: SignedIn, path: string, body: unknown): Promise<T> {
-  return (await asOwner(session, path, sending(body))).json();
-}
-
-async function post<T>(path: string, body: unknown): Promise<T> {
-  return (await request(path, sending(body))).json();
-}
-
-function sending(body: unknown): RequestInit {
-  return { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+export async function jsonAsOwner<T>(session: SignedIn, path: string, body?: unknown): Promise<T> {
+  return (await asOwner(session, path, body)).json();
 }

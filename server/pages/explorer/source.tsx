@@ -58,10 +58,11 @@ export function accordingToL1(finding: string): string {
 }
 
 /** Takes the server's settings, and the source that the visitor chose before. */
-export function startSource(given: Settings): void {
+export function startSource(given: Settings): Settings {
   settings = given;
-  ownAddress = remembered();
+  ownAddress = stored((storage) => storage.getItem(REMEMBERED)) ?? "";
   chooseFirst();
+  return given;
 }
 
 function chooseFirst(): void {
@@ -87,7 +88,7 @@ export function Source({ onChange }: { onChange: () => void }) {
     setWrong(!NODE_ADDRESS.test(address));
     if (!NODE_ADDRESS.test(address)) return;
     ownAddress = address;
-    remember(address);
+    stored((storage) => storage.setItem(REMEMBERED, address));
     choose("own");
   });
   return (
@@ -117,20 +118,12 @@ export function Source({ onChange }: { onChange: () => void }) {
   );
 }
 
-/** A browser can refuse storage. The page works without it. */
-function remembered(): string {
+/** A browser can refuse storage. The page works without it: an address then holds until the page is closed. */
+function stored<T>(use: (storage: Storage) => T): T | null {
   try {
-    return localStorage.getItem(REMEMBERED) ?? "";
+    return use(localStorage);
   } catch {
-    return "";
-  }
-}
-
-function remember(address: string): void {
-  try {
-    localStorage.setItem(REMEMBERED, address);
-  } catch {
-    // The address then holds until the page is closed.
+    return null;
   }
 }
 

@@ -57,6 +57,8 @@ function waiting(count: number): string {
 
 function stateChecks(committed: Roots, commitment: () => string): Check[] {
   let seen: Roots | null = null;
+  const isLevel = (l1s: Roots) =>
+    l1s.countRollup === committed.countRollup && l1s.countValidium === committed.countValidium;
   return [
     [
       "The contract on L1, and all code that it runs, is this version's in every byte.",
@@ -79,24 +81,18 @@ function stateChecks(committed: Roots, commitment: () => string): Check[] {
         seen = (await (await l1())?.roots()) ?? null;
         if (seen === null) return ["open", CHOOSE];
         const counts = `${seen.countRollup} rollup, ${seen.countValidium} validium, says ${sourceName()}`;
-        const same = seen.countRollup === committed.countRollup && seen.countValidium === committed.countValidium;
         // A commit between the two reads is no contradiction: the visitor can reload.
-        return same ? ["holds", counts] : ["open", `${counts}. L1 has new commits: reload to compare again.`];
+        return isLevel(seen) ? ["holds", counts] : ["open", `${counts}. L1 has new commits: reload to compare again.`];
       },
     ],
     [
       "L1's own state roots and commitment are equal.",
       () => {
         if (seen === null) return ["open", ""];
-        if (seen.countRollup !== committed.countRollup || seen.countValidium !== committed.countValidium) {
-          return ["open", "Only states with equal counts can be compared."];
-        }
-        const { rootRollup, rootValidium, commitment } = seen;
-        const same =
-          rootRollup === committed.rootRollup &&
-          rootValidium === committed.rootValidium &&
-          commitment === committed.commitment;
-        return judged(same, commitment);
+        if (!isLevel(seen)) return ["open", "Only states with equal counts can be compared."];
+        const { rootRollup, rootValidium, commitment } = committed;
+        const isEqual = seen.rootRollup === rootRollup && seen.rootValidium === rootValidium;
+        return judged(isEqual && seen.commitment === commitment, seen.commitment);
       },
     ],
   ];
@@ -119,18 +115,19 @@ async function batchPage(cursor: string | null) {
   return (
     <>
       <BatchTable of={data} />
-      {next !== null && <Next load={() => batchPage(next)} />}
+      {next !== null && (
+        <div class="next">
+          <OnDemand text="Older batches" load={() => batchPage(next)} />
+        </div>
+      )}
     </>
   );
 }
 
-function Next({ load }: Parameters<typeof Later>[0]) {
+/** Content that loads when the visitor asks for it. */
+export function OnDemand({ text, load }: { text: string } & Parameters<typeof Later>[0]) {
   const [asked, setAsked] = useState(false);
-  return (
-    <div class="next">
-      {asked ? <Later load={load} /> : <Button onClick={() => setAsked(true)} text="Older batches" />}
-    </div>
-  );
+  return asked ? <Later load={load} /> : <Button onClick={() => setAsked(true)} text={text} />;
 }
 
 function BatchTable({ of }: { of: readonly Batch[] }) {

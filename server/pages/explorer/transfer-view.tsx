@@ -24,18 +24,14 @@ export function fateOf(to: string): string {
   return isRedemption({ to: to as Hex }) ? "redeemed" : `given to ${brief(to)}`;
 }
 
-/** Checks that the data of a batch of transfers give its root. */
-export function transferChecks({ batchRoot, batchNumber }: Batch, data: Uint8Array): Check[] {
-  return [
-    [
-      "The signed transfers in the data give the batch's root.",
-      () => {
-        const leaves = transferLeaves(decodeTransferData(data), batchNumber);
-        const root = transferBatchRoot(bytesToHex(new BatchTree(leaves).root));
-        return judged(root === batchRoot, `${counted(leaves.length / 32, "leaf", "leaves")} hashed here: ${root}`);
-      },
-    ],
-  ];
+/** Whether the data of a batch of transfers give its root. */
+export function transferCheck({ batchRoot, batchNumber }: Batch, data: Uint8Array): Check {
+  const test = () => {
+    const leaves = transferLeaves(decodeTransferData(data), batchNumber);
+    const root = transferBatchRoot(bytesToHex(new BatchTree(leaves).root));
+    return judged(root === batchRoot, `${counted(leaves.length / 32, "leaf", "leaves")} hashed here: ${root}`);
+  };
+  return ["The signed transfers in the data give the batch's root.", test];
 }
 
 /** The transfers of a batch. */

@@ -3,7 +3,7 @@ import { blobText, counted, grouped } from "../shared/format.ts";
 import { code, type Fact, Facts, Later, Notice } from "../shared/parts.tsx";
 import { Amount, AskedPicture, readMetadata, textIn } from "../shared/tokens.tsx";
 import { Problem, type Proof, readHistory, readProof } from "./api.ts";
-import { type Check, Checks, judged, keptByL1 } from "./checks.tsx";
+import { type Check, Checks, judged, keptByL1, same } from "./checks.tsx";
 import type { Registration, SettlementContract } from "./l1.ts";
 import { accordingToL1, l1, settlement } from "./source.tsx";
 import { fateOf, HistoryFacts, hopChecks } from "./transfer-view.tsx";
@@ -101,13 +101,7 @@ function vaultChecks(proof: Proof): Check[] {
   const { vault, header, batchRoot, leaf, siblings } = proof;
   const { mode, batchNumber } = unpackVaultId(vault.vaultId);
   return [
-    [
-      "The vault's content hashes to its leaf.",
-      () => {
-        const computed = bytesToHex(vaultLeaf(vault));
-        return judged(computed === leaf, computed);
-      },
-    ],
+    ["The vault's content hashes to its leaf.", () => same(bytesToHex(vaultLeaf(vault)), leaf)],
     [
       "The proof leads from the vault to the batch root.",
       () => {

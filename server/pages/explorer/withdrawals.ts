@@ -5,7 +5,7 @@ import { requireWithdrawal } from "../../client/withdraw.ts";
 import { sentenceOf } from "../shared/format.ts";
 import { shortName } from "../shared/tokens.tsx";
 import { signTyped, switchChain } from "../shared/wallets.ts";
-import { asOwner, postAsOwner, type SignedIn } from "./session.ts";
+import { asOwner, jsonAsOwner, type SignedIn } from "./session.ts";
 import { relayVaults } from "./source.tsx";
 
 /** How a token stands, in words. */
@@ -45,12 +45,12 @@ export async function byRelay(
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);
       const vaultIds = part.map(({ vaultId }) => String(vaultId));
-      const prepared = await postAsOwner<WithdrawalPreparation>(session, "/owner/v1/withdrawals/prepare", { vaultIds });
+      const prepared = await jsonAsOwner<WithdrawalPreparation>(session, "/owner/v1/withdrawals/prepare", { vaultIds });
       const wanted = { vaultIds, recipient: session.address, signer: session.provider };
       requireAsked("withdrawal", () => requireWithdrawal(prepared, wanted));
       const { typedData, submit } = prepared;
       const list = { ...submit.body, signature: await signTyped(session, typedData) };
-      const reply = await postAsOwner<OwnersListReply>(session, "/owner/v1/withdrawals", list);
+      const reply = await jsonAsOwner<OwnersListReply>(session, "/owner/v1/withdrawals", list);
       for (const { vaultId, error } of reply.vaults)
         if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");
       refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));
