@@ -18,7 +18,7 @@ interface StateReply {
   readonly committed: { readonly countRollup: number; readonly commitment: string };
 }
 
-export class Member {
+export class ClusterServer {
   readonly name: string;
   readonly url: string;
   readonly #settings: Readonly<Record<string, string>>;
@@ -139,12 +139,12 @@ export class Minter {
 
 /** Three servers and a local chain on this machine. */
 export interface Servers extends AsyncDisposable {
-  readonly members: readonly Member[];
+  readonly members: readonly ClusterServer[];
   readonly rpcUrl: string;
   readonly facts: Awaited<ReturnType<typeof seed>>;
   /** The journal's name in its database, and the key of its entries. */
   readonly journal: { readonly shard: string; readonly key: string };
-  readonly join: (name: string) => Promise<Member>;
+  readonly join: (name: string) => Promise<ClusterServer>;
 }
 
 /** The same with PostgreSQL and a synchronous standby. */
@@ -205,8 +205,8 @@ export async function startServers(
   onProgress("creating the application in the journal");
   const shard = `${deployment.chainId}-${settlement.address.slice(2, 18).toLowerCase()}`;
   const facts = await seedJournal(folder, own("a").MINTMARK_JOURNAL, key, shard, deployment);
-  const members: Member[] = [];
-  const started: Member[] = [];
+  const members: ClusterServer[] = [];
+  const started: ClusterServer[] = [];
   const join = async (name: string) => {
     const port = await freePort(0);
     const settings = {
@@ -216,7 +216,7 @@ export async function startServers(
       MINTMARK_SERVER_NAME: name,
       MINTMARK_PORT: String(port),
     };
-    const member = new Member(name, `http://127.0.0.1:${port}`, settings);
+    const member = new ClusterServer(name, `http://127.0.0.1:${port}`, settings);
     started.push(member);
     await member.answers();
     return member;
@@ -268,7 +268,7 @@ export async function vaultsOf(url: string, apiKey: string, userId: string): Pro
   }
 }
 
-export async function leaderOf(members: readonly Member[]): Promise<Member> {
+export async function leaderOf(members: readonly ClusterServer[]): Promise<ClusterServer> {
   for (let left = 600; left > 0; left--) {
     for (const member of members) {
       const reply = await fetch(`${member.url}/healthz`).catch(() => null);
@@ -299,7 +299,7 @@ async function asked(url: string, headers: Readonly<Record<string, string>> = {}
 }
 
 /** The state commitment of each server, once they are equal, and L1 has every batch, of which there is one. */
-export async function settled(members: readonly Member[]): Promise<string[]> {
+export async function settled(members: readonly ClusterServer[]): Promise<string[]> {
   for (let left = 900; ; left--) {
     const states = await Promise.all(members.map(({ url }) => stateOf(url)));
     const commitments = states.map(({ sealed }) => sealed.commitment);

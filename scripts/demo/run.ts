@@ -88,7 +88,7 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   const costs = await costsByKind(settled, kinds, chain);
   for (const kind of KINDS) {
     const { batches: count, mints: mine, gasPerMint, blobGasPerMint } = costs[kind];
-    const name = kind === "validium" ? kind : `zk-rollup in ${kind}`;
+    const name = kind === "validium" ? kind : `rollup in ${kind}`;
     const blobGas = blobGasPerMint === 0 ? "" : `, ${blobGasPerMint} blob gas`;
     say(`  ${name}: ${count} batch(es), ${mine} mints, ${gasPerMint} gas a mint${blobGas}`);
   }
@@ -96,7 +96,7 @@ export async function runDemo(sandbox: SandboxDescription, say: (line: string) =
   say("3. State roots: the engine's, and L1's own");
   const { committed } = await answer(client.GET("/public/v1/state"));
   check("validium root on L1", await chain.state.stateRoot([0]), committed.rootValidium);
-  check("zk-rollup root on L1", await chain.state.stateRoot([1]), committed.rootRollup);
+  check("rollup root on L1", await chain.state.stateRoot([1]), committed.rootRollup);
   check("state commitment on L1", await chain.state.stateCommitment(), committed.commitment);
 
   say("4. Owners withdraw one token of each standard; each signs, and the token appears on L1 by itself");

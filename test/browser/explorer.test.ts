@@ -100,7 +100,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await tab.goto(`${page}#/`);
     await tab.getByText("L1 does not hold the state that this server shows.").waitFor();
     await tab.goto(`${page}#/batches/zk-rollup-0`);
-    await tab.getByText("This batch does not match its claims.").waitFor();
+    await tab.getByText("This batch does not match its record.").waitFor();
   });
 
   test("a contract that runs other code is found out", async () => {

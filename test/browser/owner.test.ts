@@ -436,7 +436,7 @@ describe.skipIf(!hasChromium)("an owner with a wallet, in Chromium", () => {
     await rowOf(tab, 2).getByText("Sword of dusk").waitFor();
     await rowOf(tab, 1).locator("img").waitFor();
     expect([await rowOf(tab, 2).locator("img").count(), asked]).toEqual([0, []]);
-    await press(tab, "Show images from their issuers' hosts");
+    await press(tab, "Show images from their hosts");
     await rowOf(tab, 2).locator("img").waitFor();
     await until(
       "the image",

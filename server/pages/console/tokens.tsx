@@ -104,7 +104,7 @@ export function ModeChoice() {
         label="Data"
         name="mode"
         aria-describedby="mode"
-        options={{ validium: "validium", "zk-rollup": "zk-rollup" }}
+        options={{ validium: "validium", "zk-rollup": "rollup" }}
         onChange={(event) => setMode(event.currentTarget.value as keyof typeof MODES)}
       />
       <p class="quiet wide" id="mode">

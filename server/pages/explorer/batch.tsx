@@ -107,7 +107,7 @@ const VAULT_COLUMNS: readonly Column<VaultContent>[] = [
 
 const verdicts = () => ({
   holds: accordingToL1("This batch matches L1, down to each vault"),
-  fails: "This batch does not match its claims.",
+  fails: "This batch does not match its record.",
   open: "This batch has not been compared with L1.",
 });
 

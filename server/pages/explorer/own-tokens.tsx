@@ -139,7 +139,7 @@ export function OwnTokens({
       </p>
       <div class="choices">
         <Button disabled={ready.length === 0} onClick={() => select(ready, true)} text="Select all" />
-        {isHosted && !asked && <Button onClick={() => setAsked(true)} text="Show images from their issuers' hosts" />}
+        {isHosted && !asked && <Button onClick={() => setAsked(true)} text="Show images from their hosts" />}
       </div>
       <ul class="tokens" aria-label="My tokens">
         {shown.map((vault) => (

@@ -65,7 +65,7 @@ export async function vaultView(vaultId: string) {
         ]}
       />
       <HistoryFacts of={history} />
-      <Later load={() => issuersWord(vault)} />
+      <Later load={() => metadataOf(vault)} />
       <Later load={() => payout({ vault, header }, taken !== undefined)} />
       <Path of={proof} />
       <p>
@@ -75,8 +75,8 @@ export async function vaultView(vaultId: string) {
   );
 }
 
-/** Name and image by the token's issuer, which no proof covers. */
-async function issuersWord(vault: Proof["vault"]) {
+/** Name and image by the token's metadata, which no proof covers. */
+async function metadataOf(vault: Proof["vault"]) {
   const metadata = await readMetadata(vault);
   if (metadata === null) return null;
   const [name, description, image] = ["name", "description", "image"].map((each) => textIn(metadata, each));
@@ -86,7 +86,7 @@ async function issuersWord(vault: Proof["vault"]) {
   ];
   return (
     <>
-      <h2>The issuer says</h2>
+      <h2>Its metadata says</h2>
       <Facts of={said.filter(([, text]) => text)} />
       {image && (
         <p>

@@ -4,16 +4,16 @@ import { decimalAmount, type Hex, type VaultContent } from "../../../core/protoc
 import { blobText, counted, grouped } from "./format.ts";
 import { Button, useLoad } from "./parts.tsx";
 
-// Names and images of tokens by their issuers, which no proof covers. A `data:` image is part of this server's answer.
+// Names and images of tokens by their metadata, which no proof covers. A `data:` image is part of this server's answer.
 // The host of any other image would learn who looks at which token, so the page fetches those only on request.
 
-/** What an issuer says of a token. */
+/** What the metadata of a token says. */
 export type Metadata = Readonly<Record<string, unknown>>;
 type Vault = Pick<VaultContent, "vaultId" | "chainId" | "assetType" | "blob">;
 
 const known = new Map<string, Promise<Metadata | null>>();
 
-/** What the token in a vault is called and looks like; null when its issuer has said nothing. */
+/** What the token in a vault is called and looks like; null when it has no metadata. */
 export function readMetadata({ vaultId, chainId, assetType, blob }: Vault): Promise<Metadata | null> {
   // All vaults of an ERC-20 have one answer.
   const key = blob === "0x" ? `${chainId} ${assetType}` : `${vaultId}`;
@@ -60,7 +60,7 @@ export function shortName(vault: Pick<VaultContent, "blob"> | undefined): string
   return vault === undefined || vault.blob === "0x" ? "The fungible token" : `Token ${blobText(vault.blob)}`;
 }
 
-/** An image of its issuer; in its place a box with the name, while it is not asked for or there is none. */
+/** An image of a token; in its place a box with the name, while it is not asked for or there is none. */
 export function Picture({ source, name, asked }: { source: string | null; name: string; asked: boolean }) {
   const [failed, setFailed] = useState(false);
   const isShown = source !== null && isImage(source) && (asked || source.startsWith("data:")) && !failed;
@@ -79,7 +79,7 @@ export function isImage(source: string): boolean {
   return /^(?:https|data):/.test(source);
 }
 
-/** An issuer's image on a page of one token: a button fetches it from its host. */
+/** An image on a page of one token: a button fetches it from its host. */
 export function AskedPicture({ source, name }: { source: string; name: string }): ComponentChildren {
   const [asked, setAsked] = useState(source.startsWith("data:"));
   if (!isImage(source)) return <code>{source}</code>;

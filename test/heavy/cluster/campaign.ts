@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { PostgresJournal } from "../../../core/lifecycle/cluster/index.ts";
-import { type Member, Minter, type Servers, settled, vaultsOf } from "../../../scripts/cluster/world.ts";
+import { type ClusterServer, Minter, type Servers, settled, vaultsOf } from "../../../scripts/cluster/world.ts";
 
 const MAIN = fileURLToPath(new URL("../../../scripts/mintmark.ts", import.meta.url));
 /** Longest time after a fault until a mint is acknowledged again. */
@@ -39,7 +39,7 @@ class Reader {
 
   async read(): Promise<void> {
     const { members, facts } = this.#world;
-    const member = members[Math.floor(Math.random() * members.length)] as Member;
+    const member = members[Math.floor(Math.random() * members.length)] as ClusterServer;
     const { position } = this.#minter;
     const vaultId = this.#minter.acknowledged.at(-1);
     if (vaultId === undefined) return void (await pause(50));

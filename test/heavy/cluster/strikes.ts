@@ -2,7 +2,7 @@ import { cpSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { leaderOf, type Member, type Servers } from "../../../scripts/cluster/world.ts";
+import { type ClusterServer, leaderOf, type Servers } from "../../../scripts/cluster/world.ts";
 import type { Strike } from "./campaign.ts";
 import type { Link } from "./link.ts";
 import type { Machine } from "./patroni.ts";
@@ -14,7 +14,7 @@ const BEYOND_LEASE_MS = 3_500;
 /** What strikes the servers, over any database. */
 export function serverStrikes(world: Servers, folder: string): Record<string, Strike> {
   const { members } = world;
-  const any = () => members[Math.floor(Math.random() * members.length)] as Member;
+  const any = () => members[Math.floor(Math.random() * members.length)] as ClusterServer;
   return {
     "SIGKILL of a server": async (ms) => {
       const member = any();
@@ -64,8 +64,8 @@ export function pathStrikes(
   machines: ReadonlyMap<string, Machine>,
 ): Record<string, Strike> {
   const { members } = world;
-  const linkOf = ({ name }: Member) => links.get(name) as Link;
-  const any = () => members[Math.floor(Math.random() * members.length)] as Member;
+  const linkOf = ({ name }: ClusterServer) => links.get(name) as Link;
+  const any = () => members[Math.floor(Math.random() * members.length)] as ClusterServer;
   const cut = async (link: Link, ms: number) => {
     link.cut(true);
     await pause(ms);
