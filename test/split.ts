@@ -9,17 +9,19 @@ const LONG = {
   "clusters on PostgreSQL": ["test/cluster/**/*.test.ts"],
   "long ways to L1": [
     "test/mirror/settling.test.ts",
+    "test/archive/blobs.test.ts",
     "test/settlement/{blob*,deploy,hostile-batches,hostile-tokens,in-flight,issuer,loops,preflight,void-slots}.test.ts",
   ],
   "failures of threads and disks": ["test/kzg/failure.test.ts", "test/core/engine/{damaged-folder,full-disk}.test.ts"],
   "the package and the examples": ["test/package.test.ts", "test/examples.test.ts"],
-  "a fresh compilation": ["test/contracts/compiled.test.ts"],
+  "costs of requests, and changed calls": ["test/server/cost.test.ts", "test/contracts/changed-calls.test.ts"],
 };
 const rest = Object.values(LONG).flat();
 
 /** What `npm run test:heavy` runs: CI would take longer than 15 minutes with it. */
 export const HEAVY = [
   "test/heavy/**/*.test.ts",
+  "test/contracts/compiled.test.ts",
   "test/browser/{console,explorer,guide,owner}.test.ts",
   "test/e2e/{issuer,members,mirror}.test.ts",
 ];
@@ -36,7 +38,7 @@ export function leftOut(projects: readonly string[]): string {
   const left = [
     ...(projects.includes(QUICK.name) ? [] : ["what `npm test` runs"]),
     ...(projects.includes(REST.name) ? [] : [`${Object.keys(LONG).join(", ")} (npm run test:all)`]),
-    "long fuzzing, kills and faults, the longest pages and processes (npm run test:heavy)",
+    "a fresh compilation, long fuzzing, kills and faults, the longest pages and processes (npm run test:heavy)",
   ];
   return `Left out: ${left.join("; ")}\n`;
 }
