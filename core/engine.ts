@@ -1,7 +1,7 @@
 import { batchesOf } from "./batches/batches.ts";
 import type { MintmarkError } from "./errors.ts";
 import { proofsOf } from "./l1/progress/proofs.ts";
-import { type Withdrawals, withdrawalsOf } from "./l1/withdrawals/request.ts";
+import { type Withdrawals, withdrawalsOf } from "./l1/withdrawals/withdrawals.ts";
 import { EngineContext } from "./ledger/context.ts";
 import { Cursors } from "./ledger/cursor.ts";
 import { EventHub } from "./ledger/event-hub.ts";

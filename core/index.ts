@@ -18,7 +18,7 @@ export type {
   WithdrawalPreparation,
   WithdrawalRequest,
   Withdrawals,
-} from "./l1/withdrawals/request.ts";
+} from "./l1/withdrawals/withdrawals.ts";
 export type { EngineEvents } from "./ledger/event-hub.ts";
 export type { List, OrderedPage, PageOptions } from "./ledger/list.ts";
 export { DEFAULT_LIMITS, type EngineOptions } from "./ledger/options.ts";
