@@ -63,12 +63,13 @@ export async function withdrawalSection(plain: PlainGas): Promise<Section> {
   }
   return {
     title: "Withdrawals",
-    method: `Each withdrawal takes the whole amount of a vault in a batch of ${VAULTS.toLocaleString("en")} (10 siblings), through this project's tokens, to an
-owner who held none of the token before. An ERC-721 vault takes one bit of a storage word that 256 vaults share, others a
-quarter of one. The batched figure includes a new word for every 256 or 4 vaults. The watcher voids the later of two
-vaults of one ERC-721 token, and brings a proof of each. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to a new owner in
-the same run; for one signature over twenty vaults ${LIST_RATIO} times the owner's own call. A withdrawal shows its asset in the
-batch's manifest. That may add ${ONLY_ASSET.toLocaleString("en")} gas to an owner's call for the only asset of a batch, and ${AMONG_MOST_ASSETS.toLocaleString("en")} for one of ${MOST_ASSETS}.`,
+    method: `Each withdrawal takes the whole amount of a vault in a batch of ${VAULTS.toLocaleString("en")} (10 siblings), through this project's tokens, to
+an owner who held none of the token before. An ERC-721 vault takes one bit of a storage word that 256 vaults share,
+others a quarter of one. The batched figure includes a new word for every 256 or 4 vaults. The watcher voids the later
+of two vaults of one ERC-721 token, and brings a proof of each. Aims are ${SINGLE_RATIO} and ${TOGETHER_RATIO} times a plain OpenZeppelin mint to
+a new owner in the same run; for one signature over twenty vaults ${LIST_RATIO} times the owner's own call. A withdrawal shows
+its asset in the batch's manifest. That may add ${ONLY_ASSET.toLocaleString("en")} gas to an owner's call for the only asset of a batch, and ${AMONG_MOST_ASSETS.toLocaleString("en")}
+for one of ${MOST_ASSETS}.`,
     unit: "withdrawal",
     measurements,
   };

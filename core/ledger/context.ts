@@ -9,7 +9,8 @@ export class EngineContext {
   readonly cursors: Cursors;
   /** Who makes the changes; null for programs with an API key, and for the engine's own work. */
   readonly actor: Actor | null;
-  readonly writer: Changes; // Takes changes, and writes them under the actor's name
+  /** Takes changes, and writes them under the actor's name. */
+  readonly writer: Changes;
   readonly #ledger: Ledger;
 
   constructor(ledger: Ledger, cursors: Cursors, actor: Actor | null = null) {

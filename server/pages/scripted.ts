@@ -86,8 +86,8 @@ export function consolePage({ engine, newTokens }: Pick<Service, "engine" | "new
  * The explorer: batches, vaults and state. The core's own code checks them against L1 in the visitor's browser.
  *
  * Requests may go to the visitor's Ethereum node: any over TLS, or one on the visitor's own machine. The core hashes
- * with WebAssembly. A token's image comes from the host that its metadata names, when the visitor asks for it: this server would
- * otherwise fetch what any tenant names. An image runs no script.
+ * with WebAssembly. A token's image comes from the host that its metadata names, when the visitor asks for it. This
+ * server would otherwise fetch what any tenant names. An image runs no script.
  */
 export function explorerPage(service: Pick<Service, "engine" | "explorerRpc" | "ownerRelay">): Page {
   const { engine, explorerRpc, ownerRelay } = service;

@@ -54,8 +54,8 @@ export function remoteKeys(keys: JWTVerifyGetKey): JWTVerifyGetKey {
 const OF_THE_TOKEN = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
 
 /**
- * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of an identity provider have
- * the same claims: `sub` is the application, `client_id` one of its keys, and `scope`.
+ * Issues and verifies bearer tokens: JWTs (RFC 9068) signed with this server's secret. Tokens of an identity provider
+ * have the same claims: `sub` is the application, `client_id` one of its keys, and `scope`.
  */
 export class AccessTokens {
   readonly #engine: Engine;
