@@ -23,7 +23,7 @@ import { LedgerWebhooks, type Webhooks } from "./tenants/events/webhooks.ts";
 import { type Metadata, metadataOf } from "./tenants/metadata.ts";
 import { type People, peopleOf } from "./tenants/people.ts";
 import type { Right } from "./tenants/roles.ts";
-import { actorOf, type Session } from "./tenants/sessions.ts";
+import { actorOf, type SignIn } from "./tenants/sign-ins.ts";
 import { type Users, usersOf } from "./tenants/users.ts";
 import { type Transfers, transfersOf } from "./transfers/transfers.ts";
 import { requireEnvironment } from "./validate.ts";
@@ -115,8 +115,8 @@ function engineOf(
     ended: ledger.writer.ended,
     close,
     [Symbol.asyncDispose]: close,
-    actingAs: async (session, right, applicationId) =>
-      engineOf(context.actingAs(actorOf(context.ledger, session, right, applicationId)), parts),
+    actingAs: async (signIn, right, applicationId) =>
+      engineOf(context.actingAs(actorOf(context.ledger, signIn, right, applicationId)), parts),
     actingAsOperator: () => engineOf(context.actingAs(OPERATOR), parts),
   };
 }
@@ -173,7 +173,7 @@ export interface Engine extends SettlementPort, AsyncDisposable {
    * change is written with the person's name to the audit log of `applicationId`, by default the person's own. Rejects
    * with `role_missing`, `credentials_invalid`, `application_not_found`, `application_suspended`.
    */
-  actingAs(session: Session, right: Right, applicationId?: Uuid): Promise<Engine>;
+  actingAs(signIn: SignIn, right: Right, applicationId?: Uuid): Promise<Engine>;
   /** This engine in the name of the operator's command line: its changes are in the operator's audit log. */
   actingAsOperator(): Engine;
   /** Finishes the queue, then closes the store. Idempotent. */

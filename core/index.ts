@@ -65,7 +65,7 @@ export {
 } from "./tenants/metadata.ts";
 export type { Invitation, NewPerson, People } from "./tenants/people.ts";
 export { RIGHTS, type Right } from "./tenants/roles.ts";
-export type { OpenedSession, Person, Session, WalletProof } from "./tenants/sessions.ts";
+export type { NewSignIn, Person, SignIn, WalletProof } from "./tenants/sign-ins.ts";
 export { MAX_NEW_USERS, type NewUser, type UserFilter, type Users } from "./tenants/users.ts";
 export type { TransferCaller } from "./transfers/checks.ts";
 export type { HistoryStep, TransferFilter, TransferList, TransferredVault, VaultHistory } from "./transfers/list.ts";

@@ -15,7 +15,7 @@ import { guidePage } from "./pages/guide.ts";
 import { mountHome } from "./pages/home.ts";
 import { claimPage, consolePage, explorerPage, referencePage } from "./pages/scripted.ts";
 import { authenticate, authenticateOwner, countFailure, countFailures } from "./routes/api/authentication.ts";
-import { authenticatePerson } from "./routes/api/console-session.ts";
+import { authenticatePerson } from "./routes/api/console-sign-in.ts";
 import {
   bodyTypesOf,
   type Endpoint,
@@ -203,7 +203,7 @@ function mount(app: FastifyInstance, endpoint: Endpoint, service: Service, meter
 
 /** Who pays for a request. All callers without a key are one tenant, and so share what a tenant may hold. */
 function callerOf({ principal, signedIn, ip }: FastifyRequest): Caller {
-  const person = signedIn?.session.person;
+  const person = signedIn?.signIn.person;
   if (person !== undefined) return { name: person.personId, tenant: person.applicationId ?? person.personId };
   if (principal !== null) return { name: principal.keyId, tenant: principal.applicationId };
   return { name: addressGroup(ip), tenant: PUBLIC };
@@ -213,10 +213,10 @@ function callerOf({ principal, signedIn, ip }: FastifyRequest): Caller {
 function actingIn(
   { access, right }: Endpoint,
   { engine }: Service,
-  { session, applicationId }: SignedIn,
+  { signIn, applicationId }: SignedIn,
 ): Promise<Engine> {
   const needed = right ?? (isScope(access) ? access : "read");
-  return engine.actingAs(session, needed, applicationId ?? undefined);
+  return engine.actingAs(signIn, needed, applicationId ?? undefined);
 }
 
 /** Answers with large or costly responses, those of one caller one after another. */

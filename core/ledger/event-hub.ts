@@ -69,7 +69,7 @@ export interface EngineEvents {
   readonly batchFinalized: Batch;
   /** A reorganisation took the batch back from settled to submitted. */
   readonly batchReverted: Batch;
-  /** A key was revoked, a session ended, or an application suspended or resumed. null: the operator's session. */
+  /** A key was revoked, a sign-in ended, or an application suspended or resumed. null: the operator's sign-in. */
   readonly access: { readonly applicationId: Uuid | null };
   /** A webhook was created, deleted, disabled, enabled, or got a new secret. */
   readonly webhook: { readonly webhookId: Uuid };

@@ -241,8 +241,8 @@ const KINDS = {
   /** A link that signs the person in once, by SHA-256 of its secret. It replaces an earlier one. */
   personLinked: kind(103, { personIndex: varint, linkHash: hash, expiresAt: time }),
   personAddressed: kind(104, { personIndex: varint, address }),
-  sessionOpened: kind(105, { personIndex: varint, sessionHash: hash, byLink: flag, expiresAt: time }),
-  sessionEnded: kind(106, { personIndex: varint, sessionHash: hash }),
+  personSignedIn: kind(105, { personIndex: varint, tokenHash: hash, byLink: flag, expiresAt: time }),
+  personSignedOut: kind(106, { personIndex: varint, tokenHash: hash }),
   /** A person, or for null the operator's command line, made the `count` entries before this one. */
   acted: kind(107, { personIndex: nullable(varint), applicationIndex: nullable(varint), count: varint }),
 } as const satisfies KindFields;

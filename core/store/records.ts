@@ -133,7 +133,7 @@ export const userIdRecord = layout({ userIndex: varint, ownerAddress: address })
 export const ownerRecord = layout({ userIndex: varint, userId: uuid });
 
 /** A signed-in browser, by SHA-256 of its secret. */
-const personSession = layout({ sessionHash: hash, openedAt: time, expiresAt: time });
+const personSignIn = layout({ tokenHash: hash, openedAt: time, expiresAt: time });
 
 /** A person who works for an application, or for the operator. */
 export const personRecord = layout({
@@ -145,14 +145,14 @@ export const personRecord = layout({
   address: nullable(address), // The wallet that signs in
   keyIndex: nullable(varint),
   link: nullable(layout({ linkHash: hash, expiresAt: time })),
-  sessions: listOf(personSession), // Oldest first, at most MAX_SESSIONS
+  signIns: listOf(personSignIn), // Oldest first, at most MAX_SIGN_INS
   createdAt: time,
   signedInAt: nullable(time),
   removedAt: nullable(time),
 });
 export type PersonRecord = ValueOf<typeof personRecord>;
 
-export const MAX_SESSIONS = 10; // A further session of a person ends the oldest
+export const MAX_SIGN_INS = 10; // A further sign-in of a person ends the oldest
 export const auditCountRecord = layout({ log: varint, count: varint });
 
 export const webhookRecord = layout({

@@ -12,7 +12,7 @@ import { requireAddress, requireText, requireUuid } from "../validate.ts";
 import { hashText, putNewKey, putRevoked } from "./api-keys.ts";
 import { type AuditEntry, auditLog } from "./audit.ts";
 import { requireRight, SCOPES_OF } from "./roles.ts";
-import { type Person, personView, type Sessions, secretOf, sessionsOf, tellAccess, usable } from "./sessions.ts";
+import { type Person, personView, type SignIns, secretOf, signInsOf, tellAccess, usable } from "./sign-ins.ts";
 
 /** Most people of an application, or of the operator, who are not removed. */
 const MAX_PEOPLE = 100;
@@ -53,7 +53,7 @@ export function peopleOf(context: EngineContext): People {
         const personIndex = ledger.people.latestCount;
         const invited = { personIndex, applicationIndex, keyIndex, ...facts };
         const { time } = ledger.record(group, { kind: "personInvited", ...invited });
-        const fresh = { link: null, sessions: [], createdAt: time, signedInAt: null, removedAt: null };
+        const fresh = { link: null, signIns: [], createdAt: time, signedInAt: null, removedAt: null };
         const record: PersonRecord = { ...invited, ...fresh };
         if (facts.address === null) return giveLink(ledger, group, record);
         ledger.putPerson(group, record);
@@ -83,7 +83,7 @@ export function peopleOf(context: EngineContext): People {
         takeKey(ledger, group, person);
         const { time } = ledger.record(group, { kind: "personRemoved", personIndex: person.personIndex });
         tellAccess(ledger, group, person);
-        return putView(ledger, group, { ...person, link: null, sessions: [], removedAt: time });
+        return putView(ledger, group, { ...person, link: null, signIns: [], removedAt: time });
       }),
     link: (personId, wait) => change(personId, wait, giveLink),
     setAddress: async (personId, address, wait) => {
@@ -97,7 +97,7 @@ export function peopleOf(context: EngineContext): People {
       };
       return change(personId, wait, set, true);
     },
-    ...sessionsOf(context),
+    ...signInsOf(context),
     audit: (applicationId, page = {}) => auditLog(context, applicationId, page),
   };
 }
@@ -189,22 +189,22 @@ export interface Invitation {
 }
 
 /**
- * The people of applications and of the operator: people, their sessions, and the log of what they did.
+ * The people of applications and of the operator: people, their sign-ins, and the log of what they did.
  *
  * @example
  * const { link } = await engine.people.invite({ applicationId, role: "admin", name: "Ada" });
  * const { token } = await engine.people.signIn({ link: link as string }); // null for a person with a wallet
- * const acting = await engine.actingAs(await engine.people.session(token), "assets");
+ * const acting = await engine.actingAs(await engine.people.signedIn(token), "assets");
  * await acting.assets.enable(applicationId, assetId);
  */
-export interface People extends Sessions {
+export interface People extends SignIns {
   /** Adds a person. Rejects with `application_not_found`, `too_many_people`, `role_missing`. */
   invite(person: NewPerson, wait?: WaitOptions): Promise<Invitation>;
   /** The people of an application, or for null the operator's; oldest first, with removed ones. */
   list(applicationId: Uuid | null, page?: OrderedPage): List<Person>;
   /** Rejects with `person_not_found`, `role_missing`. */
   changeRole(personId: Uuid, role: Role, wait?: WaitOptions): Promise<Person>;
-  /** Ends the person's sessions and rights for ever. Rejects with `person_not_found`, `role_missing`. */
+  /** Ends the person's sign-ins and rights for ever. Rejects with `person_not_found`, `role_missing`. */
   remove(personId: Uuid, wait?: WaitOptions): Promise<Person>;
   /** A new link, which signs the person in once within a week. Rejects with `person_not_found`, `role_missing`. */
   link(personId: Uuid, wait?: WaitOptions): Promise<Invitation>;

@@ -150,7 +150,7 @@ async function partOf({ amount, units }: Options, client: MintmarkClient, vaultI
   return tokensOf(amount, "--amount", { quantum: BigInt(quantum), decimals });
 }
 
-/** An owner's session of the server, by the owner's signature over its challenge. */
+/** The token of an owner's sign-in, by the owner's signature over the server's challenge. */
 async function signedIn(baseUrl: string, account: LocalAccount, signal: AbortSignal): Promise<string> {
   const client = createClient({ baseUrl });
   const { message } = await answer(client.POST("/owner/v1/challenge", { body: { address: account.address }, signal }));
@@ -158,6 +158,6 @@ async function signedIn(baseUrl: string, account: LocalAccount, signal: AbortSig
   if (!message.startsWith(`${host} wants you to sign in with your Ethereum account:\n`))
     throw new Error(`the server's text to sign in is not for ${host}, so it is not signed; is the address right?`);
   const signature = await account.signMessage({ message });
-  const { token } = await answer(client.POST("/owner/v1/session", { body: { message, signature }, signal }));
+  const { token } = await answer(client.POST("/owner/v1/sign-in", { body: { message, signature }, signal }));
   return token;
 }

@@ -3,7 +3,7 @@ import { application } from "../schemas/application.ts";
 import * as s from "../schemas/console.ts";
 import { challenge, challengeBody } from "../schemas/owner.ts";
 import type { Service } from "../service.ts";
-import { requireConsole, setSession } from "./api/console-session.ts";
+import { requireConsole, setSignIn } from "./api/console-sign-in.ts";
 import { type Endpoint, endpoint, type SignedIn } from "./api/endpoint.ts";
 import { originOf } from "./owner.ts";
 
@@ -34,14 +34,14 @@ export const consoleEndpoints: readonly Endpoint[] = [
       return service.people.challenge(body.address, originOf(request, service));
     },
   }),
-  endpoint("Console", "public", `POST ${PATH}/session`, "createPersonSession", {
+  endpoint("Console", "public", `POST ${PATH}/sign-in`, "createPersonSignIn", {
     summary: "Sign a person in by a wallet's signature, or by a link that works once",
     description:
       "Sets a cookie for 12 hours. Needs the header `Mintmark-Console: 1`, as every call with the cookie. A wallet of several teams signs in where it was last, or to `applicationId`; null names the operator.",
     body: s.signInBody,
     example: SIGNED,
     oneByOne: true,
-    success: { status: 201, description: "The session.", schemas: [s.openedSession] },
+    success: { status: 201, description: "The sign-in.", schemas: [s.newPersonSignIn] },
     errors: [
       "credentials_missing",
       ...signedOut,
@@ -53,33 +53,33 @@ export const consoleEndpoints: readonly Endpoint[] = [
       requireConsole(request);
       const proof = "link" in body ? body : await walletOf(service, body, originOf(request, service));
       const opened = await service.engine.people.signIn(proof);
-      setSession(reply, service, opened);
+      setSignIn(reply, service, opened);
       return opened;
     },
   }),
-  endpoint("Console", "person", `GET ${PATH}/session`, "getPersonSession", {
+  endpoint("Console", "person", `GET ${PATH}/sign-in`, "getPersonSignIn", {
     summary: "Who is signed in, with the rights of the role",
-    success: { status: 200, description: "The session.", schemas: [s.personSession] },
-    handle: ({ signedIn: { session } }) => session,
+    success: { status: 200, description: "The sign-in.", schemas: [s.personSignIn] },
+    handle: ({ signedIn: { signIn } }) => signIn,
   }),
-  endpoint("Console", "person", `DELETE ${PATH}/session`, "deletePersonSession", {
+  endpoint("Console", "person", `DELETE ${PATH}/sign-in`, "deletePersonSignIn", {
     summary: "Sign out",
-    success: { status: 200, description: "The session that has ended.", schemas: [s.personSession] },
-    async handle({ service, signedIn: { session, token }, reply }) {
+    success: { status: 200, description: "The sign-in that has ended.", schemas: [s.personSignIn] },
+    async handle({ service, signedIn: { signIn, token }, reply }) {
       await service.engine.people.signOut(token);
-      setSession(reply, service, null);
-      return session;
+      setSignIn(reply, service, null);
+      return signIn;
     },
   }),
-  endpoint("Console", "person", `PUT ${PATH}/session/wallet`, "setPersonWallet", {
+  endpoint("Console", "person", `PUT ${PATH}/sign-in/wallet`, "setPersonWallet", {
     summary: "Set the wallet that signs the person in from now on",
     body: s.walletBody,
     example: SIGNED,
     success: { status: 200, description: "The person.", schemas: [s.person] },
     errors: ["signature_invalid", "person_not_found"],
-    async handle({ service, signedIn: { session }, body, request }) {
+    async handle({ service, signedIn: { signIn }, body, request }) {
       const { address } = await walletOf(service, body, originOf(request, service));
-      return await service.engine.people.setAddress(session.person.personId, address);
+      return await service.engine.people.setAddress(signIn.person.personId, address);
     },
   }),
   endpoint("Console", "person", `GET ${PATH}/keys`, "listConsoleKeys", {
@@ -151,7 +151,7 @@ export const consoleEndpoints: readonly Endpoint[] = [
   }),
   endpoint("Console", "person", `DELETE ${PERSON}`, "deleteConsolePerson", {
     ...ofPeople,
-    summary: "End a person's sessions and rights for ever",
+    summary: "End a person's sign-ins and rights for ever",
     success: { status: 200, description: "The removed person.", schemas: [s.person] },
     errors: ["person_not_found"],
     handle: ({ engine, params: { personId } }) => engine.people.remove(personId),

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { exitKitToJson, exportExitKit, type KitChain } from "../../core/guards/exit/index.ts";
 import { MintmarkError } from "../../core/index.ts";
-import { challenge, challengeBody, exitKit, session, sessionBody } from "../schemas/owner.ts";
+import { challenge, challengeBody, exitKit, signIn, signInBody } from "../schemas/owner.ts";
 import type { Service } from "../service.ts";
 import { type Endpoint, endpoint } from "./api/endpoint.ts";
 import { PROOF_ERRORS, paidBy } from "./vaults.ts";
@@ -43,15 +43,15 @@ export const ownerEndpoints: readonly Endpoint[] = [
       return service.owners.challenge(body.address, originOf(request, service));
     },
   }),
-  endpoint("Owners", "public", "POST /owner/v1/session", "createOwnerSession", {
+  endpoint("Owners", "public", "POST /owner/v1/sign-in", "createOwnerSignIn", {
     oneByOne: true,
-    summary: "Exchange a signed challenge for an owner's session of 15 minutes",
-    body: sessionBody,
+    summary: "Exchange a signed challenge for an owner's sign-in of 15 minutes",
+    body: signInBody,
     example: {
       message: "localhost wants you to sign in with your Ethereum account: …",
       signature: `0x${"00".repeat(65)}`,
     },
-    success: { status: 200, description: "The session.", schemas: [session] },
+    success: { status: 200, description: "The sign-in.", schemas: [signIn] },
     errors: ["credentials_invalid", "credentials_expired", "signature_invalid", "l1_failed"],
     async handle({ service, body, request }) {
       return await service.owners.open(body.message, body.signature, originOf(request, service));

@@ -15,7 +15,7 @@ const link = z
   .describe("The part of an invitation's link after `#link=`.");
 
 export const signInBody = s.requestComponent(
-  "PersonSignIn",
+  "PersonSignInProof",
   z.union([z.strictObject({ link }), z.strictObject({ message, signature, applicationId: s.uuid.nullish() })]),
 );
 export const walletBody = s.requestComponent("PersonWallet", { message, signature });
@@ -34,13 +34,13 @@ export const person = s.responseComponent("Person", {
   removedAt: s.outTime.nullable(),
 });
 export const personList = s.responseComponent("PersonList", s.pageOf(person));
-export const personSession = s.responseComponent("PersonSession", {
+export const personSignIn = s.responseComponent("PersonSignIn", {
   person,
   rights: z.array(z.enum(RIGHTS)),
   expiresAt: s.outTime,
 });
-export const openedSession = s.responseComponent("OpenedPersonSession", {
-  ...personSession.shape,
+export const newPersonSignIn = s.responseComponent("NewPersonSignIn", {
+  ...personSignIn.shape,
   others: z
     .array(person)
     .describe("The same wallet's people of other teams. Sign in again with `applicationId` to choose one."),

@@ -14,12 +14,12 @@ export const challenge = s.responseComponent("SignInChallenge", {
   expiresAt: s.outTime,
 });
 
-export const sessionBody = s.requestComponent("SignInProof", {
+export const signInBody = s.requestComponent("SignInProof", {
   message: z.string().min(1).max(2048),
   signature: s.hexUpTo(MAX_SIGNATURE_BYTES),
 });
 
-export const session = s.responseComponent("OwnerSession", {
+export const signIn = s.responseComponent("OwnerSignIn", {
   token: z.string(),
   address: s.outAddress,
   expiresAt: s.outTime,

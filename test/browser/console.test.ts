@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     await signIn.click();
     await page.getByRole("button", { name: "Sign out" }).waitFor();
     expect(page.url()).not.toContain("link=");
-    // A link that is opened over the console does not take the place of its session by itself.
+    // A link that is opened over the console does not take the place of its sign-in by itself.
     await page.goto(sandbox.description.consoleLinks.operator);
     await signIn.waitFor();
     expect(page.url()).not.toContain("link=");
@@ -185,7 +185,7 @@ describe.skipIf(!hasChromium)("the console, in Chromium", () => {
     }
   });
 
-  test("an admin invites, a viewer sees no button to change anything, and removing ends the viewer's session", async () => {
+  test("an admin invites, a viewer sees no button to change anything, and removing signs the viewer out", async () => {
     const { page: admin } = await signedIn("admin");
     await open(admin, "Team");
     await admin.getByLabel("Name").fill("Vera");

@@ -166,10 +166,10 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     expect(await tab.locator(".checks").innerText()).toContain("your wallet's Ethereum node");
   });
 
-  test("an owner whose session has ended signs in again", async () => {
+  test("an owner whose sign-in has ended signs in again", async () => {
     const context = await browser.newContext();
     await addWallet(context, USERS[1].owner, sandbox.description.rpcUrl);
-    const json = { code: "credentials_expired", detail: "The session has expired." };
+    const json = { code: "credentials_expired", detail: "The sign-in has expired." };
     await context.route("**/owner/v1/vaults/**", (route) => route.fulfill({ status: 401, json }));
     const { page: tab } = await visit(context);
     await tab.goto(`${page}#/owner`);
@@ -177,7 +177,7 @@ describe.skipIf(!hasChromium)("the explorer, in Chromium", () => {
     await start.click();
     const download = tab.getByRole("button", { name: /Download the exit kit/ }).first();
     await download.click();
-    await tab.getByText("Your session has ended. Sign in again.").waitFor();
+    await tab.getByText("Your sign-in has ended. Sign in again.").waitFor();
     expect(await tab.getByRole("button", { name: "Try again" }).count()).toBe(0);
     await context.unroute("**/owner/v1/vaults/**");
     await start.click();

@@ -57,7 +57,7 @@ test("a deposed leader's snapshot neither replaces the new leader's nor prunes w
   expect(await texts(two.read(4))).toEqual(["e", "f", "g", "h"]);
 });
 
-test("a takeover needs no right to end the sessions of the old leader's role", async () => {
+test("a takeover needs no right to end the connections of the old leader's role", async () => {
   const shard = newShard();
   const { primary } = database;
   await using _ = await open(shard);

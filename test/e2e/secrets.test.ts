@@ -57,7 +57,7 @@ test("a whole run of the server prints no secret that was used in it", async () 
   };
   const withKey = { "x-api-key": key, ...JSON_TYPE };
 
-  // The secrets that a run makes: another key, by the operator; a token; two of a webhook; an owner's session.
+  // The secrets that a run makes: another key, by the operator; a token; two of a webhook; an owner's sign-in.
   const running = { signal: new AbortController().signal, progress: () => {} };
   const issued = await askServer(store, { operation: "keys.issue", input: { applicationId } }, running);
   if (issued === undefined) throw new Error("the server does not listen for its operator");
@@ -68,8 +68,8 @@ test("a whole run of the server prints no secret that was used in it", async () 
   const { secret: rotated } = await send("POST", `/api/v1/webhooks/${hook.webhookId}/secret`, { "x-api-key": key });
   const { message } = await send("POST", "/owner/v1/challenge", JSON_TYPE, JSON.stringify({ address: owner.address }));
   const signature = await owner.signMessage({ message });
-  const { token: session } = await send("POST", "/owner/v1/session", JSON_TYPE, JSON.stringify({ message, signature }));
-  secrets.push(another, token, hook.secret, rotated, session);
+  const { token: signIn } = await send("POST", "/owner/v1/sign-in", JSON_TYPE, JSON.stringify({ message, signature }));
+  secrets.push(another, token, hook.secret, rotated, signIn);
 
   // Good requests, through to L1.
   const entry = { mintingBlob: "31", assetId: erc721, amount: 1, dataAvailabilityMode: "validium" };
@@ -86,7 +86,7 @@ test("a whole run of the server prints no secret that was used in it", async () 
     () => send("GET", `/api/v1/vaults/${vaultId}`, { "x-api-key": another }),
     ({ status }) => status === "settled" || status === "finalized",
   );
-  const kit = await send("GET", `/owner/v1/vaults/${vaultId}/exit-kit`, { authorization: `Bearer ${session}` });
+  const kit = await send("GET", `/owner/v1/vaults/${vaultId}/exit-kit`, { authorization: `Bearer ${signIn}` });
   expect(kit.format).toBe("mintmark-exit-kit");
   await receiver.has(2);
 

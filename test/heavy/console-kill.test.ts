@@ -114,7 +114,7 @@ test("a drop of the console and claims a hundred at a time survive a killed serv
     await engine.claims.createAll(tenant.principal, claims);
   }
   await start();
-  const opened = await fetch(`${address}/console/v1/session`, {
+  const opened = await fetch(`${address}/console/v1/sign-in`, {
     method: "POST",
     headers: { ...CONSOLE, "content-type": "application/json" },
     body: JSON.stringify({ link }),

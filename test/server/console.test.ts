@@ -25,7 +25,7 @@ async function linkOf(role: Role, applicationId: string | null = role === "opera
 /** A browser that has signed in by a link. */
 async function signedIn(role: Role, applicationId?: string | null): Promise<Browser> {
   const { link, personId } = await linkOf(role, applicationId);
-  const answer = await world.send("POST", "/console/v1/session", { key: null, body: { link }, headers: HEADERS });
+  const answer = await world.send("POST", "/console/v1/sign-in", { key: null, body: { link }, headers: HEADERS });
   expect(answer.status).toBe(201);
   const cookie = String(answer.headers["set-cookie"]).split(";")[0] ?? "";
   const send: Browser["send"] = (method, url, body, headers) =>
@@ -41,27 +41,27 @@ async function proof(account = WALLET) {
 }
 
 const post = (body: unknown, headers: object = HEADERS) =>
-  world.send("POST", "/console/v1/session", { key: null, body, headers: { ...headers } });
+  world.send("POST", "/console/v1/sign-in", { key: null, body, headers: { ...headers } });
 
-describe("a session", () => {
+describe("a sign-in to the console", () => {
   test("comes in a cookie that no script and no other site gets", async () => {
     const { link } = await linkOf("viewer");
     const answer = await post({ link });
     const cookie = String(answer.headers["set-cookie"]);
-    expect(cookie).toMatch(/^mintmark_session=[0-9a-f]{96}; Max-Age=4\d{4}; Path=\/; HttpOnly; SameSite=Strict$/);
+    expect(cookie).toMatch(/^mintmark_sign_in=[0-9a-f]{96}; Max-Age=4\d{4}; Path=\/; HttpOnly; SameSite=Strict$/);
     expect(answer.text).not.toContain(cookie.slice(17, 113));
     expect(refusal(await post({ link }))).toMatchObject({ code: "credentials_invalid" });
     await using live = await createWorld({ origin: new URL("https://mint.example") });
     const invited = await live.engine.people.invite({ applicationId: null, role: "operator", name: "Op" });
     const secure = { key: null, body: { link: invited.link }, headers: { ...HEADERS, host: "mint.example" } };
-    const opened = await live.send("POST", "/console/v1/session", secure);
-    // Browsers keep this name from its own host over TLS only, so that no other host of the site plants a session.
+    const opened = await live.send("POST", "/console/v1/sign-in", secure);
+    // Browsers keep this name from its own host over TLS only, so that no other host of the site plants a sign-in.
     const kept = String(opened.headers["set-cookie"]);
-    expect(kept).toMatch(/^__Host-mintmark_session=[0-9a-f]{96}; Max-Age=4\d{4}; Path=\/; .*; Secure$/);
+    expect(kept).toMatch(/^__Host-mintmark_sign_in=[0-9a-f]{96}; Max-Age=4\d{4}; Path=\/; .*; Secure$/);
     const [pair = ""] = kept.split(";");
     const look = async (sent: string) => {
       const headers = { ...HEADERS, host: "mint.example", cookie: sent };
-      return (await live.send("GET", "/console/v1/session", { key: null, headers })).status;
+      return (await live.send("GET", "/console/v1/sign-in", { key: null, headers })).status;
     };
     expect([await look(`x=1;${pair};y=2`), await look(pair.replace("__Host-", ""))]).toEqual([200, 401]);
   });
@@ -72,11 +72,11 @@ describe("a session", () => {
     const other = await signedIn("viewer");
     const mixed = `${token.slice(0, 32)}${other.cookie.split("=")[1]?.slice(32)}`;
     for (const forged of ["", "x", mixed, `${token}0`, token.replace(/.$/, (end) => (end === "0" ? "1" : "0"))]) {
-      const answer = await browser.send("GET", "/console/v1/session", undefined, { cookie: `${name}=${forged}` });
+      const answer = await browser.send("GET", "/console/v1/sign-in", undefined, { cookie: `${name}=${forged}` });
       expect(answer.status, forged).toBe(401);
     }
-    expect((await browser.send("GET", "/console/v1/session")).body.person.role).toBe("admin");
-    const out = await browser.send("DELETE", "/console/v1/session");
+    expect((await browser.send("GET", "/console/v1/sign-in")).body.person.role).toBe("admin");
+    const out = await browser.send("DELETE", "/console/v1/sign-in");
     expect(String(out.headers["set-cookie"])).toContain("Max-Age=0");
     expect(refusal(await browser.send("GET", "/api/v1/application"))).toMatchObject({ code: "credentials_invalid" });
   });
@@ -93,7 +93,7 @@ describe("a session", () => {
       const issued = await browser.send("POST", "/console/v1/keys", { name: "stolen" }, headers);
       expect(refusal(issued)).toMatchObject({ code: "credentials_missing" });
       expect((await browser.send("GET", "/api/v1/application", undefined, headers)).status).toBe(401);
-      expect((await browser.send("DELETE", "/console/v1/session", undefined, headers)).status).toBe(401);
+      expect((await browser.send("DELETE", "/console/v1/sign-in", undefined, headers)).status).toBe(401);
     }
     expect((await world.engine.keys.list(world.applicationId, { limit: 100 })).data).toEqual(before.data);
     // Nor can another site sign a visitor in as somebody else.
@@ -123,7 +123,7 @@ describe("a session", () => {
     const owners = await world.send("POST", "/owner/v1/challenge", { key: null, body, headers: HEADERS });
     const reused = { message: owners.body.message, signature: await WALLET.signMessage(owners.body) };
     expect(refusal(await post(reused))).toMatchObject({ code: "credentials_invalid" });
-    const taken = await world.send("POST", "/owner/v1/session", { key: null, body: await proof(), headers: HEADERS });
+    const taken = await world.send("POST", "/owner/v1/sign-in", { key: null, body: await proof(), headers: HEADERS });
     expect(refusal(taken)).toMatchObject({ code: "credentials_invalid" });
     const changed = await proof();
     const elsewhere = { ...changed, message: changed.message.replaceAll("localhost", "evil.example") };
@@ -165,7 +165,7 @@ describe("a role", () => {
       ({ access, method }) => access !== "public" && access !== "owner" && method !== "GET",
     );
     for (const { method, path } of writes) {
-      if (path.startsWith("/console/v1/session")) continue;
+      if (path.startsWith("/console/v1/sign-in")) continue;
       const url = path.replaceAll(/\{\w+\}/g, "01a1fd1b-bfbe-7246-add7-f4566c613096");
       const answer = await viewer.send(method, url, {});
       expect([400, 403, 415], `${method} ${path}`).toContain(answer.status);
@@ -197,7 +197,7 @@ describe("a role", () => {
       "developer keyIssued 1",
       "developer keyIssued 1",
       "developer mint 3",
-      "developer sessionOpened 1",
+      "developer personSignedIn 1",
     ]);
     expect(data[3].detail).toMatch(/^[\d.]+ \S+, and 2 more$/);
     expect(JSON.stringify(data)).not.toContain(body.secret.slice(-72));

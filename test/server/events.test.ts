@@ -118,7 +118,7 @@ describe("the stream of events", () => {
       ...STREAM,
       "mintmark-console": "1",
       "mintmark-application": world.applicationId,
-      cookie: `mintmark_session=${token}`,
+      cookie: `mintmark_sign_in=${token}`,
     });
     await client.take(FIRST);
     const rest = client.rest();

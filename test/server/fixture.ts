@@ -137,13 +137,13 @@ export async function createWorld({
   return world;
 }
 
-/** Requests in an owner's session, after a sign-in by its wallet. */
+/** Requests of an owner who signed in by its wallet. */
 export async function signedIn(world: Pick<World, "send">, account: PrivateKeyAccount): Promise<SendOptions> {
   const by = { key: null, headers: { host: "localhost:3000" } };
   const { address } = account;
   const { message } = (await world.send("POST", "/owner/v1/challenge", { ...by, body: { address } })).body;
   const proof = { message, signature: await account.signMessage({ message }) };
-  const { body } = await world.send("POST", "/owner/v1/session", { ...by, body: proof });
+  const { body } = await world.send("POST", "/owner/v1/sign-in", { ...by, body: proof });
   return { key: null, headers: { authorization: `Bearer ${body.token}` } };
 }
 

@@ -41,7 +41,7 @@ describe("new tokens of applications", () => {
     const { engine, description } = sandbox;
     const { link } = await engine.people.invite({ applicationId, role, name: role });
     const headers = { "mintmark-console": "1", "content-type": "application/json" };
-    const opened = await fetch(`${description.api}/console/v1/session`, {
+    const opened = await fetch(`${description.api}/console/v1/sign-in`, {
       ...{ method: "POST", headers, body: JSON.stringify({ link }) },
     });
     const cookie = String(opened.headers.get("set-cookie")).split(";")[0] ?? "";
@@ -238,7 +238,7 @@ test("an operator who adds tokens itself says so", async () => {
   await using world = await createWorld();
   const { link } = await world.engine.people.invite({ applicationId: world.applicationId, role: "admin", name: "A" });
   const headers = { "mintmark-console": "1", host: "localhost" };
-  const { headers: got } = await world.send("POST", "/console/v1/session", { key: null, body: { link }, headers });
+  const { headers: got } = await world.send("POST", "/console/v1/sign-in", { key: null, body: { link }, headers });
   const cookie = String(got["set-cookie"]).split(";")[0] ?? "";
   const asked = { key: null, body: FORM, headers: { ...headers, cookie } };
   expect(refusal(await world.send("POST", "/console/v1/tokens", asked))).toMatchObject({ code: "new_tokens_off" });

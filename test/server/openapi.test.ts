@@ -200,8 +200,8 @@ describe("the OpenAPI document", () => {
       "POST /owner/v1/withdrawals/prepare": "credentials_missing",
       "POST /owner/v1/withdrawals": "credentials_missing",
       "POST /public/v1/claims/{linkAddress}": "signature_invalid",
-      "POST /owner/v1/session": "credentials_invalid",
-      "POST /console/v1/session": "credentials_missing",
+      "POST /owner/v1/sign-in": "credentials_invalid",
+      "POST /console/v1/sign-in": "credentials_missing",
       "POST /oauth/token": "credentials_invalid",
     };
     for (const { name, operation } of operations()) {
@@ -213,7 +213,7 @@ describe("the OpenAPI document", () => {
         .replace("{tokenId}", "7")
         .replace("{linkAddress}", `0x${"1c".repeat(20)}`);
       const { body } = await fresh.send(method as "POST", url, { body: json.example });
-      // A member's session is in a cookie, not in the key that this test sends.
+      // A person's sign-in is in a cookie, not in the key that this test sends.
       const isOfMember = name.includes(" /console/") && operation.security.length > 0;
       expect(body.code, name).toBe(isOfMember ? "credentials_missing" : codes[name]);
     }
@@ -261,7 +261,7 @@ describe("docs/api.md", () => {
   });
 });
 
-const PUBLIC = / \/(?:public|oauth|healthz|readyz|openapi)|\/challenge$|^POST \/(?:owner|console)\/v1\/session$/;
+const PUBLIC = / \/(?:public|oauth|healthz|readyz|openapi)|\/challenge$|^POST \/(?:owner|console)\/v1\/sign-in$/;
 
 /** A value with the kinds of its leaves: what an example shows that holds for every answer of its sort. */
 function shape(value: unknown): unknown {

@@ -26,25 +26,25 @@ const challenge = async (host?: string): Promise<string> => {
 };
 const signIn = async () => {
   const message = await challenge();
-  return post("/owner/v1/session", { message, signature: await account.signMessage({ message }) });
+  return post("/owner/v1/sign-in", { message, signature: await account.signMessage({ message }) });
 };
 
 describe("an owner's sign-in", () => {
-  test("names the origin, the chain and the address, and opens a session once", async () => {
+  test("names the origin, the chain and the address, and signs in once", async () => {
     const message = await challenge();
     expect(message).toContain(`localhost:3000 wants you to sign in with your Ethereum account:\n${account.address}\n`);
     expect(message).toContain("URI: http://localhost:3000\nVersion: 1\nChain ID: 31337\n");
     const proof = { message, signature: await account.signMessage({ message }) };
-    expect((await post("/owner/v1/session", proof)).body).toMatchObject({ address });
-    expect(refusal(await post("/owner/v1/session", proof))).toMatchObject({ status: 401, code: "credentials_invalid" });
+    expect((await post("/owner/v1/sign-in", proof)).body).toMatchObject({ address });
+    expect(refusal(await post("/owner/v1/sign-in", proof))).toMatchObject({ status: 401, code: "credentials_invalid" });
   });
 
   test("is refused to another's signature, which ends no challenge", async () => {
     const message = await challenge();
     const foreign = { message, signature: await stranger.signMessage({ message }) };
-    expect(refusal(await post("/owner/v1/session", foreign))).toMatchObject({ status: 422, code: "signature_invalid" });
+    expect(refusal(await post("/owner/v1/sign-in", foreign))).toMatchObject({ status: 422, code: "signature_invalid" });
     const own = { message, signature: await account.signMessage({ message }) };
-    expect((await post("/owner/v1/session", own)).body).toMatchObject({ address });
+    expect((await post("/owner/v1/sign-in", own)).body).toMatchObject({ address });
   });
 
   test("succeeds after 10,100 other challenges, and once of two at the same time", async () => {
@@ -53,7 +53,7 @@ describe("an owner's sign-in", () => {
     const message = await challenge();
     for (let i = 0; i < 101; i++) await Promise.all(Array.from({ length: 100 }, () => challenge()));
     const proof = { message, signature: await account.signMessage({ message }) };
-    const both = await Promise.all([post("/owner/v1/session", proof), post("/owner/v1/session", proof)]);
+    const both = await Promise.all([post("/owner/v1/sign-in", proof), post("/owner/v1/sign-in", proof)]);
     expect(both.map(({ status }) => status).sort()).toEqual([200, 401]);
   });
 
@@ -77,7 +77,7 @@ describe("an owner's sign-in", () => {
       };
       const message = createSiweMessage({ ...base, version: "1", ...change });
       const signer = "address" in change ? stranger : account;
-      const answer = await post("/owner/v1/session", { message, signature: await signer.signMessage({ message }) });
+      const answer = await post("/owner/v1/sign-in", { message, signature: await signer.signMessage({ message }) });
       expect(refusal(answer).code, JSON.stringify(change)).toBe("credentials_invalid");
     }
   });
@@ -85,7 +85,7 @@ describe("an owner's sign-in", () => {
   test("is refused at another name of the server than the challenge was asked at", async () => {
     const message = await challenge();
     const proof = { message, signature: await account.signMessage({ message }) };
-    expect(refusal(await post("/owner/v1/session", proof, "127.0.0.1:3000")).code).toBe("credentials_invalid");
+    expect(refusal(await post("/owner/v1/sign-in", proof, "127.0.0.1:3000")).code).toBe("credentials_invalid");
   });
 
   test("takes no name on the caller's word but those of the loopback interface", async () => {
@@ -103,7 +103,7 @@ describe("an owner's sign-in", () => {
     const message = await challenge();
     const signature = await account.signMessage({ message });
     vi.setSystemTime(Date.now() + 6 * 60_000);
-    expect(refusal(await post("/owner/v1/session", { message, signature })).code).toBe("credentials_expired");
+    expect(refusal(await post("/owner/v1/sign-in", { message, signature })).code).toBe("credentials_expired");
   });
 
   test("lets a wallet contract sign when L1 says that it did", async () => {
@@ -127,17 +127,17 @@ describe("an owner's sign-in", () => {
       },
     };
     await open({ chains: new Map([[SETTLEMENT.chainId, async () => l1]]) });
-    expect((await post("/owner/v1/session", { message: await challenge(), signature: "0x1271" })).body.address).toBe(
+    expect((await post("/owner/v1/sign-in", { message: await challenge(), signature: "0x1271" })).body.address).toBe(
       address,
     );
-    expect(refusal(await post("/owner/v1/session", { message: await challenge(), signature: "0x1272" })).code).toBe(
+    expect(refusal(await post("/owner/v1/sign-in", { message: await challenge(), signature: "0x1272" })).code).toBe(
       "signature_invalid",
     );
     expect(asked).toEqual([address, address]);
   });
 });
 
-describe("an owner's session", () => {
+describe("an owner's sign-in", () => {
   const kit = (vaultId: string, token: string | null) =>
     world.send("GET", `/owner/v1/vaults/${vaultId}/exit-kit`, {
       key: null,

@@ -12,7 +12,7 @@ it("an owner signs in over the IPv6 loopback address", async () => {
   expect(asked.status).toBe(200);
   const { message } = asked.body;
   const signature = await owner.signMessage({ message });
-  const opened = await world.send("POST", "/owner/v1/session", { key: null, headers, body: { message, signature } });
+  const opened = await world.send("POST", "/owner/v1/sign-in", { key: null, headers, body: { message, signature } });
   expect(opened.body.address).toBe(address.toLowerCase());
 });
 

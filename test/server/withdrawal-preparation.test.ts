@@ -9,13 +9,13 @@ const stranger = privateKeyToAccount(generatePrivateKey());
 
 let world: World;
 let users: readonly [string, string];
-let session: SendOptions;
+let signIn: SendOptions;
 beforeAll(async () => {
   world = await createWorld();
   const register = async (ownerAddress: string, key?: string) =>
     (await world.send("POST", "/api/v1/users", { body: { ownerAddress }, ...(key && { key }) })).body.userId;
   users = [await register(owner.address), await register(owner.address, world.otherKey)];
-  session = await signedIn(world, owner);
+  signIn = await signedIn(world, owner);
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
@@ -135,7 +135,7 @@ test("a signed-in owner withdraws its own whole vaults of every application, and
   const [mine = ""] = await vaults(1);
   const [others = ""] = await vaults(1, { user: users[1], key: world.otherKey });
   const ids = [mine, others];
-  const ask = (vaultIds: readonly string[], options = session) =>
+  const ask = (vaultIds: readonly string[], options = signIn) =>
     world.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds } });
   const prepared = await ask(ids);
   expect(prepared.body.submit.path).toBe("/owner/v1/withdrawals");
@@ -143,12 +143,12 @@ test("a signed-in owner withdraws its own whole vaults of every application, and
   const part = structuredClone(prepared);
   part.body.typedData.message.vaults[0].quantity = "9";
   part.body.submit.body.vaults[0].quantity = "9";
-  const { body: refused } = await submitted({ ...part }, owner, session);
+  const { body: refused } = await submitted({ ...part }, owner, signIn);
   expect(codesOf(refused.vaults.filter(({ error }: { error: unknown }) => error))).toEqual([
     [mine, "amount_out_of_range"],
   ]);
   const again = await ask([mine]);
-  const { status, body } = await submitted(again, owner, session);
+  const { status, body } = await submitted(again, owner, signIn);
   expect(status).toBe(202);
   expect(body.vaults).toEqual([
     { vaultId: mine, withdrawal: expect.objectContaining({ quantity: "10" }), error: null },
@@ -156,7 +156,7 @@ test("a signed-in owner withdraws its own whole vaults of every application, and
   expect(body.vaults[0].withdrawal).not.toHaveProperty("userId");
   const query = [...ids, "77"].map((vaultId) => `vaultId=${vaultId}`).join("&");
   const follow = (options: SendOptions) => world.send("GET", `/owner/v1/withdrawals?${query}`, options);
-  expect((await follow(session)).body.vaults).toEqual([
+  expect((await follow(signIn)).body.vaults).toEqual([
     body.vaults.map(({ vaultId, withdrawal }: { vaultId: string; withdrawal: object }) => ({ vaultId, withdrawal }))[0],
     { vaultId: others, withdrawal: expect.objectContaining({ vaultId: others, status: "accepted" }) },
     { vaultId: "77", withdrawal: null },
@@ -166,15 +166,15 @@ test("a signed-in owner withdraws its own whole vaults of every application, and
   expect(listed.data[0]).toMatchObject({ vaultId: others, userId: users[1] });
 });
 
-test("an owner's session withdraws nobody else's vaults, and costs a unit for each", async () => {
+test("an owner's sign-in withdraws nobody else's vaults, and costs a unit for each", async () => {
   const [vaultId = ""] = await vaults(1);
   const foreign = await signedIn(world, stranger);
   const ask = (options: SendOptions) =>
     world.send("POST", "/owner/v1/withdrawals/prepare", { ...options, body: { vaultIds: [vaultId] } });
-  const prepared = await ask(session);
+  const prepared = await ask(signIn);
   expect(refusal(await ask(foreign)).code).toBe("vault_not_found");
   expect(refusal(await submitted(prepared, stranger, foreign)).code).toBe("vault_not_found");
-  expect(refusal(await submitted(prepared, stranger, session)).code).toBe("signature_invalid");
+  expect(refusal(await submitted(prepared, stranger, signIn)).code).toBe("signature_invalid");
   expect(refusal(await ask({ key: null })).code).toBe("credentials_missing");
   expect(refusal(await ask({})).code).toBe("credentials_missing");
   const unknown = await world.send("GET", `/owner/v1/withdrawals?vaultId=${vaultId}`, foreign);

@@ -1,7 +1,7 @@
 import { MintmarkError } from "../../errors.ts";
 import type { JournalStatus, Leadership, Server, SharedJournal } from "./ports.ts";
+import { Connection, createTables, type Reach, refusalOf, requireReplication } from "./postgres-connection.ts";
 import { PostgresLead } from "./postgres-lead.ts";
-import { createTables, type Reach, refusalOf, requireReplication, Session } from "./postgres-session.ts";
 import { FIRST_HASH, hashOf, JournalKeys } from "./sealed-entries.ts";
 
 /**
@@ -18,8 +18,8 @@ const TAKE_LEAD = `update mintmark_shard set epoch = epoch + 1, leader = $3, url
     lease_until = clock_timestamp() + $5 * interval '1 ms'
   where id = $1 and epoch = $2 and (lease_until <= clock_timestamp() or leader is null or lease_until = $6::timestamptz)
   returning epoch, head, hash`;
-/** PostgreSQL refuses to end another role's sessions. The fence holds without that, when the lock is free. */
-const END_SESSIONS = `select pg_terminate_backend(pid) from pg_stat_activity
+/** PostgreSQL refuses to end another role's connections. The fence holds without that, when the lock is free. */
+const END_CONNECTIONS = `select pg_terminate_backend(pid) from pg_stat_activity
   where application_name = $1 and datname = current_database() and pid <> pg_backend_pid()
     and pg_has_role(usesysid, 'USAGE')`;
 const READ = `select position, epoch, hash, body from (
@@ -67,7 +67,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
   readonly #options: PostgresOptions;
   readonly #reach: Reach;
   readonly #keys: JournalKeys;
-  readonly #reader: Session;
+  readonly #reader: Connection;
   #leading: PostgresLead | null = null;
   /** The leader's lease, and when this process saw it first: a clock of its own, since the database's can jump. */
   #lease = { until: "", since: 0 };
@@ -77,7 +77,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     this.#keys = new JournalKeys(options.keys);
     const { url, patienceMs = 5_000, single = false } = options;
     this.#reach = { url, patienceMs, single };
-    this.#reader = new Session(this.#reach, "mintmark reader");
+    this.#reader = new Connection(this.#reach, "mintmark reader");
   }
 
   /**
@@ -157,22 +157,22 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
   async lead(server: Server, leaseMs: number): Promise<Leadership | null> {
     const { shard, single = false } = this.#options;
     const name = `mintmark leader ${shard}`;
-    const session = new Session(this.#reach, name);
+    const connection = new Connection(this.#reach, name);
     try {
-      const before = await this.#row(session);
+      const before = await this.#row(connection);
       const isSilent = this.#silentMs(before) > leaseMs;
-      if (before.live === true && before.leader !== null && !isSilent) return await given(session, null);
+      if (before.live === true && before.leader !== null && !isSilent) return await given(connection, null);
       // Ends the old leader's statements now, not when its connection dies.
-      await session.query(END_SESSIONS, [name]);
+      await connection.query(END_CONNECTIONS, [name]);
       const seen = isSilent ? before.lease : null;
       const values = [shard, before.epoch, server.name, server.url, leaseMs, seen];
-      const { rows, isDoubtful } = await session.write(TAKE_LEAD, values);
+      const { rows, isDoubtful } = await connection.write(TAKE_LEAD, values);
       const [row] = rows;
-      if (row === undefined) return await given(session, null);
+      if (row === undefined) return await given(connection, null);
       const head = { epoch: Number(row.epoch), length: Number(row.head), hash: row.hash as Buffer };
-      const lead = new PostgresLead({ session, keys: this.#keys, shard, single, leaseMs }, head);
+      const lead = new PostgresLead({ connection, keys: this.#keys, shard, single, leaseMs }, head);
       // Another server may take over from a leader that nobody has seen confirmed yet.
-      if (isDoubtful && !(await lead.confirm())) return await given(session, null);
+      if (isDoubtful && !(await lead.confirm())) return await given(connection, null);
       this.#leading = lead;
       lead.lost.addEventListener("abort", () => {
         if (this.#leading === lead) this.#leading = null;
@@ -180,7 +180,7 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
       lead.start();
       return lead;
     } catch (error) {
-      await session.close();
+      await connection.close();
       throw error;
     }
   }
@@ -194,16 +194,16 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     const { shard } = this.#options;
     if (this.#leading === null) throw new MintmarkError("not_leader");
     const { epoch } = this.#leading;
-    const session = new Session(this.#reach, "mintmark snapshot");
+    const connection = new Connection(this.#reach, "mintmark snapshot");
     const asLeader = async (text: string, ...values: unknown[]) => {
-      const { count } = await session.query(text, [shard, epoch, ...values]);
+      const { count } = await connection.query(text, [shard, epoch, ...values]);
       if (count === 0) throw new MintmarkError("not_leader");
     };
     try {
-      const { rows } = await session.query(SNAPSHOT, [shard]);
+      const { rows } = await connection.query(SNAPSHOT, [shard]);
       if (Number(rows[0]?.snapshot) === length) return;
       // Left by an interrupted snapshot.
-      await session.query(DROP_SNAPSHOTS, [shard, epoch, rows[0]?.snapshot ?? null]);
+      await connection.query(DROP_SNAPSHOTS, [shard, epoch, rows[0]?.snapshot ?? null]);
       let part = 0;
       for await (const bytes of parts) {
         const sealed = this.#keys.seal(partOf(shard, length, part), bytes);
@@ -212,9 +212,9 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
       const end = this.#keys.seal(partOf(shard, length, part), new Uint8Array());
       await asLeader(KEEP_PART, length, part, end);
       await asLeader(KEEP_SNAPSHOT, length);
-      await session.query(DROP_SNAPSHOTS, [shard, epoch, length]);
+      await connection.query(DROP_SNAPSHOTS, [shard, epoch, length]);
     } finally {
-      await session.close();
+      await connection.close();
     }
   }
 
@@ -248,8 +248,8 @@ export class PostgresJournal implements SharedJournal, AsyncDisposable {
     return this.close();
   }
 
-  async #row(session: Session): Promise<Record<string, unknown>> {
-    const { rows } = await session.query(STATUS, [this.#options.shard]);
+  async #row(connection: Connection): Promise<Record<string, unknown>> {
+    const { rows } = await connection.query(STATUS, [this.#options.shard]);
     if (rows[0] === undefined) throw new MintmarkError("store_mismatch", "The database does not hold this journal.");
     return rows[0];
   }
@@ -272,8 +272,8 @@ function partOf(shard: string, length: number, part: number) {
   return { shard: `${shard} snapshot ${length}`, position: part, epoch: 0, previous: FIRST_HASH };
 }
 
-async function given<T>(session: Session, value: T): Promise<T> {
-  await session.close();
+async function given<T>(connection: Connection, value: T): Promise<T> {
+  await connection.close();
   return value;
 }
 

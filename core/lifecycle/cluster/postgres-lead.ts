@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Turns } from "../../at-once.ts";
 import { MintmarkError } from "../../errors.ts";
 import type { Leadership } from "./ports.ts";
-import type { Session } from "./postgres-session.ts";
+import type { Connection } from "./postgres-connection.ts";
 import { hashOf, type JournalKeys } from "./sealed-entries.ts";
 
 /**
@@ -42,7 +42,7 @@ export interface Head {
 const LOST = "Another server leads the cluster, or the database lacks entries of this one.";
 
 interface LeadOptions {
-  readonly session: Session;
+  readonly connection: Connection;
   readonly keys: JournalKeys;
   readonly shard: string;
   readonly single: boolean;
@@ -124,8 +124,8 @@ export class PostgresLead implements Leadership {
   async resign(): Promise<void> {
     if (!this.lost.aborted) {
       await this.#appends.run(async () => {});
-      const { session, shard } = this.#options;
-      await session.query(RESIGN, [shard, this.epoch]).catch(() => {});
+      const { connection, shard } = this.#options;
+      await connection.query(RESIGN, [shard, this.epoch]).catch(() => {});
     }
     this.#lose("The server has given the lead away.");
   }
@@ -135,7 +135,7 @@ export class PostgresLead implements Leadership {
     if (length !== this.#head.length)
       throw new MintmarkError("store_mismatch", `The journal holds ${this.#head.length} entries, not ${length}.`);
     if (entries.length === 0) return;
-    const { keys, shard, leaseMs, single, session } = this.#options;
+    const { keys, shard, leaseMs, single, connection } = this.#options;
     let { hash } = this.#head;
     const [bodies, hashes]: [Buffer[], Buffer[]] = [[], []];
     for (const [i, entry] of entries.entries()) {
@@ -152,7 +152,7 @@ export class PostgresLead implements Leadership {
     for (let isRepeated = false; ; isRepeated = true) {
       this.lost.throwIfAborted();
       try {
-        const { count, isDoubtful } = await session.write(APPEND, values);
+        const { count, isDoubtful } = await connection.write(APPEND, values);
         if (count > 0 && !isDoubtful) break;
         if ((count > 0 || (await this.#has(next))) && (await this.confirm())) break;
       } catch (error) {
@@ -171,8 +171,8 @@ export class PostgresLead implements Leadership {
    * entries.
    */
   async #has(next: Head): Promise<boolean> {
-    const { session, shard } = this.#options;
-    const { rows } = await session.query(HEAD, [shard]);
+    const { connection, shard } = this.#options;
+    const { rows } = await connection.query(HEAD, [shard]);
     const [row] = rows;
     const hash = row?.hash as Buffer | undefined;
     if (Number(row?.epoch) === next.epoch && hash?.equals(next.hash)) return true;
@@ -183,10 +183,10 @@ export class PostgresLead implements Leadership {
 
   /** Records whether the primary wrote and replicated. Aborts `lost` when another server leads. */
   async #prolong(): Promise<boolean> {
-    const { session, shard, leaseMs } = this.#options;
+    const { connection, shard, leaseMs } = this.#options;
     const ends = [this.#head.hash, this.#next.hash];
     const values = [shard, this.epoch, this.#head.length, leaseMs, ends];
-    const { count, isDoubtful } = await session.write(PROLONG, values);
+    const { count, isDoubtful } = await connection.write(PROLONG, values);
     if (count === 0) this.#lose(LOST);
     if (count === 0 || isDoubtful) return false;
     this.#answeredAt = performance.now();
@@ -197,6 +197,6 @@ export class PostgresLead implements Leadership {
     if (this.lost.aborted) return;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#lost.abort(new MintmarkError("not_leader", detail));
-    void this.#options.session.close();
+    void this.#options.connection.close();
   }
 }

@@ -9,7 +9,7 @@ const CHECKED_BEFORE_MS = 60_000;
 const UNDECIDED = { status: "open", ownerAddress: null, signature: null, mintId: null, mintSequence: null } as const;
 
 /**
- * The part of the reference for what no other part asks about: claim links, metadata, people with their sessions and
+ * The part of the reference for what no other part asks about: claim links, metadata, people with their sign-ins and
  * audit logs, and webhooks. It holds all of it, because any of it can still change.
  */
 export class ReferenceOthers extends Part {
@@ -65,24 +65,24 @@ export class ReferenceOthers extends Part {
       this.#collections.set(assetId, { ...entry, updatedAt: this.out.time });
     },
     personInvited: (entry) => {
-      const fresh = { link: null, sessions: [], createdAt: this.out.time, signedInAt: null, removedAt: null };
+      const fresh = { link: null, signIns: [], createdAt: this.out.time, signedInAt: null, removedAt: null };
       this.#people.set(this.#people.size, { ...entry, ...fresh });
     },
     personChanged: ({ personIndex, role, keyIndex }) => this.#people.change(personIndex, { role, keyIndex }),
     personRemoved: ({ personIndex }) =>
-      this.#people.change(personIndex, { link: null, sessions: [], removedAt: this.out.time }),
+      this.#people.change(personIndex, { link: null, signIns: [], removedAt: this.out.time }),
     personLinked: ({ personIndex, linkHash, expiresAt }) =>
       this.#people.change(personIndex, { link: { linkHash, expiresAt } }),
     personAddressed: ({ personIndex, address }) => this.#people.change(personIndex, { address }),
-    sessionOpened: ({ personIndex, sessionHash, byLink, expiresAt }) => {
-      const { sessions = [], link = null } = this.#people.get(personIndex) ?? {};
-      const opened = [...sessions, { sessionHash, openedAt: this.out.time, expiresAt }].slice(-records.MAX_SESSIONS);
-      const change = { sessions: opened, link: byLink ? null : link, signedInAt: this.out.time };
+    personSignedIn: ({ personIndex, tokenHash, byLink, expiresAt }) => {
+      const { signIns = [], link = null } = this.#people.get(personIndex) ?? {};
+      const opened = [...signIns, { tokenHash, openedAt: this.out.time, expiresAt }].slice(-records.MAX_SIGN_INS);
+      const change = { signIns: opened, link: byLink ? null : link, signedInAt: this.out.time };
       this.#people.change(personIndex, change);
     },
-    sessionEnded: ({ personIndex, sessionHash: ended }) => {
-      const { sessions = [] }: Partial<records.PersonRecord> = this.#people.get(personIndex) ?? {};
-      this.#people.change(personIndex, { sessions: sessions.filter(({ sessionHash }) => sessionHash !== ended) });
+    personSignedOut: ({ personIndex, tokenHash: ended }) => {
+      const { signIns = [] }: Partial<records.PersonRecord> = this.#people.get(personIndex) ?? {};
+      this.#people.change(personIndex, { signIns: signIns.filter(({ tokenHash }) => tokenHash !== ended) });
     },
     acted: ({ applicationIndex, count }) => {
       const { sequence } = this.out;

@@ -6,8 +6,8 @@ import { type Address, type Engine, type L1Reader, MintmarkError } from "../../.
 
 /** Time for an owner to sign, in seconds. */
 const CHALLENGE_SECONDS = 5 * 60;
-/** Lifetime of an owner's session. */
-const SESSION_SECONDS = 15 * 60;
+/** Lifetime of an owner's sign-in. */
+const SIGN_IN_SECONDS = 15 * 60;
 /** Hex digits of a nonce's random part, which the server's authentication code follows. */
 const RANDOM_DIGITS = 16;
 
@@ -33,7 +33,7 @@ interface Challenge {
   readonly expiresAt: number;
 }
 
-export interface Session {
+export interface SignIn {
   readonly token: string;
   readonly address: Address;
   readonly expiresAt: number;
@@ -44,7 +44,7 @@ export interface Session {
  * names this server's origin and chain, says what the sign-in is for, and counts once. Its nonce shows that this process
  * wrote it, so the server keeps only the nonces of accepted signatures. A restart ends open challenges.
  */
-class WalletSignIn {
+class WalletChallenges {
   readonly #engine: Engine;
   readonly #statement: string;
   readonly #verifySignature: L1Reader["verifySignature"] | undefined;
@@ -134,15 +134,15 @@ class WalletSignIn {
   }
 }
 
-/** People of teams sign in to the console; the engine keeps their sessions. */
-export class PersonSignIn extends WalletSignIn {
+/** People of teams sign in to the console; the engine keeps their sign-ins. */
+export class PersonChallenges extends WalletChallenges {
   constructor(engine: Engine, verifySignature?: L1Reader["verifySignature"]) {
     super(engine, "Sign in to the console. This sends no transaction and costs nothing.", verifySignature);
   }
 }
 
-/** Owners of vaults sign in, and get a short session for their address. */
-export class OwnerSignIn extends WalletSignIn {
+/** Owners of vaults sign in, and get a short sign-in for their address. */
+export class OwnerChallenges extends WalletChallenges {
   readonly #secret: Uint8Array;
   readonly #audience: string;
 
@@ -153,12 +153,12 @@ export class OwnerSignIn extends WalletSignIn {
     this.#audience = `mintmark:owner:${engine.environment}:${chainId}:${contract}`;
   }
 
-  /** A session for the signer of a challenge. Rejects as {@link prove} does. */
-  async open(message: string, signature: Hex, origin: URL): Promise<Session> {
-    return this.#session(await this.prove(message, signature, origin));
+  /** A sign-in for the signer of a challenge. Rejects as {@link prove} does. */
+  async open(message: string, signature: Hex, origin: URL): Promise<SignIn> {
+    return this.#signIn(await this.prove(message, signature, origin));
   }
 
-  /** The owner of a session token. Rejects with `credentials_invalid` or `credentials_expired`. */
+  /** The owner of a sign-in token. Rejects with `credentials_invalid` or `credentials_expired`. */
   async owner(token: string): Promise<Address> {
     try {
       const { payload } = await jwtVerify(token, this.#secret, {
@@ -171,13 +171,13 @@ export class OwnerSignIn extends WalletSignIn {
       return payload.sub as Address;
     } catch (cause) {
       throw cause instanceof errors.JWTExpired
-        ? new MintmarkError("credentials_expired", "The session has expired. Sign in again with the owner's wallet.")
-        : new MintmarkError("credentials_invalid", "This is no session. Sign in with the owner's wallet.");
+        ? new MintmarkError("credentials_expired", "The sign-in has expired. Sign in again with the owner's wallet.")
+        : new MintmarkError("credentials_invalid", "This token is not valid. Sign in with the owner's wallet.");
     }
   }
 
-  async #session(address: Address): Promise<Session> {
-    const expiresAt = Math.floor(Date.now() / 1000) + SESSION_SECONDS;
+  async #signIn(address: Address): Promise<SignIn> {
+    const expiresAt = Math.floor(Date.now() / 1000) + SIGN_IN_SECONDS;
     const token = await new SignJWT()
       .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
       .setSubject(address)

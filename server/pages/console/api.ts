@@ -1,5 +1,5 @@
 import { bytesToHex } from "../../../core/protocol/verifier.ts";
-import type { PersonSession } from "../../client/index.ts";
+import type { PersonSignIn } from "../../client/index.ts";
 import { Problem } from "../explorer/api.ts";
 import { accountsOf, type Provider } from "../shared/wallets.ts";
 
@@ -16,7 +16,7 @@ export function chooseApplication(applicationId: string | null): void {
   chosen = applicationId;
 }
 
-/** Called when the server no longer knows the session. */
+/** Called when the server no longer knows the sign-in. */
 let onSignedOut: () => void = () => {};
 
 export function whenSignedOut(call: () => void): void {
@@ -52,12 +52,12 @@ export async function call<T>(method: string, path: string, body?: unknown, type
     throw new Problem("unreachable", "The server cannot be reached. Check your connection.");
   });
   const text = await response.text();
-  const isOfSession = path.endsWith("/session");
-  if (response.ok && method !== "GET" && !isOfSession) changes.dispatchEvent(new Event("change"));
+  const isOfSignIn = path.endsWith("/sign-in");
+  if (response.ok && method !== "GET" && !isOfSignIn) changes.dispatchEvent(new Event("change"));
   if (response.ok) return (isJson(response) ? JSON.parse(text) : text) as T;
   const problem = isJson(response) ? JSON.parse(text) : {};
   const { code = "internal", detail = `The server answered ${response.status}.`, errors = [] } = problem;
-  if (response.status === 401 && !isOfSession) onSignedOut();
+  if (response.status === 401 && !isOfSignIn) onSignedOut();
   const [first] = errors;
   const said = first === undefined ? detail : `${nameOf(first.pointer)}${first.detail}`;
   const wait = response.headers.get("retry-after");
@@ -134,7 +134,7 @@ export function download(name: string, type: string, text: string): void {
   URL.revokeObjectURL(link.href);
 }
 
-export const readSession = () => call<PersonSession>("GET", "/console/v1/session");
+export const readSignIn = () => call<PersonSignIn>("GET", "/console/v1/sign-in");
 
 /** Has a wallet sign this server's challenge. */
 export async function signChallenge(

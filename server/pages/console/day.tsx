@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Asset, PersonSession, Usage, User, Vault } from "../../client/index.ts";
+import type { Asset, PersonSignIn, Usage, User, Vault } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import { Chart } from "./chart.tsx";
@@ -59,7 +59,7 @@ export function Overview() {
   );
 }
 
-export function Users({ session }: { session: PersonSession }) {
+export function Users({ signIn }: { signIn: PersonSignIn }) {
   const columns: Column<User>[] = [
     ["Reference", ({ reference }) => reference ?? "–"],
     ["Owner", ({ ownerAddress }) => <To page="users" id={ownerAddress} />],
@@ -73,7 +73,7 @@ export function Users({ session }: { session: PersonSession }) {
       <Title lead="A user is an address on L1 that owns what you mint for it. Your own name for it is its reference.">
         Users
       </Title>
-      {session.rights.includes("users") && (
+      {signIn.rights.includes("users") && (
         <Form label="New user" action="Create user" send={create}>
           <Input label="Owner's address" name="owner" required {...ADDRESS} />
           <Input label="Reference (your own name)" name="reference" maxLength={64} />
@@ -91,8 +91,8 @@ export function mintedOf(asset: Asset): string {
   return supplyCap === null ? whole(minted) : `${whole(minted)} of ${whole(supplyCap)}`;
 }
 
-export function Assets({ session }: { session: PersonSession }) {
-  const canEnable = session.rights.includes("assets");
+export function Assets({ signIn }: { signIn: PersonSignIn }) {
+  const canEnable = signIn.rights.includes("assets");
   const enable = ({ assetId, enabled }: Asset) =>
     call(enabled ? "DELETE" : "PUT", `/api/v1/assets/${assetId}/enablement`);
   const columns: Column<Asset>[] = [
@@ -125,7 +125,7 @@ export function Assets({ session }: { session: PersonSession }) {
     <>
       <Title lead="Token contracts that your application can enable. It mints those that are enabled.">Assets</Title>
       <List idOf={({ assetId }) => assetId} label="Assets" path="/api/v1/assets" columns={columns} />
-      {canEnable && <NewToken session={session} />}
+      {canEnable && <NewToken signIn={signIn} />}
     </>
   );
 }

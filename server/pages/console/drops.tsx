@@ -1,12 +1,12 @@
-import type { Drop, PersonSession } from "../../client/index.ts";
+import type { Drop, PersonSignIn } from "../../client/index.ts";
 import { call, download } from "./api.ts";
 import { Action, type Column, Form, Input, List, Shown, Status, Title, textOf, When } from "./parts.tsx";
 import { AssetChoice, ModeChoice, useEnabledAssets } from "./tokens.tsx";
 
 /** Mints the rows of a file, with progress. A drop that has stopped goes on when the same file is chosen again. */
-export function Drops({ session }: { session: PersonSession }) {
+export function Drops({ signIn }: { signIn: PersonSignIn }) {
   const assets = useEnabledAssets();
-  const canMint = session.rights.includes("mint");
+  const canMint = signIn.rights.includes("mint");
   const upload = async (fields: FormData) => {
     const file = fields.get("file") as File;
     const query = new URLSearchParams({

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { ApiKey, IssuedApiKey, PersonSession } from "../../client/index.ts";
+import type { ApiKey, IssuedApiKey, PersonSignIn } from "../../client/index.ts";
 import { grouped } from "../shared/format.ts";
 import { call } from "./api.ts";
 import { Action, type Column, Form, Id, Input, List, Secret, Title, textOf, WHOLE, When } from "./parts.tsx";
@@ -14,12 +14,12 @@ const SCOPES = {
   transfer: "transfer",
 } as const;
 
-export function Keys({ session }: { session: PersonSession }) {
+export function Keys({ signIn }: { signIn: PersonSignIn }) {
   const [issued, show] = useState<IssuedApiKey | null>(null);
-  const rights: readonly string[] = session.rights;
+  const rights: readonly string[] = signIn.rights;
   const canIssue = rights.includes("keys");
   const scopes = Object.entries(SCOPES).filter(
-    ([scope]) => session.person.role === "operator" || rights.includes(scope),
+    ([scope]) => signIn.person.role === "operator" || rights.includes(scope),
   );
   const issue = async (fields: FormData) => {
     const body = { name: textOf(fields, "name"), mintQuota: textOf(fields, "quota"), scopes: fields.getAll("scope") };

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Application, PersonSession } from "../../client/index.ts";
-import { call, chooseApplication, readSession, whenSignedOut } from "./api.ts";
+import type { Application, PersonSignIn } from "../../client/index.ts";
+import { call, chooseApplication, readSignIn, whenSignedOut } from "./api.ts";
 import { Assets, Mint, Overview, Users } from "./day.tsx";
 import { Drops } from "./drops.tsx";
 import { Keys } from "./keys.tsx";
@@ -17,7 +17,7 @@ import { Webhooks } from "./webhooks.tsx";
 
 /** What every page is given. */
 interface Context {
-  readonly session: PersonSession;
+  readonly signIn: PersonSignIn;
   /** null: a person of the operator who looks at no application. */
   readonly application: string | null;
   /** The parts of the address behind the page: ids of what is shown. */
@@ -27,24 +27,20 @@ interface Context {
 
 /** A page: its address after `#/`, its name (empty: the menu lacks it), and its content. */
 type Entry = readonly [path: string, name: string, page: (context: Context) => ComponentChildren, right?: Right];
-type Right = PersonSession["rights"][number];
+type Right = PersonSignIn["rights"][number];
 
 const OF_APPLICATION: readonly Entry[] = [
   ["overview", "Overview", () => <Overview />],
-  ["keys", "API keys", ({ session }) => <Keys session={session} />],
+  ["keys", "API keys", ({ signIn }) => <Keys signIn={signIn} />],
   [
     "assets",
     "Assets",
-    ({ session, ids: [id, tokenId] }) =>
-      id === undefined ? <Assets session={session} /> : <AssetPage assetId={id} tokenId={tokenId} />,
+    ({ signIn, ids: [id, tokenId] }) =>
+      id === undefined ? <Assets signIn={signIn} /> : <AssetPage assetId={id} tokenId={tokenId} />,
   ],
-  [
-    "users",
-    "Users",
-    ({ session, ids: [id] }) => (id === undefined ? <Users session={session} /> : <UserPage id={id} />),
-  ],
+  ["users", "Users", ({ signIn, ids: [id] }) => (id === undefined ? <Users signIn={signIn} /> : <UserPage id={id} />)],
   ["mint", "Mint by hand", () => <Mint />, "mint"],
-  ["drops", "Drops", ({ session }) => <Drops session={session} />],
+  ["drops", "Drops", ({ signIn }) => <Drops signIn={signIn} />],
   [
     "transactions",
     "Transactions",
@@ -66,26 +62,26 @@ const OF_ALL: readonly Entry[] = [
   ["audit", "Audit log", () => <Audit />],
 ];
 
-function pagesOf({ session, application }: Context): readonly Entry[] {
+function pagesOf({ signIn, application }: Context): readonly Entry[] {
   const pages = [...(application === null ? OF_OPERATOR : OF_APPLICATION), ...OF_ALL];
-  return pages.filter(([, , , right]) => right === undefined || session.rights.includes(right));
+  return pages.filter(([, , , right]) => right === undefined || signIn.rights.includes(right));
 }
 
 function App() {
-  const [session, setSession] = useState<PersonSession | null | undefined>(undefined);
+  const [signIn, setSignIn] = useState<PersonSignIn | null | undefined>(undefined);
   const [error, setError] = useState<Error | null>(null);
   const [link, setLink] = useState(takeLink);
   const path = useHash().replace(/^\//, "");
   const start = () => {
     setError(null);
-    if (link !== null) setSession(null);
+    if (link !== null) setSignIn(null);
     else
-      readSession().then(setSession, (failure) =>
-        "code" in failure && isSignedOut(failure.code) ? setSession(null) : setError(failure),
+      readSignIn().then(setSignIn, (failure) =>
+        "code" in failure && isSignedOut(failure.code) ? setSignIn(null) : setError(failure),
       );
   };
   useEffect(() => {
-    whenSignedOut(() => setSession(null));
+    whenSignedOut(() => setSignIn(null));
     // A link that is opened in a tab with the console changes the address only.
     addEventListener("hashchange", () => setLink((earlier) => takeLink() ?? earlier));
     start();
@@ -98,22 +94,22 @@ function App() {
       </main>
     );
   }
-  if (session === undefined) return <p class="quiet">Loading…</p>;
-  if (session === null || link !== null) {
-    const signedIn = (opened: PersonSession) => {
+  if (signIn === undefined) return <p class="quiet">Loading…</p>;
+  if (signIn === null || link !== null) {
+    const signedIn = (opened: PersonSignIn) => {
       setLink(null);
-      setSession(opened);
+      setSignIn(opened);
     };
     return <SignIn key={link} link={link} onSignedIn={signedIn} />;
   }
-  return <Console session={session} path={path} onSignedOut={() => setSession(null)} />;
+  return <Console signIn={signIn} path={path} onSignedOut={() => setSignIn(null)} />;
 }
 
 function isSignedOut(code: string): boolean {
   return code.startsWith("credentials_") || code === "application_suspended";
 }
 
-function Console({ session, path, onSignedOut }: { session: PersonSession; path: string; onSignedOut: () => void }) {
+function Console({ signIn, path, onSignedOut }: { signIn: PersonSignIn; path: string; onSignedOut: () => void }) {
   const [looked, setLooked] = useState<Application | null>(null);
   const choose = (application: Application | null) => {
     forgetAssets();
@@ -121,17 +117,17 @@ function Console({ session, path, onSignedOut }: { session: PersonSession; path:
     setLooked(application);
     location.hash = application === null ? "#/applications" : "#/overview";
   };
-  const application = session.person.applicationId ?? looked?.applicationId ?? null;
+  const application = signIn.person.applicationId ?? looked?.applicationId ?? null;
   const [asked = "", ...ids] = (path.split("?")[0] ?? "").split("/").map(decodeURIComponent);
-  const context: Context = { session, application, ids, choose };
+  const context: Context = { signIn, application, ids, choose };
   const pages = pagesOf(context);
   const shown = pages.find(([each]) => asked === each) ?? pages[0];
-  const signOut = () => void call("DELETE", "/console/v1/session").then(onSignedOut, onSignedOut);
+  const signOut = () => void call("DELETE", "/console/v1/sign-in").then(onSignedOut, onSignedOut);
   return (
     <>
       <Top>
         <span class="badge">console</span>
-        {session.person.applicationName !== null && <strong>{session.person.applicationName}</strong>}
+        {signIn.person.applicationName !== null && <strong>{signIn.person.applicationName}</strong>}
         {looked !== null && (
           <span class="who">
             <strong>{looked.name}</strong>
@@ -151,7 +147,7 @@ function Console({ session, path, onSignedOut }: { session: PersonSession; path:
         )}
         <span class="who">
           <span>
-            {session.person.name} <span class="quiet">({session.person.role})</span>
+            {signIn.person.name} <span class="quiet">({signIn.person.role})</span>
           </span>
           <Button onClick={signOut} text="Sign out" />
         </span>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Asset, PersonSession, TokenCreation, TokenProgress } from "../../client/index.ts";
+import type { Asset, PersonSignIn, TokenCreation, TokenProgress } from "../../client/index.ts";
 import { accountsOf, type Provider, switchChain, wallet } from "../shared/wallets.ts";
 import { call } from "./api.ts";
 import { Action, Button, Failure, Form, Input, Notice, Select, textOf, useAction, useLoad } from "./parts.tsx";
@@ -75,8 +75,8 @@ function pendingOf(key: string): Pending | null {
 }
 
 /** Creates a token by the browser's wallet, which pays for it. Absent where the operator adds tokens itself. */
-export function NewToken({ session }: { session: PersonSession }) {
-  const key = `mintmark-new-token ${session.person.applicationId}`;
+export function NewToken({ signIn }: { signIn: PersonSignIn }) {
+  const key = `mintmark-new-token ${signIn.person.applicationId}`;
   const settings = useLoad(async () => (await fetch("/console/settings.json")).json(), "settings").value;
   const [standard, setStandard] = useState("erc721");
   const [pending, setPending] = useState(() => pendingOf(key));

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { OpenedPersonSession, Person } from "../../client/index.ts";
+import type { NewPersonSignIn, Person } from "../../client/index.ts";
 import { type Provider, wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
 import { Button, Failure, Title, useAction } from "./parts.tsx";
@@ -12,22 +12,16 @@ export function takeLink(): string | null {
 }
 
 interface Several {
-  readonly opened: OpenedPersonSession;
+  readonly opened: NewPersonSignIn;
   readonly wallet: Provider;
 }
 
 /** @param link - waits for a click: programs that look into mails open links too, and each works once */
-export function SignIn({
-  link,
-  onSignedIn,
-}: {
-  link: string | null;
-  onSignedIn: (session: OpenedPersonSession) => void;
-}) {
+export function SignIn({ link, onSignedIn }: { link: string | null; onSignedIn: (signIn: NewPersonSignIn) => void }) {
   const { busy, error, run } = useAction();
   const [several, setSeveral] = useState<Several | null>(null);
   const [isSpent, setSpent] = useState(false);
-  const open = (proof: object) => call<OpenedPersonSession>("POST", "/console/v1/session", proof);
+  const open = (proof: object) => call<NewPersonSignIn>("POST", "/console/v1/sign-in", proof);
   const byLink = async () =>
     onSignedIn(
       await open({ link }).catch((error) => {

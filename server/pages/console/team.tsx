@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AuditEntry, Invitation, Person, PersonSession } from "../../client/index.ts";
+import type { AuditEntry, Invitation, Person, PersonSignIn } from "../../client/index.ts";
 import { wallets } from "../shared/wallets.ts";
 import { call, signChallenge } from "./api.ts";
 import { Action, ADDRESS, type Column, Form, Id, Input, List, Secret, Select, Title, textOf, When } from "./parts.tsx";
@@ -10,9 +10,9 @@ const ROLES = {
   admin: "admin: everything, people too",
 } as const;
 
-export function Team({ session, application }: { session: PersonSession; application: string | null }) {
+export function Team({ signIn, application }: { signIn: PersonSignIn; application: string | null }) {
   const [invited, show] = useState<Invitation | null>(null);
-  const canManage = session.rights.includes("people");
+  const canManage = signIn.rights.includes("people");
   const roles = application === null ? { operator: "operator" } : ROLES;
   const invite = async (fields: FormData) =>
     show(
@@ -35,7 +35,7 @@ export function Team({ session, application }: { session: PersonSession; applica
       (person) =>
         canManage &&
         person.removedAt === null &&
-        person.personId !== session.person.personId && (
+        person.personId !== signIn.person.personId && (
           <span class="actions">
             {Object.keys(roles)
               .filter((role) => role !== person.role)
@@ -43,7 +43,7 @@ export function Team({ session, application }: { session: PersonSession; applica
                 <Action key={role} work={() => change(person, role)}>{`Make ${role}`}</Action>
               ))}
             <Action work={() => link(person)}>New link</Action>
-            <Action ask={`Remove ${person.name}? Their sessions end at once.`} work={() => remove(person)}>
+            <Action ask={`Remove ${person.name}? Their sign-ins end at once.`} work={() => remove(person)}>
               Remove
             </Action>
           </span>
@@ -68,12 +68,12 @@ export function Team({ session, application }: { session: PersonSession; applica
         </Form>
       )}
       <List idOf={({ personId }) => personId} label="People" path="/console/v1/people" columns={columns} />
-      <OwnWallet session={session} />
+      <OwnWallet signIn={signIn} />
     </>
   );
 }
 
-function OwnWallet({ session: { person } }: { session: PersonSession }) {
+function OwnWallet({ signIn: { person } }: { signIn: PersonSignIn }) {
   const [address, setAddress] = useState(person.address);
   return (
     <>
@@ -89,7 +89,7 @@ function OwnWallet({ session: { person } }: { session: PersonSession }) {
             key={name}
             work={async () => {
               const proof = await signChallenge(provider);
-              setAddress((await call<Person>("PUT", "/console/v1/session/wallet", proof)).address);
+              setAddress((await call<Person>("PUT", "/console/v1/sign-in/wallet", proof)).address);
             }}
           >{`Use ${name} from now on`}</Action>
         ))}
@@ -122,8 +122,8 @@ const ACTIONS: Readonly<Record<string, string>> = {
   metadataFrozen: "froze metadata of",
   metadataSet: "set metadata of",
   mint: "minted",
-  sessionEnded: "signed out",
-  sessionOpened: "signed in",
+  personSignedOut: "signed out",
+  personSignedIn: "signed in",
   userCreated: "created the user",
   webhookCreated: "added the webhook",
   webhookDeleted: "deleted the webhook",
@@ -141,7 +141,7 @@ const ENTRIES: readonly Column<AuditEntry>[] = [
     ({ action, count }) =>
       `${ACTIONS[action] ?? action}${count > 1 && action !== "mint" ? ` (${count.toLocaleString("en")} times)` : ""}`,
   ],
-  ["To", ({ action, detail }) => (action.startsWith("session") ? "" : (detail ?? ""))],
+  ["To", ({ action, detail }) => (action.startsWith("personSigned") ? "" : (detail ?? ""))],
   ["Id", ({ action, subject }) => <Subject action={action} id={subject} />],
 ];
 

@@ -6,7 +6,7 @@ import { blobText } from "../shared/format.ts";
 import { Button } from "../shared/parts.tsx";
 import { Amount } from "../shared/tokens.tsx";
 import { signTyped } from "../shared/wallets.ts";
-import { jsonAsOwner, type SignedIn } from "./session.ts";
+import { jsonAsOwner, type SignedIn } from "./sign-in.ts";
 import { relayVaults, settlement } from "./source.tsx";
 import { fateOf } from "./transfer-view.tsx";
 import { type Change, requireAsked } from "./withdrawals.ts";
@@ -60,7 +60,7 @@ export function Question({
 
 /** Gives whole vaults to another owner, or redeems them, with one signature for each list of vaults. */
 export async function giveAway(
-  session: SignedIn,
+  signedIn: SignedIn,
   vaults: readonly VaultContent[],
   to: Hex | null,
   given: Given,
@@ -70,7 +70,7 @@ export async function giveAway(
     const some = vaults.slice(first, first + relayVaults());
     const receiver = to === null ? ({ redeem: true } as const) : { to };
     const transfers = some.map(({ vaultId }) => ({ vaultId: String(vaultId), ...receiver }));
-    const prepared = await jsonAsOwner<TransferPreparation>(session, "/owner/v1/transfers/prepare", { transfers });
+    const prepared = await jsonAsOwner<TransferPreparation>(signedIn, "/owner/v1/transfers/prepare", { transfers });
     const { contract, chainId } = await settlement();
     const { typedData } = prepared;
     requireAsked("transfer", () => {
@@ -80,9 +80,12 @@ export async function giveAway(
         String(domain.chainId) === chainId && domain.verifyingContract.toLowerCase() === contract.toLowerCase();
       if (!isHere) throw new Error("The message is for another contract.");
     });
-    const signature = await signTyped(session, typedData);
+    const signature = await signTyped(signedIn, typedData);
     // What was signed is what is sent.
-    const sent = await jsonAsOwner<OwnersTransfer>(session, "/owner/v1/transfers", { ...typedData.message, signature });
+    const sent = await jsonAsOwner<OwnersTransfer>(signedIn, "/owner/v1/transfers", {
+      ...typedData.message,
+      signature,
+    });
     for (const { vaultId } of some) {
       given.set(vaultId, { transferId: sent.transferId, to: to ?? NOBODY });
       change(vaultId, `It is ${fateOf(to ?? NOBODY)}; accepted.`, "waiting");
@@ -92,9 +95,9 @@ export async function giveAway(
 }
 
 /** Shows how the vaults stand that this page has given away. */
-export async function followGiven(session: SignedIn, given: Given, change: Change): Promise<void> {
+export async function followGiven(signedIn: SignedIn, given: Given, change: Change): Promise<void> {
   for (const transferId of new Set([...given.values()].map((each) => each.transferId))) {
-    const { status, failure } = await jsonAsOwner<OwnersTransfer>(session, `/owner/v1/transfers/${transferId}`);
+    const { status, failure } = await jsonAsOwner<OwnersTransfer>(signedIn, `/owner/v1/transfers/${transferId}`);
     for (const [vaultId, { to, transferId: own }] of given) {
       if (own !== transferId) continue;
       if (status === "failed") {

@@ -6,7 +6,7 @@ import { Button, code, Facts, More, Notice, onSent, useAction } from "../shared/
 import { Amount, amountText, isImage, Picture, textIn, useMetadata } from "../shared/tokens.tsx";
 import { followGiven, type Given, giveAway, Question } from "./give.tsx";
 import type { Registration } from "./l1.ts";
-import { asOwner, jsonAsOwner, type SignedIn } from "./session.ts";
+import { asOwner, jsonAsOwner, type SignedIn } from "./sign-in.ts";
 import { l1, relayVaults, settlement } from "./source.tsx";
 import type { OwnTransfers } from "./transfer-view.tsx";
 import { byOwnTransaction, byRelay, type Change, ON_THE_WAY, PAID, type Standing } from "./withdrawals.ts";
@@ -17,11 +17,11 @@ const ADDRESS = /^0x(?!0{40}$)[0-9a-fA-F]{40}$/;
 
 /** The owner's tokens as cards with a selection, and what can be done with the selected ones. */
 export function OwnTokens({
-  session,
+  signedIn,
   transfers,
   vaults,
 }: {
-  session: SignedIn;
+  signedIn: SignedIn;
   transfers: OwnTransfers;
   vaults: readonly VaultContent[];
 }) {
@@ -82,7 +82,7 @@ export function OwnTokens({
     setBusy(true);
     setQuestion(null);
     setNotices([]);
-    setNotices(await work(session, chosen, set).catch((error: unknown) => [sentenceOf(error)]));
+    setNotices(await work(signedIn, chosen, set).catch((error: unknown) => [sentenceOf(error)]));
     setBusy(false);
     // A later list may fail after an earlier one was accepted.
     void follow();
@@ -92,7 +92,7 @@ export function OwnTokens({
   async function look(some: readonly VaultContent[]): Promise<void> {
     const [paid, newest] = await Promise.all([
       paidOnL1(some).catch(() => new Map<bigint, bigint>()),
-      newestOf(session, some).catch(() => new Map<bigint, OwnersWithdrawal>()),
+      newestOf(signedIn, some).catch(() => new Map<bigint, OwnersWithdrawal>()),
     ]);
     for (const vault of some) {
       const { vaultId, amount } = vault;
@@ -122,7 +122,7 @@ export function OwnTokens({
       await new Promise((resolve) => setTimeout(resolve, POLLING_MS));
       const some = waiting();
       for (let first = 0; first < some.length; first += 100) await look(some.slice(first, first + 100));
-      await followGiven(session, given, set).catch(() => undefined);
+      await followGiven(signedIn, given, set).catch(() => undefined);
     }
     page.isFollowing = false;
   }
@@ -145,7 +145,7 @@ export function OwnTokens({
         {shown.map((vault) => (
           <Card
             key={vault.vaultId}
-            {...{ vault, session, asked }}
+            {...{ vault, signedIn, asked }}
             standing={standings.get(vault.vaultId)}
             isSelected={selected.has(vault.vaultId)}
             onSelect={(isOn) => select([vault.vaultId], isOn)}
@@ -215,7 +215,7 @@ export function OwnTokens({
 
 interface CardProps {
   readonly vault: VaultContent;
-  readonly session: SignedIn;
+  readonly signedIn: SignedIn;
   readonly standing: Standing | undefined;
   readonly isSelected: boolean;
   /** Whether the owner wants images of other hosts. */
@@ -224,7 +224,7 @@ interface CardProps {
   onHosted(): void;
 }
 
-function Card({ vault, session, standing, isSelected, asked, onSelect, onHosted }: CardProps) {
+function Card({ vault, signedIn, standing, isSelected, asked, onSelect, onHosted }: CardProps) {
   const { vaultId, blob, amount, chainId, assetType } = vault;
   const metadata = useMetadata(vault);
   const { error, run } = useAction();
@@ -238,7 +238,7 @@ function Card({ vault, session, standing, isSelected, asked, onSelect, onHosted 
   const label = id === null ? text : `token ${id}`;
   const name = textIn(metadata, "name");
   const save = async () => {
-    const response = await asOwner(session, `/owner/v1/vaults/${vaultId}/exit-kit`);
+    const response = await asOwner(signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`);
     const address = URL.createObjectURL(await response.blob());
     Object.assign(document.createElement("a"), { href: address, download: `exit-kit-${vaultId}.json` }).click();
     URL.revokeObjectURL(address);
@@ -312,10 +312,10 @@ async function paidOnL1(vaults: readonly VaultContent[]): Promise<ReadonlyMap<bi
   return new Map(paid);
 }
 
-async function newestOf(session: SignedIn, vaults: readonly VaultContent[]) {
+async function newestOf(signedIn: SignedIn, vaults: readonly VaultContent[]) {
   if (vaults.length === 0) return new Map<bigint, OwnersWithdrawal>();
   const query = vaults.map(({ vaultId }) => `vaultId=${vaultId}`).join("&");
-  const { vaults: named } = await jsonAsOwner<OwnersWithdrawals>(session, `/owner/v1/withdrawals?${query}`);
+  const { vaults: named } = await jsonAsOwner<OwnersWithdrawals>(signedIn, `/owner/v1/withdrawals?${query}`);
   return new Map(
     named.flatMap(({ vaultId, withdrawal }) => (withdrawal === null ? [] : [[BigInt(vaultId), withdrawal] as const])),
   );

@@ -6,22 +6,22 @@ import { useWallets } from "../shared/wallets.ts";
 import { readBatches } from "./api.ts";
 import { vaultsOf } from "./batch.tsx";
 import { OwnTokens } from "./own-tokens.tsx";
-import { type Session, type SignedIn, signIn } from "./session.ts";
+import { type OwnSignIn, type SignedIn, signIn } from "./sign-in.ts";
 import { OwnTransfers } from "./transfer-view.tsx";
 
 /** In memory only: it ends with the page. */
-let session: Session | null = null;
+let signedIn: OwnSignIn | null = null;
 
 /** The signed-in owner's tokens: what they are, their exit kits, and their way to L1. */
 export function Owner() {
   const [ended, setEnded] = useState(false);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  const change = (next: Session | null, isEnded = false) => {
-    session = next;
+  const change = (next: OwnSignIn | null, isEnded = false) => {
+    signedIn = next;
     setEnded(isEnded);
     redraw(null);
   };
-  const current = session !== null && Date.parse(session.expiresAt) > Date.now() ? session : null;
+  const current = signedIn !== null && Date.parse(signedIn.expiresAt) > Date.now() ? signedIn : null;
   return (
     <>
       <h1>My tokens</h1>
@@ -29,7 +29,7 @@ export function Owner() {
         Take your tokens to L1 here. An exit kit is a small file that does the same without this server:{" "}
         <a href="/exit">the exit page</a> needs only the file and your wallet. Keep it like a receipt.
       </p>
-      {ended && <Notice problem>Your session has ended. Sign in again.</Notice>}
+      {ended && <Notice problem>Your sign-in has ended. Sign in again.</Notice>}
       {current === null ? (
         <Welcome onSignedIn={change} />
       ) : (
@@ -37,14 +37,14 @@ export function Owner() {
           <p class="who">
             Signed in as <code>{current.address}</code> <Button onClick={() => change(null)} text="Sign out" />
           </p>
-          <Found key={current.token} session={{ ...current, end: () => change(null, true) }} />
+          <Found key={current.token} signedIn={{ ...current, end: () => change(null, true) }} />
         </>
       )}
     </>
   );
 }
 
-function Welcome({ onSignedIn }: { onSignedIn: (session: Session) => void }) {
+function Welcome({ onSignedIn }: { onSignedIn: (signedIn: OwnSignIn) => void }) {
   const found = useWallets();
   const last = useRef(found[0]);
   const { error, run } = useAction();
@@ -71,8 +71,8 @@ function Welcome({ onSignedIn }: { onSignedIn: (session: Session) => void }) {
 /**
  * Searches the public data of one page of batches, and offers to continue. Nobody learns which vaults it searches for.
  */
-function Found({ session }: { session: SignedIn }) {
-  const transfers = useRef(new OwnTransfers(session.address)).current;
+function Found({ signedIn }: { signedIn: SignedIn }) {
+  const transfers = useRef(new OwnTransfers(signedIn.address)).current;
   const [{ vaults, batches, next }, setFound] = useState({
     vaults: [] as readonly VaultContent[],
     batches: 0,
@@ -86,14 +86,14 @@ function Found({ session }: { session: SignedIn }) {
       const mine: VaultContent[] = [];
       for (const batch of sealed) if (batch.kind === "transfers") mine.push(...(await transfers.read(batch)));
       const minted = await Promise.all(sealed.filter(({ kind }) => kind !== "transfers").map(vaultsOf));
-      mine.push(...minted.flat().filter(({ owner }) => owner === session.address));
+      mine.push(...minted.flat().filter(({ owner }) => owner === signedIn.address));
       mine.push(...(await transfers.changesOf(mine)));
       setFound({ vaults: [...vaults, ...mine], batches: batches + sealed.length, next: page.next });
     });
   useEffect(() => void search(), []);
   return (
     <>
-      {vaults.length > 0 && <OwnTokens session={session} transfers={transfers} vaults={vaults} />}
+      {vaults.length > 0 && <OwnTokens signedIn={signedIn} transfers={transfers} vaults={vaults} />}
       {error ? (
         <Failure error={error} retry={search} />
       ) : (

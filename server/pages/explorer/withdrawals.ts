@@ -5,7 +5,7 @@ import { requireWithdrawal } from "../../client/withdraw.ts";
 import { sentenceOf } from "../shared/format.ts";
 import { shortName } from "../shared/tokens.tsx";
 import { signTyped, switchChain } from "../shared/wallets.ts";
-import { asOwner, jsonAsOwner, type SignedIn } from "./session.ts";
+import { asOwner, jsonAsOwner, type SignedIn } from "./sign-in.ts";
 import { relayVaults } from "./source.tsx";
 
 /** How a token stands, in words. */
@@ -33,7 +33,7 @@ const MOST = 256;
  * @returns what was refused, as sentences
  */
 export async function byRelay(
-  session: SignedIn,
+  signedIn: SignedIn,
   vaults: readonly VaultContent[],
   change: Change,
   isTransferred: (vaultId: bigint) => boolean,
@@ -45,12 +45,14 @@ export async function byRelay(
     for (let first = 0; first < group.length; first += most) {
       const part = group.slice(first, first + most);
       const vaultIds = part.map(({ vaultId }) => String(vaultId));
-      const prepared = await jsonAsOwner<WithdrawalPreparation>(session, "/owner/v1/withdrawals/prepare", { vaultIds });
-      const wanted = { vaultIds, recipient: session.address, signer: session.provider };
+      const prepared = await jsonAsOwner<WithdrawalPreparation>(signedIn, "/owner/v1/withdrawals/prepare", {
+        vaultIds,
+      });
+      const wanted = { vaultIds, recipient: signedIn.address, signer: signedIn.provider };
       requireAsked("withdrawal", () => requireWithdrawal(prepared, wanted));
       const { typedData, submit } = prepared;
-      const list = { ...submit.body, signature: await signTyped(session, typedData) };
-      const reply = await jsonAsOwner<OwnersListReply>(session, "/owner/v1/withdrawals", list);
+      const list = { ...submit.body, signature: await signTyped(signedIn, typedData) };
+      const reply = await jsonAsOwner<OwnersListReply>(signedIn, "/owner/v1/withdrawals", list);
       for (const { vaultId, error } of reply.vaults)
         if (error === null) change(BigInt(vaultId), ON_THE_WAY.accepted, "waiting");
       refused.push(...prepared.refused, ...reply.vaults.filter(({ error }) => error !== null));
@@ -75,7 +77,7 @@ export function requireAsked(what: string, check: () => void): void {
  * @returns what was refused, as sentences
  */
 export async function byOwnTransaction(
-  session: SignedIn,
+  signedIn: SignedIn,
   vaults: readonly VaultContent[],
   change: Change,
 ): Promise<string[]> {
@@ -86,7 +88,7 @@ export async function byOwnTransaction(
   for (const vault of vaults) {
     const { vaultId } = vault;
     try {
-      kits.push(parseExitKit(await (await asOwner(session, `/owner/v1/vaults/${vaultId}/exit-kit`)).text()));
+      kits.push(parseExitKit(await (await asOwner(signedIn, `/owner/v1/vaults/${vaultId}/exit-kit`)).text()));
     } catch (error) {
       refused.push(`${shortName(vault)} cannot be withdrawn. ${sentenceOf(error)}`);
     }
@@ -94,11 +96,11 @@ export async function byOwnTransaction(
   for (const group of Map.groupBy(kits, ({ vault }) => vault.chainId).values()) {
     const [kit] = group;
     if (kit === undefined) continue;
-    await switchChain(session.provider, kit.settlement.chainId);
+    await switchChain(signedIn.provider, kit.settlement.chainId);
     const sent = () => {
       for (const { tip } of group) change(tip.vaultId, ON_THE_WAY.submitted, "waiting");
     };
-    for (const { vaultId, refusal } of await withdraw(session.provider, session.address, group, sent)) {
+    for (const { vaultId, refusal } of await withdraw(signedIn.provider, signedIn.address, group, sent)) {
       if (refusal === null) change(vaultId, PAID, "spent");
       else {
         change(vaultId, "You can withdraw it.", "ready");

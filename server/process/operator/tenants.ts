@@ -143,7 +143,7 @@ export const TENANT_OPERATIONS = {
     run: async (engine, { personId }, running) => opened(await engine.people.link(personId), running),
   }),
   "people.remove": operation({
-    summary: "end a person's sessions and rights for ever",
+    summary: "end a person's sign-ins and rights for ever",
     ...onePerson,
     run: async (engine, { personId }) => personToWire(await engine.people.remove(personId)),
   }),

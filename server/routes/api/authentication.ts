@@ -3,7 +3,7 @@ import { type Address, MintmarkError, type Principal } from "../../../core/index
 import { addressGroup, type TokenBuckets } from "../../http/access/rate-limit.ts";
 import { STATUS_OF } from "../../http/errors.ts";
 import type { Service } from "../../service.ts";
-import { personOf } from "./console-session.ts";
+import { personOf } from "./console-sign-in.ts";
 import type { SignedIn } from "./endpoint.ts";
 
 declare module "fastify" {
@@ -18,7 +18,7 @@ declare module "fastify" {
 }
 
 /**
- * Identifies the caller by X-Api-Key, a bearer token, or both; without either by a person's session of the console.
+ * Identifies the caller by X-Api-Key, a bearer token, or both; without either by a person's sign-in of the console.
  * Rejects with `credentials_*`, `application_suspended` or `role_missing`.
  */
 export async function authenticate(request: FastifyRequest, service: Service): Promise<Principal> {
@@ -28,8 +28,8 @@ export async function authenticate(request: FastifyRequest, service: Service): P
   if (key === undefined && authorization === undefined) {
     request.signedIn = await personOf(request, service);
     if (request.signedIn === null) throw new MintmarkError("credentials_missing");
-    const { session, applicationId } = request.signedIn;
-    return engine.people.principal(session, applicationId ?? undefined);
+    const { signIn, applicationId } = request.signedIn;
+    return engine.people.principal(signIn, applicationId ?? undefined);
   }
   const byKey = key === undefined ? null : await engine.keys.authenticate(String(key));
   const byToken = authorization === undefined ? null : await tokens.verify(bearer(authorization));
@@ -45,7 +45,7 @@ export async function authenticate(request: FastifyRequest, service: Service): P
   return principal;
 }
 
-/** The owner of a session. Rejects with a `credentials_*` code. */
+/** The owner of a sign-in. Rejects with a `credentials_*` code. */
 export async function authenticateOwner(request: FastifyRequest, { owners }: Service): Promise<Address> {
   const { authorization } = request.headers;
   if (authorization === undefined) {

@@ -11,7 +11,7 @@ import {
   type Right,
   SCOPES,
   type Scope,
-  type Session,
+  type SignIn,
   type Uuid,
 } from "../../../core/index.ts";
 import { type Code, STATUS_OF } from "../../http/errors.ts";
@@ -24,13 +24,13 @@ import type { Service } from "../../service.ts";
 
 /**
  * The credentials of a route: a scope of a key or a person; `any` for each valid credential of an application; `person`
- * for a person's session; `owner` for an owner's session; `public` for none.
+ * for a person's sign-in; `owner` for an owner's sign-in; `public` for none.
  */
 export type Access = Scope | "any" | "person" | "owner" | "public";
 
 /** A person who has signed in to the console. */
 export interface SignedIn {
-  readonly session: Session;
+  readonly signIn: SignIn;
   readonly token: string;
   /** The person's own, or the one that a person of the operator names; null for none. */
   readonly applicationId: Uuid | null;
@@ -264,17 +264,17 @@ export function isScope(access: Endpoint["access"]): access is Scope {
   return SCOPES.some((scope) => scope === access);
 }
 
-const SESSION = [
+const SIGN_IN = [
   "credentials_missing",
   "credentials_invalid",
   "credentials_expired",
 ] as const satisfies readonly Code[];
 
-const PERSON = [...SESSION, "application_suspended", "application_not_found", "role_missing"] as const;
+const PERSON = [...SIGN_IN, "application_suspended", "application_not_found", "role_missing"] as const;
 
 const CREDENTIALS = [...PERSON, "issuer_unreachable"] as const satisfies readonly Code[];
 
-const CODES_OF: Readonly<Partial<Record<Access, readonly Code[]>>> = { owner: SESSION, person: PERSON };
+const CODES_OF: Readonly<Partial<Record<Access, readonly Code[]>>> = { owner: SIGN_IN, person: PERSON };
 
 /** Whether a route takes an Idempotency-Key: each POST of an application does. */
 export function takesIdempotencyKey({ method, access }: Pick<Endpoint, "method" | "access">): boolean {

@@ -23,7 +23,7 @@ const TAGS: Readonly<Record<Tag, string>> = {
   State: "Roots and commitment over all batches.",
   Events: "What happens to the application, in order.",
   Webhooks: "The same events, sent to the application, signed and until they are taken.",
-  Console: "What a team's console needs besides the routes above, which take a person's session too.",
+  Console: "What a team's console needs besides the routes above, which take a person's sign-in too.",
   Owners: "Sign in with a wallet, take the exit kits of one's own vaults, withdraw and transfer them.",
   Service: "The server itself.",
   Tokens: "Short-lived credentials for a key.",
@@ -60,18 +60,13 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string,
       securitySchemes: {
         apiKey: { type: "apiKey", in: "header", name: "X-Api-Key" },
         bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
-        personSession: {
+        personSignIn: {
           type: "apiKey",
           in: "cookie",
-          name: "mintmark_session",
-          description: "Of POST /console/v1/session; with the header `Mintmark-Console: 1`.",
+          name: "mintmark_sign_in",
+          description: "Of POST /console/v1/sign-in; with the header `Mintmark-Console: 1`.",
         },
-        ownerSession: {
-          type: "http",
-          scheme: "bearer",
-          bearerFormat: "JWT",
-          description: "Of POST /owner/v1/session.",
-        },
+        ownerSignIn: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "Of POST /owner/v1/sign-in." },
       },
     },
     "x-limits": limits,
@@ -133,8 +128,8 @@ function operation(endpoint: Endpoint, schemas: Json): Json {
 
 function security(access: Endpoint["access"]): Json[] {
   if (access === "public") return [];
-  if (access === "owner") return [{ ownerSession: [] }];
-  return access === "person" ? [{ personSession: [] }] : [{ apiKey: [] }, { bearer: [] }, { personSession: [] }];
+  if (access === "owner") return [{ ownerSignIn: [] }];
+  return access === "person" ? [{ personSignIn: [] }] : [{ apiKey: [] }, { bearer: [] }, { personSignIn: [] }];
 }
 
 function parameters(endpoint: Endpoint): Json[] {

@@ -38,7 +38,7 @@ async function newestPerson({ people }: Changeable["engine"], tenant: Changeable
   return data.findLast(({ removedAt }) => removedAt === null)?.personId ?? "";
 }
 
-/** Of the session that "people.signIn" opens. */
+/** Of the sign-in that "people.signIn" opens. */
 let token = "";
 
 /** Every method that waits for the writer, by a call that changes something once it follows all before it. */
@@ -156,7 +156,7 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     return engine.operator.takeBackTransfers(batchNumber, "not now", wait);
   },
   "operator.sealTransfers again": ({ engine }, wait) => engine.operator.sealTransfers(wait),
-  "operator.recordEvents of a session": ({ engine }, wait) => {
+  "operator.recordEvents of a session key": ({ engine }, wait) => {
     const facts = { key: stranger, until: 9n, limit: 9n, assetType: hashOf(0), authorizedAt: 1n } as const;
     const at = { txHash: hashOf(13), blockNumber: 13n, logIndex: 0 };
     return hear(engine, { type: "sessionAuthorized", owner: ownerAddress, ...facts, ...at }, wait);
@@ -186,7 +186,7 @@ export const CHANGES: Readonly<Record<string, Change>> = {
     token = (await engine.people.signIn({ address: ownerAddress }, wait)).token;
   },
   actingAs: async ({ engine, tenant }, wait) => {
-    const acting = await engine.actingAs(await engine.people.session(token), "users");
+    const acting = await engine.actingAs(await engine.people.signedIn(token), "users");
     await acting.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` }, wait);
   },
   "people.signOut": ({ engine }, wait) => engine.people.signOut(token, wait),

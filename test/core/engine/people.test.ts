@@ -10,7 +10,7 @@ const [{ address: wallet }, { address: other }] = OWNERS;
 async function signedIn(engine: Engine, applicationId: Uuid | null, role: Role, name: string = role) {
   const { person, link } = await engine.people.invite({ applicationId, role, name });
   const opened = await engine.people.signIn({ link: link ?? "" });
-  return { person, token: opened.token, session: await engine.people.session(opened.token) };
+  return { person, token: opened.token, signIn: await engine.people.signedIn(opened.token) };
 }
 
 describe("people", () => {
@@ -41,7 +41,7 @@ describe("people", () => {
     const named = { address: wallet, applicationId: tenant.applicationId };
     const { token } = await engine.people.signIn(named);
     await engine.people.remove(person.personId);
-    expect(await refusal(engine.people.session(token))).toMatchObject({ code: "credentials_invalid" });
+    expect(await refusal(engine.people.signedIn(token))).toMatchObject({ code: "credentials_invalid" });
     expect(await refusal(engine.people.signIn(named))).toMatchObject({ code: "credentials_invalid" });
     expect(await refusal(engine.people.signIn({ address: other }))).toMatchObject({ code: "credentials_invalid" });
   });
@@ -83,7 +83,7 @@ describe("people", () => {
     expect(await refusal(engine.people.setAddress(bob ?? "", wallet))).toMatchObject({ code: "validation_failed" });
   });
 
-  it("a session ends by time, by signing out, and with its application; the eleventh ends the first", async ({
+  it("a sign-in ends by time, by signing out, and with its application; the eleventh ends the first", async ({
     engine,
     clock,
     tenant,
@@ -92,10 +92,10 @@ describe("people", () => {
     const tokens: string[] = [];
     for (let i = 0; i < 11; i++) tokens.push((await engine.people.signIn({ address: wallet })).token);
     const [first = "", second = "", third = "", fourth = ""] = tokens;
-    expect(await refusal(engine.people.session(first))).toMatchObject({ code: "credentials_invalid" });
+    expect(await refusal(engine.people.signedIn(first))).toMatchObject({ code: "credentials_invalid" });
     await engine.people.signOut(second);
-    expect(await refusal(engine.people.session(second))).toMatchObject({ code: "credentials_invalid" });
-    expect((await engine.people.session(third)).person.name).toBe("Ada");
+    expect(await refusal(engine.people.signedIn(second))).toMatchObject({ code: "credentials_invalid" });
+    expect((await engine.people.signedIn(third)).person.name).toBe("Ada");
     for (const forged of [
       "",
       third.slice(0, -1),
@@ -103,21 +103,21 @@ describe("people", () => {
       third.toUpperCase(),
       7,
     ]) {
-      expect(await refusal(engine.people.session(forged as string))).toMatchObject({ code: "credentials_invalid" });
+      expect(await refusal(engine.people.signedIn(forged as string))).toMatchObject({ code: "credentials_invalid" });
     }
     await engine.applications.suspend(tenant.applicationId);
-    expect(await refusal(engine.people.session(third))).toMatchObject({ code: "application_suspended" });
+    expect(await refusal(engine.people.signedIn(third))).toMatchObject({ code: "application_suspended" });
     await engine.applications.resume(tenant.applicationId);
     clock.now += 12 * HOUR;
-    expect(await refusal(engine.people.session(third))).toMatchObject({ code: "credentials_expired" });
+    expect(await refusal(engine.people.signedIn(third))).toMatchObject({ code: "credentials_expired" });
   });
 
-  test("a session is in the store, and a restart ends none", async () => {
+  test("a sign-in is in the store, and a restart ends none", async () => {
     const { engine, database, tenant, clock } = await fixture();
     const { token } = await signedIn(engine, tenant.applicationId, "developer");
     await engine.close();
     const again = await openTest(database, { clock: clock.read });
-    expect((await again.people.session(token)).person.role).toBe("developer");
+    expect((await again.people.signedIn(token)).person.role).toBe("developer");
     expect((await again.operator.verify()).problems).toEqual([]);
   });
 });
@@ -135,15 +135,15 @@ describe("roles", () => {
       admin: ["mint", "read", "users", "assets", "withdraw", "webhooks", "transfer"],
     };
     for (const [role, expected] of Object.entries(scopes)) {
-      const { session } = await signedIn(engine, tenant.applicationId, role as Role);
-      expect((await engine.people.principal(session)).scopes).toEqual(expected);
-      expect(await refusal(engine.people.principal(session, elsewhere.applicationId))).toMatchObject({
+      const { signIn } = await signedIn(engine, tenant.applicationId, role as Role);
+      expect((await engine.people.principal(signIn)).scopes).toEqual(expected);
+      expect(await refusal(engine.people.principal(signIn, elsewhere.applicationId))).toMatchObject({
         code: "role_missing",
       });
     }
-    const { session } = await signedIn(engine, null, "operator");
-    expect(await refusal(engine.people.principal(session))).toMatchObject({ code: "role_missing" });
-    const principal = await engine.people.principal(session, elsewhere.applicationId);
+    const { signIn } = await signedIn(engine, null, "operator");
+    expect(await refusal(engine.people.principal(signIn))).toMatchObject({ code: "role_missing" });
+    const principal = await engine.people.principal(signIn, elsewhere.applicationId);
     expect(principal).toMatchObject({ applicationId: elsewhere.applicationId, scopes: ["read"] });
     const forged = { ...principal, scopes: ["mint"] } as const;
     const request = requestOf(elsewhere.users[0], mintOf(assets.erc20, "", 1));
@@ -155,23 +155,23 @@ describe("roles", () => {
     tenant,
     assets,
   }) => {
-    const { session, person } = await signedIn(engine, tenant.applicationId, "developer");
-    const principal = await engine.people.principal(session);
+    const { signIn, person } = await signedIn(engine, tenant.applicationId, "developer");
+    const principal = await engine.people.principal(signIn);
     const mint = (by: Engine, id: number) => by.mint(principal, requestOf(tenant.users[0], mintOf(assets.erc721, id)));
-    const acting = await engine.actingAs(session, "mint");
+    const acting = await engine.actingAs(signIn, "mint");
     await mint(acting, 1);
     await engine.people.changeRole(person.personId, "viewer");
     expect(await refusal(mint(engine, 2))).toMatchObject({ code: "credentials_invalid" });
     expect(await refusal(mint(acting, 3))).toMatchObject({ code: "role_missing" });
-    expect(await refusal(engine.actingAs(session, "mint"))).toMatchObject({ code: "role_missing" });
+    expect(await refusal(engine.actingAs(signIn, "mint"))).toMatchObject({ code: "role_missing" });
   });
 
   it("a change that waits for the writer is refused when its person loses the right meanwhile", async ({
     engine,
     tenant,
   }) => {
-    const { session, person } = await signedIn(engine, tenant.applicationId, "admin");
-    const acting = await engine.actingAs(session, "assets");
+    const { signIn, person } = await signedIn(engine, tenant.applicationId, "admin");
+    const acting = await engine.actingAs(signIn, "assets");
     const demoted = engine.actingAsOperator().people.changeRole(person.personId, "viewer");
     const changed = acting.applications.change(tenant.applicationId, { dataAvailabilityMode: "validium" });
     expect(await refusal(Promise.all([demoted, changed]))).toMatchObject({ code: "role_missing" });
@@ -183,8 +183,8 @@ describe("roles", () => {
     tenant,
   }) => {
     const elsewhere = await newTenant(engine, []);
-    const { session, person } = await signedIn(engine, tenant.applicationId, "developer");
-    const acting = await engine.actingAs(session, "keys");
+    const { signIn, person } = await signedIn(engine, tenant.applicationId, "developer");
+    const acting = await engine.actingAs(signIn, "keys");
     const { key } = await acting.keys.issue(tenant.applicationId, { name: "shop", scopes: ["mint"] });
     expect(key).toMatchObject({ name: "shop", scopes: ["mint"] });
     const tries: (() => Promise<unknown>)[] = [
@@ -224,8 +224,8 @@ describe("roles", () => {
   it("an admin changes its own team alone, and makes nobody an operator", async ({ engine, tenant }) => {
     const elsewhere = await newTenant(engine, []);
     const { person: operator } = await signedIn(engine, null, "operator");
-    const { session } = await signedIn(engine, tenant.applicationId, "admin");
-    const acting = await engine.actingAs(session, "people");
+    const { signIn } = await signedIn(engine, tenant.applicationId, "admin");
+    const acting = await engine.actingAs(signIn, "people");
     const { person } = await acting.people.invite({ applicationId: tenant.applicationId, role: "viewer", name: "New" });
     const tries: [string, () => Promise<unknown>][] = [
       ["role_missing", () => acting.people.invite({ applicationId: null, role: "operator", name: "Me" })],
@@ -245,11 +245,11 @@ describe("roles", () => {
 
 describe("the audit log", () => {
   it("names who made each change, in the change's own write, without secrets", async ({ engine, tenant, assets }) => {
-    const { session } = await signedIn(engine, tenant.applicationId, "admin", "Ada");
+    const { signIn } = await signedIn(engine, tenant.applicationId, "admin", "Ada");
     const { applicationId } = tenant;
-    const inName = (right: Right) => engine.actingAs(session, right);
+    const inName = (right: Right) => engine.actingAs(signIn, right);
     const { secret, key } = await (await inName("keys")).keys.issue(applicationId, { name: "shop" });
-    const principal = await engine.people.principal(session);
+    const principal = await engine.people.principal(signIn);
     const twice = requestOf(tenant.users[0], mintOf(assets.erc721, 1), mintOf(assets.erc721, 2));
     await (await inName("mint")).mint(principal, twice);
     const url = "https://example.com/services/its-secret?token=another";
@@ -264,7 +264,7 @@ describe("the audit log", () => {
       ["webhookCreated", "Ada", 1, "https://example.com"],
       ["mint", "Ada", 2, "erc721 #1, and 1 more"],
       ["keyIssued", "Ada", 1, "shop"],
-      ["sessionOpened", "Ada", 1, "Ada"],
+      ["personSignedIn", "Ada", 1, "Ada"],
     ]);
     expect(log[3]?.subject).toBe(key.keyId);
     for (const hidden of [secret.slice(-64), "its-secret", "another"])
@@ -275,11 +275,11 @@ describe("the audit log", () => {
 
   it("says of each act on claim links and metadata to what it was", async ({ engine, tenant }) => {
     const { applicationId, users } = tenant;
-    const { session } = await signedIn(engine, applicationId, "admin", "Ada");
+    const { signIn } = await signedIn(engine, applicationId, "admin", "Ada");
     const assetId = await knownAsset(engine, "erc1155", { applicationId });
-    const principal = await engine.people.principal(session);
+    const principal = await engine.people.principal(signIn);
     const mint = { ...mintOf(assetId, 2), metadata: { name: "Two" } };
-    const acting = await engine.actingAs(session, "mint");
+    const acting = await engine.actingAs(signIn, "mint");
     await acting.metadata.set(applicationId, assetId, { tokenId: 1n, metadata: { name: "One" } });
     await acting.metadata.freezeTokens(applicationId, assetId, [1n]);
     await acting.metadata.changeCollection(applicationId, assetId, { placeholder: { name: "Closed" } });

@@ -225,7 +225,7 @@ async function furnished() {
   const [person] = (await engine.people.list(tenant.applicationId)).data;
   await engine.people.setAddress(person?.personId ?? "", ownerAddress);
   const { token } = await engine.people.signIn({ address: ownerAddress });
-  const acting = await engine.actingAs(await engine.people.session(token), "users");
+  const acting = await engine.actingAs(await engine.people.signedIn(token), "users");
   await acting.users.create(tenant.applicationId, { ownerAddress: `0x${"5e".repeat(20)}` });
   const { webhook } = await engine.webhooks.create(tenant.applicationId, { url: "https://example.com/" });
   const rotationId = "01890000-0000-7000-8000-000000000001";

@@ -5,25 +5,25 @@ import type { Service } from "../../service.ts";
 import type { SignedIn } from "./endpoint.ts";
 
 /**
- * A person's session in a browser: a cookie that no script reads and no other site's request carries (HttpOnly,
+ * A person's sign-in in a browser: a cookie that no script reads and no other site's request carries (HttpOnly,
  * SameSite=Strict). It counts only with the header `Mintmark-Console`, which a browser sends to another origin only
  * when that origin allows it, and this server never does. So neither another site nor another host of the same site can
  * act in a person's name.
  */
-const COOKIE = "mintmark_session";
+const COOKIE = "mintmark_sign_in";
 /** Browsers keep this name only when its own host has set it over TLS, so no other host of the site can plant one. */
 const SECURE_COOKIE = `__Host-${COOKIE}`;
 const HEADER = "mintmark-console";
 
-/** The person of a request's session; null without one. Rejects as `engine.people.session` does. */
+/** The person of a request's sign-in; null without one. Rejects as `engine.people.signedIn` does. */
 export async function personOf(request: FastifyRequest, { engine, origin }: Service): Promise<SignedIn | null> {
   const token = cookieOf(request, cookieFor(origin));
   if (token === undefined || !isFromConsole(request)) return null;
-  const session = await engine.people.session(token);
-  return { session, token, applicationId: session.person.applicationId ?? namedApplication(request) };
+  const signIn = await engine.people.signedIn(token);
+  return { signIn, token, applicationId: signIn.person.applicationId ?? namedApplication(request) };
 }
 
-/** The same, for routes that need a person. Rejects with `credentials_missing` without a session. */
+/** The same, for routes that need a person. Rejects with `credentials_missing` without a sign-in. */
 export async function authenticatePerson(request: FastifyRequest, service: Service): Promise<SignedIn> {
   const signedIn = await personOf(request, service);
   if (signedIn === null) throw new MintmarkError("credentials_missing", "Sign in to the console.");
@@ -36,16 +36,16 @@ export function requireConsole(request: FastifyRequest): void {
   throw new MintmarkError("credentials_missing", "Send the header Mintmark-Console: 1.");
 }
 
-/** Gives the browser a session; null takes it away. */
-export function setSession(
+/** Gives the browser a sign-in; null takes it away. */
+export function setSignIn(
   reply: FastifyReply,
   { origin }: Pick<Service, "origin">,
-  session: { readonly token: string; readonly expiresAt: number } | null,
+  signIn: { readonly token: string; readonly expiresAt: number } | null,
 ): void {
-  const seconds = session === null ? 0 : Math.max(0, Math.floor((session.expiresAt - Date.now()) / 1000));
+  const seconds = signIn === null ? 0 : Math.max(0, Math.floor((signIn.expiresAt - Date.now()) / 1000));
   const name = cookieFor(origin);
   const secure = name === SECURE_COOKIE ? "; Secure" : "";
-  const value = `${name}=${session?.token ?? ""}; Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
+  const value = `${name}=${signIn?.token ?? ""}; Max-Age=${seconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
   reply.header("set-cookie", value);
 }
 

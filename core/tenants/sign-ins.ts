@@ -5,22 +5,22 @@ import type { EngineContext } from "../ledger/context.ts";
 import type { Actor, Ledger } from "../ledger/ledger.ts";
 import type { Address, Principal, Role, Uuid } from "../model.ts";
 import type { Group } from "../store/group.ts";
-import { MAX_SESSIONS, type PersonRecord } from "../store/records.ts";
+import { MAX_SIGN_INS, type PersonRecord } from "../store/records.ts";
 import { requireAddress } from "../validate.ts";
 import { hashText, isSecret } from "./api-keys.ts";
 import { type Right, requireRight, rightsOf, SCOPES_OF } from "./roles.ts";
 
-/** Lifetime of a session: half a day. */
-const SESSION_MS = 12 * 3_600_000;
+/** Lifetime of a signIn: half a day. */
+const SIGN_IN_MS = 12 * 3_600_000;
 
 /**
- * The secret of a link or of a session: the person's id and 32 random bytes, in hex. Only SHA-256 of the random part is
+ * The secret of a link or of a signIn: the person's id and 32 random bytes, in hex. Only SHA-256 of the random part is
  * stored; it is random, so no slower hash is needed.
  */
 const SECRET = /^([0-9a-f]{32})([0-9a-f]{64})$/;
 
-export function sessionsOf(context: EngineContext): Sessions {
-  /** For changes that people make to their own sessions. */
+export function signInsOf(context: EngineContext): SignIns {
+  /** For changes that people make to their own sign-ins. */
   const actingAs = (personIndex: number) => {
     const { applicationIndex = null } = context.ledger.people.latest(personIndex) ?? {};
     return context.actingAs({ personIndex, applicationIndex, require: () => {} });
@@ -31,39 +31,39 @@ export function sessionsOf(context: EngineContext): Sessions {
       const found = "link" in proof ? [byLink(ledger, proof.link)] : byAddress(ledger, proof);
       const [personIndex = -1] = found;
       const secret = randomBytes(32).toString("hex");
-      const sessionHash = hashText(secret);
+      const tokenHash = hashText(secret);
       const opened = await actingAs(personIndex).change((_, group) => {
         // The link may have been used, and the person removed, since it was found.
         const again = "link" in proof ? byLink(ledger, proof.link) : personIndex;
         const person = usable(ledger, ledger.people.latest(again));
-        const expiresAt = ledger.now() + SESSION_MS;
-        const session = { personIndex, sessionHash, byLink: "link" in proof, expiresAt };
-        const { time: openedAt } = ledger.record(group, { kind: "sessionOpened", ...session });
-        const sessions = [...person.sessions, { sessionHash, openedAt, expiresAt }].slice(-MAX_SESSIONS);
+        const expiresAt = ledger.now() + SIGN_IN_MS;
+        const signIn = { personIndex, tokenHash, byLink: "link" in proof, expiresAt };
+        const { time: openedAt } = ledger.record(group, { kind: "personSignedIn", ...signIn });
+        const signIns = [...person.signIns, { tokenHash, openedAt, expiresAt }].slice(-MAX_SIGN_INS);
         const link = "link" in proof ? null : person.link;
-        const signedIn = { ...person, sessions, link, signedInAt: openedAt };
+        const signedIn = { ...person, signIns, link, signedInAt: openedAt };
         ledger.putPerson(group, signedIn);
-        return sessionView(ledger, signedIn, expiresAt);
+        return signInView(ledger, signedIn, expiresAt);
       }, wait);
       const others = found.slice(1).map((index) => personView(ledger, ledger.people.get(index) as PersonRecord));
       return { ...opened, token: secretOf(opened.person.personId, secret), others };
     },
-    session: async (token) => {
+    signedIn: async (token) => {
       const { ledger } = context;
-      const { person, expiresAt } = findSession(ledger, token);
-      return sessionView(ledger, person, expiresAt);
+      const { person, expiresAt } = findSignIn(ledger, token);
+      return signInView(ledger, person, expiresAt);
     },
     signOut: async (token, wait) => {
       const { ledger } = context;
-      const { person: found, sessionHash } = findSession(ledger, token);
+      const { person: found, tokenHash } = findSignIn(ledger, token);
       const { personIndex } = found;
       await actingAs(personIndex).change((_, group) => {
         const person = ledger.people.latest(personIndex);
-        const sessions = person?.sessions.filter((each) => each.sessionHash !== sessionHash) ?? [];
-        if (person === undefined || sessions.length === person.sessions.length) return;
-        ledger.record(group, { kind: "sessionEnded", personIndex, sessionHash });
+        const signIns = person?.signIns.filter((each) => each.tokenHash !== tokenHash) ?? [];
+        if (person === undefined || signIns.length === person.signIns.length) return;
+        ledger.record(group, { kind: "personSignedOut", personIndex, tokenHash });
         tellAccess(ledger, group, person);
-        ledger.putPerson(group, { ...person, sessions });
+        ledger.putPerson(group, { ...person, signIns });
       }, wait);
     },
     principal: async ({ person: { personId } }, applicationId) => {
@@ -86,9 +86,9 @@ export function sessionsOf(context: EngineContext): Sessions {
   };
 }
 
-/** The person of a session, as one who makes changes. Throws `role_missing`, `credentials_invalid`, `application_not_found`. */
-export function actorOf(ledger: Ledger, session: Session, right: Right, applicationId?: Uuid): Actor {
-  const personIndex = ledger.personIndices.get(session.person.personId) ?? -1;
+/** The person of a sign-in, as one who makes changes. Throws `role_missing`, `credentials_invalid`, `application_not_found`. */
+export function actorOf(ledger: Ledger, signIn: SignIn, right: Right, applicationId?: Uuid): Actor {
+  const personIndex = ledger.personIndices.get(signIn.person.personId) ?? -1;
   const named = applicationId === undefined ? null : ledger.application(applicationId).applicationIndex;
   const require = (): PersonRecord => {
     const person = usable(ledger, ledger.people.latest(personIndex));
@@ -102,7 +102,7 @@ export function actorOf(ledger: Ledger, session: Session, right: Right, applicat
   return { personIndex, applicationIndex, require: () => void require() };
 }
 
-/** Ends open streams of ended sessions, when that is durable. */
+/** Ends open streams of ended sign-ins, when that is durable. */
 export function tellAccess(ledger: Ledger, group: Group, { applicationIndex }: PersonRecord): void {
   const application = applicationIndex === null ? undefined : ledger.applications.latest(applicationIndex);
   group.onDurable(() => ledger.emit("access", { applicationId: application?.applicationId ?? null }));
@@ -161,17 +161,17 @@ function byAddress(ledger: Ledger, { address, applicationId }: WalletProof): rea
   return usual.sort((a, b) => (b.signedInAt ?? 0) - (a.signedInAt ?? 0)).map(({ personIndex }) => personIndex);
 }
 
-function findSession(ledger: Ledger, token: string) {
+function findSignIn(ledger: Ledger, token: string) {
   const [person, random] = readSecret(ledger, token);
-  const session = (person?.sessions ?? []).find(({ sessionHash }) => isSecret(random, sessionHash));
-  if (person === undefined || session === undefined) {
+  const signIn = (person?.signIns ?? []).find(({ tokenHash }) => isSecret(random, tokenHash));
+  if (person === undefined || signIn === undefined) {
     isSecret(random, undefined);
     throw new MintmarkError("credentials_invalid", "You are signed out. Sign in again.");
   }
-  if (session.expiresAt <= ledger.journalClock.present()) {
-    throw new MintmarkError("credentials_expired", "Your session has expired. Sign in again.");
+  if (signIn.expiresAt <= ledger.journalClock.present()) {
+    throw new MintmarkError("credentials_expired", "Your sign-in has expired. Sign in again.");
   }
-  return { person: usable(ledger, person), ...session };
+  return { person: usable(ledger, person), ...signIn };
 }
 
 /** Throws `credentials_invalid` for a removed person, `application_suspended` for one of a suspended application. */
@@ -198,7 +198,7 @@ export function personView(ledger: Ledger, record: PersonRecord): Person {
   return { personId, applicationId, applicationName, role, name, address, keyId: key?.keyId ?? null, ...times };
 }
 
-function sessionView(ledger: Ledger, record: PersonRecord, expiresAt: number): Session {
+function signInView(ledger: Ledger, record: PersonRecord, expiresAt: number): SignIn {
   return { person: personView(ledger, record), rights: rightsOf(record.role), expiresAt };
 }
 
@@ -230,15 +230,15 @@ export interface WalletProof {
 }
 
 /** A signed-in person. */
-export interface Session {
+export interface SignIn {
   readonly person: Person;
   readonly rights: readonly Right[];
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
-/** A new session with its secret. */
-export interface OpenedSession extends Session {
+/** A new sign-in with its secret. */
+export interface NewSignIn extends SignIn {
   /** 96 hex digits. Not stored: shown once. */
   readonly token: string;
   /** The same wallet's people of other teams, which `applicationId` chooses at the next sign-in; none for a link. */
@@ -246,19 +246,19 @@ export interface OpenedSession extends Session {
 }
 
 /** How people sign in. */
-export interface Sessions {
+export interface SignIns {
   /**
-   * Opens a session of 12 hours by a link, or for a wallet whose signature the caller has checked. A link works once.
+   * Opens a sign-in of 12 hours by a link, or for a wallet whose signature the caller has checked. A link works once.
    * Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`.
    */
-  signIn(proof: { readonly link: string } | WalletProof, wait?: WaitOptions): Promise<OpenedSession>;
-  /** The session of a token. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */
-  session(token: string): Promise<Session>;
-  /** Ends a session; rejects like {@link Sessions.session}. */
+  signIn(proof: { readonly link: string } | WalletProof, wait?: WaitOptions): Promise<NewSignIn>;
+  /** The sign-in of a token. Rejects with `credentials_invalid`, `credentials_expired`, `application_suspended`. */
+  signedIn(token: string): Promise<SignIn>;
+  /** Ends a sign-in; rejects like {@link SignIns.signedIn}. */
   signOut(token: string, wait?: WaitOptions): Promise<void>;
   /**
    * The caller of mints and reads. The operator's people name an application, and only read it. Rejects with
    * `role_missing`, `application_not_found`, `credentials_invalid`.
    */
-  principal(session: Session, applicationId?: Uuid): Promise<Principal>;
+  principal(signIn: SignIn, applicationId?: Uuid): Promise<Principal>;
 }

@@ -19,7 +19,7 @@ alter table mintmark_snapshot alter column body set storage external`;
 /** A wrong user, password or database: waiting does not mend it. */
 const REFUSED = new Set(["28000", "28P01", "3D000", "42501"]);
 
-/** Another session may create the same table at the same time. */
+/** Another connection may create the same table at the same time. */
 const CREATED_MEANWHILE = new Set(["42P07", "23505", "XX000"]);
 
 /** Longest wait for a new connection. */
@@ -47,7 +47,7 @@ export interface Reach {
 }
 
 /** One connection to the primary. A failure closes it; the next statement opens another. */
-export class Session {
+export class Connection {
   readonly #reach: Reach;
   readonly #name: string;
   #client: Promise<pg.Client> | null = null;
@@ -136,14 +136,14 @@ function end(client: pg.Client): void {
 }
 
 /** Creates missing tables. When they exist it writes nothing, so it needs no standby. */
-export async function createTables(session: Session): Promise<void> {
-  const { rows } = await session.query("select to_regclass('mintmark_journal') as found");
+export async function createTables(connection: Connection): Promise<void> {
+  const { rows } = await connection.query("select to_regclass('mintmark_journal') as found");
   if (rows[0]?.found !== null) return;
   try {
-    await session.query(TABLES);
+    await connection.query(TABLES);
   } catch (error) {
     if (!CREATED_MEANWHILE.has(codeOf(error))) throw error;
-    await session.query(TABLES);
+    await connection.query(TABLES);
   }
 }
 
@@ -152,10 +152,10 @@ export async function createTables(session: Session): Promise<void> {
  *
  * @param single - whether the operator accepts a single copy
  */
-export async function requireReplication(session: Session, single: boolean): Promise<void> {
+export async function requireReplication(connection: Connection, single: boolean): Promise<void> {
   const names = ["fsync", "full_page_writes", "synchronous_commit", "synchronous_standby_names"];
   const asked = names.map((name) => `current_setting('${name}') as ${name}`).join(", ");
-  const { rows } = await session.query(`select pg_is_in_recovery() as standby, ${asked}`);
+  const { rows } = await connection.query(`select pg_is_in_recovery() as standby, ${asked}`);
   const [is = {}] = rows;
   if (is.standby === true) {
     // After a failover a proxy may still lead to the old primary.
