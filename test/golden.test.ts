@@ -31,7 +31,7 @@ import { seen } from "./core/engine/seen.ts";
 import { exportedNames, GOLDEN, MESSAGES, promise, textOf, valueFrom, WEBHOOK_SECRETS } from "./golden/golden.ts";
 import { breaks, httpDocument, type Json, schemaBreaks } from "./golden/openapi.ts";
 import { lost, type Surface, surface } from "./golden/surface.ts";
-import { at, type Chain, createChain, passSeconds, rpc } from "./settlement/fixture.ts";
+import { at, type Chain, createChain } from "./settlement/fixture.ts";
 
 // Each test holds a sentence of docs/stability.md to the files that 1.0 wrote. Not one of them may be written anew.
 
@@ -275,9 +275,9 @@ describe("the contracts of 1.0 pay what 1.0 committed", () => {
     chain = await createChain();
     // The contracts and tokens of 1.0, byte by byte: no later version changes what is deployed.
     for (const [address, { code, storage }] of Object.entries(kept.accounts)) {
-      await rpc(chain, "hardhat_setCode", [address, code]);
+      await chain.rpc("hardhat_setCode", [address, code]);
       for (const [slot, value] of Object.entries(storage))
-        await rpc(chain, "hardhat_setStorageAt", [address, toHex(BigInt(slot)), value]);
+        await chain.rpc("hardhat_setStorageAt", [address, toHex(BigInt(slot)), value]);
     }
   });
   afterAll(() => chain.close());
@@ -295,7 +295,7 @@ describe("the contracts of 1.0 pay what 1.0 committed", () => {
     const { owner: account } = USERS.find(({ owner }) => owner.address.toLowerCase() === kit.tip.owner) ?? at(USERS, 2);
     // No test's clock is before the one that wrote the kit.
     const { timestamp } = await chain.client.getBlock();
-    await passSeconds(chain, (kit.maturesAt ?? 0n) > timestamp ? (kit.maturesAt ?? 0n) - timestamp : 0n);
+    await chain.passSeconds((kit.maturesAt ?? 0n) > timestamp ? (kit.maturesAt ?? 0n) - timestamp : 0n);
     const l1 = await connectL1({ rpc: chain.transport, contract, account, pollingMs: 5 });
     const exit = () => exitWithKit({ kit, l1, account: kit.tip.owner, pollingMs: 5 });
     const { held, heldBefore, baseUnits } = await exit();

@@ -14,16 +14,7 @@ import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import { GUARDIAN, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
-import {
-  at,
-  type Chain,
-  connectOperator,
-  createChain,
-  MATURITY,
-  openMembers,
-  passSeconds,
-  pointOn,
-} from "../settlement/fixture.ts";
+import { at, type Chain, createChain, MATURITY, openMembers, pointOn } from "../settlement/fixture.ts";
 import { openArchive, sourceOf } from "./fixture.ts";
 
 /** What is not as usual: every user gets one in turn, of the chain's own token. */
@@ -46,7 +37,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
 
   beforeAll(async () => {
     chain = await createChain();
-    operator = await connectOperator(chain);
+    operator = await chain.connectOperator();
     members = await openMembers(operator);
     anyone = await connectAs(GUARDIAN);
   });
@@ -192,7 +183,7 @@ describe("ERC-721 tokens that a hostile operator mints twice", () => {
   test("stay once the later one is withdrawn: the watcher sends nothing and continues", async () => {
     await commit("zk-rollup", ["6"]);
     const [taken = 0n] = await commit("zk-rollup", ["6"]);
-    await passSeconds(chain, MATURITY + 1n);
+    await chain.passSeconds(MATURITY + 1n);
     const archive = await openArchive({ l1: anyone });
     const { deployedAtBlock: fromBlock } = chain.settlement;
     const thief = await connectAs(at(USERS, 0).owner);

@@ -12,7 +12,7 @@ import {
 import type { VaultId } from "../../core/index.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { exitKitText } from "../../scripts/exit/exit.ts";
-import { at, createWorld, MATURITY, mint, passSeconds, type World } from "../settlement/fixture.ts";
+import { at, createWorld, MATURITY, type World } from "../settlement/fixture.ts";
 import { chainOf, openArchive, sourceOf } from "./fixture.ts";
 
 describe("an exit kit", () => {
@@ -23,9 +23,9 @@ describe("an exit kit", () => {
   beforeAll(async () => {
     world = await createWorld();
     ids = [
-      await mint(world, "erc721", "validium", "sword"),
-      await mint(world, "erc20", "zk-rollup", "", 9),
-      await mint(world, "erc1155", "zk-rollup", "potion", 3),
+      await world.mint("erc721", "validium", "sword"),
+      await world.mint("erc20", "zk-rollup", "", 9),
+      await world.mint("erc1155", "zk-rollup", "potion", 3),
     ];
     await world.engine.operator.seal("validium");
     await expect(kitOf(at(ids, 0))).rejects.toMatchObject({ code: "proof_not_ready" });
@@ -140,7 +140,7 @@ describe("an exit kit", () => {
     const waiting = exit(kits.sword, {
       immature: "wait",
       onWait(seconds: bigint) {
-        if (waited.push(seconds) === 1) void passSeconds(world.chain, MATURITY + 1n);
+        if (waited.push(seconds) === 1) void world.chain.passSeconds(MATURITY + 1n);
       },
     });
     expect(await waiting).toMatchObject({ quantity: 1n, heldBefore: 0n, held: 1n });

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { follow } from "../../core/guards/archive/index.ts";
 import { SourceHistory } from "../../core/guards/mirror/history.ts";
 import type { L1Reader } from "../../core/index.ts";
-import { createWorld, mine, mint, type World } from "../settlement/fixture.ts";
+import { createWorld, type World } from "../settlement/fixture.ts";
 import { openArchive } from "./fixture.ts";
 
 let world: World;
@@ -16,7 +16,7 @@ function lagging(l1: World["l1"]) {
 }
 
 async function commit(): Promise<void> {
-  await mint(world, "erc1155", "zk-rollup", "1");
+  await world.mint("erc1155", "zk-rollup", "1");
   await world.settler.round();
 }
 
@@ -48,14 +48,14 @@ test.each([
   await commit();
   await readLagging();
   expect(count()).toBe(0);
-  await mine(world.chain, 1);
+  await world.chain.mine(1);
   await read();
   expect(count()).toBe(1);
 
   // Later than blocks are read once more, the next commit shows that one is missing.
   await commit();
   await readLagging();
-  await mine(world.chain, 300);
+  await world.chain.mine(300);
   await readLagging();
   await commit();
   await expect(read()).rejects.toMatchObject({ code: "l1_failed", message: expect.stringContaining("left out") });

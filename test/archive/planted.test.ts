@@ -11,7 +11,7 @@ import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { deployContract, lower } from "../../scripts/deploy/deployer.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, commitUnseen, createWorld, mine, type World } from "../settlement/fixture.ts";
+import { at, commitUnseen, createWorld, type World } from "../settlement/fixture.ts";
 import { openArchive } from "./fixture.ts";
 
 let world: World;
@@ -53,7 +53,7 @@ test.each(["that ran all the time", "that begins when all is over"])(
     const { deployedAtBlock: fromBlock } = chain.settlement;
     const watcher = new Watcher({ archive, l1, fromBlock, sources: [source], onVoided: (each) => voided.push(each) });
     const watch = async () => {
-      await mine(chain, 20);
+      await chain.mine(20);
       await watcher.round();
     };
     const runs = name === "that ran all the time";

@@ -5,7 +5,7 @@ import type { BatchSource } from "../../core/guards/archive/batch-source.ts";
 import { TEXT } from "../../core/guards/archive/keys.ts";
 import { type RebuildReport, rebuild } from "../../core/guards/archive/rebuild.ts";
 import type { L1Reader, Mode, VaultId } from "../../core/index.ts";
-import { at, createWorld, mint, passSeconds, requestWithdrawal, type World } from "../settlement/fixture.ts";
+import { at, createWorld, type World } from "../settlement/fixture.ts";
 import { chainOf, openArchive, sourceOf } from "./fixture.ts";
 
 const MODES: readonly Mode[] = ["validium", "zk-rollup"];
@@ -19,15 +19,15 @@ describe("the public state, rebuilt", () => {
     world = await createWorld();
     for (let round = 0; round < 3; round++) {
       for (const mode of MODES) {
-        vaults.push(await mint(world, "erc721", mode, `${mode}-${round}`));
-        vaults.push(await mint(world, "erc20", mode, "", 100 + round));
-        vaults.push(await mint(world, "erc1155", mode, "potion", 2));
+        vaults.push(await world.mint("erc721", mode, `${mode}-${round}`));
+        vaults.push(await world.mint("erc20", mode, "", 100 + round));
+        vaults.push(await world.mint("erc1155", mode, "potion", 2));
       }
       await world.settler.round();
     }
     withdrawn = at(vaults, 1);
-    await passSeconds(world.chain, 200n);
-    await requestWithdrawal(world, withdrawn, 40n);
+    await world.chain.passSeconds(200n);
+    await world.requestWithdrawal(withdrawn, 40n);
     await world.settler.round();
   });
   afterAll(() => world.close());

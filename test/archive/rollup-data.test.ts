@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stateCommitmentAbi as abi } from "../../core/l1/abi.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { type Chain, connectOperator, createChain } from "../settlement/fixture.ts";
+import { type Chain, createChain } from "../settlement/fixture.ts";
 
 /** Two void slots: the least that L1 takes. Its length is no multiple of 32. */
 const DATA = bytesToHex(encodeBatchData([null, null]));
@@ -13,10 +13,10 @@ const WORD = 64;
 /** An operator need not encode the call as everyone does; what L1 takes, whoever rebuilds must read. */
 describe("a rollup batch's data is read from its transaction", () => {
   let chain: Chain;
-  let l1: Awaited<ReturnType<typeof connectOperator>>;
+  let l1: Awaited<ReturnType<Chain["connectOperator"]>>;
   beforeAll(async () => {
     chain = await createChain();
-    l1 = await connectOperator(chain);
+    l1 = await chain.connectOperator();
   });
   afterAll(() => chain.close());
 

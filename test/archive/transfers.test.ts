@@ -5,7 +5,7 @@ import { type Archive, type InvalidTransfer, rebuild } from "../../core/guards/a
 import type { Address, VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
-import { at, commitUnseen, mint, pointOn } from "../settlement/fixture.ts";
+import { at, commitUnseen, pointOn } from "../settlement/fixture.ts";
 import {
   becomeFinal,
   claimed,
@@ -37,7 +37,7 @@ describe("committed transfers, read from L1 alone", () => {
 
   beforeAll(async () => {
     world = await createTransferWorld({}, async (empty) => {
-      approved = await mint(empty, "erc1155", "zk-rollup", "9", 2);
+      approved = await empty.mint("erc1155", "zk-rollup", "9", 2);
     });
     const { vaults, users, settler, chain, l1, members } = world;
     const owner = at(users, 0).owner;

@@ -3,13 +3,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type EIP1193RequestFn, http, toHex } from "viem";
+import { toHex } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { deploySettlement } from "../../scripts/deploy/settlement.ts";
 import { buildServer } from "../../server/app.ts";
-import { type Anvil, startAnvil } from "../anvil.ts";
-import { at } from "../settlement/fixture.ts";
+import { anvil, at } from "../settlement/fixture.ts";
 import { becomeFinal, createTransferWorld, type TransferWorld } from "../settlement/transfers-fixture.ts";
 import { mintmark } from "./cli.ts";
 
@@ -17,7 +16,7 @@ const friend = privateKeyToAccount(generatePrivateKey()).address;
 const payerKey = generatePrivateKey();
 const NOBODY = `0x${"00".repeat(20)}`;
 
-let chain: Anvil;
+let chain: Awaited<ReturnType<typeof anvil>>;
 let world: TransferWorld;
 let folder: string;
 let owner: string;
@@ -28,11 +27,8 @@ let liar: Server;
 let lie: (text: string) => string = (text) => text;
 
 beforeAll(async () => {
-  chain = await startAnvil();
-  const { request } = http(chain.url, { retryCount: 0 })({});
-  world = await createTransferWorld({
-    node: async () => ({ request: request as EIP1193RequestFn, close: () => chain.close() }),
-  });
+  chain = await anvil();
+  world = await createTransferWorld({ node: async () => chain });
   folder = await mkdtemp(join(tmpdir(), "mintmark-session-"));
   app = await buildServer({ engine: world.engine });
   const url = await app.listen({ host: "127.0.0.1", port: 0 });
@@ -132,7 +128,7 @@ test("an owner authorizes a key, the key gives within its bounds, and after its 
 test("another account pays for what the owner signs, without the server", async () => {
   const { key } = await newKey();
   const payer = privateKeyToAccount(payerKey).address;
-  await world.chain.request({ method: "anvil_setBalance", params: [payer, toHex(10n ** 18n)] } as never);
+  await chain.rpc("anvil_setBalance", [payer, toHex(10n ** 18n)]);
   const balance = () => world.chain.client.getBalance({ address: at(world.users, 0).owner.address });
   const before = await balance();
   const { MINTMARK_URL: _, MINTMARK_API_KEY: __, ...bare } = settings;

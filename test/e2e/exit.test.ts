@@ -12,7 +12,7 @@ import { withdrawalListDigest } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText, readExitKit } from "../../scripts/exit/exit.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
-import { at, mint } from "../settlement/fixture.ts";
+import { at } from "../settlement/fixture.ts";
 import { type MembersWorld, startMembersWorld } from "./member-world.ts";
 import { run } from "./script.ts";
 
@@ -35,12 +35,12 @@ describe("owners' exits with everything gone but the chain", () => {
     const { owner: account } = at(world.users, 0);
     key = toHex(account.getHdKey().privateKey ?? new Uint8Array());
     owner = account.address;
-    vaults.sword = await mint(world, "erc721", "validium", "7");
-    vaults.points = await mint(world, "erc20", "zk-rollup", "", 5);
-    vaults.shield = await mint(world, "erc721", "validium", "8");
+    vaults.sword = await world.mint("erc721", "validium", "7");
+    vaults.points = await world.mint("erc20", "zk-rollup", "", 5);
+    vaults.shield = await world.mint("erc721", "validium", "8");
     // One vault a batch: of one batch they would be one vault.
     for (let i = 0; i < 3; i++) {
-      coins.push(await mint(world, "erc20", "validium", "", 3));
+      coins.push(await world.mint("erc20", "validium", "", 3));
       await world.engine.operator.seal("validium");
     }
     expect((await world.settlerOver().settler.round()).committed).toBe(4);

@@ -17,7 +17,7 @@ import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { at, mint } from "../settlement/fixture.ts";
+import { at } from "../settlement/fixture.ts";
 import { MemberProcess } from "./member-process.ts";
 import { type MembersWorld, servedData, startMembersWorld } from "./member-world.ts";
 
@@ -79,7 +79,7 @@ describe("an issuer's process", () => {
         mints: ids.map((id) => ({ id, contractAddress: token, owner: owner(), amount: "1", tokenId: id })),
       }),
     });
-  const mintCrown = (mode: Mode, id: string) => mint({ ...world, assets: crowns }, "erc721", mode, id);
+  const mintCrown = (mode: Mode, id: string) => ({ ...world, assets: crowns }).mint("erc721", mode, id);
   const round = async (consentMs = 60_000, asked: IssuerClient = client()) => {
     const { l1, engine, settlement } = world;
     const { committee } = world.settlerOver();
@@ -113,7 +113,7 @@ describe("an issuer's process", () => {
   /** Mints a crown, and a sword of nobody's issuer in the same batch; settles it, and tells why L1 left the crown out. */
   async function failureOf(id: string, ...asked: Parameters<typeof round>): Promise<string | null> {
     const { engine, l1 } = world;
-    const [crown, sword] = [await mintCrown("zk-rollup", id), await mint(world, "erc721", "zk-rollup", id)];
+    const [crown, sword] = [await mintCrown("zk-rollup", id), await world.mint("erc721", "zk-rollup", id)];
     // The first round may find that L1 left out what nobody expected.
     for (let tries = 0; tries < 4; tries++) {
       const done = await round(...asked).catch(() => null);

@@ -9,7 +9,7 @@ import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { COMMITTEE, GUARDIAN, OPERATOR } from "../../scripts/sandbox/accounts.ts";
-import { at, mint, pointOn } from "../settlement/fixture.ts";
+import { at, pointOn } from "../settlement/fixture.ts";
 import { type MembersWorld, servedData, startMembersWorld } from "./member-world.ts";
 
 describe("a committee of five processes", () => {
@@ -38,8 +38,8 @@ describe("a committee of five processes", () => {
   test("signs, stores, and serves the data to anyone", async () => {
     const { settler, committee } = world.settlerOver();
     await committee.requireInForce();
-    await mint(world, "erc721", "validium", "one");
-    await mint(world, "erc721", "zk-rollup", "two");
+    await world.mint("erc721", "validium", "one");
+    await world.mint("erc721", "zk-rollup", "two");
     expect((await settler.round()).committed).toBe(2);
     const { data } = await world.engine.batches.getSealed("validium", 0);
     for (const index of COMMITTEE.keys()) {
@@ -53,7 +53,7 @@ describe("a committee of five processes", () => {
     const { settler, committee } = world.settlerOver();
     const restarts = [];
     for (const index of [1, 4]) restarts.push(await at(world.processes, index).kill());
-    await mint(world, "erc721", "validium", "while two are dead");
+    await world.mint("erc721", "validium", "while two are dead");
     expect((await settler.round()).committed).toBe(1);
     const failed = committee.standings().filter(({ state }) => state === "failed");
     const dead = [at(COMMITTEE, 1), at(COMMITTEE, 4)].map(({ address }) => address.toLowerCase());
@@ -63,7 +63,7 @@ describe("a committee of five processes", () => {
     for (const [i, index] of [1, 4].entries()) world.processes[index] = await at(restarts, i)();
     // By themselves: from L1's history and another member.
     for (const index of [1, 4]) await expect.poll(async () => (await statusOf(index)).nextBatch, POLL).toBe(2);
-    await mint(world, "erc721", "validium", "all five again");
+    await world.mint("erc721", "validium", "all five again");
     expect((await settler.round()).committed).toBe(1);
     const states = () => committee.standings().map(({ state }) => state);
     await expect.poll(states, POLL).toEqual(Array(5).fill("signed"));
@@ -105,7 +105,7 @@ describe("a committee of five processes", () => {
   };
 
   test("continues with one member dead and another lying, whatever the lie, and names it", async () => {
-    await mint(world, "erc721", "validium", "among liars");
+    await world.mint("erc721", "validium", "among liars");
     await world.engine.operator.seal("validium");
     const batch = await world.engine.batches.getSealed("validium", 3);
     const gone = await impostor((asked) => asked.destroy());

@@ -11,7 +11,7 @@ import { readExitKit } from "../../scripts/exit/exit.ts";
 import { ADMIN, COMMITTEE, OPERATOR } from "../../scripts/sandbox/accounts.ts";
 import { type LocalChain, startChain } from "../../scripts/sandbox/chain.ts";
 import { Npm } from "../npm.ts";
-import { at, mint } from "../settlement/fixture.ts";
+import { at } from "../settlement/fixture.ts";
 import { type MembersWorld, startMembersWorld } from "./member-world.ts";
 import { run } from "./script.ts";
 
@@ -77,8 +77,8 @@ describe("tokens of another chain, by commands alone", () => {
       await engine.assets.enable(principal.applicationId, assetId);
       assets.set(standard, assetId);
     }
-    vaults.sword = await mint({ ...world, assets }, "erc721", "validium", "7");
-    vaults.points = await mint({ ...world, assets }, "erc20", "zk-rollup", "", 5);
+    vaults.sword = await { ...world, assets }.mint("erc721", "validium", "7");
+    vaults.points = await { ...world, assets }.mint("erc20", "zk-rollup", "", 5);
     expect((await world.settlerOver().settler.round()).committed).toBe(2);
     const killed = startRelay();
     await expect.poll(async () => (await reader()).stepCount()).toBeGreaterThan(0);

@@ -7,7 +7,7 @@ import { stateCommitmentAbi } from "../../core/l1/index.ts";
 import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { ADMIN, COMMITTEE, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
 import { freePort } from "../../scripts/sandbox/port.ts";
-import { at, rpc, seed } from "../settlement/fixture.ts";
+import { at, seed } from "../settlement/fixture.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "./member-world.ts";
 import { OperatorProcess } from "./operator-process.ts";
 
@@ -77,7 +77,7 @@ function lines(msg: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter((line) => line.msg === msg);
 }
-const ask = (method: string, ...params: unknown[]) => rpc({ request: world.client.request as never }, method, params);
+const ask = (method: string, ...params: unknown[]) => world.client.request({ method, params } as never);
 async function asAdmin(functionName: "revokeOperator" | "pauseCommits", arg: never): Promise<void> {
   const wallet = createWalletClient({ account: ADMIN, chain: hardhat, transport: http(world.rpcUrl) });
   const { address } = world.settlement;

@@ -26,7 +26,7 @@ import { hashOf, mintOf, OWNERS, openTest, refusal, requestOf } from "../core/en
 import { committed, HOME, hear, imported, MIRROR, signedList, stranger } from "../core/engine/l1-fixture.ts";
 import { seen } from "../core/engine/seen.ts";
 import { commitAll, signedTransfers, transferable } from "../core/engine/transfers-fixture.ts";
-import { anvil, at, commitUnseen, passSeconds, rpc } from "../settlement/fixture.ts";
+import { anvil, at, commitUnseen } from "../settlement/fixture.ts";
 import {
   becomeFinal,
   claimed,
@@ -183,9 +183,9 @@ async function writeFromChain(): Promise<void> {
   const { by, settlement } = chain;
   const committee = [[OPERATOR.address], 1] as const;
   await send(by, "StateCommitment", settlement.address, "scheduleCommittee", committee);
-  await passSeconds(chain, 60n);
+  await chain.passSeconds(60n);
   await send(by, "StateCommitment", settlement.address, "activateCommittee", committee);
-  const dump = gunzipSync(Buffer.from(String(await rpc(chain, "anvil_dumpState")).slice(2), "hex")).toString();
+  const dump = gunzipSync(Buffer.from(String(await chain.rpc("anvil_dumpState")).slice(2), "hex")).toString();
   const all = Object.entries<{ code: Hex; storage: object }>(JSON.parse(dump).accounts);
   const own = all.filter(([address, { code }]) => code !== "0x" && !SYSTEM.test(address));
   const accounts = Object.fromEntries(own.map(([address, { code, storage }]) => [address, { code, storage }]));

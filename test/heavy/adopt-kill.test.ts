@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { MODES, openEngine } from "../../core/index.ts";
 import { COMMITTEE } from "../../scripts/sandbox/accounts.ts";
 import { type MembersWorld, startMembersWorld } from "../e2e/member-world.ts";
-import { at, mint, requestWithdrawal } from "../settlement/fixture.ts";
+import { at } from "../settlement/fixture.ts";
 
 const MINTMARK = fileURLToPath(new URL("../../scripts/mintmark.ts", import.meta.url));
 const BYTES = { keyEncoding: "view", valueEncoding: "view" } as const;
@@ -24,7 +24,7 @@ const open = (store: string) => openEngine({ store, settlement: world.l1.settlem
 beforeAll(async () => {
   world = await startMembersWorld({ members: COMMITTEE.slice(0, 1), threshold: 1 });
   const { settler } = world.settlerOver();
-  const kept = await mint(world, "erc20", "validium", "", 9);
+  const kept = await world.mint("erc20", "validium", "", 9);
   await settler.round();
   diverged = join(world.folder, "diverged");
   const copy = new Level<Uint8Array, Uint8Array>(diverged, BYTES);
@@ -37,15 +37,15 @@ beforeAll(async () => {
       const userId = crypto.randomUUID();
       const ownerAddress = `0x${(1_000 + token).toString(16).padStart(40, "0")}` as const;
       await world.engine.users.create(world.principal.applicationId, { userId, ownerAddress });
-      await mint({ ...world, users: [{ ...at(world.users, 0), userId }] }, "erc721", mode, `${mode} ${token}`);
+      await { ...world, users: [{ ...at(world.users, 0), userId }] }.mint("erc721", mode, `${mode} ${token}`);
     }
   }
   await settler.round();
 
   const loser = await open(diverged);
-  const lost = await mint({ ...world, engine: loser }, "erc20", "validium", "", 5);
+  const lost = await { ...world, engine: loser }.mint("erc20", "validium", "", 5);
   await loser.operator.seal("validium");
-  for (const vaultId of [kept, lost]) await requestWithdrawal({ ...world, engine: loser }, vaultId, 2n);
+  for (const vaultId of [kept, lost]) await { ...world, engine: loser }.requestWithdrawal(vaultId, 2n);
   await expect(loser.operator.compareState(await world.l1.state())).rejects.toMatchObject({ code: "history_diverged" });
   await loser.close();
 });

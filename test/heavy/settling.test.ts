@@ -2,7 +2,7 @@ import { toHex } from "viem";
 import { describe, expect, test } from "vitest";
 import type { Mode, Standard, VaultId } from "../../core/index.ts";
 import { Settler } from "../../core/l1/settlement/settler.ts";
-import { at, createWorld, mine, mint, requestWithdrawal, rpc, type World } from "../settlement/fixture.ts";
+import { at, createWorld, type World } from "../settlement/fixture.ts";
 
 /** Mints so many vaults of one unit for the first user. */
 async function mintMany(
@@ -29,19 +29,19 @@ describe("with 3,000 withdrawals that are ready", () => {
     const { chain, engine, l1, committee, settler } = world;
     const vaults = await mintMany(world, "erc1155", "validium", 3_000);
     await settler.round();
-    for (const vaultId of vaults) await requestWithdrawal(world, vaultId);
-    await rpc(chain, "evm_setAutomine", [false]);
+    for (const vaultId of vaults) await world.requestWithdrawal(vaultId);
+    await chain.rpc("evm_setAutomine", [false]);
     const stopping = new AbortController();
     const { deployedAtBlock: fromBlock } = chain.settlement;
     const loops = new Settler({ engine, l1, committee, fromBlock, lagMs: 0, intervalMs: 10, sealing: { maxAgeMs: 0 } });
     const run = loops.run(stopping.signal);
     const underWay = async () =>
-      ((await rpc(chain, "eth_getBlockByNumber", ["pending", false])) as { transactions: unknown[] }).transactions
+      ((await chain.rpc("eth_getBlockByNumber", ["pending", false])) as { transactions: unknown[] }).transactions
         .length;
     const delays: number[] = [];
     for (let batch = 0; batch < 20; batch++) {
       await expect.poll(underWay, { interval: 5 }).toBeGreaterThan(0);
-      await mint(world, "erc721", "zk-rollup", `${batch}`);
+      await world.mint("erc721", "zk-rollup", `${batch}`);
       await expect.poll(() => engine.batches.state().countRollup).toBe(batch + 1);
       let blocks = 0;
       for (; (await l1.state()).countRollup === batch; blocks++) {
@@ -50,7 +50,7 @@ describe("with 3,000 withdrawals that are ready", () => {
           before = await underWay();
           await new Promise((resolve) => setTimeout(resolve, 500));
         }
-        await mine(chain, 1);
+        await chain.mine(1);
       }
       delays.push(blocks);
     }

@@ -16,7 +16,7 @@ import { withdrawalTypedData } from "../../core/protocol/typed-data.ts";
 import { packVaultId, unpackVaultId } from "../../core/protocol/vault.ts";
 import { exitKitText } from "../../scripts/exit/exit.ts";
 import { chainOf, openArchive } from "../archive/fixture.ts";
-import { at, commitUnseen, MATURITY, mint, passSeconds } from "../settlement/fixture.ts";
+import { at, commitUnseen, MATURITY } from "../settlement/fixture.ts";
 import {
   becomeFinal,
   claimed,
@@ -37,10 +37,10 @@ describe("the exit of a transferred vault", () => {
   beforeAll(async () => {
     world = await createTransferWorld({ fees: { kzg }, attestMs: 60_000 }, async (empty) => {
       await empty.settler.chooseRollupData();
-      shield = await mint(empty, "erc721", "zk-rollup", "2");
-      helmet = await mint(empty, "erc721", "validium", "3");
-      crown = await mint(empty, "erc721", "validium", "4");
-      gem = await mint(empty, "erc721", "zk-rollup", "5");
+      shield = await empty.mint("erc721", "zk-rollup", "2");
+      helmet = await empty.mint("erc721", "validium", "3");
+      crown = await empty.mint("erc721", "validium", "4");
+      gem = await empty.mint("erc721", "zk-rollup", "5");
     });
   });
   afterAll(async () => {
@@ -110,7 +110,7 @@ describe("the exit of a transferred vault", () => {
       expect(await exportExitKit(await archive.vaultProof(vaultId), world.l1)).toEqual(kit);
     }
 
-    await passSeconds(world.chain, MATURITY + 1n);
+    await world.chain.passSeconds(MATURITY + 1n);
     await expect(exit(old, 0)).rejects.toMatchObject({
       code: "vault_spent",
       message: expect.stringMatching(new RegExp(`gave vault .* to ${address(1)}`)),
@@ -129,7 +129,7 @@ describe("the exit of a transferred vault", () => {
       [vaultId = 0n] = await moved([whole(world, vaultId, address((hop + 1) % 3))], hop % 3);
     }
     expect((await kitOf(vaultId)).hops?.length).toBe(8);
-    await passSeconds(world.chain, MATURITY + 1n);
+    await world.chain.passSeconds(MATURITY + 1n);
     const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400);
     const message = { vaultId, withdrawnBefore: 0n, quantity: 1n, recipient: address(2), deadline };
     const signature = await user(2).signTypedData(withdrawalTypedData(world.engine.settlement, message));
@@ -164,7 +164,7 @@ describe("the exit of a transferred vault", () => {
     await expect(commitUnseen(l1, claimed([early], countRollup))).rejects.toThrow("BatchUnknown(");
     const bogus = claimed([await signTransfers(world, stolen, user(2))], countRollup);
     await commitUnseen(l1, bogus);
-    await passSeconds(world.chain, MATURITY + 1n);
+    await world.chain.passSeconds(MATURITY + 1n);
 
     const { fromBlock } = await chainOf(world);
     const sources = [served(world)];

@@ -6,7 +6,7 @@ import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { requireOnce } from "../e2e/kill-campaign.ts";
 import { type MembersWorld, operatorOf, startMembersWorld } from "../e2e/member-world.ts";
 import { OperatorProcess } from "../e2e/operator-process.ts";
-import { mine, mint, seed } from "../settlement/fixture.ts";
+import { controlsOf, seed } from "../settlement/fixture.ts";
 import { signTransfers, TRANSFERABLE, whole } from "../settlement/transfers-fixture.ts";
 
 const VAULTS = 6;
@@ -16,7 +16,7 @@ function openStore(store: string, { l1 }: MembersWorld): Promise<Engine> {
   return openEngine({ store, settlement: l1.settlement, environment: "sandbox", createIfMissing: true });
 }
 
-const blocks = ({ client }: MembersWorld, count: number) => mine({ request: client.request as never }, count);
+const blocks = ({ client }: MembersWorld, count: number) => controlsOf(client.request as never).mine(count);
 
 /** Mines until the condition holds, over HTTP or on L1. */
 async function mineUntil(world: MembersWorld, holds: () => Promise<boolean>): Promise<void> {
@@ -43,7 +43,7 @@ test("a server that is killed again and again brings each transfer to L1, once",
     const minted: bigint[] = [];
     for (let i = 0; i < VAULTS; i++) {
       const mode = i % 2 === 0 ? "validium" : "zk-rollup";
-      minted.push(await mint({ ...seeded, engine: filled }, "erc1155", mode, `${i}`, 7));
+      minted.push(await { ...seeded, engine: filled }.mint("erc1155", mode, `${i}`, 7));
     }
     await filled.close();
 

@@ -3,7 +3,7 @@ import { type Engine, MODES, type Mode, openEngine, type VaultId } from "../../c
 import { adoptFromL1, type Settler } from "../../core/l1/settlement/index.ts";
 import type { MirrorSettler } from "../../core/l1/settlement/mirror-settler.ts";
 import { sourceOf } from "../archive/fixture.ts";
-import { copyOf, mine, mint, newSettler, requestWithdrawal, rpc } from "../settlement/fixture.ts";
+import { copyOf } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
 
 /** One of two operators whose stores were the same once. */
@@ -31,16 +31,16 @@ async function openCopy(): Promise<Operator> {
   const { near } = world;
   const store = await copyOf(near.engineStore);
   const engine = await openEngine({ store, settlement: near.l1.settlement, environment: "sandbox" });
-  const settler = newSettler({ ...near, engine }, near.chain);
+  const settler = near.chain.newSettler({ ...near, engine });
   return { engine, settler, far: await newMirrorSettler(world, { engine }) };
 }
 
 const mintFar = ({ engine }: Operator, mode: Mode, amount: number) =>
-  mint({ ...world.near, engine, assets: world.far.assets }, "erc20", mode, "", amount);
+  ({ ...world.near, engine, assets: world.far.assets }).mint("erc20", mode, "", amount);
 const mintSword = ({ engine }: Operator, mode: Mode, text: string) =>
-  mint({ ...world.near, engine, assets: world.far.assets }, "erc721", mode, text);
+  ({ ...world.near, engine, assets: world.far.assets }).mint("erc721", mode, text);
 const requestFar = ({ engine }: Operator, vaultId: VaultId, quantity: bigint) =>
-  requestWithdrawal({ ...world.near, engine }, vaultId, quantity, undefined, world.mirror.settlement);
+  ({ ...world.near, engine }).requestWithdrawal(vaultId, quantity, undefined, world.mirror.settlement);
 const statusOf = async ({ engine }: Operator, { withdrawalId }: { readonly withdrawalId: string }) =>
   (await engine.withdrawals.get(world.near.principal.applicationId, withdrawalId)).status;
 
@@ -56,7 +56,7 @@ describe("withdrawals of another chain's tokens, when L1's history is adopted", 
     const { applicationId } = near.principal;
     const kept = await mintFar(winner, "validium", 5);
     await winner.settler.round();
-    await mine(near.chain, Number(CONFIRMATIONS));
+    await near.chain.mine(Number(CONFIRMATIONS));
     await winner.settler.round();
     const shared = await mintFar(winner, "zk-rollup", 4);
     const ofKept = await requestFar(winner, kept, 1n);
@@ -72,7 +72,7 @@ describe("withdrawals of another chain's tokens, when L1's history is adopted", 
     await expect(loser.settler.round()).rejects.toMatchObject({ code: "history_diverged" });
 
     // What the winner's vault is paid on the mirror is not taken for a payment of the loser's vault of the same number.
-    await mine(near.chain, Number(CONFIRMATIONS));
+    await near.chain.mine(Number(CONFIRMATIONS));
     const ofForeign = await requestFar(winner, foreign, 1n);
     expect(await winner.far.round()).toEqual({ imported: 2, withdrawn: 2 });
     expect(await statusOf(winner, ofForeign)).toBe("settled");
@@ -111,24 +111,24 @@ describe("withdrawals of another chain's tokens, when L1's history is adopted", 
     const { near } = world;
     await mintFar(winner, "validium", 5);
     await winner.settler.round();
-    await mine(near.chain, Number(CONFIRMATIONS));
+    await near.chain.mine(Number(CONFIRMATIONS));
     await winner.settler.round();
     loser = await openCopy();
-    const before = await rpc(near.chain, "evm_snapshot");
+    const before = await near.chain.rpc("evm_snapshot");
     const paid = await mintFar(loser, "zk-rollup", 4);
     await loser.settler.round();
-    await mine(near.chain, Number(CONFIRMATIONS));
+    await near.chain.mine(Number(CONFIRMATIONS));
     await loser.settler.round();
     const asked = await requestFar(loser, paid, 4n);
     expect(await loser.far.round()).toEqual({ imported: 1, withdrawn: 1 });
     expect(await statusOf(loser, asked)).toBe("settled");
 
-    await rpc(near.chain, "evm_revert", [before]);
-    await mine(near.chain, 3);
+    await near.chain.rpc("evm_revert", [before]);
+    await near.chain.mine(3);
     const foreign = await mintSword(winner, "zk-rollup", "8");
     expect(foreign).toBe(paid);
     await winner.settler.round();
-    await mine(near.chain, 2 * Number(CONFIRMATIONS));
+    await near.chain.mine(2 * Number(CONFIRMATIONS));
     await expect(loser.settler.round()).rejects.toMatchObject({ code: "history_diverged" });
     await adopt(loser);
     expect((await loser.engine.operator.verify()).problems).toEqual([]);

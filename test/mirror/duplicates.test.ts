@@ -13,7 +13,7 @@ import { lower, send } from "../../scripts/deploy/deployer.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, GUARDIAN, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
 import { openArchive } from "../archive/fixture.ts";
-import { at, MATURITY, mine, passSeconds } from "../settlement/fixture.ts";
+import { at, MATURITY } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld, type MirrorWorld } from "./fixture.ts";
 
 const THIEF = at(USERS, 0).owner;
@@ -47,7 +47,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     const batchNumber = batches++;
     const batch = { mode: "zk-rollup", ...deriveBatch("zk-rollup", batchNumber, data), batchNumber, data } as const;
     await near.l1.commit(batch, (await near.l1.state()).history, "0x");
-    await mine(near.chain, Number(CONFIRMATIONS));
+    await near.chain.mine(Number(CONFIRMATIONS));
     await new Watcher({ archive, l1: near.l1, fromBlock: near.chain.settlement.deployedAtBlock }).round();
     return texts.map((_, slot) => packVaultId({ mode: "zk-rollup", batchNumber, slot }));
   }
@@ -93,7 +93,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     expect(await world.mirror.isImported("zk-rollup", 1)).toBe(false);
     expect(await watch()).toEqual([[first, second]]);
     expect(await watch()).toEqual([]);
-    await passSeconds(world.far, MATURITY);
+    await world.far.passSeconds(MATURITY);
     await expect(steal(second)).rejects.toThrow("VaultExhausted");
     await steal(other);
     await steal(first);
@@ -114,7 +114,7 @@ describe("ERC-721 tokens of another chain that a hostile operator mints twice", 
     const [second = 0n] = await commit(token, ["5"]);
     await relay();
     expect(await watch()).toEqual([[first, second]]);
-    await passSeconds(world.far, MATURITY);
+    await world.far.passSeconds(MATURITY);
     await expect(steal(planted)).rejects.toThrow("BatchBeforeRegistration");
     await expect(steal(second)).rejects.toThrow("VaultExhausted");
     await steal(first);

@@ -1,4 +1,3 @@
-import { network } from "hardhat";
 import { createPublicClient, custom, type LocalAccount } from "viem";
 import { MirrorAttester } from "../../core/guards/mirror/attester.ts";
 import { SourceHistory } from "../../core/guards/mirror/history.ts";
@@ -11,15 +10,7 @@ import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import {
-  type Chain,
-  createWorld,
-  MATURITY,
-  mine,
-  type Request,
-  readyAsset,
-  type WorldOptions,
-} from "../settlement/fixture.ts";
+import { type Chain, createWorld, hardhat, MATURITY, readyAsset, type WorldOptions } from "../settlement/fixture.ts";
 
 /** Blocks above one that make it final on the source here, as for the settlement fixture's operator. */
 export const CONFIRMATIONS = 20n;
@@ -42,8 +33,8 @@ export async function createMirrorWorld({
 }: WorldOptions & { lockMinter?: boolean } = {}) {
   const near = await createWorld(options);
   const { chain, engine } = near;
-  const connection = await network.create({ network: "other" });
-  const request = connection.provider.request.bind(connection.provider) as Request;
+  const node = await hardhat("other");
+  const { request } = node;
   // A refusal comes as an error that viem takes for a busy node: it need not wait before it asks again.
   const transport = custom({ request }, { retryCount: 3, retryDelay: 1 });
   const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
@@ -72,15 +63,15 @@ export async function createMirrorWorld({
     tokens.set(standard, address);
   }
   // Nothing is minted before its registrations are final.
-  await mine(chain, Number(CONFIRMATIONS));
-  await mine({ request }, Number(CONFIRMATIONS));
+  await chain.mine(Number(CONFIRMATIONS));
+  await node.mine(Number(CONFIRMATIONS));
   const mirrorBy = (account: LocalAccount, contract = deployed.address) =>
     connectMirror({ rpc: transport, contract, account, finality: { confirmations: 0n }, pollingMs: 5 });
   await engine.operator.addMirror({ chainId: BigInt(by.chainId), contract: deployed.address });
   return {
     near,
     far: {
-      request,
+      ...node,
       client,
       by,
       config,
@@ -95,13 +86,13 @@ export async function createMirrorWorld({
     attesters: await Promise.all(COMMITTEE.map(async (member) => new MirrorAttester(member, await newHistory(chain)))),
     async close() {
       await near.close();
-      await connection.close();
+      await node.close();
     },
   };
 }
 
 /** Connects the operator to the mirror; `request` stands between it and the chain, so that a test can break it. */
-export function connectFar({ far }: MirrorWorld, request: Request = far.request, fees: FeeOptions = {}) {
+export function connectFar({ far }: MirrorWorld, request = far.request, fees: FeeOptions = {}) {
   return connectMirror({
     rpc: custom({ request }, { retryCount: 3, retryDelay: 1 }),
     contract: far.contract,

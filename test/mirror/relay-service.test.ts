@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "vitest";
 import { advanceMirror, importBatches, RemoteAttester } from "../../core/guards/mirror/index.ts";
 import { COMMITTEE, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { buildMemberServer } from "../../server/process/signers/member.ts";
-import { at, mine, mint } from "../settlement/fixture.ts";
+import { at } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld } from "./fixture.ts";
 
 const servers: FastifyInstance[] = [];
@@ -23,8 +23,8 @@ const members: RemoteAttester[] = await Promise.all(
     return new RemoteAttester({ address: at(COMMITTEE, index).address, url });
   }),
 );
-await mint(near, "erc20", "validium");
-await mint({ ...near, assets: world.far.assets }, "erc20", "zk-rollup", "", 5);
+await near.mint("erc20", "validium");
+await { ...near, assets: world.far.assets }.mint("erc20", "zk-rollup", "", 5);
 await near.settler.round();
 afterAll(async () => {
   for (const server of servers) await server.close();
@@ -37,7 +37,7 @@ test("members vouch over HTTP for states that the source has had by its finality
   const ask = (countRollup: number) =>
     at(members, 0).attest(mirror.settlement, { countValidium: 1, countRollup }, epoch);
   await expect(ask(1)).rejects.toThrow("l1_failed");
-  await mine(world.near.chain, Number(CONFIRMATIONS));
+  await world.near.chain.mine(Number(CONFIRMATIONS));
   expect(await ask(1)).toMatch(/^0x[0-9a-f]{130}$/);
   await expect(ask(2)).rejects.toThrow("l1_failed");
   await expect(

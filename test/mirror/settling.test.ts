@@ -10,16 +10,7 @@ import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployMirror } from "../../scripts/deploy/mirror.ts";
 import { ADMIN, OPERATOR, USERS } from "../../scripts/sandbox/accounts.ts";
-import {
-  MATURITY,
-  mine,
-  mint,
-  newSettler,
-  passSeconds,
-  type Request,
-  requestWithdrawal,
-  rpc,
-} from "../settlement/fixture.ts";
+import { MATURITY, type Request, readyAsset } from "../settlement/fixture.ts";
 import { signTransfers } from "../settlement/transfers-fixture.ts";
 import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirrorSettler } from "./fixture.ts";
 
@@ -32,16 +23,16 @@ let world: MirrorWorld;
 afterEach(() => world.close());
 
 const mintFar = (standard: "erc20" | "erc721", mode: Mode, text: string, amount = 1) =>
-  mint({ ...world.near, assets: world.far.assets }, standard, mode, text, amount);
+  ({ ...world.near, assets: world.far.assets }).mint(standard, mode, text, amount);
 const requestFar = (vaultId: VaultId, quantity = 1n) =>
-  requestWithdrawal(world.near, vaultId, quantity, undefined, world.mirror.settlement);
+  world.near.requestWithdrawal(vaultId, quantity, undefined, world.mirror.settlement);
 /** Commits what is minted, and lets its commit become final. */
 async function commitFinally(): Promise<void> {
   await world.near.settler.round();
-  await mine(world.near.chain, Number(CONFIRMATIONS));
+  await world.near.chain.mine(Number(CONFIRMATIONS));
 }
 /** The settler of the state's own chain beside one of the mirror. */
-const besides = (mirror: MirrorSettler) => newSettler({ ...world.near, mirrors: [mirror] }, world.near.chain);
+const besides = (mirror: MirrorSettler) => world.near.chain.newSettler({ ...world.near, mirrors: [mirror] });
 const statusOf = async ({ withdrawalId }: { readonly withdrawalId: string }) =>
   (await world.near.engine.withdrawals.get(world.near.principal.applicationId, withdrawalId)).status;
 const vaultOf = (vaultId: VaultId) => world.near.engine.vaults.get(world.near.principal.applicationId, vaultId);
@@ -64,19 +55,19 @@ describe("withdrawals of another chain's tokens", () => {
     const settler = await newMirrorSettler(world);
     const { near } = world;
     const [points, sword] = [await mintFar("erc20", "validium", "", 5), await mintFar("erc721", "zk-rollup", "7")];
-    const home = await mint(near, "erc20", "validium", "", 2);
+    const home = await near.mint("erc20", "validium", "", 2);
     await near.settler.round();
     const asked = [await requestFar(points, 3n), await requestFar(sword)];
-    const beside = await requestWithdrawal(near, home, 2n);
+    const beside = await near.requestWithdrawal(home, 2n);
     // Nobody vouches for a commit that is not final; the settlement contract's own chain need not wait.
     expect(await settler.round()).toEqual({ imported: 0, withdrawn: 0 });
     expect((await near.settler.round()).withdrawn).toBe(1);
-    await mine(near.chain, Number(CONFIRMATIONS));
+    await near.chain.mine(Number(CONFIRMATIONS));
     expect(await settler.round()).toEqual({ imported: 2, withdrawn: 1 });
     expect(await farBalance("erc20")).toBe(30n);
     expect(await Promise.all([...asked, beside].map(statusOf))).toEqual(["settled", "accepted", "settled"]);
     // An ERC-721 matures by the mirror's clock.
-    await passSeconds(world.far, MATURITY);
+    await world.far.passSeconds(MATURITY);
     expect(await settler.round()).toEqual({ imported: 0, withdrawn: 1 });
     expect(await farBalance("erc721")).toBe(1n);
     expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 3n, availableBalance: 2n });
@@ -88,7 +79,7 @@ describe("withdrawals of another chain's tokens", () => {
     await mirror.withdrawOwn({ vault, header, ...path, quantity: 2n, recipient: OWNER.address, authorization });
     await settler.round();
     expect(await vaultOf(points)).toMatchObject({ withdrawnBalance: 5n, availableBalance: 0n });
-    await mine(world.far, Number(CONFIRMATIONS));
+    await world.far.mine(Number(CONFIRMATIONS));
     await settler.round();
     expect(await Promise.all(asked.map(statusOf))).toEqual(["finalized", "finalized"]);
     // A mirror has no transfers.
@@ -103,24 +94,16 @@ describe("withdrawals of another chain's tokens", () => {
     const { near, far } = world;
     const [chainId, token] = [BigInt(far.by.chainId), `0x${"7a".padStart(40, "0")}` as const];
     // Takes every call and answers none: it states neither standard nor quantum.
-    await rpc(far, "hardhat_setCode", [token, "0x00"]);
+    await far.rpc("hardhat_setCode", [token, "0x00"]);
     for (const quantum of [7n, 10n]) {
       await send(far.by, "StateMirror", far.contract, "registerAsset", [1, chainId, token, quantum, 0]);
-      await send(near.chain.by, "StateCommitment", near.chain.settlement.address, "registerAsset", [
-        1,
-        chainId,
-        token,
-        quantum,
-        0,
-      ]);
+      const { by, settlement } = near.chain;
+      await send(by, "StateCommitment", settlement.address, "registerAsset", [1, chainId, token, quantum, 0]);
     }
-    for (const chain of [near.chain, far]) await mine(chain, Number(CONFIRMATIONS));
+    for (const chain of [near.chain, far]) await chain.mine(Number(CONFIRMATIONS));
     const asset = { standard: "erc20", chainId, contractAddress: token, quantum: 10n, name: "S", symbol: "S" } as const;
-    const { assetId } = await near.engine.assets.add(asset);
-    await near.engine.assets.whitelist(assetId);
-    await near.engine.operator.recordRegistered(assetId);
-    await near.engine.assets.enable(near.principal.applicationId, assetId);
-    const points = await mint({ ...near, assets: new Map([["erc20", assetId]]) }, "erc20", "validium", "", 5);
+    const assets = new Map([["erc20" as const, await readyAsset(near, asset)]]);
+    const points = await { ...near, assets }.mint("erc20", "validium", "", 5);
     await commitFinally();
     await near.settler.round();
     const asked = await requestFar(points, 5n);
@@ -136,10 +119,10 @@ describe("withdrawals of another chain's tokens", () => {
     await commitFinally();
     await near.settler.round();
     await settler.round();
-    const beforeBatch = await rpc(far, "evm_snapshot");
+    const beforeBatch = await far.rpc("evm_snapshot");
     const asked = [await requestFar(first, 5n)];
     await settler.round();
-    const beforeSecond = await rpc(far, "evm_snapshot");
+    const beforeSecond = await far.rpc("evm_snapshot");
     asked.push(await requestFar(second, 4n));
     await settler.round();
     // The second payment is gone; then all that this chain ever knew of the batches.
@@ -150,8 +133,8 @@ describe("withdrawals of another chain's tokens", () => {
       ]);
       const reverted: string[] = [];
       const stop = near.engine.events.on("withdrawal", ({ withdrawal }) => reverted.push(withdrawal.status));
-      await rpc(far, "evm_revert", [snapshot]);
-      await passSeconds(far, 7n);
+      await far.rpc("evm_revert", [snapshot]);
+      await far.passSeconds(7n);
       await settler.round();
       stop();
       expect(reverted).toContain("submitted");
@@ -168,16 +151,16 @@ describe("withdrawals of another chain's tokens", () => {
     await near.settler.round();
     const settler = await newMirrorSettler(world);
     await settler.round();
-    const before = await rpc(far, "evm_snapshot");
+    const before = await far.rpc("evm_snapshot");
     const asked = await requestFar(vaultId, 5n);
     await settler.round();
-    await mine(far, Number(CONFIRMATIONS) + 5);
+    await far.mine(Number(CONFIRMATIONS) + 5);
     await settler.round();
     expect(await statusOf(asked)).toBe("finalized");
 
-    await rpc(far, "evm_revert", [before]);
-    await passSeconds(far, 7n);
-    await mine(far, 2 * Number(CONFIRMATIONS));
+    await far.rpc("evm_revert", [before]);
+    await far.passSeconds(7n);
+    await far.mine(2 * Number(CONFIRMATIONS));
     await (await newMirrorSettler(world)).round();
     expect([await statusOf(asked), await farBalance("erc20")]).toEqual(["settled", 50n]);
     expect((await near.engine.operator.verify()).problems).toEqual([]);
@@ -192,13 +175,13 @@ describe("withdrawals of another chain's tokens", () => {
     }) as Request;
     const settler = await newMirrorSettler(world, { connect: () => connectFar(world, request) });
     const both = besides(settler);
-    const [points, home] = [await mintFar("erc20", "validium", "", 5), await mint(near, "erc20", "validium", "", 2)];
+    const [points, home] = [await mintFar("erc20", "validium", "", 5), await near.mint("erc20", "validium", "", 2)];
     expect((await both.round()).committed).toBe(1);
-    const [far, beside] = [await requestFar(points, 5n), await requestWithdrawal(near, home, 2n)];
+    const [far, beside] = [await requestFar(points, 5n), await near.requestWithdrawal(home, 2n)];
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     expect(await both.round()).toMatchObject({ withdrawn: 1 });
     down = false;
-    await mine(near.chain, Number(CONFIRMATIONS));
+    await near.chain.mine(Number(CONFIRMATIONS));
     expect(await settler.round()).toEqual({ imported: 1, withdrawn: 1 });
     down = true;
     await mintFar("erc721", "validium", "8");
@@ -242,14 +225,14 @@ describe("withdrawals of another chain's tokens", () => {
     const points = await mintFar("erc20", "validium", "", 5);
     await world.near.settler.round();
     const soon = BigInt(Math.floor(Date.now() / 1000) + 90);
-    const asked = await requestWithdrawal(world.near, points, 5n, soon, world.mirror.settlement);
+    const asked = await world.near.requestWithdrawal(points, 5n, soon, world.mirror.settlement);
     await settler.round();
     expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual(["accepted", 0n]);
-    await passSeconds(world.far, 3_600n);
+    await world.far.passSeconds(3_600n);
     // Past in its newest block, and not finally so: a reorganisation could still take it.
     await settler.round();
     expect(await statusOf(asked)).toBe("accepted");
-    await mine(world.far, Number(CONFIRMATIONS));
+    await world.far.mine(Number(CONFIRMATIONS));
     await settler.round();
     expect([await statusOf(asked), (await vaultOf(points)).availableBalance]).toEqual(["failed", 5n]);
   });
@@ -271,20 +254,20 @@ describe("withdrawals of another chain's tokens", () => {
     expect([await farTransactions(), await farBalance("erc20")]).toEqual([sent, 50n]);
 
     asked.push(await requestFar(second, 4n));
-    await rpc(far, "evm_setAutomine", [false]);
+    await far.rpc("evm_setAutomine", [false]);
     const stopping = new AbortController();
     engine.events.on("withdrawal", ({ withdrawal }) => {
       if (withdrawal.status === "submitted") stopping.abort(new Error("stopped"));
     });
     const stopped = expect(successor.round(stopping.signal)).rejects.toThrow("stopped");
     const underWay = async () => {
-      if (!(await world.mirror.isImported("zk-rollup", 0))) await mine(far, 1);
+      if (!(await world.mirror.isImported("zk-rollup", 0))) await far.mine(1);
       return stopping.signal.aborted;
     };
     await expect.poll(underWay).toBe(true);
     await stopped;
-    await rpc(far, "evm_setAutomine", [true]);
-    await mine(far, 1);
+    await far.rpc("evm_setAutomine", [true]);
+    await far.mine(1);
     await (await newMirrorSettler(world)).round();
     expect([await Promise.all(asked.map(statusOf)), await farBalance("erc20")]).toEqual([["settled", "settled"], 90n]);
   });
@@ -310,7 +293,7 @@ describe("withdrawals of another chain's vaults in blobs", () => {
     await commitFinally();
     const asked = [await requestFar(points, 5n), await requestFar(sword)];
     expect(await settler.round()).toEqual({ imported: 2, withdrawn: 1 });
-    await passSeconds(world.far, MATURITY);
+    await world.far.passSeconds(MATURITY);
     expect(await settler.round()).toEqual({ imported: 0, withdrawn: 1 });
     expect([await farBalance("erc20"), await farBalance("erc721")]).toEqual([50n, 1n]);
     expect(await Promise.all(asked.map(statusOf))).toEqual(["settled", "settled"]);
@@ -330,15 +313,15 @@ describe("a wallet contract on another chain", () => {
     const wallet = contractAddress ?? "0x";
     const { userId } = await near.engine.users.create(near.principal.applicationId, { ownerAddress: wallet });
     const users = [{ userId, owner: { ...OWNER, address: wallet } }];
-    const theirs = { engine: near.engine, principal: near.principal, users };
+    const theirs = { ...near, users };
     const vaults = [
-      await mint({ ...theirs, assets: far.assets }, "erc20", "validium", "", 5),
-      await mint({ ...theirs, assets: near.assets }, "erc20", "validium", "", 5),
+      await { ...theirs, assets: far.assets }.mint("erc20", "validium", "", 5),
+      await theirs.mint("erc20", "validium", "", 5),
     ] as const;
     await commitFinally();
-    const asked = await requestWithdrawal(theirs, vaults[0], 5n, undefined, mirror.settlement);
+    const asked = await theirs.requestWithdrawal(vaults[0], 5n, undefined, mirror.settlement);
     // Where the wallet is not, nobody can say that it has signed.
-    await expect(requestWithdrawal(theirs, vaults[1], 5n)).rejects.toMatchObject({ code: "signature_invalid" });
+    await expect(theirs.requestWithdrawal(vaults[1], 5n)).rejects.toMatchObject({ code: "signature_invalid" });
     expect(await (await newMirrorSettler(world)).round()).toEqual({ imported: 1, withdrawn: 1 });
     expect(await statusOf(asked)).toBe("settled");
     expect(await mirror.holding(tokenOf("erc20"), "erc20", wallet, null)).toBe(50n);
@@ -359,7 +342,7 @@ describe("tokens of another chain that could never be withdrawn", () => {
     const role = await far.client.readContract({ abi: ROLES, address: tokenOf("erc721"), functionName: "MINTER_ROLE" });
     await send(far.by, "MintableERC721", tokenOf("erc721"), "grantRole", [role, ADMIN.address]);
     await send(far.by, "MintableERC721", tokenOf("erc721"), "mintFor", [ADMIN.address, 1n, toHex("9")]);
-    await mine(far, Number(CONFIRMATIONS));
+    await far.mine(Number(CONFIRMATIONS));
     const [taken, free] = [await mintFar("erc721", "validium", "9"), await mintFar("erc721", "validium", "10")];
     await both.round();
     expect((await vaultOf(taken)).status).toBe("failed");

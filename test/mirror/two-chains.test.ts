@@ -9,7 +9,7 @@ import { mirroredStateTypedData, withdrawalTypedData } from "../../core/protocol
 import { unpackVaultId } from "../../core/protocol/vault.ts";
 import { deployMirror, verifyMirror } from "../../scripts/deploy/mirror.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD, USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, MATURITY, mine, mint, passSeconds } from "../settlement/fixture.ts";
+import { at, MATURITY } from "../settlement/fixture.ts";
 import { CONFIRMATIONS, createMirrorWorld } from "./fixture.ts";
 
 const BY_CALLER = { deadline: 0n, signature: "0x" } as const;
@@ -21,11 +21,11 @@ const vaults = new Map<`${"erc20" | "erc721"} ${Mode}`, VaultId>();
 const world = await createMirrorWorld();
 const { near, far } = world;
 for (const mode of MODES) {
-  vaults.set(`erc20 ${mode}`, await mint({ ...near, assets: far.assets }, "erc20", mode, "", 5));
-  vaults.set(`erc721 ${mode}`, await mint({ ...near, assets: far.assets }, "erc721", mode, mode));
+  vaults.set(`erc20 ${mode}`, await { ...near, assets: far.assets }.mint("erc20", mode, "", 5));
+  vaults.set(`erc721 ${mode}`, await { ...near, assets: far.assets }.mint("erc721", mode, mode));
 }
 /** One of a token that lives beside the state. */
-const nearVault = await mint(near, "erc20", "validium");
+const nearVault = await near.mint("erc20", "validium");
 await near.settler.round();
 afterAll(() => world.close());
 
@@ -86,7 +86,7 @@ describe("a mirror on another chain", () => {
   });
 
   test("refuses an attestation for another chain, another mirror, or another source", async () => {
-    await mine(world.near.chain, Number(CONFIRMATIONS));
+    await world.near.chain.mine(Number(CONFIRMATIONS));
     await world.source.follow();
     const empty = world.source.stateAt({ countValidium: 0, countRollup: 0 });
     const growth = world.source.nextGrowth(empty);
@@ -143,7 +143,7 @@ describe("a mirror on another chain", () => {
     const call = await callOf(vaultOf(`erc721 ${mode}`));
     if (mode === MODES[0]) {
       await expect(mirror.withdrawOwn(call)).rejects.toThrow("NotMature");
-      await passSeconds(world.far, MATURITY);
+      await world.far.passSeconds(MATURITY);
     }
     await mirror.withdrawOwn(call);
     const token = world.far.tokens.get("erc721") ?? "0x";
@@ -170,9 +170,9 @@ describe("a mirror on another chain", () => {
   });
 
   test("takes an owner's signature for this mirror, and none for the source or for another mirror", async () => {
-    const vaultId = await mint({ ...world.near, assets: world.far.assets }, "erc20", "zk-rollup", "", 3);
+    const vaultId = await { ...world.near, assets: world.far.assets }.mint("erc20", "zk-rollup", "", 3);
     await world.near.settler.round();
-    await mine(world.near.chain, Number(CONFIRMATIONS));
+    await world.near.chain.mine(Number(CONFIRMATIONS));
     expect(await relay()).toBe(1);
     const call = await callOf(vaultId, 3n);
     const deadline = 2n ** 40n;
@@ -214,9 +214,9 @@ describe("a mirror on another chain", () => {
   });
 
   test("goes on without two members, and stops without three", async () => {
-    await mint({ ...world.near, assets: world.far.assets }, "erc20", "validium");
+    await { ...world.near, assets: world.far.assets }.mint("erc20", "validium");
     await world.near.settler.round();
-    await mine(world.near.chain, Number(CONFIRMATIONS));
+    await world.near.chain.mine(Number(CONFIRMATIONS));
     const dead = { attest: () => Promise.reject(new Error("member is down")) };
     const without = (count: number) => ({
       ...committee(),

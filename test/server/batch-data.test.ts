@@ -8,7 +8,7 @@ import { BYTES, dataKey, signedKey, TEXT } from "../../core/guards/archive/keys.
 import type { CommitteeMember } from "../../core/guards/committee/index.ts";
 import { OutgoingBatches } from "../../server/http/wire/batch-data.ts";
 import { buildMemberServer } from "../../server/process/signers/member.ts";
-import { type Chain, connectOperator, createChain, openMembers } from "../settlement/fixture.ts";
+import { type Chain, createChain, openMembers } from "../settlement/fixture.ts";
 import { createWorld, entries, refusal } from "./fixture.ts";
 
 test("a batch in transfer to many clients is in memory once, and beyond a limit no other starts", async () => {
@@ -63,7 +63,7 @@ let app: FastifyInstance;
 
 beforeAll(async () => {
   chain = await createChain();
-  const l1 = await connectOperator(chain);
+  const l1 = await chain.connectOperator();
   members = await openMembers(l1);
   const [member] = members;
   if (member === undefined) throw new Error("no member");

@@ -1,42 +1,32 @@
 import { MemoryLevel } from "memory-level";
 import { afterAll, describe, expect, test } from "vitest";
 import { MODES } from "../../core/index.ts";
-import {
-  codeOf,
-  copyOf,
-  createStage,
-  expectOneHistory,
-  mine,
-  mint,
-  requestWithdrawal,
-  type Store,
-  seed,
-} from "./fixture.ts";
+import { codeOf, copyOf, createStage, expectOneHistory, type Store, seed } from "./fixture.ts";
 
 const stage = await createStage();
 const { store, engine: winner, settler } = await stage.operate(new MemoryLevel());
 const seeded = await seed(winner, stage.chain);
-const kept = await mint({ ...seeded, engine: winner }, "erc20", "validium", "", 9);
+const kept = await { ...seeded, engine: winner }.mint("erc20", "validium", "", 9);
 await settler.round();
 /** Of the operator whose batches L1 does not have. */
 const diverged = await copyOf(store);
 for (const [index, mode] of MODES.entries()) {
   const users = seeded.users.slice(index);
-  await mint({ ...seeded, users, engine: winner }, "erc721", mode, `${index}`);
-  await mint({ ...seeded, users, engine: winner }, "erc1155", mode, "a hero");
+  await { ...seeded, users, engine: winner }.mint("erc721", mode, `${index}`);
+  await { ...seeded, users, engine: winner }.mint("erc1155", mode, "a hero");
 }
 await settler.round();
 const { engine: loser, settler: lost } = await stage.operate(diverged);
 for (const mode of MODES) {
-  await mint({ ...seeded, engine: loser }, "erc1155", mode, "a knight");
-  const vaultId = await mint({ ...seeded, engine: loser }, "erc20", mode, "", 5);
+  await { ...seeded, engine: loser }.mint("erc1155", mode, "a knight");
+  const vaultId = await { ...seeded, engine: loser }.mint("erc20", mode, "", 5);
   await loser.operator.seal(mode);
-  await requestWithdrawal({ ...seeded, engine: loser }, vaultId, 2n);
+  await { ...seeded, engine: loser }.requestWithdrawal(vaultId, 2n);
 }
-await requestWithdrawal({ ...seeded, engine: loser }, kept, 4n);
+await { ...seeded, engine: loser }.requestWithdrawal(kept, 4n);
 expect(await codeOf(lost.round())).toBe("history_diverged");
 await loser.close();
-await mine(stage.chain, 30);
+await stage.chain.mine(30);
 afterAll(() => stage.close());
 
 type When = "before" | "after";

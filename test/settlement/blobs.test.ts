@@ -7,22 +7,7 @@ import { connectL1 } from "../../core/l1/connect.ts";
 import { adoptFromL1 } from "../../core/l1/settlement/index.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { verifyVaultProof } from "../../core/protocol/proof.ts";
-import {
-  at,
-  copyOf,
-  createWorld,
-  expectOneHistory,
-  MATURITY,
-  mine,
-  mint,
-  newSettler,
-  passSeconds,
-  requestList,
-  requestWithdrawal,
-  rpc,
-  transactionStatus,
-  type World,
-} from "./fixture.ts";
+import { at, copyOf, createWorld, expectOneHistory, MATURITY, type World } from "./fixture.ts";
 
 const MODE = "zk-rollup";
 /** An ERC-1155 id whose minting blob is long and no number, so that no field element holds it. */
@@ -43,10 +28,10 @@ describe("a rollup in blobs", () => {
 
   test("goes to L1 by a blob transaction, and what does not fit by calldata behind it", async () => {
     const { settler, engine, chain } = world;
-    vaults.sword = await mint(world, "erc721", MODE, "77");
-    vaults.points = await mint(world, "erc20", MODE, "", 500);
-    vaults.long = await mint(world, "erc1155", MODE, LONG, 3);
-    vaults.potions = await mint(world, "erc1155", MODE, "5", 3);
+    vaults.sword = await world.mint("erc721", MODE, "77");
+    vaults.points = await world.mint("erc20", MODE, "", 500);
+    vaults.long = await world.mint("erc1155", MODE, LONG, 3);
+    vaults.potions = await world.mint("erc1155", MODE, "5", 3);
     expect(await settler.round()).toMatchObject({ sealed: 1, committed: 2 });
     await expectOneHistory(world);
     const [first, second] = [await engine.batches.get(MODE, 0), await engine.batches.get(MODE, 1)];
@@ -54,17 +39,17 @@ describe("a rollup in blobs", () => {
     const sent = await chain.client.getTransaction({ hash: first.l1TxHash ?? "0x" });
     expect(sent).toMatchObject({ type: "eip4844" });
     expect(sent.blobVersionedHashes).toHaveLength(1);
-    await mine(chain, 30);
+    await chain.mine(30);
     await settler.round();
-    expect(await transactionStatus(world, vaults.sword)).toBe("finalized");
+    expect(await world.transactionStatus(vaults.sword)).toBe("finalized");
   });
 
   test("pays by the relay, single and by a list, and proves what anyone can check", async () => {
     const { settler, engine, chain, users } = world;
-    await requestWithdrawal(world, vaults.points as VaultId, 200n);
-    await requestWithdrawal(world, vaults.long as VaultId, 2n);
-    await passSeconds(chain, MATURITY);
-    await requestList(world, [vaults.sword as VaultId]);
+    await world.requestWithdrawal(vaults.points as VaultId, 200n);
+    await world.requestWithdrawal(vaults.long as VaultId, 2n);
+    await chain.passSeconds(MATURITY);
+    await world.requestList([vaults.sword as VaultId]);
     expect((await settler.round()).withdrawn).toBe(3);
     const ownerOf = { abi: erc721Abi, functionName: "ownerOf", args: [77n] } as const;
     const token = at(chain.tokens, 1).address;
@@ -99,8 +84,8 @@ describe("a rollup in blobs", () => {
 
   test("is sealed anew without a refused slot, before L1 has it", async () => {
     const { settler, engine } = world;
-    const kept = await mint(world, "erc20", MODE, "", 7);
-    const gone = await mint(world, "erc721", MODE, "99");
+    const kept = await world.mint("erc20", MODE, "", 7);
+    const gone = await world.mint("erc721", MODE, "99");
     const sealed = await engine.operator.seal(MODE);
     const before = sealed?.content;
     const { batchNumber = 0 } = sealed ?? {};
@@ -109,7 +94,7 @@ describe("a rollup in blobs", () => {
     expect(resealed.content).not.toBe(before);
     await settler.round();
     await expectOneHistory(world);
-    expect(await transactionStatus(world, kept)).toBe("settled");
+    expect(await world.transactionStatus(kept)).toBe("settled");
     await expect(engine.proofs.vault(gone)).rejects.toMatchObject({ code: "vault_void" });
     const proof = await engine.proofs.vault(kept);
     expect(verifyVaultProof(proof.batchRoot, proof)).toBe(true);
@@ -117,30 +102,30 @@ describe("a rollup in blobs", () => {
 
   test("is committed again after a reorganisation", async () => {
     const { settler, chain } = world;
-    await mine(chain, 30);
+    await chain.mine(30);
     await settler.round();
-    const snapshot = await rpc(chain, "evm_snapshot");
-    const vault = await mint(world, "erc721", MODE, "101");
+    const snapshot = await chain.rpc("evm_snapshot");
+    const vault = await world.mint("erc721", MODE, "101");
     await settler.round();
-    expect(await transactionStatus(world, vault)).toBe("settled");
-    await rpc(chain, "evm_revert", [snapshot]);
-    await mine(chain, 3);
+    expect(await world.transactionStatus(vault)).toBe("settled");
+    await chain.rpc("evm_revert", [snapshot]);
+    await chain.mine(3);
     for (let i = 0; i < 4; i++) await settler.round();
     await expectOneHistory(world);
-    expect(await transactionStatus(world, vault)).toBe("settled");
+    expect(await world.transactionStatus(vault)).toBe("settled");
   });
 
   test("is adopted by a diverged store from the first peer whose blobs are L1's, of several that lie", async () => {
     const { settler, engine, engineStore, l1, chain, committee } = world;
     const store = await copyOf(engineStore);
     const loser = await openEngine({ store, settlement: l1.settlement, environment: "sandbox", kzg });
-    const settling = newSettler({ engine: loser, l1, committee }, chain);
+    const settling = chain.newSettler({ engine: loser, l1, committee });
     await settling.chooseRollupData();
-    const vault = await mint(world, "erc721", MODE, "201");
-    await mint({ ...world, engine: loser }, "erc721", MODE, "202");
+    const vault = await world.mint("erc721", MODE, "201");
+    await { ...world, engine: loser }.mint("erc721", MODE, "202");
     await settler.round();
     await expect(settling.round()).rejects.toMatchObject({ code: "history_diverged" });
-    await mine(chain, 30);
+    await chain.mine(30);
 
     const asked: string[] = [];
     const peer = (name: string, change: (data: Uint8Array) => Uint8Array): BatchSource => ({

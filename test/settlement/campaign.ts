@@ -9,18 +9,7 @@ import { CONFIRMATIONS, connectFar, createMirrorWorld, type MirrorWorld, newMirr
 import { dying, numbers, SickCommittee } from "./campaign-faults.ts";
 import { compare, settle } from "./campaign-outcome.ts";
 import { FaultyChain, type NodeFault } from "./faulty-chain.ts";
-import {
-  at,
-  type Chain,
-  connectOperator,
-  MATURITY,
-  mine,
-  mint,
-  newSettler,
-  passSeconds,
-  requestWithdrawal,
-  rpc,
-} from "./fixture.ts";
+import { at, type Chain, MATURITY } from "./fixture.ts";
 
 const NODE_FAULTS: readonly NodeFault[] = ["refused", "lostAnswer", "sentTwice", "dropped", "down"];
 const FAULTS = [...NODE_FAULTS, "reorganised", "killed", "broke", "membersGone", "membersLie"] as const;
@@ -43,7 +32,7 @@ export interface CampaignReport {
 
 /** A chain with tokens, and what pays them there. */
 export interface Place {
-  readonly chain: Pick<Chain, "request" | "client">;
+  readonly chain: MirrorWorld["far"] | Chain;
   readonly node: FaultyChain;
   readonly portal: Pick<L1Reader, "settlement" | "withdrawn">;
   readonly assets: ReadonlyMap<Standard, string>;
@@ -95,7 +84,7 @@ export async function campaign(steps: number, seed: number, kzg?: KzgThread): Pr
   const clock = () => Date.now() + later;
   /** A new process of the operator: nothing of the old one's memory is left but what the engine has on disk. */
   const start = async (of: Engine = engine) => {
-    const l1 = await connectOperator(near.chain, home.node.request, fees);
+    const l1 = await near.chain.connectOperator(home.node.request, fees);
     const mirror = await newMirrorSettler(world, {
       engine: of,
       connect: () => connectFar(world, there.node.request, FEES),
@@ -103,7 +92,7 @@ export async function campaign(steps: number, seed: number, kzg?: KzgThread): Pr
       committee: { members: world.attesters.map(committee.attester), threshold: 3, timeoutMs: 20_000 },
       clock,
     });
-    return [newSettler({ engine: of, l1, committee: near.committee, clock, mirrors: [mirror] }, near.chain), mirror];
+    return [near.chain.newSettler({ engine: of, l1, committee: near.committee, clock, mirrors: [mirror] }), mirror];
   };
   let settlers = await start();
   const round = async () => {
@@ -118,29 +107,29 @@ export async function campaign(steps: number, seed: number, kzg?: KzgThread): Pr
       const fault = at(FAULTS, random(FAULTS.length));
       const { chain, node } = at(places, random(places.length));
       injected[fault]++;
-      const snapshot = fault === "reorganised" ? await rpc(chain, "evm_snapshot") : null;
+      const snapshot = fault === "reorganised" ? await chain.rpc("evm_snapshot") : null;
       // A node that forgets every transaction for ever lets no round end, so it takes some.
       if (isNodeFault(fault)) node.plan(fault, (fault === "dropped" ? 2 : 1) + random(6));
       if (fault === "membersGone" || fault === "membersLie") committee.sicken(fault === "membersLie", random);
-      if (fault === "broke") await rpc(chain, "hardhat_setBalance", [OPERATOR.address, "0x1"]);
+      if (fault === "broke") await chain.rpc("hardhat_setBalance", [OPERATOR.address, "0x1"]);
       if (fault === "killed") settlers = await start(dying(engine, 1 + random(12)));
       await round();
       node.heal();
       committee.heal();
-      if (fault === "broke") await rpc(chain, "hardhat_setBalance", [OPERATOR.address, toHex(10n ** 24n)]);
+      if (fault === "broke") await chain.rpc("hardhat_setBalance", [OPERATOR.address, toHex(10n ** 24n)]);
       if (fault === "killed") settlers = await start();
       if (snapshot !== null) {
-        await rpc(chain, "evm_revert", [snapshot]);
-        await mine(chain, random(5));
+        await chain.rpc("evm_revert", [snapshot]);
+        await chain.mine(random(5));
       }
       for (const place of places) {
-        if (random(4) === 0) await passSeconds(place.chain, MATURITY);
-        if (random(3) === 0) await mine(place.chain, 1 + random(30));
+        if (random(4) === 0) await place.chain.passSeconds(MATURITY);
+        if (random(3) === 0) await place.chain.mine(1 + random(30));
       }
     }
     await settle(asked, round, async () => {
-      await mine(near.chain, Number(CONFIRMATIONS));
-      for (const { chain } of places) await passSeconds(chain, MATURITY);
+      await near.chain.mine(Number(CONFIRMATIONS));
+      for (const { chain } of places) await chain.passSeconds(MATURITY);
     });
     await compare(asked, near.l1);
     const { countValidium, countRollup } = engine.batches.state();
@@ -183,7 +172,7 @@ async function askForMints({ near, places, vaults }: Asked, random: (below: numb
     const tokenId = standard === "erc20" ? 0n : standard === "erc721" ? BigInt(step * 10 + i) : BigInt(random(5));
     const amount = standard === "erc721" ? 1 : 1 + random(1_000);
     const text = standard === "erc20" ? "" : `${tokenId}`;
-    const vaultId = await mint({ ...near, assets: place.assets }, standard, mode, text, amount);
+    const vaultId = await { ...near, assets: place.assets }.mint(standard, mode, text, amount);
     const known = vaults.get(vaultId);
     if (known === undefined) vaults.set(vaultId, { place, standard, tokenId, amount: BigInt(amount), withdrawn: 0n });
     else known.amount += BigInt(amount);
@@ -201,7 +190,7 @@ async function askForWithdrawals({ near, vaults }: Asked, random: (below: number
     const quantity = vault.standard === "erc721" ? 1n : 1n + BigInt(random(Number(availableBalance)));
     const { portal, withdrawals } = vault.place;
     try {
-      const asked = await requestWithdrawal(near, vaultId, quantity, undefined, portal.settlement);
+      const asked = await near.requestWithdrawal(vaultId, quantity, undefined, portal.settlement);
       withdrawals.push(asked.withdrawalId);
       vault.withdrawn += quantity;
     } catch (error) {

@@ -9,11 +9,7 @@ import {
   copyOf,
   createStage,
   expectOneHistory,
-  mine,
-  mint,
   type Operator,
-  requestWithdrawal,
-  rpc,
   type Store,
   seed,
   type World,
@@ -39,8 +35,7 @@ async function first(): Promise<Operator> {
   return operator;
 }
 
-const mintAt = ({ engine }: Operator, ...args: Parameters<typeof mint> extends [unknown, ...infer R] ? R : never) =>
-  mint({ ...seeded, engine }, ...args);
+const mintAt = ({ engine }: Operator, ...args: Parameters<World["mint"]>) => ({ ...seeded, engine }).mint(...args);
 
 describe("two operators on copies of one store", () => {
   test.each(["validium", "zk-rollup"] as const)(
@@ -106,7 +101,7 @@ async function uncommitted(engine: Engine): Promise<number> {
 
 /** Adopts what is on L1, once it is final. */
 async function adopt({ engine }: Operator) {
-  await mine(chain, 30);
+  await chain.mine(30);
   return stage.adopt(engine);
 }
 
@@ -224,26 +219,26 @@ describe("adopting L1's history", () => {
       const winner = await first();
       const points = await mintAt(winner, "erc20", "validium", "", 10);
       await winner.settler.round();
-      await mine(chain, 30);
+      await chain.mine(30);
       await winner.settler.round();
       let loser = await second(winner);
       await loser.settler.round();
-      const before = await rpc(chain, "evm_snapshot");
-      const { withdrawalId } = await requestWithdrawal({ ...seeded, engine: loser.engine }, points, 4n);
+      const before = await chain.rpc("evm_snapshot");
+      const { withdrawalId } = await { ...seeded, engine: loser.engine }.requestWithdrawal(points, 4n);
       await mintAt(loser, "erc721", "zk-rollup", "1");
       await loser.settler.round();
-      await mine(chain, 30);
+      await chain.mine(30);
       await loser.settler.round();
       const { applicationId } = seeded.principal;
       const asked = async () => (await loser.engine.withdrawals.get(applicationId, withdrawalId)).status;
       expect(await asked()).toBe("finalized");
       expect((await loser.engine.batches.get("zk-rollup", 0)).status).toBe("finalized");
 
-      await rpc(chain, "evm_revert", [before]);
-      await mine(chain, 3);
+      await chain.rpc("evm_revert", [before]);
+      await chain.mine(3);
       await mintAt(winner, "erc721", "zk-rollup", "2");
       await winner.settler.round();
-      await mine(chain, 60);
+      await chain.mine(60);
       if (restarted) {
         await loser.engine.close();
         loser = await stage.operate(loser.store);
@@ -267,7 +262,7 @@ describe("adopting L1's history", () => {
     await codeOf(loser.settler.round());
     const options = { l1, fromBlock: chain.settlement.deployedAtBlock, sources: [] };
     expect(await codeOf(adoptFromL1({ ...options, engine: loser.engine }))).toBe("l1_failed");
-    await mine(chain, 30);
+    await chain.mine(30);
     expect(await codeOf(adoptFromL1({ ...options, engine: winner.engine }))).toBe("validation_failed");
     expect(await codeOf(adoptFromL1({ ...options, engine: loser.engine }))).toBe("done");
   });

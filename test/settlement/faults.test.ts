@@ -4,23 +4,7 @@ import type { MemberClient } from "../../core/guards/committee/collector.ts";
 import type { CommitteeMember } from "../../core/guards/committee/member.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { withdrawalBatchArguments } from "../../core/l1/arguments.ts";
-import {
-  at,
-  type Chain,
-  connectOperator,
-  createWorld,
-  mine,
-  mint,
-  newSettler,
-  passSeconds,
-  pendingHashes,
-  type Request,
-  requestWithdrawal,
-  rpc,
-  sentBy,
-  type World,
-  withdrawAlone,
-} from "./fixture.ts";
+import { at, type Chain, createWorld, type Request, type World } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -30,29 +14,29 @@ describe("fees", () => {
     world = await createWorld();
     const { chain, engine, committee } = world;
     const cap = 6_000_000_000n;
-    const l1 = await connectOperator(chain, chain.request, { replaceAfterMs: 30, maxFeePerGas: cap });
-    await mint(world, "erc721", "validium", "1");
+    const l1 = await chain.connectOperator(chain.request, { replaceAfterMs: 30, maxFeePerGas: cap });
+    await world.mint("erc721", "validium", "1");
     await engine.operator.seal("validium");
     const submitted: (string | null)[] = [];
     engine.events.on("batchSubmitted", ({ l1TxHash }) => submitted.push(l1TxHash));
-    await rpc(chain, "evm_setAutomine", [false]);
-    const settler = newSettler({ engine, l1, committee }, chain);
+    await chain.rpc("evm_setAutomine", [false]);
+    const settler = chain.newSettler({ engine, l1, committee });
     // Past the cap nothing more is offered, and the settler goes on with what else there is to do.
     await expect(settler.round()).rejects.toThrow(`the fee cap of ${cap} wei is reached`);
     expect(submitted.length).toBeGreaterThan(2);
     const offered = submitted.length;
     await expect(settler.round()).rejects.toThrow(`the fee cap of ${cap} wei is reached`);
     expect(new Set(submitted).size).toBe(offered);
-    const [highest] = await pendingHashes(chain);
+    const [highest] = await chain.pendingHashes();
     expect(submitted).toContain(highest);
-    await mine(chain, 1);
+    await chain.mine(1);
     await settler.round();
     const batch = await engine.batches.get("validium", 0);
     expect(batch.status).toBe("settled");
     expect(submitted).toContain(batch.l1TxHash);
     const mined = await chain.client.getTransaction({ hash: batch.l1TxHash ?? "0x" });
     expect(mined.maxFeePerGas).toBeLessThanOrEqual(cap);
-    expect(await sentBy(chain)).toBe(1);
+    expect(await chain.sentByOperator()).toBe(1);
   });
 });
 
@@ -65,7 +49,7 @@ describe("an RPC that fails", () => {
           gone ? Promise.reject(Object.assign(new Error("gone"), { code: -32005 })) : chain.request(call)) as Request,
     });
     const { engine, settler, l1 } = world;
-    await mint(world, "erc20", "validium", "", 9);
+    await world.mint("erc20", "validium", "", 9);
     await engine.operator.seal("validium");
     gone = true;
     for (const ask of [() => settler.round(), () => l1.state(), () => l1.registration(1n, `0x${"00".repeat(32)}`)]) {
@@ -87,12 +71,12 @@ describe("a committee that is gone", () => {
     });
     world = await createWorld({ member });
     const { engine, settler, principal } = world;
-    const points = await mint(world, "erc20", "validium", "", 10);
+    const points = await world.mint("erc20", "validium", "", 10);
     await settler.round();
     gone = true;
-    await mint(world, "erc20", "validium", "", 10);
-    await mint(world, "erc721", "zk-rollup", "1");
-    const { withdrawalId } = await requestWithdrawal(world, points, 4n);
+    await world.mint("erc20", "validium", "", 10);
+    await world.mint("erc721", "zk-rollup", "1");
+    const { withdrawalId } = await world.requestWithdrawal(points, 4n);
     await expect(settler.round()).rejects.toMatchObject({
       code: "l1_failed",
       message: expect.stringContaining("connection refused"),
@@ -111,12 +95,12 @@ describe("withdrawals", () => {
   test("a token that refuses does not block the others, and says why", async () => {
     world = await createWorld();
     const { chain, engine, settler, principal, users } = world;
-    const points = await mint(world, "erc20", "validium", "", 10);
-    const potions = await mint(world, "erc1155", "zk-rollup", "5", 3);
+    const points = await world.mint("erc20", "validium", "", 10);
+    const potions = await world.mint("erc1155", "zk-rollup", "5", 3);
     await settler.round();
     await stopMinting(chain);
-    const refused = await requestWithdrawal(world, potions, 1n);
-    const good = await requestWithdrawal(world, points, 10n);
+    const refused = await world.requestWithdrawal(potions, 1n);
+    const good = await world.requestWithdrawal(points, 10n);
     expect((await settler.round()).withdrawn).toBe(1);
     const { applicationId } = principal;
     expect((await engine.withdrawals.get(applicationId, good.withdrawalId)).status).toBe("settled");
@@ -131,13 +115,13 @@ describe("withdrawals", () => {
   test("one that was refused is tried again in its time, though the clock is set back", async () => {
     world = await createWorld();
     const { chain, engine, settler, principal } = world;
-    const potions = await mint(world, "erc1155", "zk-rollup", "5", 3);
+    const potions = await world.mint("erc1155", "zk-rollup", "5", 3);
     await settler.round();
     const code = await chain.client.getCode({ address: at(chain.tokens, 2).address });
     await stopMinting(chain);
-    const { withdrawalId } = await requestWithdrawal(world, potions, 1n);
+    const { withdrawalId } = await world.requestWithdrawal(potions, 1n);
     await settler.round();
-    await rpc(chain, "hardhat_setCode", [at(chain.tokens, 2).address, code]);
+    await chain.rpc("hardhat_setCode", [at(chain.tokens, 2).address, code]);
     const [wall, passed] = [Date.now() - 3_600_000, performance.now() + 10_000];
     vi.spyOn(Date, "now").mockImplementation(() => wall);
     vi.spyOn(performance, "now").mockImplementation(() => passed);
@@ -148,15 +132,15 @@ describe("withdrawals", () => {
   test("an authorization that expired is given up only when a final block is past it, and the reservation is released", async () => {
     world = await createWorld();
     const { chain, engine, settler, principal } = world;
-    const points = await mint(world, "erc20", "validium", "", 10);
+    const points = await world.mint("erc20", "validium", "", 10);
     await settler.round();
     const now = (await world.l1.block("latest"))?.timestamp ?? 0n;
-    const { withdrawalId } = await requestWithdrawal(world, points, 10n, now + 1_000n);
-    await passSeconds(chain, 2_000n);
+    const { withdrawalId } = await world.requestWithdrawal(points, 10n, now + 1_000n);
+    await chain.passSeconds(2_000n);
     await settler.round();
     const { applicationId } = principal;
     expect((await engine.withdrawals.get(applicationId, withdrawalId)).status).not.toBe("failed");
-    await mine(chain, 30);
+    await chain.mine(30);
     await settler.round();
     expect((await engine.withdrawals.get(applicationId, withdrawalId)).status).toBe("failed");
     expect((await engine.vaults.get(applicationId, points)).availableBalance).toBe(10n);
@@ -165,9 +149,9 @@ describe("withdrawals", () => {
   test("a stranger who makes the contract report a failure changes nothing of another's request", async () => {
     world = await createWorld();
     const { chain, engine, settler, principal, l1 } = world;
-    const sword = await mint(world, "erc721", "validium", "7");
+    const sword = await world.mint("erc721", "validium", "7");
     await settler.round();
-    const { withdrawalId } = await requestWithdrawal(world, sword);
+    const { withdrawalId } = await world.requestWithdrawal(sword);
     const { vault, header, siblings, assetPath } = await engine.proofs.vault(sword);
     if (header === null) throw new Error("the batch is not committed");
     const stranger = at(world.users, 1).owner;
@@ -193,10 +177,10 @@ describe("withdrawals", () => {
   test("a request that the owner overtook on L1 fails, and what is left can be asked for again", async () => {
     world = await createWorld();
     const { engine, settler, principal } = world;
-    const points = await mint(world, "erc20", "zk-rollup", "", 10);
+    const points = await world.mint("erc20", "zk-rollup", "", 10);
     await settler.round();
-    const overtaken = await requestWithdrawal(world, points, 6n);
-    await withdrawAlone(world, points, 5n);
+    const overtaken = await world.requestWithdrawal(points, 6n);
+    await world.withdrawAlone(points, 5n);
     await settler.round();
     const { applicationId } = principal;
     expect((await engine.withdrawals.get(applicationId, overtaken.withdrawalId)).status).toBe("failed");
@@ -204,7 +188,7 @@ describe("withdrawals", () => {
       withdrawnBalance: 5n,
       availableBalance: 5n,
     });
-    const again = await requestWithdrawal(world, points, 5n);
+    const again = await world.requestWithdrawal(points, 5n);
     await settler.round();
     expect((await engine.withdrawals.get(applicationId, again.withdrawalId)).status).toBe("settled");
   });
@@ -213,5 +197,5 @@ describe("withdrawals", () => {
 /** Puts code in the ERC-1155 token's place that refuses everything. */
 async function stopMinting(chain: Chain): Promise<void> {
   const { address } = at(chain.tokens, 2);
-  await rpc(chain, "hardhat_setCode", [address, "0x60006000fd"]);
+  await chain.rpc("hardhat_setCode", [address, "0x60006000fd"]);
 }

@@ -1,30 +1,12 @@
 import { network } from "hardhat";
 import { MemoryLevel } from "memory-level";
-import {
-  createPublicClient,
-  custom,
-  type EIP1193RequestFn,
-  encodeErrorResult,
-  type HDAccount,
-  type Hex,
-  http,
-  parseAbi,
-  toHex,
-} from "viem";
+import * as viem from "viem";
 import { expect } from "vitest";
 import { collectAttestations, type MemberClient } from "../../core/guards/committee/collector.ts";
 import { CommitteeMember, type MemberOptions } from "../../core/guards/committee/member.ts";
 import { attestationTypedData } from "../../core/guards/committee/request.ts";
-import {
-  type Engine,
-  type EngineOptions,
-  type Mode,
-  openEngine,
-  type Principal,
-  type Standard,
-  type Uuid,
-  type VaultId,
-} from "../../core/index.ts";
+import type { Engine, EngineOptions, Mode, Principal, Standard, Uuid, VaultId } from "../../core/index.ts";
+import { openEngine } from "../../core/index.ts";
 import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { connectL1 } from "../../core/l1/connect.ts";
 import { adoptFromL1 } from "../../core/l1/settlement/adopt-history.ts";
@@ -51,36 +33,64 @@ export const TOKENS: readonly TokenConfig[] = [
   { standard: "erc1155", name: "Potions", symbol: "PTN", admin: ADMIN.address },
 ];
 
-export type Request = EIP1193RequestFn;
+export type Request = viem.EIP1193RequestFn;
 
 export type Store = MemoryLevel<Uint8Array, Uint8Array>;
 
-interface Node {
-  readonly request: Request;
+interface Node extends ReturnType<typeof controlsOf> {
   close(): Promise<void>;
+}
+
+/** What tests do with a local chain beside the calls of viem. */
+export function controlsOf(request: Request) {
+  const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> =>
+    (request as (call: { method: string; params: readonly unknown[] }) => Promise<unknown>)({ method, params });
+  /** Mines empty blocks, one by one: the blocks that `hardhat_mine` makes have no state that could be asked. */
+  const mine = async (blocks: number): Promise<void> => {
+    for (let mined = 0; mined < blocks; mined++) await rpc("evm_mine");
+  };
+  return {
+    request,
+    rpc,
+    mine,
+    /** Moves the chain's clock. */
+    async passSeconds(seconds: bigint): Promise<void> {
+      await rpc("evm_increaseTime", [viem.toHex(seconds)]);
+      await mine(1);
+    },
+    async pendingHashes(): Promise<viem.Hex[]> {
+      const block = (await rpc("eth_getBlockByNumber", ["pending", false])) as { transactions: viem.Hex[] };
+      return block.transactions;
+    },
+  };
 }
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 /** Hardhat's chain, in this process. It keeps no blob transaction pending. */
-async function hardhat(): Promise<Node> {
-  const connection = await network.create({ network: "local" });
-  return { request: connection.provider.request.bind(connection.provider) as Request, close: () => connection.close() };
+export async function hardhat(name = "local"): Promise<Node> {
+  const connection = await network.create({ network: name });
+  const request = connection.provider.request.bind(connection.provider) as Request;
+  return { ...controlsOf(request), close: () => connection.close() };
 }
 
 /** A chain of anvil, in a process of its own. */
-export async function anvil(): Promise<Node> {
+export async function anvil() {
   const { url, close } = await startAnvil();
-  const { request } = http(url, { retryCount: 0 })({});
-  return { request: request as Request, close };
+  const { request } = viem.http(url, { retryCount: 0 })({});
+  return { ...controlsOf(request as Request), url, close };
 }
 
 /** A chain with the contracts and one registered token of each standard. */
-export async function createChain(config: Partial<SettlementConfig> = {}, start = hardhat, wanted = TOKENS) {
+export async function createChain(
+  config: Partial<SettlementConfig> = {},
+  start: () => Promise<Node> = hardhat,
+  wanted = TOKENS,
+) {
   const node = await start();
   const { request } = node;
-  const transport = custom({ request });
-  const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+  const transport = viem.custom({ request });
+  const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
   const by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
   const settlement = await deploySettlement(by, {
     admin: ADMIN.address,
@@ -95,23 +105,32 @@ export async function createChain(config: Partial<SettlementConfig> = {}, start 
   const tokens = [];
   for (const token of wanted) tokens.push(await deployToken(by, settlement.address, token));
   // Members sign for final registrations only.
-  await mine({ request }, Number(CONFIRMATIONS));
-  return { request, client, transport, by, settlement, tokens, close: () => node.close() };
+  await node.mine(Number(CONFIRMATIONS));
+  return {
+    ...node,
+    client,
+    transport,
+    by,
+    settlement,
+    tokens,
+    /** The operator's connection; the request stands between it and the chain, so that a test can break it. */
+    connectOperator: (through: Request = request, fees: CommitterOptions = {}) =>
+      connectL1({
+        rpc: viem.custom({ request: through }, { retryCount: 3, retryDelay: 1 }),
+        contract: settlement.address,
+        account: OPERATOR,
+        finality: { confirmations: CONFIRMATIONS },
+        pollingMs: 5,
+        ...fees,
+      }),
+    newSettler: (parts: Omit<SettlerOptions, "fromBlock" | "sealing">) =>
+      new Settler({ lagMs: 0, ...parts, fromBlock: settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } }),
+    /** How many transactions of the operator the chain has. */
+    sentByOperator: () => client.getTransactionCount({ address: OPERATOR.address }),
+  };
 }
 
 export type Chain = Awaited<ReturnType<typeof createChain>>;
-
-/** The operator's connection; `request` stands between it and the chain, so that a test can break it. */
-export function connectOperator(chain: Chain, request: Request = chain.request, fees: CommitterOptions = {}) {
-  return connectL1({
-    rpc: custom({ request }, { retryCount: 3, retryDelay: 1 }),
-    contract: chain.settlement.address,
-    account: OPERATOR,
-    finality: { confirmations: CONFIRMATIONS },
-    pollingMs: 5,
-    ...fees,
-  });
-}
 
 export interface WorldOptions {
   /** Each member as the collector sees it; default as it is. */
@@ -136,7 +155,7 @@ export interface WorldOptions {
 export async function createWorld(given: WorldOptions = {}) {
   const { member = (it) => it, request, fees, node, config, tokens, attestMs = 20_000, ...options } = given;
   const chain = await createChain(config, node, tokens);
-  const l1 = await connectOperator(chain, request?.(chain), fees);
+  const l1 = await chain.connectOperator(request?.(chain), fees);
   const engineStore: Store = new MemoryLevel();
   const settlement = l1.settlement;
   const opened = { store: engineStore, settlement, environment: "sandbox", createIfMissing: true } as const;
@@ -148,19 +167,10 @@ export async function createWorld(given: WorldOptions = {}) {
     l1,
     timeoutMs: attestMs,
   });
-  const settler = newSettler({ engine, l1, committee }, chain);
-  const { principal, users, assets } = await seed(engine, chain);
+  const settler = chain.newSettler({ engine, l1, committee });
   return {
-    chain,
-    l1,
-    engine,
-    engineStore,
-    members,
-    committee,
-    settler,
-    principal,
-    users,
-    assets,
+    ...{ chain, l1, engine, engineStore, members, committee, settler },
+    ...(await seed(engine, chain)),
     async close() {
       await engine.close();
       for (const each of members) await each.close();
@@ -188,7 +198,7 @@ export interface Operator {
 /** A chain and a committee for operators on copies of one store. */
 export async function createStage() {
   const chain = await createChain();
-  const l1 = await connectOperator(chain);
+  const l1 = await chain.connectOperator();
   const members = await openMembers(l1);
   const opened: Engine[] = [];
   return {
@@ -200,7 +210,7 @@ export async function createStage() {
       const engine = await openEngine({ store, settlement, environment: "sandbox", createIfMissing: true });
       opened.push(engine);
       const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
-      return { store, engine, settler: newSettler({ engine, l1, committee }, chain) };
+      return { store, engine, settler: chain.newSettler({ engine, l1, committee }) };
     },
     /** Adopts what is on L1, if it is final. Members give the data of validium. */
     adopt: (engine: Engine) =>
@@ -239,16 +249,12 @@ export async function pointOn(l1: Pick<L1Reader, "state">): Promise<HistoryPoint
   return { history, sequence: BigInt(countValidium + countRollup) };
 }
 
-export function newSettler(parts: Omit<SettlerOptions, "fromBlock" | "sealing">, chain: Chain): Settler {
-  return new Settler({ lagMs: 0, ...parts, fromBlock: chain.settlement.deployedAtBlock, sealing: { maxAgeMs: 0 } });
-}
-
 /** An application with a key, users, and the chain's tokens ready to be minted. */
 export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
   const { applicationId } = await engine.applications.create({ name: "Settlement test" });
   const { secret } = await engine.keys.issue(applicationId);
   const principal: Principal = await engine.keys.authenticate(secret);
-  const users: { userId: Uuid; owner: HDAccount }[] = [];
+  const users: { userId: Uuid; owner: viem.HDAccount }[] = [];
   for (const { userId, owner } of USERS) {
     await engine.users.create(applicationId, { userId, ownerAddress: owner.address });
     users.push({ userId, owner });
@@ -258,7 +264,7 @@ export async function seed(engine: Engine, chain: Pick<Chain, "tokens">) {
     const asset = { standard, contractAddress: address, quantum, name, symbol };
     assets.set(standard, await readyAsset({ engine, principal }, asset));
   }
-  return { principal, users, assets };
+  return { ...deeds, principal, users, assets };
 }
 
 /** Adds an asset that the application can mint at once. */
@@ -270,75 +276,66 @@ export async function readyAsset({ engine, principal }: Pick<World, "engine" | "
   return assetId;
 }
 
-/** Mints one entry for the first user and returns its vault. `text` is the identifier. */
-export async function mint(
-  {
-    engine,
-    principal,
-    users,
-    assets,
-  }: Pick<World, "engine" | "principal" | "users"> & { readonly assets: ReadonlyMap<Standard, Uuid> },
-  standard: Standard,
-  mode: Mode,
-  text = "",
-  amount = 1,
-): Promise<VaultId> {
-  const entry = {
-    mintingBlob: standard === "erc20" ? "" : toHex(text),
-    assetId: assets.get(standard),
-    amount,
-    dataAvailabilityMode: mode,
-  };
-  const { vaults } = await engine.mint(principal, { users: [{ userId: users[0]?.userId, mints: [entry] }] });
-  return at(vaults, 0).vaultId;
+interface Actors {
+  readonly engine: Engine;
+  readonly principal: Principal;
+  readonly users: readonly { readonly userId: Uuid; readonly owner: viem.HDAccount }[];
+  readonly assets: ReadonlyMap<Standard, Uuid>;
 }
+
+/** What an application and its first user do. In a copy with another engine, they do it there. */
+const deeds = {
+  /** Mints one entry for the first user and returns its vault. `text` is the identifier. */
+  async mint(this: Actors, standard: Standard, mode: Mode, text = "", amount = 1): Promise<VaultId> {
+    const mintingBlob = standard === "erc20" ? "" : viem.toHex(text);
+    const entry = { mintingBlob, assetId: this.assets.get(standard), amount, dataAvailabilityMode: mode };
+    const request = { users: [{ userId: this.users[0]?.userId, mints: [entry] }] };
+    return at((await this.engine.mint(this.principal, request)).vaults, 0).vaultId;
+  },
+
+  /** The first user's signed request to withdraw from a vault, handed to the engine. */
+  async requestWithdrawal(
+    this: Omit<Actors, "assets">,
+    vaultId: VaultId,
+    quantity = 1n,
+    deadline = inTwentyDays(),
+    portal: PortalIdentity = this.engine.settlement,
+  ) {
+    const { owner } = at(this.users, 0);
+    const vault = await this.engine.vaults.get(this.principal.applicationId, vaultId);
+    const message = { vaultId, withdrawnBefore: vault.withdrawnBalance, quantity, recipient: owner.address, deadline };
+    const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
+    return this.engine.withdrawals.request(this.principal, { vaultId, quantity, deadline, signature });
+  },
+
+  /** The first user's one signature for all of the vaults, whole and untouched ones of one unit, handed to the engine. */
+  async requestList(this: Actors, vaultIds: readonly VaultId[], deadline = inTwentyDays()) {
+    const { owner } = at(this.users, 0);
+    const vaults = vaultIds.map((vaultId) => ({ vaultId, withdrawnBefore: 0n, quantity: 1n }));
+    const message = { vaults, recipient: owner.address, deadline };
+    const signature = await owner.signTypedData(withdrawalListTypedData(this.engine.settlement, message));
+    return this.engine.withdrawals.requestList(this.principal, { vaults, deadline, signature });
+  },
+
+  /** The owner's own withdrawal, past engine and operator. */
+  async withdrawAlone(this: Actors & { readonly chain: Chain }, vaultId: VaultId, quantity: bigint): Promise<void> {
+    const { owner } = at(this.users, 0);
+    const contract = this.chain.settlement.address;
+    const own = await connectL1({ rpc: this.chain.transport, contract, account: owner, pollingMs: 5 });
+    const { header, ...proof } = await this.engine.proofs.exit(vaultId);
+    if (header === null) throw new Error("the vault is not on L1");
+    const authorization = { deadline: 0n, signature: "0x" } as const;
+    await own.withdrawOwn({ ...proof, header, quantity, recipient: owner.address, authorization });
+  },
+
+  transactionStatus(this: Actors, vaultId: VaultId): Promise<string> {
+    return this.engine.vaults.get(this.principal.applicationId, vaultId).then(({ status }) => status);
+  },
+};
 
 /** Seconds; behind everything that the chain's clock is set forward in these tests. */
 function inTwentyDays(): bigint {
   return BigInt(Math.floor(Date.now() / 1000) + 20 * 86_400);
-}
-
-/** The first user's signed request to withdraw from a vault, handed to the engine. */
-export async function requestWithdrawal(
-  world: Pick<World, "engine" | "principal" | "users">,
-  vaultId: VaultId,
-  quantity = 1n,
-  deadline = inTwentyDays(),
-  portal: PortalIdentity = world.engine.settlement,
-) {
-  const { owner } = at(world.users, 0);
-  const vault = await world.engine.vaults.get(world.principal.applicationId, vaultId);
-  const message = { vaultId, withdrawnBefore: vault.withdrawnBalance, quantity, recipient: owner.address, deadline };
-  const signature = await owner.signTypedData(withdrawalTypedData(portal, message));
-  return world.engine.withdrawals.request(world.principal, { vaultId, quantity, deadline, signature });
-}
-
-/** The first user's one signature for all of the vaults, whole and untouched ones of one unit, handed to the engine. */
-export async function requestList(
-  world: Pick<World, "engine" | "principal" | "users">,
-  vaultIds: readonly VaultId[],
-  deadline = inTwentyDays(),
-) {
-  const { owner } = at(world.users, 0);
-  const vaults = vaultIds.map((vaultId) => ({ vaultId, withdrawnBefore: 0n, quantity: 1n }));
-  const message = { vaults, recipient: owner.address, deadline };
-  const signature = await owner.signTypedData(withdrawalListTypedData(world.engine.settlement, message));
-  return world.engine.withdrawals.requestList(world.principal, { vaults, deadline, signature });
-}
-
-/** The owner's own withdrawal, past engine and operator. */
-export async function withdrawAlone(
-  { chain, engine, users }: Pick<World, "chain" | "engine" | "users">,
-  vaultId: VaultId,
-  quantity: bigint,
-): Promise<void> {
-  const { owner } = at(users, 0);
-  const contract = chain.settlement.address;
-  const own = await connectL1({ rpc: chain.transport, contract, account: owner, pollingMs: 5 });
-  const { header, ...proof } = await engine.proofs.exit(vaultId);
-  if (header === null) throw new Error("the vault is not on L1");
-  const authorization = { deadline: 0n, signature: "0x" } as const;
-  await own.withdrawOwn({ ...proof, header, quantity, recipient: owner.address, authorization });
 }
 
 /** Requires that L1 and the engine have one history, and that the store's records are those of its journal. */
@@ -355,44 +352,12 @@ export async function codeOf(work: Promise<unknown>): Promise<string> {
   );
 }
 
-/** Transactions of the operator that the chain has. */
-export const sentBy = ({ client }: Pick<Chain, "client">) => client.getTransactionCount({ address: OPERATOR.address });
-
-export async function pendingHashes(chain: Pick<Chain, "request">): Promise<Hex[]> {
-  const block = (await rpc(chain, "eth_getBlockByNumber", ["pending", false])) as { transactions: Hex[] };
-  return block.transactions;
-}
-
-export function transactionStatus({ engine, principal }: World, vaultId: VaultId): Promise<string> {
-  return engine.vaults.get(principal.applicationId, vaultId).then(({ status }) => status);
-}
-
 /** Code of a contract that refuses every call with these words. */
-export function refusing(words: string): Hex {
-  const data = encodeErrorResult({ abi: parseAbi(["error Error(string)"]), args: [words] });
+export function refusing(words: string): viem.Hex {
+  const data = viem.encodeErrorResult({ abi: viem.parseAbi(["error Error(string)"]), args: [words] });
   const length = ((data.length - 2) / 2).toString(16).padStart(4, "0");
   // Copies what lies behind these 15 bytes, and reverts with it.
   return `0x61${length}61000f60003961${length}6000fd${data.slice(2)}`;
-}
-
-/** Mines empty blocks. */
-export async function mine(chain: Pick<Chain, "request">, blocks: number): Promise<void> {
-  // One by one: the blocks that `hardhat_mine` makes have no state that could be asked.
-  for (let mined = 0; mined < blocks; mined++) await rpc(chain, "evm_mine", []);
-}
-
-/** Moves the chain's clock. */
-export async function passSeconds(chain: Pick<Chain, "request">, seconds: bigint): Promise<void> {
-  await rpc(chain, "evm_increaseTime", [toHex(seconds)]);
-  await mine(chain, 1);
-}
-
-/** A request that is not of viem's own list: the local chain's controls. */
-export function rpc(chain: Pick<Chain, "request">, method: string, params: readonly unknown[] = []): Promise<unknown> {
-  return (chain.request as (call: { method: string; params: readonly unknown[] }) => Promise<unknown>)({
-    method,
-    params,
-  });
 }
 
 export function at<T>(list: readonly T[], index: number): T {

@@ -1,8 +1,7 @@
 import { type Hex, toHex } from "viem";
-import type { Standard, Uuid } from "../../core/index.ts";
-import type { PortalIdentity } from "../../core/ports.ts";
+import type { Uuid } from "../../core/index.ts";
 import { USERS } from "../../scripts/sandbox/accounts.ts";
-import { at, type Chain, mint, type Request, requestWithdrawal, rpc, type World } from "./fixture.ts";
+import { at, type Request, type World } from "./fixture.ts";
 
 /** Says yes to every question about a signature. */
 const SAYS_YES = "0x631626ba7e60e01b5f5260205ff3";
@@ -13,21 +12,17 @@ const BURNS = "0xfe";
  * Wallet contracts of as many users, each with a withdrawal that it has signed. They take each trial and each estimate, and turn just before the
  * chain gets the transaction.
  */
-export async function flippingWallets(
-  { engine, principal }: Pick<World, "engine" | "principal">,
-  chain: Pick<Chain, "request">,
-  assets: ReadonlyMap<Standard, Uuid>,
-  count: number,
-) {
+export async function flippingWallets(world: World, count: number) {
+  const { chain, engine, principal } = world;
   const wallets = Array.from({ length: count }, (_, i) => toHex(0xf11b_0000 + i, { size: 20 }));
   const become = async (code: Hex) => {
-    for (const wallet of wallets) await rpc(chain, "hardhat_setCode", [wallet, code]);
+    for (const wallet of wallets) await chain.rpc("hardhat_setCode", [wallet, code]);
   };
-  const theirs: { readonly vaultId: bigint; readonly users: World["users"] }[] = [];
+  const theirs: { readonly vaultId: bigint; readonly their: World }[] = [];
   for (const address of wallets) {
     const { userId } = await engine.users.create(principal.applicationId, { ownerAddress: address });
-    const users = [{ userId, owner: { ...at(USERS, 0).owner, address } }] as World["users"];
-    theirs.push({ users, vaultId: await mint({ engine, principal, users, assets }, "erc20", "validium", "", 1) });
+    const their = { ...world, users: [{ userId, owner: { ...at(USERS, 0).owner, address } }] };
+    theirs.push({ their, vaultId: await their.mint("erc20", "validium") });
   }
   const request = (async (call: Parameters<Request>[0]) => {
     if (call.method === "eth_sendRawTransaction") await become(BURNS);
@@ -37,12 +32,11 @@ export async function flippingWallets(
     /** Stands between the operator and the chain. */
     request,
     /** Requests a withdrawal of each. Returns their ids. */
-    async ask(portal?: PortalIdentity, deadline?: bigint): Promise<Uuid[]> {
+    async ask(deadline?: bigint): Promise<Uuid[]> {
       await become(SAYS_YES);
       const asked: Uuid[] = [];
-      for (const { users, vaultId } of theirs) {
-        const world = { engine, principal, users };
-        asked.push((await requestWithdrawal(world, vaultId, 1n, deadline, portal)).withdrawalId);
+      for (const { their, vaultId } of theirs) {
+        asked.push((await their.requestWithdrawal(vaultId, 1n, deadline)).withdrawalId);
       }
       return asked;
     },

@@ -24,7 +24,7 @@ import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN, COMMITTEE, USERS } from "../../scripts/sandbox/accounts.ts";
 import { SETTLEMENT_OPERATIONS } from "../../server/process/operator/settlement.ts";
 import { openArchive } from "../archive/fixture.ts";
-import { at, commitUnseen, createWorld, MATURITY, mine, mint, passSeconds, pointOn, rpc } from "./fixture.ts";
+import { at, commitUnseen, createWorld, MATURITY, pointOn } from "./fixture.ts";
 
 const NOBODY = `0x${"00".repeat(20)}` as const;
 const FAR = { standard: "erc20", chainId: 5n, contractAddress: `0x${"fa".repeat(20)}`, quantum: 1n } as const;
@@ -138,7 +138,7 @@ async function serve(batches: readonly Hostile[]) {
       return;
     }
     const { id, method, params } = JSON.parse(await text(request));
-    const answer = await rpc(world.chain, method, params).then(
+    const answer = await world.chain.rpc(method, params).then(
       (result) => ({ result }),
       ({ code, message }) => ({ error: { code, message } }),
     );
@@ -172,7 +172,7 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
     { standard: "erc721", chainId: 31_337n, assetType: assetType("erc721", late.address, 1n) },
     { standard: "erc20", chainId: FAR.chainId, assetType: assetType(FAR.standard, FAR.contractAddress, FAR.quantum) },
   ];
-  await mint(world, "erc20", "validium", "", 3);
+  await world.mint("erc20", "validium", "", 3);
   await engine.operator.seal("validium");
   const batches: Hostile[] = [];
   for (const [kind, number] of [
@@ -187,7 +187,7 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
     batches.push(batch);
   }
   await expect(settler.round()).rejects.toMatchObject({ code: "history_diverged" });
-  await mine(chain, 30);
+  await chain.mine(30);
   const batchData = async (mode: Mode, number: number) =>
     batches.find((batch) => batch.mode === mode && batch.batchNumber === number)?.data ?? null;
   const { deployedAtBlock: fromBlock } = chain.settlement;
@@ -205,7 +205,7 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
   await settler.round();
   expect(engine.operator.history()).toBe((await l1.state()).history);
   expect((await engine.operator.verify()).problems).toEqual([]);
-  await passSeconds(chain, MATURITY);
+  await chain.passSeconds(MATURITY);
 
   const archive = await openArchive({ l1 });
   await follow({ archive, l1, fromBlock, sources });
@@ -236,7 +236,7 @@ test("a successor adopts any hostile history, and counts exactly what L1 pays", 
   await archive.close();
 
   // The successor goes on, also after a restart.
-  await mint(world, "erc20", "zk-rollup", "", 3);
+  await world.mint("erc20", "zk-rollup", "", 3);
   await settler.round();
   expect(await l1.state()).toEqual({ ...engine.batches.state(), history: engine.operator.history() });
   expect((await engine.operator.verify()).problems).toEqual([]);

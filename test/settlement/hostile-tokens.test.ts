@@ -2,22 +2,7 @@ import { encodeAbiParameters, type Hex, keccak256, pad, toHex } from "viem";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MintmarkError, type VaultId } from "../../core/index.ts";
 import type { Settler } from "../../core/l1/settlement/index.ts";
-import {
-  at,
-  type Chain,
-  connectOperator,
-  createWorld,
-  mine,
-  mint,
-  newSettler,
-  passSeconds,
-  type Request,
-  refusing,
-  requestWithdrawal,
-  rpc,
-  sentBy,
-  type World,
-} from "./fixture.ts";
+import { at, type Chain, createWorld, type Request, refusing, type World } from "./fixture.ts";
 import { flippingWallets } from "./flipping-wallets.ts";
 
 /** Code of tokens, whatever they are asked. */
@@ -60,18 +45,18 @@ describe("withdrawals beside those of a hostile token", () => {
   beforeEach(async () => {
     world = await createWorld();
     const { engine, l1, committee, chain } = world;
-    settler = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
+    settler = chain.newSettler({ engine, l1, committee, clock: () => Date.now() + later });
     vaults = {
-      points: await mint(world, "erc20", "validium", "", 10),
-      potions: await mint(world, "erc1155", "zk-rollup", "5", 3),
+      points: await world.mint("erc20", "validium", "", 10),
+      potions: await world.mint("erc1155", "zk-rollup", "5", 3),
     };
     await settler.round();
   });
   afterEach(() => world.close());
 
-  const become = (code: Hex) => rpc(world.chain, "hardhat_setCode", [at(world.chain.tokens, 2).address, code]);
+  const become = (code: Hex) => world.chain.rpc("hardhat_setCode", [at(world.chain.tokens, 2).address, code]);
   const read = (id: string) => world.engine.withdrawals.get(world.principal.applicationId, id);
-  const sent = () => sentBy(world.chain);
+  const sent = () => world.chain.sentByOperator();
 
   test.each([
     ["loops for ever", LOOPS, "TokenRefused"],
@@ -80,8 +65,8 @@ describe("withdrawals beside those of a hostile token", () => {
     ["says more than anybody reads, over many lines", refusing("No.\n\u0000".repeat(2_000)), "TokenRefused"],
   ] as const)("are paid though it %s, which is found out without paying for it", async (_, code, reason) => {
     await become(code);
-    const bad = await requestWithdrawal(world, vaults.potions);
-    const good = await requestWithdrawal(world, vaults.points, 10n);
+    const bad = await world.requestWithdrawal(vaults.potions);
+    const good = await world.requestWithdrawal(vaults.points, 10n);
     expect((await settler.round()).withdrawn).toBe(1);
     expect((await read(good.withdrawalId)).status).toBe("settled");
     expect(await read(bad.withdrawalId)).toMatchObject({
@@ -92,7 +77,7 @@ describe("withdrawals beside those of a hostile token", () => {
 
   test("cost the operator little when the token passes every trial and refuses every transaction", async () => {
     await become(PRETENDS);
-    const { withdrawalId } = await requestWithdrawal(world, vaults.potions);
+    const { withdrawalId } = await world.requestWithdrawal(vaults.potions);
     const before = await sent();
     await settler.round();
     expect((await read(withdrawalId)).failure).toContain("refused");
@@ -108,14 +93,11 @@ describe("withdrawals beside those of a hostile token", () => {
   test("are paid though it turns expensive after the trial", async () => {
     const { chain, engine, committee } = world;
     await become(IS_CHEAP);
-    const bad = await requestWithdrawal(world, vaults.potions);
-    const good = await requestWithdrawal(world, vaults.points, 10n);
+    const bad = await world.requestWithdrawal(vaults.potions);
+    const good = await world.requestWithdrawal(vaults.points, 10n);
     // Its owner is quicker than the operator: the token burns all its gas when the transaction is mined.
-    const l1 = await connectOperator(
-      chain,
-      onSending(chain, () => become(IS_NO_CODE)),
-    );
-    const impatient = newSettler({ engine, l1, committee }, chain);
+    const l1 = await chain.connectOperator(onSending(chain, () => become(IS_NO_CODE)));
+    const impatient = chain.newSettler({ engine, l1, committee });
     const before = await sent();
     await impatient.round();
     expect((await read(good.withdrawalId)).status).toBe("settled");
@@ -128,30 +110,27 @@ describe("withdrawals beside those of a hostile token", () => {
 
   test("are paid though one makes the whole transaction revert, for the price of a few more transactions", async () => {
     const { chain, engine, committee } = world;
-    const poisoned = await mint(world, "erc1155", "validium", "987654321", 1);
+    const poisoned = await world.mint("erc1155", "validium", "987654321", 1);
     const good: VaultId[] = [];
     for (let i = 0; i < 15; i++) {
-      good.push(await mint(world, "erc1155", "validium", `${i}`, 1));
+      good.push(await world.mint("erc1155", "validium", `${i}`, 1));
       await engine.operator.seal("validium");
     }
     await settler.round();
-    const bad = await requestWithdrawal(world, poisoned);
+    const bad = await world.requestWithdrawal(poisoned);
     const asked = [];
-    for (const vaultId of good) asked.push(await requestWithdrawal(world, vaultId));
+    for (const vaultId of good) asked.push(await world.requestWithdrawal(vaultId));
     // The contract refuses each whole transaction that carries this vault, as no trial and no estimate shows.
     const { address } = chain.settlement;
     const code = (await chain.client.getCode({ address })) ?? "0x";
     const poison = toHex("987654321").slice(2);
-    const setCode = (it: Hex) => rpc(chain, "hardhat_setCode", [address, it]);
+    const setCode = (it: Hex) => chain.rpc("hardhat_setCode", [address, it]);
     const refuse = async (transaction: string) => {
       if (transaction.includes(poison)) await setCode("0x600080fd");
     };
-    const l1 = await connectOperator(
-      chain,
-      onSending(chain, refuse, () => setCode(code)),
-    );
+    const l1 = await chain.connectOperator(onSending(chain, refuse, () => setCode(code)));
     const before = await sent();
-    await newSettler({ engine, l1, committee }, chain).round();
+    await chain.newSettler({ engine, l1, committee }).round();
     for (const { withdrawalId } of asked) expect(await read(withdrawalId)).toMatchObject({ status: "settled" });
     expect((await read(bad.withdrawalId)).failure).toContain("reverted");
     // With it 16, 8, 4, 2 and 1 revert, without it 8, 4, 2 and 1 succeed.
@@ -160,20 +139,20 @@ describe("withdrawals beside those of a hostile token", () => {
 
   test("are paid though a node gives up on estimating what they take together", async () => {
     const { chain, engine, committee } = world;
-    const asked = [await requestWithdrawal(world, vaults.potions), await requestWithdrawal(world, vaults.points, 10n)];
+    const asked = [await world.requestWithdrawal(vaults.potions), await world.requestWithdrawal(vaults.points, 10n)];
     const request = (async (call: Parameters<Request>[0]) => {
       if (call.method === "eth_estimateGas") throw Object.assign(new Error("execution timeout"), { code: -32000 });
       return chain.request(call as never);
     }) as Request;
-    const l1 = await connectOperator(chain, request);
-    await newSettler({ engine, l1, committee }, chain).round();
+    const l1 = await chain.connectOperator(request);
+    await chain.newSettler({ engine, l1, committee }).round();
     for (const { withdrawalId } of asked) expect((await read(withdrawalId)).status).toBe("settled");
   });
 
   test("are paid though a node cannot try its own", async () => {
     const { l1 } = world;
-    const bad = await requestWithdrawal(world, vaults.potions);
-    const good = await requestWithdrawal(world, vaults.points, 10n);
+    const bad = await world.requestWithdrawal(vaults.potions);
+    const good = await world.requestWithdrawal(vaults.points, 10n);
     const timeout = new MintmarkError("l1_failed", "execution aborted (timeout = 5s)");
     const honest = l1.checkWithdrawal.bind(l1);
     const checkWithdrawal: typeof honest = (call) =>
@@ -189,7 +168,7 @@ describe("withdrawals beside those of a hostile token", () => {
 
   test("are not taken to have failed on its word", async () => {
     await become(slandering(vaults.points));
-    const asked = [await requestWithdrawal(world, vaults.potions), await requestWithdrawal(world, vaults.points, 10n)];
+    const asked = [await world.requestWithdrawal(vaults.potions), await world.requestWithdrawal(vaults.points, 10n)];
     expect((await settler.round()).withdrawn).toBe(2);
     for (const { withdrawalId } of asked) {
       expect(await read(withdrawalId)).toMatchObject({ status: "settled", failure: null });
@@ -201,15 +180,15 @@ describe("withdrawals beside those of wallets that change their minds", () => {
   test("are paid in the same transaction, even if each other item burns all its gas", async () => {
     const world = await createWorld({ verifySignature: async () => true });
     const { chain, engine, committee, principal, settler } = world;
-    const wallets = await flippingWallets(world, chain, world.assets, 19);
-    const points = await mint(world, "erc20", "validium", "", 10);
+    const wallets = await flippingWallets(world, 19);
+    const points = await world.mint("erc20", "validium", "", 10);
     await settler.round();
     const bad = await wallets.ask();
-    const good = await requestWithdrawal(world, points, 10n);
-    const l1 = await connectOperator(chain, wallets.request);
-    const sent = () => sentBy(chain);
+    const good = await world.requestWithdrawal(points, 10n);
+    const l1 = await chain.connectOperator(wallets.request);
+    const sent = () => chain.sentByOperator();
     const before = await sent();
-    const impatient = newSettler({ engine, l1, committee }, chain);
+    const impatient = chain.newSettler({ engine, l1, committee });
     expect((await impatient.round()).withdrawn).toBe(20);
     const read = (id: string) => engine.withdrawals.get(principal.applicationId, id);
     const paid = await read(good.withdrawalId);
@@ -226,20 +205,20 @@ describe("withdrawals beside those of wallets that change their minds", () => {
   test("cost the operator no gas more often when they sign anew each time", async () => {
     const world = await createWorld({ verifySignature: async () => true });
     const { chain, engine, committee, settler } = world;
-    const wallets = await flippingWallets(world, chain, world.assets, 2);
+    const wallets = await flippingWallets(world, 2);
     await settler.round();
-    const l1 = await connectOperator(chain, wallets.request);
-    const sent = () => sentBy(chain);
+    const l1 = await chain.connectOperator(wallets.request);
+    const sent = () => chain.sentByOperator();
     const before = await sent();
     let later = 0;
-    const impatient = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
+    const impatient = chain.newSettler({ engine, l1, committee, clock: () => Date.now() + later });
     // In half a day, an authorization each hour; the one before is given up when its end is final.
     for (let hour = 0; hour < 12; hour++) {
       const now = (await l1.block("latest"))?.timestamp ?? 0n;
-      await wallets.ask(undefined, now + 900n);
+      await wallets.ask(now + 900n);
       await impatient.round();
-      await passSeconds(chain, 3_600n);
-      await mine(chain, 20);
+      await chain.passSeconds(3_600n);
+      await chain.mine(20);
       later += 3_600_000;
       await impatient.round();
     }

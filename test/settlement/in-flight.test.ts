@@ -8,23 +8,7 @@ import type { CommitterOptions } from "../../core/l1/committer.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { COMMITTEE, OPERATOR, THRESHOLD } from "../../scripts/sandbox/accounts.ts";
 import { dying } from "./campaign-faults.ts";
-import {
-  anvil,
-  at,
-  type Chain,
-  connectOperator,
-  createWorld,
-  expectOneHistory,
-  mine,
-  mint,
-  newSettler,
-  pendingHashes,
-  type Request,
-  requestWithdrawal,
-  rpc,
-  sentBy,
-  type World,
-} from "./fixture.ts";
+import { anvil, at, type Chain, createWorld, expectOneHistory, type Request, type World } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -36,21 +20,21 @@ type Call = Parameters<Request>[0] & { readonly params: readonly unknown[] };
 
 async function sealMany({ engine }: World, count: number, mode: Mode = "zk-rollup", first = 0): Promise<void> {
   for (let i = first; i < first + count; i++) {
-    await mint(world, "erc721", mode, `${1_000 + i}`);
+    await world.mint("erc721", mode, `${1_000 + i}`);
     await engine.operator.seal(mode);
   }
 }
 
 const waitForPending = (chain: Chain, count: number) =>
-  expect.poll(async () => (await pendingHashes(chain)).length, { interval: 5 }).toBe(count);
+  expect.poll(async () => (await chain.pendingHashes()).length, { interval: 5 }).toBe(count);
 
 /** Mines what is under way, a block at a time, until a promise settles. */
 async function mineUntil(chain: Chain, done: Promise<unknown>): Promise<void> {
   const over = settled(done);
-  const isPending = async () => over() || (await pendingHashes(chain)).length > 0;
+  const isPending = async () => over() || (await chain.pendingHashes()).length > 0;
   while (!over()) {
     await expect.poll(isPending, { interval: 5 }).toBe(true);
-    await mine(chain, 1);
+    await chain.mine(1);
   }
 }
 
@@ -58,7 +42,7 @@ async function mineUntil(chain: Chain, done: Promise<unknown>): Promise<void> {
 async function mineEach(chain: Chain, counts: readonly number[]): Promise<void> {
   for (const count of counts) {
     await waitForPending(chain, count);
-    await mine(chain, 1);
+    await chain.mine(1);
   }
 }
 
@@ -74,12 +58,12 @@ function settled(promise: Promise<unknown>): () => boolean {
 
 /** Mines until a promise settles, at twice the fee that the newest transaction offered when this began. */
 async function mineAtDouble(chain: Chain, done: Promise<unknown>): Promise<void> {
-  const hash = (await pendingHashes(chain)).at(-1) as Hex;
+  const hash = (await chain.pendingHashes()).at(-1) as Hex;
   const { maxFeePerGas = 0n } = await chain.client.getTransaction({ hash });
   const over = settled(done);
   while (!over()) {
-    await rpc(chain, "hardhat_setNextBlockBaseFeePerGas", [toHex(maxFeePerGas * 2n)]);
-    await mine(chain, 1);
+    await chain.rpc("hardhat_setNextBlockBaseFeePerGas", [toHex(maxFeePerGas * 2n)]);
+    await chain.mine(1);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await done;
@@ -94,14 +78,14 @@ async function commitsOf({ l1, chain }: World) {
 /** The engine of a process that dies when it would record its third commit. */
 const dyingEngine = (engine: Engine) => dying(engine, 3, /^recordSubmitted$/);
 
-const automine = (on: boolean, { chain }: World = world) => rpc(chain, "evm_setAutomine", [on]);
-const blockGas = (gas: number, { chain }: World = world) => rpc(chain, "evm_setBlockGasLimit", [toHex(gas)]);
+const automine = (on: boolean, { chain }: World = world) => chain.rpc("evm_setAutomine", [on]);
+const blockGas = (gas: number, { chain }: World = world) => chain.rpc("evm_setBlockGasLimit", [toHex(gas)]);
 
 /** Another operator's process, with nothing of an earlier one's memory, and a committee that may take its time. */
 async function restarted({ chain, engine, members }: World, fees: CommitterOptions = {}) {
-  const l1 = await connectOperator(chain, chain.request, fees);
+  const l1 = await chain.connectOperator(chain.request, fees);
   const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
-  return newSettler({ engine, l1, committee }, chain);
+  return chain.newSettler({ engine, l1, committee });
 }
 
 const kzg = new KzgThread();
@@ -124,7 +108,7 @@ describe("several commits under way", () => {
     const round = settler.round();
     await mineEach(chain, [WINDOW, WINDOW, 2]);
     expect((await round).committed).toBe(10);
-    expect(await sentBy(chain)).toBe(10);
+    expect(await chain.sentByOperator()).toBe(10);
     await expectOneHistory(world);
   });
 
@@ -135,16 +119,16 @@ describe("several commits under way", () => {
       const { chain, engine, l1, committee } = world;
       await sealMany(world, 6);
       await automine(false);
-      const killed = newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round();
+      const killed = chain.newSettler({ engine: dyingEngine(engine), l1, committee }).round();
       const ended = expect(killed).rejects.toThrow("killed");
       await waitForPending(chain, 3);
       // The first ones were handed over: only the dead process would have waited for them.
-      if (when === "at once") await mine(chain, 1);
+      if (when === "at once") await chain.mine(1);
       const next = await restarted(world);
       const round = next.round();
       await mineUntil(chain, Promise.all([round, ended]));
       await round;
-      expect(await sentBy(chain)).toBe(6);
+      expect(await chain.sentByOperator()).toBe(6);
       await expectOneHistory(world);
     },
   );
@@ -156,10 +140,10 @@ describe("several commits under way", () => {
       const { chain, engine, l1, committee } = world;
       await sealMany(world, 5);
       await automine(false);
-      const killed = newSettler({ engine: dyingEngine(engine), l1, committee }, chain).round();
+      const killed = chain.newSettler({ engine: dyingEngine(engine), l1, committee }).round();
       void killed.catch(() => {});
       await waitForPending(chain, 3);
-      const left = await pendingHashes(chain);
+      const left = await chain.pendingHashes();
       const sent = await Promise.all(left.map((hash) => chain.client.getTransaction({ hash })));
       expect(sent[0]?.type).toBe(kind === "blobs" ? "eip4844" : "eip1559");
       const next = await restarted(world, { replaceAfterMs: 50, kzg });
@@ -169,7 +153,7 @@ describe("several commits under way", () => {
         (await commitsOf(world)).map(({ hash }) => chain.client.getTransaction({ hash })),
       );
       for (const [i, { nonce, type }] of sent.entries()) expect(mined[i]).toMatchObject({ nonce, type });
-      expect(await sentBy(chain)).toBe(5);
+      expect(await chain.sentByOperator()).toBe(5);
       await expectOneHistory(world);
     },
   );
@@ -178,14 +162,14 @@ describe("several commits under way", () => {
     world = await blobWorld();
     const { chain, engine } = world;
     const settler = await restarted(world, { replaceAfterMs: 1_000, kzg });
-    const snapshot = await rpc(chain, "evm_snapshot");
+    const snapshot = await chain.rpc("evm_snapshot");
     await sealMany(world, 1);
     await settler.round();
     await sealMany(world, 2, "zk-rollup", 1);
     await automine(false);
     const interrupted = settler.round().catch(() => {});
     await waitForPending(chain, 2);
-    await rpc(chain, "evm_revert", [snapshot]);
+    await chain.rpc("evm_revert", [snapshot]);
     await mineUntil(chain, interrupted);
     await automine(true);
     const settle = async () => {
@@ -219,7 +203,7 @@ describe("several commits under way", () => {
     await automine(true);
     expect((await settler.round()).committed).toBe(4);
     // At most the first one once, and the others twice.
-    expect(await sentBy(chain)).toBeLessThanOrEqual(1 + 2 * 4);
+    expect(await chain.sentByOperator()).toBeLessThanOrEqual(1 + 2 * 4);
     await expectOneHistory(world);
   });
 
@@ -242,7 +226,7 @@ describe("several commits under way", () => {
     const committee = collectAttestations({ members, threshold: THRESHOLD, l1, earlierBatch });
     await sealMany(world, 2, "validium");
     await automine(false);
-    const round = newSettler({ engine, l1, committee }, chain).round();
+    const round = chain.newSettler({ engine, l1, committee }).round();
     await mineEach(chain, [1, 1]);
     expect((await round).committed).toBe(2);
     await expectOneHistory(world);
@@ -272,58 +256,58 @@ describe("several commits under way", () => {
     world = await createWorld();
     const { chain, engine, committee } = world;
     // Long enough that a slow machine mines the first one before it is offered again.
-    const l1 = await connectOperator(chain, chain.request, { replaceAfterMs: 600 });
+    const l1 = await chain.connectOperator(chain.request, { replaceAfterMs: 600 });
     const offers = new Map<string, number>();
     engine.events.on("batchSubmitted", ({ batchId }) => offers.set(batchId, (offers.get(batchId) ?? 0) + 1));
     await sealMany(world, 4);
     await automine(false);
-    const round = newSettler({ engine, l1, committee }, chain).round();
+    const round = chain.newSettler({ engine, l1, committee }).round();
     await waitForPending(chain, WINDOW);
-    const [first] = await pendingHashes(chain);
+    const [first] = await chain.pendingHashes();
     const { gas } = await chain.client.getTransaction({ hash: first as Hex });
     // One block takes the first commit only, and the next ones are too dear for the others.
     await blockGas(Number(gas) + 50_000);
-    await mine(chain, 1);
+    await chain.mine(1);
     await blockGas(30_000_000);
     await mineAtDouble(chain, round);
     expect((await round).committed).toBe(4);
     expect(offers.get("zk-rollup-0")).toBe(1);
     for (const batch of ["zk-rollup-1", "zk-rollup-2", "zk-rollup-3"]) expect(offers.get(batch)).toBeGreaterThan(1);
-    expect(await sentBy(chain)).toBe(4);
+    expect(await chain.sentByOperator()).toBe(4);
     await expectOneHistory(world);
   });
 
   test("are given up when a reorganisation takes back those before them, and all are sent again", async () => {
     world = await createWorld();
     const { chain, engine, committee } = world;
-    const l1 = await connectOperator(chain, chain.request, { replaceAfterMs: 200 });
-    const settler = newSettler({ engine, l1, committee }, chain);
+    const l1 = await chain.connectOperator(chain.request, { replaceAfterMs: 200 });
+    const settler = chain.newSettler({ engine, l1, committee });
     await settler.round();
     await sealMany(world, 4);
     await automine(false);
-    const snapshot = await rpc(chain, "evm_snapshot");
+    const snapshot = await chain.rpc("evm_snapshot");
     const round = settler.round();
     const failure = expect(round).rejects.toThrow("nonce 0 is free again");
     await waitForPending(chain, WINDOW);
-    const [first] = await pendingHashes(chain);
+    const [first] = await chain.pendingHashes();
     const { gas } = await chain.client.getTransaction({ hash: first as Hex });
     await blockGas(Number(gas) + 50_000);
-    await mine(chain, 1);
+    await chain.mine(1);
     // The first one is on L1 and seen; then the chain is another, which knows nothing of any of them.
     await new Promise((resolve) => setTimeout(resolve, 100));
-    await rpc(chain, "evm_revert", [snapshot]);
-    await mine(chain, 2);
+    await chain.rpc("evm_revert", [snapshot]);
+    await chain.mine(2);
     await failure;
     await automine(true);
     await settler.round();
-    expect(await sentBy(chain)).toBe(4);
+    expect(await chain.sentByOperator()).toBe(4);
     await expectOneHistory(world);
   });
 
   test("are sent one by one by an account that cannot pay for several, or a node that takes one only", async () => {
     const strict = (chain: Chain) =>
       (async (call: Call) => {
-        if (call.method === "eth_sendRawTransaction" && (await pendingHashes(chain)).length > 0) {
+        if (call.method === "eth_sendRawTransaction" && (await chain.pendingHashes()).length > 0) {
           throw Object.assign(new Error("insufficient funds for gas * price + value: queued cost"), { code: -32000 });
         }
         return chain.request(call as never);
@@ -350,7 +334,7 @@ describe("several relays under way", () => {
     }));
     const { vaults } = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
     await before.round();
-    for (const { vaultId } of vaults) await requestWithdrawal(world, vaultId);
+    for (const { vaultId } of vaults) await world.requestWithdrawal(vaultId);
     await automine(false);
     const dying = new AbortController();
     const killed = before.round(dying.signal);
@@ -366,6 +350,6 @@ describe("several relays under way", () => {
       expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 1n });
     }
     // The commit, and three relays of up to 21.
-    expect(await sentBy(chain)).toBe(4);
+    expect(await chain.sentByOperator()).toBe(4);
   });
 });

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { VaultId } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { Settler } from "../../core/l1/settlement/settler.ts";
-import { at, createWorld, mine, mint, pendingHashes, requestWithdrawal, rpc, type World } from "./fixture.ts";
+import { at, createWorld, type World } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -32,14 +32,14 @@ describe("the loops of a settler", () => {
   test("seal, commit and follow while no withdrawal and no asset can be looked at, and end when told to", async () => {
     world = await createWorld();
     const { l1, settler: before } = world;
-    const points = await mint(world, "erc20", "zk-rollup", "", 5);
+    const points = await world.mint("erc20", "zk-rollup", "", 5);
     await before.round();
-    await requestWithdrawal(world, points, 5n);
+    await world.requestWithdrawal(points, 5n);
     const over = Promise.withResolvers<never>();
     Object.assign(l1, { checkWithdrawal: () => over.promise, isMinter: () => over.promise });
     {
       await using _ = running(world);
-      const sword = await mint(world, "erc721", "zk-rollup", "1");
+      const sword = await world.mint("erc721", "zk-rollup", "1");
       await expect.poll(() => commitOf(world, sword)).toBe("settled");
       over.reject(new Error("the node gave up"));
     }
@@ -50,7 +50,7 @@ describe("the loops of a settler", () => {
     const failed: unknown[] = [];
     Object.assign(world.l1, { isMinter: () => Promise.reject(new Error("the node gave up")) });
     await using loops = running(world, (error) => failed.push(error));
-    const sword = await mint(world, "erc721", "zk-rollup", "1");
+    const sword = await world.mint("erc721", "zk-rollup", "1");
     await expect.poll(() => commitOf(world, sword)).toBe("settled");
     await expect.poll(() => loops.settler.lastErrors.assets).not.toBeNull();
     expect(String(loops.settler.lastErrors.assets)).toContain("the node gave up");
@@ -69,16 +69,16 @@ describe("the loops of a settler", () => {
     }));
     const { vaults } = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
     await before.round();
-    for (const { vaultId } of vaults) await requestWithdrawal(world, vaultId);
-    await rpc(chain, "evm_setAutomine", [false]);
+    for (const { vaultId } of vaults) await world.requestWithdrawal(vaultId);
+    await chain.rpc("evm_setAutomine", [false]);
     await using _ = running(world);
     for (let batch = 0; batch < 2; batch++) {
       // Withdrawals are under way when something is sealed.
-      await expect.poll(async () => (await pendingHashes(chain)).length, { interval: 5 }).toBeGreaterThan(0);
-      await mint(world, "erc721", "zk-rollup", `${batch}`);
+      await expect.poll(async () => (await chain.pendingHashes()).length, { interval: 5 }).toBeGreaterThan(0);
+      await world.mint("erc721", "zk-rollup", `${batch}`);
       const status = async () => (await engine.batches.get("zk-rollup", batch).catch(() => null))?.status;
       await expect.poll(status).toBe("submitted");
-      await mine(chain, 1);
+      await chain.mine(1);
       expect((await l1.state()).countRollup).toBe(batch + 1);
     }
     const paid = await chain.client.getContractEvents({
@@ -86,7 +86,7 @@ describe("the loops of a settler", () => {
     });
     // The withdrawals were not done before.
     expect(paid.length).toBeLessThan(count);
-    await rpc(chain, "evm_setAutomine", [true]);
-    await mine(chain, 1);
+    await chain.rpc("evm_setAutomine", [true]);
+    await chain.mine(1);
   });
 });

@@ -1,16 +1,6 @@
 import { hexToBigInt, RpcError, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  type Chain,
-  createWorld,
-  mine,
-  mint,
-  newSettler,
-  type Request,
-  requestWithdrawal,
-  transactionStatus,
-  type World,
-} from "./fixture.ts";
+import { type Chain, createWorld, type Request, type World } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -46,8 +36,8 @@ describe("an RPC", () => {
         new RpcError(new Error("ranges over 10 blocks need a paid plan"), { code: -32600, shortMessage: "" }),
       );
     };
-    await mint(world, "erc20", "zk-rollup", "", 5);
-    await mine(chain, 95);
+    await world.mint("erc20", "zk-rollup", "", 5);
+    await chain.mine(95);
     await settler.round();
     expect((await engine.batches.get("zk-rollup", 0)).status).toBe("settled");
     expect(sizes.length).toBeGreaterThan(10);
@@ -56,15 +46,15 @@ describe("an RPC", () => {
   test("whose lagging node answered without the newest logs is found out when the block is final", async () => {
     const rpc = await behind();
     const { chain, settler, engine, principal } = world;
-    const vaultId = await mint(world, "erc20", "validium", "", 50);
+    const vaultId = await world.mint("erc20", "validium", "", 50);
     await settler.round();
-    const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
+    const { withdrawalId } = await world.requestWithdrawal(vaultId, 20n);
     rpc.answer = ({ method }) => (method === "eth_getLogs" ? Promise.resolve([]) : undefined);
     await settler.round();
     const statusOf = async () => (await engine.withdrawals.get(principal.applicationId, withdrawalId)).status;
     expect(await statusOf()).toBe("submitted");
     rpc.answer = () => undefined;
-    await mine(chain, 40);
+    await chain.mine(40);
     await expect(settler.round()).rejects.toThrow("disagree on the events of block");
     await settler.round();
     expect(await statusOf()).toBe("finalized");
@@ -76,7 +66,7 @@ describe("an RPC", () => {
     const { settler, l1 } = world;
     const before = await l1.state();
     const older = toHex(await l1.blockNumber());
-    await mint(world, "erc20", "validium", "", 50);
+    await world.mint("erc20", "validium", "", 50);
     await settler.round();
     const after = await l1.state();
     expect(after).not.toEqual(before);
@@ -93,10 +83,10 @@ describe("an RPC", () => {
   test("whose node is behind for a while takes nothing back", async () => {
     const rpc = await behind();
     const { chain, engine, l1, committee } = world;
-    const settler = newSettler({ engine, l1, committee, lagMs: 60_000 }, chain);
+    const settler = chain.newSettler({ engine, l1, committee, lagMs: 60_000 });
     await settler.round();
     const before = await l1.blockNumber();
-    const vaultId = await mint(world, "erc20", "validium", "", 50);
+    const vaultId = await world.mint("erc20", "validium", "", 50);
     await settler.round();
     const reverted: string[] = [];
     engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
@@ -112,6 +102,6 @@ describe("an RPC", () => {
     await settler.round();
     expect(asked).toBe(2);
     expect(reverted).toEqual([]);
-    expect(await transactionStatus(world, vaultId)).toBe("settled");
+    expect(await world.transactionStatus(vaultId)).toBe("settled");
   });
 });

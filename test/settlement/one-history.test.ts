@@ -8,17 +8,7 @@ import { RefusedSlots } from "../../core/l1/settlement/refused-slots.ts";
 import { Attempts } from "../../core/l1/settlement/rounds.ts";
 import type { Settler } from "../../core/l1/settlement/settler.ts";
 import { THRESHOLD } from "../../scripts/sandbox/accounts.ts";
-import {
-  at,
-  connectOperator,
-  copyOf,
-  createWorld,
-  expectOneHistory,
-  mint,
-  newSettler,
-  openMembers,
-  type World,
-} from "./fixture.ts";
+import { at, copyOf, createWorld, expectOneHistory, openMembers, type World } from "./fixture.ts";
 
 /** One of two operators whose stores were the same once. */
 interface Operator {
@@ -51,7 +41,7 @@ afterEach(async () => {
  */
 async function openCopy(firstToken: number): Promise<Operator> {
   const store = await copyOf(world.engineStore);
-  const l1 = await connectOperator(world.chain);
+  const l1 = await world.chain.connectOperator();
   const engine = await openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
   const members = await openMembers(l1);
   const committee = collectAttestations({ members, threshold: THRESHOLD, l1, timeoutMs: 20_000 });
@@ -60,10 +50,10 @@ async function openCopy(firstToken: number): Promise<Operator> {
   return {
     engine,
     members,
-    settler: newSettler(parts, world.chain),
+    settler: world.chain.newSettler(parts),
     async seal() {
       for (const mode of MODES) {
-        await mint({ ...world, engine }, "erc721", mode, String(token++));
+        await { ...world, engine }.mint("erc721", mode, String(token++));
         await engine.operator.seal(mode);
       }
     },

@@ -6,19 +6,7 @@ import { Preflight } from "../../core/l1/settlement/preflight.ts";
 import { send } from "../../scripts/deploy/deployer.ts";
 import { deployToken, type TokenConfig } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import {
-  at,
-  createWorld,
-  expectOneHistory,
-  mine,
-  mint,
-  newSettler,
-  readyAsset,
-  refusing,
-  requestWithdrawal,
-  rpc,
-  type World,
-} from "./fixture.ts";
+import { at, createWorld, expectOneHistory, readyAsset, refusing, type World } from "./fixture.ts";
 
 const CONTRACT = { erc20: "MintableERC20", erc721: "MintableERC721", erc1155: "MintableERC1155" } as const;
 
@@ -31,12 +19,12 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
   const { chain, engine, principal, l1, committee } = world;
   const token = { ...config, name: "Open", symbol: "OPN", admin: ADMIN.address, lockMinter: false };
   const { address, quantum } = await deployToken(chain.by, chain.settlement.address, token);
-  await mine(chain, blocksAbove);
+  await chain.mine(blocksAbove);
   const { standard } = config;
   const names = { name: "Open", symbol: "OPN" };
   const assetId = await readyAsset(world, { standard, contractAddress: address, quantum, ...names });
   let later = 0;
-  const settler = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
+  const settler = chain.newSettler({ engine, l1, committee, clock: () => Date.now() + later });
   const role = await chain.client.readContract({
     abi: [
       { type: "function", name: "MINTER_ROLE", inputs: [], outputs: [{ type: "bytes32" }], stateMutability: "view" },
@@ -48,7 +36,7 @@ async function withToken(config: Pick<TokenConfig, "standard" | "cap">, blocksAb
     settler,
     asset: () => engine.assets.get(principal.applicationId, assetId),
     mint: (text: string, amount = 1, mode: Mode = "validium") =>
-      mint({ ...world, assets: new Map<Standard, string>([[standard, assetId]]) }, standard, mode, text, amount),
+      ({ ...world, assets: new Map<Standard, string>([[standard, assetId]]) }).mint(standard, mode, text, amount),
     assetId,
     call: (name: string, args: readonly unknown[]) => send(chain.by, CONTRACT[standard], address, name, args),
     role,
@@ -79,7 +67,7 @@ describe("a foreign ERC-1155 token", () => {
     const address = contractAddress ?? "0x";
     const registration = [3, BigInt(chain.by.chainId), address, 1n, 2] as const;
     await send(chain.by, "StateCommitment", chain.settlement.address, "registerAsset", registration);
-    await mine(chain, 20);
+    await chain.mine(20);
     const names = { name: "Foreign", symbol: "FRN" };
     const facts = { standard: "erc1155", contractAddress: address, blobScheme: "raw32" } as const;
     const assetId = await readyAsset(world, { ...facts, ...names });
@@ -98,7 +86,7 @@ describe("a foreign ERC-1155 token", () => {
       wallet.writeContract({ abi, address, functionName: "setLimit", args: [id], chain: null });
     let later = 0;
     const { l1, committee } = world;
-    const settler = newSettler({ engine, l1, committee, clock: () => Date.now() + later }, chain);
+    const settler = chain.newSettler({ engine, l1, committee, clock: () => Date.now() + later });
     const pass = (ms: number) => {
       later += ms;
     };
@@ -112,7 +100,7 @@ describe("a foreign ERC-1155 token", () => {
     await mintIds([3], 1);
     await settler.round();
     await setLimit(2n);
-    await mine(chain, 30);
+    await chain.mine(30);
     await settler.round();
     const shown = async () => {
       const { data } = await engine.vaults.list(principal.applicationId);
@@ -125,12 +113,12 @@ describe("a foreign ERC-1155 token", () => {
     expect(await shown()).toEqual([...kept, ...refused]);
     expect((await engine.operator.verify()).problems).toEqual([]);
     await setLimit(3n);
-    await mine(chain, 30);
+    await chain.mine(30);
     pass(600_001);
     await settler.round();
     expect(await shown()).toEqual([...kept, "2 finalized pays", ...refused.slice(1)]);
     await setLimit(10n);
-    await requestWithdrawal(world, 3n);
+    await world.requestWithdrawal(3n);
     await settler.round();
     expect((await shown())[3]).toBe("3 finalized pays");
     expect((await engine.operator.verify()).problems).toEqual([]);
@@ -139,7 +127,7 @@ describe("a foreign ERC-1155 token", () => {
   test("has each of its ids tried before the commit in few calls; those that it refuses fail for all who hold them", async () => {
     const { mintIds, setLimit, asked } = await foreign();
     await setLimit(298n);
-    await mine(world.chain, 20);
+    await world.chain.mine(20);
     await mintIds(Array.from({ length: 300 }, (_, id) => id));
     await mintIds([5, 299], 1);
     const before = asked();
@@ -226,7 +214,7 @@ describe("a mint that L1 would refuse", () => {
     await token.settler.round();
     expect((await token.asset()).unavailableReason).toContain("has no final registration of it");
     await expect(token.mint("1")).rejects.toMatchObject({ code: "mint_unwithdrawable" });
-    await mine(world.chain, 20);
+    await world.chain.mine(20);
     token.pass(60_001);
     await token.settler.round();
     await token.mint("1");
@@ -243,15 +231,15 @@ describe("a mint that L1 would refuse", () => {
     await token.settler.round();
     const { contractAddress } = await token.asset();
     const before = await world.chain.client.getCode({ address: contractAddress });
-    await rpc(world.chain, "hardhat_setCode", [contractAddress, code]);
+    await world.chain.rpc("hardhat_setCode", [contractAddress, code]);
     await token.mint("", 1, "zk-rollup");
-    await mint(world, "erc721", "zk-rollup", "1");
+    await world.mint("erc721", "zk-rollup", "1");
     expect((await token.settler.round()).committed).toBe(1);
     expect(await token.asset()).toMatchObject({
       mintingAvailable: false,
       unavailableReason: expect.stringContaining(reason),
     });
-    await rpc(world.chain, "hardhat_setCode", [contractAddress, before]);
+    await world.chain.rpc("hardhat_setCode", [contractAddress, before]);
     token.pass(60_001);
     await token.settler.round();
     expect((await token.asset()).mintingAvailable).toBe(true);
@@ -261,7 +249,7 @@ describe("a mint that L1 would refuse", () => {
     const token = await withToken({ standard: "erc721" });
     await token.call("grantRole", [token.role, ADMIN.address]);
     await token.call("mintFor", [ADMIN.address, 1n, toHex("7")]);
-    await mine(world.chain, 25);
+    await world.chain.mine(25);
     const [taken, free] = [await token.mint("7"), await token.mint("8")];
     await token.settler.round();
     const { applicationId } = world.principal;
@@ -277,7 +265,7 @@ describe("a mint that L1 would refuse", () => {
     const token = await withToken({ standard: "erc721" });
     await token.call("grantRole", [token.role, ADMIN.address]);
     await token.call("mintFor", [ADMIN.address, 1n, toHex("299")]);
-    await mine(world.chain, 25);
+    await world.chain.mine(25);
     const minted = [];
     for (let id = 0; id < 300; id++) minted.push(await token.mint(`${id}`));
     expect((await token.settler.round()).committed).toBe(1);
@@ -312,7 +300,7 @@ describe("a mint that L1 would refuse", () => {
     await expect(token.mint("", 1)).rejects.toMatchObject({ code: "mint_unwithdrawable" });
     // A new process knows nothing of it, and counts the same again.
     await engine.operator.recordMintingFault(token.assetId, null);
-    await newSettler({ engine, l1, committee }, chain).round();
+    await chain.newSettler({ engine, l1, committee }).round();
     expect((await token.asset()).unavailableReason).toContain(reason);
   });
 
@@ -322,10 +310,10 @@ describe("a mint that L1 would refuse", () => {
     const kept = await token.mint("", 60);
     await token.settler.round();
     const lost = await token.mint("", 60);
-    const beside = await mint(world, "erc721", "validium", "1");
+    const beside = await world.mint("erc721", "validium", "1");
     for (let round = 0; round < 4; round++) {
       await token.settler.round().catch(() => {});
-      await mine(world.chain, 25);
+      await world.chain.mine(25);
     }
     const statusOf = async (vaultId: bigint) => (await engine.vaults.get(principal.applicationId, vaultId)).status;
     expect(await Promise.all([kept, beside].map(statusOf))).toEqual(["finalized", "finalized"]);

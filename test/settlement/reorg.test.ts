@@ -3,26 +3,16 @@ import { toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
 import { openEngine, restoreStore } from "../../core/index.ts";
 import { NaiveJournal } from "../core/naive/naive-store.ts";
-import {
-  createWorld,
-  expectOneHistory,
-  mine,
-  mint,
-  newSettler,
-  requestWithdrawal,
-  rpc,
-  transactionStatus,
-  type World,
-} from "./fixture.ts";
+import { createWorld, expectOneHistory, type World } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
 
 /** Replaces everything since the snapshot by `blocks` empty blocks of other times. */
 async function reorganise({ chain }: World, snapshot: unknown, blocks: number): Promise<void> {
-  await rpc(chain, "evm_revert", [snapshot]);
-  await rpc(chain, "evm_increaseTime", [toHex(7)]);
-  if (blocks > 0) await mine(chain, blocks);
+  await chain.rpc("evm_revert", [snapshot]);
+  await chain.rpc("evm_increaseTime", [toHex(7)]);
+  if (blocks > 0) await chain.mine(blocks);
 }
 
 /** An engine over a store that was made of the first engine's journal. */
@@ -44,9 +34,9 @@ describe("a reorganisation below finality", () => {
     world = await createWorld();
     const { chain, engine, settler, l1 } = world;
     await settler.round();
-    const vaultId = await mint(world, "erc721", "zk-rollup", "1");
-    await mint(world, "erc20", "validium", "", 5);
-    const snapshot = await rpc(chain, "evm_snapshot");
+    const vaultId = await world.mint("erc721", "zk-rollup", "1");
+    await world.mint("erc20", "validium", "", 5);
+    const snapshot = await chain.rpc("evm_snapshot");
     const reverted: string[] = [];
     engine.events.on("batchReverted", ({ batchId, status }) => reverted.push(`${batchId} ${status}`));
 
@@ -62,22 +52,22 @@ describe("a reorganisation below finality", () => {
     expect(second).toMatchObject({ status: "settled", batchRoot: first.batchRoot });
     expect(second.committedAt).not.toBe(first.committedAt);
     await expectOneHistory(world);
-    expect(await transactionStatus(world, vaultId)).toBe("settled");
+    expect(await world.transactionStatus(vaultId)).toBe("settled");
   });
 
   test("is noticed even when the watcher slept until other blocks were final in their place", async () => {
     world = await createWorld();
     const { chain, engine, settler, l1, committee } = world;
     await settler.round();
-    const snapshot = await rpc(chain, "evm_snapshot");
-    await mint(world, "erc20", "zk-rollup", "", 5);
+    const snapshot = await chain.rpc("evm_snapshot");
+    await world.mint("erc20", "zk-rollup", "", 5);
     await settler.round();
     const first = await engine.batches.get("zk-rollup", 0);
     await reorganise(world, snapshot, 40);
     expect(await l1.finalizedBlockNumber()).toBeGreaterThan(first.l1BlockNumber ?? 0n);
 
     // In the process that slept, and after a restart.
-    for (const each of [settler, newSettler({ engine, l1, committee }, chain)]) await each.round();
+    for (const each of [settler, chain.newSettler({ engine, l1, committee })]) await each.round();
     const second = await engine.batches.get("zk-rollup", 0);
     expect(second.committedAt).not.toBe(first.committedAt);
     await expectOneHistory(world);
@@ -86,10 +76,10 @@ describe("a reorganisation below finality", () => {
   test("takes a withdrawal back, and the settler sends it again", async () => {
     world = await createWorld();
     const { chain, engine, settler, principal } = world;
-    const vaultId = await mint(world, "erc20", "validium", "", 50);
+    const vaultId = await world.mint("erc20", "validium", "", 50);
     await settler.round();
-    const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
-    const snapshot = await rpc(chain, "evm_snapshot");
+    const { withdrawalId } = await world.requestWithdrawal(vaultId, 20n);
+    const snapshot = await chain.rpc("evm_snapshot");
     await settler.round();
     const first = await engine.withdrawals.get(principal.applicationId, withdrawalId);
     expect(first.status).toBe("settled");
@@ -108,10 +98,10 @@ describe("a reorganisation below finality", () => {
   test("is noticed after a restart", async () => {
     world = await createWorld();
     const { chain, engine, l1, committee } = world;
-    const restarted = () => newSettler({ engine, l1, committee }, chain);
+    const restarted = () => chain.newSettler({ engine, l1, committee });
     await restarted().round();
-    await mint(world, "erc1155", "zk-rollup", "9", 3);
-    const snapshot = await rpc(chain, "evm_snapshot");
+    await world.mint("erc1155", "zk-rollup", "9", 3);
+    const snapshot = await chain.rpc("evm_snapshot");
     await restarted().round();
     const first = await engine.batches.get("zk-rollup", 0);
 
@@ -129,12 +119,12 @@ describe("a reorganisation below finality", () => {
   test("no reorganisation: after a restart nothing is taken back", async () => {
     world = await createWorld();
     const { chain, engine, l1, committee } = world;
-    await mint(world, "erc20", "validium", "", 5);
-    await newSettler({ engine, l1, committee }, chain).round();
+    await world.mint("erc20", "validium", "", 5);
+    await chain.newSettler({ engine, l1, committee }).round();
     const reverted: unknown[] = [];
     engine.events.on("batchReverted", (batch) => reverted.push(batch));
-    await mine(chain, 3);
-    await newSettler({ engine, l1, committee }, chain).round();
+    await chain.mine(3);
+    await chain.newSettler({ engine, l1, committee }).round();
     expect(reverted).toEqual([]);
     expect((await engine.batches.get("validium", 0)).status).toBe("settled");
   });
@@ -150,23 +140,23 @@ describe("a reorganisation of blocks that were final", () => {
       world = await createWorld();
       const { chain, engine, l1, committee, principal } = world;
       let { settler } = world;
-      await mint(world, "erc20", "validium", "", 50);
+      await world.mint("erc20", "validium", "", 50);
       await settler.round();
       const reverted: string[] = [];
       engine.events.on("batchReverted", ({ batchId }) => reverted.push(batchId));
-      const vaultId = await mint(world, "erc20", "zk-rollup", "", 50);
-      const snapshot = await rpc(chain, "evm_snapshot");
+      const vaultId = await world.mint("erc20", "zk-rollup", "", 50);
+      const snapshot = await chain.rpc("evm_snapshot");
       await settler.round();
-      const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
+      const { withdrawalId } = await world.requestWithdrawal(vaultId, 20n);
       await settler.round();
-      await mine(chain, 30);
+      await chain.mine(30);
       await settler.round();
       const first = await engine.batches.get("zk-rollup", 0);
       expect(first.status).toBe("finalized");
       expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
 
       await reorganise(world, snapshot, 60);
-      if (restarted) settler = newSettler({ engine, l1, committee }, chain);
+      if (restarted) settler = chain.newSettler({ engine, l1, committee });
       await settler.round();
       await settler.round();
       expect(reverted).toEqual(["zk-rollup-0"]);
@@ -174,7 +164,7 @@ describe("a reorganisation of blocks that were final", () => {
       expect(second.committedAt).not.toBe(first.committedAt);
       await expectOneHistory(world);
       expect(await engine.vaults.get(principal.applicationId, vaultId)).toMatchObject({ withdrawnBalance: 20n });
-      await mine(chain, 30);
+      await chain.mine(30);
       await settler.round();
       expect((await engine.batches.get("zk-rollup", 0)).status).toBe("finalized");
       expect((await engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
@@ -190,21 +180,21 @@ describe("a reorganisation of blocks that were final", () => {
     async ({ started }) => {
       world = await createWorld();
       const { chain, l1, principal } = world;
-      const vaultId = await mint(world, "erc20", "zk-rollup", "", 50);
+      const vaultId = await world.mint("erc20", "zk-rollup", "", 50);
       await world.settler.round();
       // The withdrawal's block is no boundary of what is read: the rounds that follow it are.
-      const { withdrawalId } = await requestWithdrawal(world, vaultId, 20n);
-      await mine(chain, 25);
-      const snapshot = await rpc(chain, "evm_snapshot");
+      const { withdrawalId } = await world.requestWithdrawal(vaultId, 20n);
+      await chain.mine(25);
+      const snapshot = await chain.rpc("evm_snapshot");
       await world.settler.round();
-      await mine(chain, 30);
+      await chain.mine(30);
       await world.settler.round();
       expect((await world.engine.withdrawals.get(principal.applicationId, withdrawalId)).status).toBe("finalized");
 
       await reorganise(world, snapshot, 60);
       if (started === "restored") world = { ...world, ...(await restored(world)) };
       const { engine, committee } = world;
-      const settler = started === "running" ? world.settler : newSettler({ engine, l1, committee }, chain);
+      const settler = started === "running" ? world.settler : chain.newSettler({ engine, l1, committee });
       const seen: string[] = [];
       engine.events.on("withdrawal", ({ withdrawal }) => seen.push(withdrawal.status));
       engine.events.on("batchReverted", ({ batchId }) => seen.push(batchId));
@@ -218,10 +208,10 @@ describe("a reorganisation of blocks that were final", () => {
   test("is not believed of a chain that ends before what was final", async () => {
     world = await createWorld();
     const { chain, engine, settler } = world;
-    await mint(world, "erc20", "zk-rollup", "", 50);
-    const snapshot = await rpc(chain, "evm_snapshot");
+    await world.mint("erc20", "zk-rollup", "", 50);
+    const snapshot = await chain.rpc("evm_snapshot");
     await settler.round();
-    await mine(chain, 30);
+    await chain.mine(30);
     await settler.round();
     await reorganise(world, snapshot, 0);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });

@@ -1,21 +1,6 @@
 import { erc20Abi, erc721Abi, toHex } from "viem";
 import { afterEach, describe, expect, test } from "vitest";
-import {
-  at,
-  createWorld,
-  expectOneHistory,
-  MATURITY,
-  mine,
-  mint,
-  passSeconds,
-  requestList,
-  requestWithdrawal,
-  rpc,
-  sentBy,
-  transactionStatus,
-  type World,
-  withdrawAlone,
-} from "./fixture.ts";
+import { at, createWorld, expectOneHistory, MATURITY, type World } from "./fixture.ts";
 
 let world: World;
 const start = async () => {
@@ -27,26 +12,26 @@ afterEach(() => world.close());
 describe("a settler", () => {
   test("brings mints of both modes to L1, and L1's roots are the engine's", async () => {
     const { settler, engine, chain } = await start();
-    const rollup = await mint(world, "erc721", "zk-rollup", "1");
-    const validium = await mint(world, "erc20", "validium", "", 500);
+    const rollup = await world.mint("erc721", "zk-rollup", "1");
+    const validium = await world.mint("erc20", "validium", "", 500);
     expect(await settler.round()).toEqual({ sealed: 2, committed: 2, withdrawn: 0 });
 
     await expectOneHistory(world);
     expect(engine.batches.state()).toMatchObject({ countValidium: 1, countRollup: 1 });
-    for (const vaultId of [rollup, validium]) expect(await transactionStatus(world, vaultId)).toBe("settled");
+    for (const vaultId of [rollup, validium]) expect(await world.transactionStatus(vaultId)).toBe("settled");
 
-    await mine(chain, 30);
+    await chain.mine(30);
     await settler.round();
-    for (const vaultId of [rollup, validium]) expect(await transactionStatus(world, vaultId)).toBe("finalized");
+    for (const vaultId of [rollup, validium]) expect(await world.transactionStatus(vaultId)).toBe("finalized");
   });
 
   test("withdraws on the owner's signature: ERC-20 at once, ERC-721 when its vault has matured", async () => {
     const { settler, engine, chain, principal, users } = await start();
-    const sword = await mint(world, "erc721", "validium", "77");
-    const points = await mint(world, "erc20", "zk-rollup", "", 500);
+    const sword = await world.mint("erc721", "validium", "77");
+    const points = await world.mint("erc20", "zk-rollup", "", 500);
     await settler.round();
-    const swordWithdrawal = await requestWithdrawal(world, sword);
-    const pointsWithdrawal = await requestWithdrawal(world, points, 200n);
+    const swordWithdrawal = await world.requestWithdrawal(sword);
+    const pointsWithdrawal = await world.requestWithdrawal(points, 200n);
     expect((await settler.round()).withdrawn).toBe(1);
 
     const owner = at(users, 0).owner.address;
@@ -61,7 +46,7 @@ describe("a settler", () => {
       availableBalance: 300n,
     });
 
-    await passSeconds(chain, MATURITY);
+    await chain.passSeconds(MATURITY);
     expect((await settler.round()).withdrawn).toBe(1);
     const ownerOf = { abi: erc721Abi, functionName: "ownerOf", args: [77n] } as const;
     expect(await chain.client.readContract({ ...ownerOf, address: erc721 ?? "0x" })).toBe(owner);
@@ -72,17 +57,17 @@ describe("a settler", () => {
     const { settler, engine, chain, principal } = await start();
     const vaults = [];
     for (let id = 1; id <= 21; id++)
-      vaults.push(await mint(world, id === 21 ? "erc721" : "erc1155", "validium", `${id}`));
+      vaults.push(await world.mint(id === 21 ? "erc721" : "erc1155", "validium", `${id}`));
     await settler.round();
     // The ERC-721 is immature and waits.
-    await requestList(world, vaults);
-    const before = await sentBy(chain);
+    await world.requestList(vaults);
+    const before = await chain.sentByOperator();
     expect((await settler.round()).withdrawn).toBe(20);
-    expect(await sentBy(chain)).toBe(before + 1);
+    expect(await chain.sentByOperator()).toBe(before + 1);
     const { data } = await engine.withdrawals.list(principal.applicationId);
     expect(data.map(({ status }) => status)).toEqual(["accepted", ...Array(20).fill("settled")]);
     expect(new Set(data.slice(1).map(({ l1TxHash }) => l1TxHash)).size).toBe(1);
-    await passSeconds(chain, MATURITY);
+    await chain.passSeconds(MATURITY);
     expect((await settler.round()).withdrawn).toBe(1);
     expect((await engine.operator.verify()).problems).toEqual([]);
   });
@@ -90,19 +75,19 @@ describe("a settler", () => {
   test("relays what is ready in smaller groups where a block cannot carry a group of 20", async () => {
     const { settler, chain } = await start();
     const vaults = [];
-    for (let id = 1; id <= 16; id++) vaults.push(await mint(world, "erc1155", "zk-rollup", String(id)));
+    for (let id = 1; id <= 16; id++) vaults.push(await world.mint("erc1155", "zk-rollup", String(id)));
     await settler.round();
-    for (const vaultId of vaults) await requestWithdrawal(world, vaultId);
-    await rpc(chain, "evm_setBlockGasLimit", [toHex(8_000_000)]);
-    await mine(chain, 1);
+    for (const vaultId of vaults) await world.requestWithdrawal(vaultId);
+    await chain.rpc("evm_setBlockGasLimit", [toHex(8_000_000)]);
+    await chain.mine(1);
     expect((await settler.round()).withdrawn).toBe(16);
   });
 
   test("shows a withdrawal that the owner made on its own", async () => {
     const { settler, engine, principal } = await start();
-    const points = await mint(world, "erc20", "validium", "", 900);
+    const points = await world.mint("erc20", "validium", "", 900);
     await settler.round();
-    await withdrawAlone(world, points, 300n);
+    await world.withdrawAlone(points, 300n);
     await settler.round();
     expect(await engine.vaults.get(principal.applicationId, points)).toMatchObject({
       withdrawnBalance: 300n,

@@ -9,7 +9,7 @@ import { type Transfer, transfersTypedData } from "../../core/protocol/transfer.
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
 import { lower } from "../../scripts/deploy/deployer.ts";
 import type { TokenConfig } from "../../scripts/deploy/token.ts";
-import { at, createWorld, mine, mint, TOKENS, type World, type WorldOptions } from "./fixture.ts";
+import { at, createWorld, TOKENS, type World, type WorldOptions } from "./fixture.ts";
 
 /** Tokens whose vaults can be transferred. */
 export const TRANSFERABLE: readonly TokenConfig[] = TOKENS.map((token) => ({ ...token, transferable: true }));
@@ -24,9 +24,9 @@ export async function createTransferWorld(
   more: (world: World) => Promise<unknown> = async () => {},
 ) {
   const world = await createWorld({ ...options, config: { transfers: true }, tokens: TRANSFERABLE });
-  const units = await mint(world, "erc20", "validium", "", 100);
-  const token = await mint(world, "erc721", "zk-rollup", "1");
-  const items = await mint(world, "erc1155", "validium", "5", 7);
+  const units = await world.mint("erc20", "validium", "", 100);
+  const token = await world.mint("erc721", "zk-rollup", "1");
+  const items = await world.mint("erc1155", "validium", "5", 7);
   await more(world);
   await world.settler.round();
   await becomeFinal(world);
@@ -39,7 +39,7 @@ export type TransferWorld = Awaited<ReturnType<typeof createTransferWorld>>;
 export async function becomeFinal(
   world: Pick<World, "chain" | "settler" | "members" | "l1" | "engine">,
 ): Promise<void> {
-  await mine(world.chain, 20);
+  await world.chain.mine(20);
   await world.settler.round();
   const { deployedAtBlock: fromBlock } = world.chain.settlement;
   const sources = [served(world)];

@@ -7,7 +7,7 @@ import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { adoptFromL1 } from "../../core/l1/settlement/adopt-history.ts";
 import { packVaultId } from "../../core/protocol/vault.ts";
 import { sourceOf } from "../archive/fixture.ts";
-import { at, commitUnseen, copyOf, expectOneHistory, mine, mint, newSettler, rpc, withdrawAlone } from "./fixture.ts";
+import { at, commitUnseen, copyOf, expectOneHistory } from "./fixture.ts";
 import {
   becomeFinal,
   claimed,
@@ -27,8 +27,8 @@ describe("signed transfers", () => {
 
   beforeAll(async () => {
     world = await createTransferWorld({}, async (empty) => {
-      first = await mint(empty, "erc1155", "zk-rollup", "6", 7);
-      second = await mint(empty, "erc1155", "validium", "7", 7);
+      first = await empty.mint("erc1155", "zk-rollup", "6", 7);
+      second = await empty.mint("erc1155", "validium", "7", 7);
     });
   });
   afterAll(() => world.close());
@@ -52,12 +52,12 @@ describe("signed transfers", () => {
   test("come to L1, and come again when a reorganisation drops them", async () => {
     const { engine, settler, vaults, chain, principal } = world;
     const list = await give(world, [whole(world, vaults.token), { ...whole(world, vaults.units), amount: 30n }]);
-    const snapshot = await rpc(chain, "evm_snapshot");
+    const snapshot = await chain.rpc("evm_snapshot");
     expect(await settler.round()).toMatchObject({ sealed: 1, committed: 1 });
     expect(await listOf(world, list)).toMatchObject({ status: "settled" });
-    await rpc(chain, "evm_revert", [snapshot]);
-    await rpc(chain, "evm_increaseTime", [toHex(7)]);
-    await mine(chain, 3);
+    await chain.rpc("evm_revert", [snapshot]);
+    await chain.rpc("evm_increaseTime", [toHex(7)]);
+    await chain.mine(3);
     expect(await isSpent(vaults.token)).toBe(false);
     expect(await settler.round()).toMatchObject({ committed: 1 });
     expect(await isSpent(vaults.token)).toBe(true);
@@ -75,7 +75,7 @@ describe("signed transfers", () => {
     const vaultId = first ?? 0n;
     const list = await give(world, [{ ...whole(world, vaultId), amount: 3n }]);
     const batchNumber = await sealed();
-    await withdrawAlone(world, vaultId, 5n);
+    await world.withdrawAlone(vaultId, 5n);
     expect(await settler.round()).toMatchObject({ committed: 1 });
     expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "calldata", status: "settled" });
     expect(await isSpent(vaultId)).toBe(false);
@@ -93,12 +93,12 @@ describe("signed transfers", () => {
     await world.engine.close();
     await engineStore.open();
     const engine = await openEngine({ store: engineStore, settlement, environment: "sandbox" });
-    const settler = newSettler({ engine, l1, committee }, chain);
+    const settler = chain.newSettler({ engine, l1, committee });
     Object.assign(world, { engine, settler });
-    await withdrawAlone(world, vaultId, 5n);
+    await world.withdrawAlone(vaultId, 5n);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "transfers", status: "sealed" });
-    await mine(chain, 25);
+    await chain.mine(25);
     expect(await settler.round()).toMatchObject({ committed: 1 });
     expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "calldata", status: "settled" });
     await expectOneHistory(world);
@@ -107,11 +107,11 @@ describe("signed transfers", () => {
   test("that no member signs fail in time, and mints behind them come to L1", async () => {
     const { engine, chain, l1, vaults, principal } = world;
     const committee = { attest: () => Promise.reject(new Error("no member answers")) };
-    const patient = newSettler({ engine, l1, committee }, chain);
-    const hasty = newSettler({ engine, l1, committee, signingMs: 0 }, chain);
+    const patient = chain.newSettler({ engine, l1, committee });
+    const hasty = chain.newSettler({ engine, l1, committee, signingMs: 0 });
     const list = await give(world, [{ ...whole(world, vaults.items), amount: 3n }]);
     const batchNumber = await sealed();
-    const minted = await mint(world, "erc20", "zk-rollup", "", 5);
+    const minted = await world.mint("erc20", "zk-rollup", "", 5);
     await expect(patient.round()).rejects.toThrow("no member answers");
     expect(await engine.batches.get("zk-rollup", batchNumber)).toMatchObject({ kind: "transfers", status: "sealed" });
     expect(await hasty.round()).toMatchObject({ committed: 2 });
@@ -121,7 +121,7 @@ describe("signed transfers", () => {
     expect(await engine.vaults.get(principal.applicationId, vaults.items)).toMatchObject({ availableBalance: 7n });
     expect(await engine.vaults.get(principal.applicationId, minted)).toMatchObject({ status: "settled" });
     await expectOneHistory(world);
-    world.settler = newSettler({ engine, l1, committee: world.committee }, chain);
+    world.settler = chain.newSettler({ engine, l1, committee: world.committee });
   });
 
   test("that another server brought to L1 are adopted into a copy of its store, among records that do not count", async () => {
@@ -133,13 +133,13 @@ describe("signed transfers", () => {
     const copy = await copyOf(engineStore);
     const open = (store: typeof copy) => openEngine({ store, settlement: l1.settlement, environment: "sandbox" });
     const engine = await open(engineStore);
-    Object.assign(world, { engine, settler: newSettler({ engine, l1, committee }, chain) });
+    Object.assign(world, { engine, settler: chain.newSettler({ engine, l1, committee }) });
     await world.settler.round();
 
     const other = await open(copy);
-    await mint({ ...world, engine: other }, "erc20", "zk-rollup", "", 5);
+    await { ...world, engine: other }.mint("erc20", "zk-rollup", "", 5);
     await other.operator.seal("zk-rollup");
-    const lost = newSettler({ engine: other, l1, committee }, chain);
+    const lost = chain.newSettler({ engine: other, l1, committee });
     await expect(lost.round()).rejects.toMatchObject({ code: "history_diverged" });
     await becomeFinal(world);
     // The members sign a batch unseen: of an id without a vault, and of two owners' vaults under one signature.
@@ -149,7 +149,7 @@ describe("signed transfers", () => {
     const missing = slotOf(0, 999);
     const bogus = [{ ...whole(world, missing), amount: 1n }, whole(world, vaults.items), whole(world, given)];
     await commitUnseen(l1, claimed([await signTransfers(world, bogus)], countRollup));
-    await mine(chain, 20);
+    await chain.mine(20);
     const { deployedAtBlock: fromBlock } = chain.settlement;
     const archive = members[0]?.archive as Archive;
     await follow({ archive, l1, fromBlock, sources: [served({ engine })] });
@@ -193,8 +193,8 @@ test("transfers whose deadline passed in a sealed batch are taken back, and thei
   const late = await seal();
   expect(await balanceOf(vaults.items)).toBe(0n);
   ahead = 3_800_000;
-  await rpc(chain, "evm_increaseTime", [toHex(3_800)]);
-  await mine(chain, 1);
+  await chain.rpc("evm_increaseTime", [toHex(3_800)]);
+  await chain.mine(1);
   expect(await settler.round()).toMatchObject({ committed: 1 });
   expect(await engine.batches.get("zk-rollup", late)).toMatchObject({ kind: "calldata", status: "settled" });
   await settler.round();

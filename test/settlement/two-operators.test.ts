@@ -4,17 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { MODES, type Mode, type Standard, type VaultId } from "../../core/index.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import { decodeBatchData } from "../../core/protocol/batch-decoder.ts";
-import {
-  at,
-  copyOf,
-  createStage,
-  expectOneHistory,
-  mine,
-  mint,
-  type Operator,
-  requestWithdrawal,
-  seed,
-} from "./fixture.ts";
+import { at, copyOf, createStage, expectOneHistory, type Operator, seed } from "./fixture.ts";
 import { decimalOf } from "./signed-batches.ts";
 
 /** One of two operators whose stores were the same once, with the vaults that it minted. */
@@ -79,7 +69,7 @@ async function restart(operator: Minting): Promise<void> {
 
 /** Adopts what is on L1, once it is final. */
 async function adopt({ engine }: Operator): Promise<void> {
-  await mine(stage.chain, 30);
+  await stage.chain.mine(30);
   await stage.adopt(engine);
 }
 
@@ -116,11 +106,11 @@ async function take(todo: Step): Promise<void> {
     const { standard, mode, token } = todo;
     const text = standard === "erc20" ? "" : (HEROES[token] ?? String(token));
     const amount = standard === "erc721" ? 1 : token;
-    await allowing(mint({ ...seeded, engine }, standard, mode, text, amount).then((vaultId) => vaults.push(vaultId)));
+    await allowing({ ...seeded, engine }.mint(standard, mode, text, amount).then((vaultId) => vaults.push(vaultId)));
   } else if (todo.kind === "seal") await allowing(engine.operator.seal(todo.mode));
   else if (todo.kind === "withdraw") {
     const vaultId = vaults[todo.vault];
-    if (vaultId !== undefined) await allowing(requestWithdrawal({ ...seeded, engine }, vaultId));
+    if (vaultId !== undefined) await allowing({ ...seeded, engine }.requestWithdrawal(vaultId));
   } else if (todo.kind === "round") await allowing(settler.round());
   else if (todo.kind === "restart") await restart(operator);
   else await allowing(adopt(operator));

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { Mode } from "../../core/index.ts";
 import { stateCommitmentAbi } from "../../core/l1/abi.ts";
 import { GUARDIAN } from "../../scripts/sandbox/accounts.ts";
-import { at, createWorld, expectOneHistory, mine, mint, readyAsset, sentBy, type World } from "./fixture.ts";
+import { at, createWorld, expectOneHistory, readyAsset, type World } from "./fixture.ts";
 
 let world: World;
 afterEach(() => world.close());
@@ -41,10 +41,10 @@ describe.each(["zk-rollup", "validium"] as const)("a %s batch of which L1 refuse
     const bad = await unregisteredAsset(world);
     const [first = 0n, second = 0n, third = 0n] = await mintAround(world, bad, mode);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-    const behind = await mint(world, "erc721", mode, "8");
+    const behind = await world.mint("erc721", mode, "8");
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
 
-    await mine(chain, 25);
+    await chain.mine(25);
     expect((await settler.round()).committed).toBe(2);
     const { applicationId } = principal;
     const status = async (vaultId: bigint) => (await engine.vaults.get(applicationId, vaultId)).status;
@@ -70,7 +70,7 @@ describe.each(["zk-rollup", "validium"] as const)("a %s batch of which L1 refuse
     const entry = { assetId: bad, mintingBlob: "0x35", amount: 1, dataAvailabilityMode: mode };
     await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints: [entry] }] });
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-    await mine(chain, 25);
+    await chain.mine(25);
     expect((await settler.round()).committed).toBe(1);
     await expectOneHistory(world);
   });
@@ -84,14 +84,14 @@ describe("a batch that was on its way", () => {
     await mintAround(world, bad, "zk-rollup");
     await engine.operator.seal("zk-rollup");
     await engine.operator.recordSubmitted("zk-rollup", 0, `0x${"77".repeat(32)}`);
-    const sent = () => sentBy(chain);
+    const sent = () => chain.sentByOperator();
     const before = await sent();
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     expect(await sent()).toBe(before + 8);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
     expect(await sent()).toBe(before + 8);
     expect((await engine.batches.get("zk-rollup", 0)).status).toBe("submitted");
-    await mine(chain, 25);
+    await chain.mine(25);
     await settler.round();
     await expectOneHistory(world);
   });
@@ -101,11 +101,11 @@ describe("a batch that L1 refuses for other reasons", () => {
   test("keeps all its slots", async () => {
     world = await createWorld();
     const { engine, settler, chain } = world;
-    const vaultId = await mint(world, "erc721", "zk-rollup", "8");
+    const vaultId = await world.mint("erc721", "zk-rollup", "8");
     await pauseCommits(world, true);
     for (let i = 0; i < 2; i++) {
       await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-      await mine(chain, 25);
+      await chain.mine(25);
     }
     await pauseCommits(world, false);
     expect((await settler.round()).committed).toBe(1);
@@ -127,9 +127,9 @@ describe("a rollup batch that is more than a block can carry", () => {
     }));
     const minted = await engine.mint(principal, { users: [{ userId: at(users, 0).userId, mints }] });
     await chain.client.request({ method: "evm_setBlockGasLimit", params: ["0xc3500"] } as never);
-    await mine(chain, 1);
+    await chain.mine(1);
     await expect(settler.round()).rejects.toMatchObject({ code: "l1_failed" });
-    await mine(chain, 25);
+    await chain.mine(25);
     expect((await settler.round()).committed).toBe(1);
     expect(await l1.state()).toMatchObject(engine.batches.state());
 

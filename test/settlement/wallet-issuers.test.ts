@@ -6,7 +6,7 @@ import { assetType } from "../../core/protocol/asset.ts";
 import { assetsHash, consentTypedData } from "../../core/protocol/consent.ts";
 import { deployToken } from "../../scripts/deploy/token.ts";
 import { ADMIN } from "../../scripts/sandbox/accounts.ts";
-import { at, connectOperator, createChain, mine, rpc } from "./fixture.ts";
+import { at, createChain } from "./fixture.ts";
 import { entry, sealed } from "./signed-batches.ts";
 
 const KEY = privateKeyToAccount(`0x${"11".repeat(32)}`);
@@ -28,14 +28,14 @@ for (const issuer of [KEY.address, ...WALLETS]) {
   const { address } = await deployToken(chain.by, chain.settlement.address, config);
   types.push(assetType("erc721", address, 1n));
 }
-await rpc(chain, "evm_setBlockGasLimit", [toHex(BLOCK_GAS)]);
+await chain.rpc("evm_setBlockGasLimit", [toHex(BLOCK_GAS)]);
 // The first block with this limit.
-await mine(chain, 1);
+await chain.mine(1);
 afterAll(() => chain.close());
 
 /** Commits the next batch with a vault of each token and the consent of each issuer. Returns the tokens left out. */
 async function commit(batchNumber: number): Promise<readonly number[]> {
-  const l1 = await connectOperator(chain);
+  const l1 = await chain.connectOperator();
   const slots = types.map((type) => ({ ...entry("erc721", `${batchNumber}`), assetType: type }));
   const batch = sealed(batchNumber, slots, "zk-rollup");
   const consents = types.map(async (type, i): Promise<Consent> => {
@@ -52,7 +52,7 @@ async function commit(batchNumber: number): Promise<readonly number[]> {
 }
 
 const become = async (code: Hex) => {
-  for (const wallet of WALLETS) await rpc(chain, "hardhat_setCode", [wallet, code]);
+  for (const wallet of WALLETS) await chain.rpc("hardhat_setCode", [wallet, code]);
 };
 
 test("commits a batch whose wallet contracts would burn more gas than a transaction has, without them", async () => {
@@ -75,7 +75,7 @@ test.each([
   ["that says no", "0x60205ff3", false],
   ["without code", "0x", false],
 ] as const)("a wallet %s is asked with bounded gas", async (_name, code, taken) => {
-  await rpc(chain, "hardhat_setCode", [at(WALLETS, 0), code]);
-  const l1 = await connectOperator(chain);
+  await chain.rpc("hardhat_setCode", [at(WALLETS, 0), code]);
+  const l1 = await chain.connectOperator();
   expect(await l1.verifySignature(at(WALLETS, 0), DIGEST, "0x1234")).toBe(taken);
 });
