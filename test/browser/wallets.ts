@@ -1,14 +1,6 @@
 import type { BrowserContext } from "playwright-core";
-import {
-  type Address,
-  createWalletClient,
-  encodeFunctionData,
-  type Hex,
-  http,
-  type LocalAccount,
-  parseAbi,
-  zeroAddress,
-} from "viem";
+import type { Address, Hex, LocalAccount } from "viem";
+import { createWalletClient, encodeFunctionData, http, parseAbi, zeroAddress } from "viem";
 
 const EXECUTE = parseAbi(["function execute(address target, bytes payload) returns (bytes)"]);
 

@@ -1,14 +1,7 @@
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test } from "vitest";
 import { takesIdempotencyKey as clientGivesKey } from "../../server/client/client.ts";
-import {
-  ApiError,
-  answer,
-  createClient,
-  type MintmarkClient,
-  type MintRequest,
-  mint,
-  type Vault,
-} from "../../server/client/index.ts";
+import type { MintmarkClient, MintRequest, Vault } from "../../server/client/index.ts";
+import { ApiError, answer, createClient, mint } from "../../server/client/index.ts";
 import { takesIdempotencyKey } from "../../server/routes/api/endpoint.ts";
 import { ENDPOINTS } from "../../server/routes/index.ts";
 import { createWorld, entries, type World, type WorldOptions } from "../server/fixture.ts";

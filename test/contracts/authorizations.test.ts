@@ -4,16 +4,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { withdrawalDigest } from "../../core/protocol/typed-data.ts";
 import { type CommittedBatch, commitRollup, entry } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, openChain } from "./fixture/deployment.ts";
-import {
-  cancelArgs,
-  compacted,
-  messageOf,
-  NEVER,
-  type Request,
-  request,
-  signed,
-  withdrawArgs,
-} from "./fixture/withdrawals.ts";
+import type { Request } from "./fixture/withdrawals.ts";
+import { cancelArgs, compacted, messageOf, NEVER, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const MANNER = { honest: 0, reverts: 1, burnsGas: 2, answersTooMuch: 3, answersNothing: 4 } as const;

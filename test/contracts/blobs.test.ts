@@ -23,17 +23,8 @@ import {
 import { nextHistory, stateLeaf } from "../../core/protocol/commitment.ts";
 import { ELEMENT_BYTES } from "../../core/protocol/elements.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
-import {
-  type CommittedBatch,
-  type Consenting,
-  commitBlobs,
-  commitRollup,
-  commitValidium,
-  consentOf,
-  entry,
-  proofOf,
-  provenArgs,
-} from "./fixture/batches.ts";
+import type { CommittedBatch, Consenting } from "./fixture/batches.ts";
+import { commitBlobs, commitRollup, commitValidium, consentOf, entry, proofOf, provenArgs } from "./fixture/batches.ts";
 import { commitBlobBatch, openingWords, pointOf, powerOfRoot, sendBlobs } from "./fixture/blobs.ts";
 import { type Deployment, openChain, STANDARD, type TestAsset } from "./fixture/deployment.ts";
 import { batchArgs, listed, type Request, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";

@@ -1,14 +1,6 @@
 import fc from "fast-check";
-import {
-  bytesToHex,
-  concat,
-  encodeFunctionData,
-  type Hex,
-  hexToBytes,
-  toFunctionSelector,
-  toHex,
-  zeroHash,
-} from "viem";
+import type { Hex } from "viem";
+import { bytesToHex, concat, encodeFunctionData, hexToBytes, toFunctionSelector, toHex, zeroHash } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { batchHeaderHash } from "../../core/protocol/commitment.ts";

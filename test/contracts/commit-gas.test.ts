@@ -8,15 +8,8 @@ import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { encodeBatchData } from "../../core/protocol/batch-encoder.ts";
 import { contentGas, contentOf } from "../../core/protocol/commit-gas.ts";
 import { allOf, commitRollup, consentOf, entry } from "./fixture/batches.ts";
-import {
-  assetOf,
-  type Deployment,
-  type Member,
-  openChain,
-  SCHEME,
-  STANDARD,
-  type TestAsset,
-} from "./fixture/deployment.ts";
+import type { Deployment, Member, TestAsset } from "./fixture/deployment.ts";
+import { assetOf, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { registeredAssets } from "./fixture/differential.ts";
 import { batches } from "./fixture/random-batches.ts";
 

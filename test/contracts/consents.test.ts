@@ -3,27 +3,10 @@ import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MODES, type Standard } from "../../core/model.ts";
 import { compactSignature } from "../../core/protocol/attestation.ts";
-import {
-  allOf,
-  type CommittedBatch,
-  type Consentable,
-  type Consenting,
-  commitValidium,
-  commitWith,
-  consentOf,
-  entry,
-  proofOf,
-  provenArgs,
-} from "./fixture/batches.ts";
-import {
-  assetOf,
-  CHANGE_DELAY,
-  type Deployment,
-  type Member,
-  openChain,
-  SCHEME,
-  type TestAsset,
-} from "./fixture/deployment.ts";
+import type { CommittedBatch, Consentable, Consenting } from "./fixture/batches.ts";
+import { allOf, commitValidium, commitWith, consentOf, entry, proofOf, provenArgs } from "./fixture/batches.ts";
+import type { Deployment, Member, TestAsset } from "./fixture/deployment.ts";
+import { assetOf, CHANGE_DELAY, openChain, SCHEME } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();

@@ -1,14 +1,7 @@
 import { type Address, keccak256, toHex } from "viem";
 import { beforeEach, describe, expect, it } from "vitest";
-import {
-  type CommittedBatch,
-  commit,
-  commitRollup,
-  commitValidium,
-  entry,
-  proofOf,
-  provenArgs,
-} from "./fixture/batches.ts";
+import type { CommittedBatch } from "./fixture/batches.ts";
+import { commit, commitRollup, commitValidium, entry, proofOf, provenArgs } from "./fixture/batches.ts";
 import { assetOf, type Deployment, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { request, withdrawArgs } from "./fixture/withdrawals.ts";
 

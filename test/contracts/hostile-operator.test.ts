@@ -19,15 +19,8 @@ import {
   proofOf,
   provenArgs,
 } from "./fixture/batches.ts";
-import {
-  CHANGE_DELAY,
-  COIN_QUANTUM,
-  type Deployment,
-  MATURITY,
-  MODE,
-  openChain,
-  STANDARD,
-} from "./fixture/deployment.ts";
+import type { Deployment } from "./fixture/deployment.ts";
+import { CHANGE_DELAY, COIN_QUANTUM, MATURITY, MODE, openChain, STANDARD } from "./fixture/deployment.ts";
 import { outcomeOf } from "./fixture/outcomes.ts";
 import { batchArgs, cancelArgs, listed, NEVER, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 

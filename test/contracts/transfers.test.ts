@@ -2,12 +2,8 @@ import { bytesToHex, encodeFunctionData, type Hex, hashTypedData, keccak256, toH
 import type { PrivateKeyAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { STANDARDS } from "../../core/model.ts";
-import {
-  type SessionMessage,
-  sessionEndTypedData,
-  sessionTypedData,
-  transfersDigest,
-} from "../../core/protocol/transfer.ts";
+import type { SessionMessage } from "../../core/protocol/transfer.ts";
+import { sessionEndTypedData, sessionTypedData, transfersDigest } from "../../core/protocol/transfer.ts";
 import { encodeTransferData, type TransferGroup } from "../../core/protocol/transfer-data.ts";
 import { type CommittedBatch, commitAs, commitRollup, entry } from "./fixture/batches.ts";
 import { attest } from "./fixture/committee.ts";

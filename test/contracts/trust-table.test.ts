@@ -3,25 +3,10 @@ import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { deriveBatch } from "../../core/guards/archive/index.ts";
 import { MODES, type Mode } from "../../core/model.ts";
 import { manifestPath } from "../../core/protocol/manifest.ts";
-import {
-  type CommittedBatch,
-  commitRollup,
-  commitValidium,
-  entry,
-  pathOf,
-  proofOf,
-  provenArgs,
-  toStruct,
-} from "./fixture/batches.ts";
-import {
-  ascendingAccounts,
-  COIN_QUANTUM,
-  type Deployment,
-  MODE,
-  openChain,
-  SCHEME,
-  STANDARD,
-} from "./fixture/deployment.ts";
+import type { CommittedBatch } from "./fixture/batches.ts";
+import { commitRollup, commitValidium, entry, pathOf, proofOf, provenArgs, toStruct } from "./fixture/batches.ts";
+import type { Deployment } from "./fixture/deployment.ts";
+import { ascendingAccounts, COIN_QUANTUM, MODE, openChain, SCHEME, STANDARD } from "./fixture/deployment.ts";
 import { advanceArgs, attestState, cardOf, importArgs, newSource, openMirrorChain, step } from "./fixture/mirror.ts";
 import { BY_CALLER, batchArgs, cancelArgs, request, signed, withdrawArgs } from "./fixture/withdrawals.ts";
 

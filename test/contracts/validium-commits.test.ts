@@ -9,15 +9,8 @@ import { compareAssets } from "../../core/protocol/manifest.ts";
 import { type ValidiumBatchMessage, validiumBatchTypedData } from "../../core/protocol/typed-data.ts";
 import { commitRollup, committedEvent, entry, sealedRoot } from "./fixture/batches.ts";
 import { attest, changeCommittee, signBatch } from "./fixture/committee.ts";
-import {
-  ascendingAccounts,
-  CHANGE_DELAY,
-  type Deployment,
-  type Member,
-  MODE,
-  openChain,
-  THRESHOLD,
-} from "./fixture/deployment.ts";
+import type { Deployment, Member } from "./fixture/deployment.ts";
+import { ascendingAccounts, CHANGE_DELAY, MODE, openChain, THRESHOLD } from "./fixture/deployment.ts";
 
 const { fresh } = await openChain();
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;

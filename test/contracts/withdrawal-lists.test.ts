@@ -6,16 +6,8 @@ import { typedDataDomain, withdrawalListDigest } from "../../core/protocol/typed
 import { type CommittedBatch, commitRollup, commitValidium, entry } from "./fixture/batches.ts";
 import { COIN_QUANTUM, type Deployment, openChain } from "./fixture/deployment.ts";
 import { errorIn, outcomeOf } from "./fixture/outcomes.ts";
-import {
-  batchArgs,
-  compacted,
-  listed,
-  messageOf,
-  NEVER,
-  type Request,
-  request,
-  signed,
-} from "./fixture/withdrawals.ts";
+import type { Request } from "./fixture/withdrawals.ts";
+import { batchArgs, compacted, listed, messageOf, NEVER, request, signed } from "./fixture/withdrawals.ts";
 
 const { fresh } = await openChain();
 const KEY = privateKeyToAccount(generatePrivateKey());

@@ -7,16 +7,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { secp256k1 } from "@noble/curves/secp256k1";
-import {
-  createPublicClient,
-  createTestClient,
-  type Hex,
-  hexToBytes,
-  http,
-  keccak256,
-  type TransactionSerializable,
-  toHex,
-} from "viem";
+import type { Hex, TransactionSerializable } from "viem";
+import { createPublicClient, createTestClient, hexToBytes, http, keccak256, toHex } from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openEngine } from "../../core/index.ts";

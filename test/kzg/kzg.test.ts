@@ -5,14 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Hex } from "../../core/model.ts";
 import { BLOB_BYTES, BLOB_ELEMENTS } from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
-import {
-  type BlobProof,
-  FIELD_MODULUS,
-  type Opening,
-  verifyBlob,
-  verifyOpening,
-  versionedHash,
-} from "../../core/protocol/kzg.ts";
+import type { BlobProof, Opening } from "../../core/protocol/kzg.ts";
+import { FIELD_MODULUS, verifyBlob, verifyOpening, versionedHash } from "../../core/protocol/kzg.ts";
 
 let kzg: KzgThread;
 beforeAll(() => {

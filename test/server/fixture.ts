@@ -3,15 +3,8 @@ import { MemoryLevel } from "memory-level";
 import type { PrivateKeyAccount } from "viem/accounts";
 import { expect } from "vitest";
 import { z } from "zod";
-import {
-  type Asset,
-  type Clock,
-  type Engine,
-  type Limits,
-  openEngine,
-  type ReceiptSigner,
-  type Scope,
-} from "../../core/index.ts";
+import type { Asset, Clock, Engine, Limits, ReceiptSigner, Scope } from "../../core/index.ts";
+import { openEngine } from "../../core/index.ts";
 import { buildServer } from "../../server/app.ts";
 import { TOKEN_PATH } from "../../server/http/access/oauth-error.ts";
 import { type Code, statusOf } from "../../server/http/errors.ts";

@@ -1,16 +1,6 @@
 import { network } from "hardhat";
-import {
-  createPublicClient,
-  custom,
-  type EIP1193RequestFn,
-  fromRlp,
-  type Hex,
-  hexToBigInt,
-  http,
-  keccak256,
-  RpcError,
-  toHex,
-} from "viem";
+import type { EIP1193RequestFn, Hex } from "viem";
+import { createPublicClient, custom, fromRlp, hexToBigInt, http, keccak256, RpcError, toHex } from "viem";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BlobSidecar } from "../../core/l1/blob-sidecar.ts";
 import type { FeeOptions } from "../../core/l1/fees.ts";

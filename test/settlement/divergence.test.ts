@@ -4,16 +4,8 @@ import { type Engine, restoreStore } from "../../core/index.ts";
 import { adoptFromL1 } from "../../core/l1/settlement/index.ts";
 import { LevelJournal } from "../../core/store/level-store.ts";
 import { PREFIX } from "../../core/store/store-keys.ts";
-import {
-  codeOf,
-  copyOf,
-  createStage,
-  expectOneHistory,
-  type Operator,
-  type Store,
-  seed,
-  type World,
-} from "./fixture.ts";
+import type { Operator, Store, World } from "./fixture.ts";
+import { codeOf, copyOf, createStage, expectOneHistory, seed } from "./fixture.ts";
 import { decimalOf } from "./signed-batches.ts";
 
 let stage: Awaited<ReturnType<typeof createStage>>;

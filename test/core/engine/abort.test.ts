@@ -2,18 +2,8 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import type { Engine, EngineOptions } from "../../../core/index.ts";
 import { NaiveJournal } from "../naive/naive-store.ts";
 import { CHANGES, type Changeable, changeable } from "./every-change.ts";
-import {
-  type Fixture,
-  fixture,
-  hashOf,
-  memory,
-  mintOf,
-  openTest,
-  refusal,
-  requestOf,
-  SETTLEMENT,
-  type TestTenant,
-} from "./fixture.ts";
+import type { Fixture, TestTenant } from "./fixture.ts";
+import { fixture, hashOf, memory, mintOf, openTest, refusal, requestOf, SETTLEMENT } from "./fixture.ts";
 import { GatedStore } from "./gated-store.ts";
 import { it } from "./it.ts";
 import { HOME, holding, signed, stranger } from "./l1-fixture.ts";

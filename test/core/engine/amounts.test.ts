@@ -2,18 +2,8 @@ import fc from "fast-check";
 import { describe, expect } from "vitest";
 import type { Engine, Principal, Uuid } from "../../../core/index.ts";
 import { decimalAmount, quantizedAmount } from "../../../core/protocol/quantized.ts";
-import {
-  all,
-  blobOf,
-  type Fixture,
-  fixture,
-  knownAsset,
-  memory,
-  mintOf,
-  OWNERS,
-  openTest,
-  refusal,
-} from "./fixture.ts";
+import type { Fixture } from "./fixture.ts";
+import { all, blobOf, fixture, knownAsset, memory, mintOf, OWNERS, openTest, refusal } from "./fixture.ts";
 import { it } from "./it.ts";
 import { committed, hear } from "./l1-fixture.ts";
 

@@ -1,16 +1,6 @@
 import { describe, expect } from "vitest";
-import {
-  all,
-  type Fixture,
-  fixture,
-  knownAsset,
-  memory,
-  mintOf,
-  newTenant,
-  openTest,
-  refusal,
-  requestOf,
-} from "./fixture.ts";
+import type { Fixture } from "./fixture.ts";
+import { all, fixture, knownAsset, memory, mintOf, newTenant, openTest, refusal, requestOf } from "./fixture.ts";
 import { it } from "./it.ts";
 
 const CONTRACT = `0x${"ca".repeat(20)}` as const;

@@ -1,13 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, vi } from "vitest";
-import {
-  batchIdOf,
-  type Engine,
-  type TransactionFilter,
-  type Vault,
-  type VaultFilter,
-  type WithdrawalFilter,
-} from "../../../core/index.ts";
+import type { Engine, TransactionFilter, Vault, VaultFilter, WithdrawalFilter } from "../../../core/index.ts";
+import { batchIdOf } from "../../../core/index.ts";
 import { Table } from "../../../core/store/group.ts";
 import {
   all,

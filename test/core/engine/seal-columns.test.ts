@@ -7,14 +7,8 @@ import { hexToBytes } from "../../../core/protocol/hex.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
 import { contentOf } from "../../../core/sealing/contents.ts";
 import { columnLeaves, encoderColumns } from "../../../core/sealing/seal-columns.ts";
-import {
-  encodeChunk,
-  encodeColumns,
-  highWord,
-  lowWord,
-  type StoredVault,
-  VaultColumns,
-} from "../../../core/store/vault-columns.ts";
+import type { StoredVault } from "../../../core/store/vault-columns.ts";
+import { encodeChunk, encodeColumns, highWord, lowWord, VaultColumns } from "../../../core/store/vault-columns.ts";
 
 const ASSETS = [1, 2, 3].map((n) => ({
   chainId: BigInt(n === 3 ? 1 : 31_337),

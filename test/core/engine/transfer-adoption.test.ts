@@ -1,14 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  type Database,
-  type Engine,
-  type L1Event,
-  LevelJournal,
-  MODES,
-  type Mode,
-  restoreStore,
-  type VaultId,
-} from "../../../core/index.ts";
+import type { Database, Engine, L1Event, Mode, VaultId } from "../../../core/index.ts";
+import { LevelJournal, MODES, restoreStore } from "../../../core/index.ts";
 import type { SealedBatch } from "../../../core/ports.ts";
 import type { Transfer } from "../../../core/protocol/transfer.ts";
 import type { TransferGroup } from "../../../core/protocol/transfer-data.ts";

@@ -4,12 +4,8 @@ import type { BatchVaultProof, VaultId } from "../../../core/index.ts";
 import type { ProvenHop, ProvenVault } from "../../../core/ports.ts";
 import { transfersDigest } from "../../../core/protocol/transfer.ts";
 import { isTransferred, tipIdOf, tipOwnerOf, verifyHop, verifyHops } from "../../../core/protocol/transfer-proof.ts";
-import {
-  type TransferableVault,
-  transferFault,
-  transferredVault,
-  transferSigner,
-} from "../../../core/protocol/transfer-rules.ts";
+import type { TransferableVault } from "../../../core/protocol/transfer-rules.ts";
+import { transferFault, transferredVault, transferSigner } from "../../../core/protocol/transfer-rules.ts";
 import { withdrawalListTypedData } from "../../../core/protocol/typed-data.ts";
 import { verifyVaultProof } from "../../../core/protocol/verifier.ts";
 import { mintOf, OWNERS, refusal, requestOf } from "./fixture.ts";

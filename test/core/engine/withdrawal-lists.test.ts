@@ -1,18 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { ListedWithdrawal } from "../../../core/index.ts";
 import { withdrawalListDigest } from "../../../core/protocol/typed-data.ts";
-import {
-  all,
-  type Fixture,
-  fixture,
-  hashOf,
-  mintOf,
-  newTenant,
-  OWNERS,
-  openTest,
-  refusal,
-  requestOf,
-} from "./fixture.ts";
+import type { Fixture } from "./fixture.ts";
+import { all, fixture, hashOf, mintOf, newTenant, OWNERS, openTest, refusal, requestOf } from "./fixture.ts";
 import { committed, HOME, ownerAddress, signed, signedList, stranger, withdrawn } from "./l1-fixture.ts";
 
 /** The first user's vaults: 0 holds 100 units, 1 to 3 one token each; 4 is the second user's. All are sealed but 5. */

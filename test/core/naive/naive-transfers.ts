@@ -1,13 +1,5 @@
-import {
-  concatHex,
-  encodePacked,
-  type Hex,
-  hashStruct,
-  hashTypedData,
-  hexToBigInt,
-  keccak256,
-  numberToHex,
-} from "viem";
+import type { Hex } from "viem";
+import { concatHex, encodePacked, hashStruct, hashTypedData, hexToBigInt, keccak256, numberToHex } from "viem";
 import type { Hash } from "../../../core/model.ts";
 import type { Transfer } from "../../../core/protocol/transfer.ts";
 import type { TransferGroup } from "../../../core/protocol/transfer-data.ts";

@@ -17,14 +17,8 @@ import {
   verifyVaultProof,
 } from "../../../core/protocol/proof.ts";
 import { vaultLeaves } from "../../../core/protocol/vault.ts";
-import {
-  derivedHash,
-  type MultiproofVector,
-  type ProofVector,
-  SETTLEMENT,
-  type VaultVector,
-  vectors,
-} from "./vectors.ts";
+import type { MultiproofVector, ProofVector, VaultVector } from "./vectors.ts";
+import { derivedHash, SETTLEMENT, vectors } from "./vectors.ts";
 
 const file = vectors("vault-proofs");
 const root = file.header.batchRoot as Hash;

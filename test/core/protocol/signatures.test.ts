@@ -2,12 +2,8 @@ import { compactSignatureToSignature, concat, type Hex, hashStruct, keccak256, r
 import { hashTypedData } from "viem/utils";
 import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
-import {
-  type Attestation,
-  committeeHash,
-  compactSignature,
-  encodeAttestation,
-} from "../../../core/protocol/attestation.ts";
+import type { Attestation } from "../../../core/protocol/attestation.ts";
+import { committeeHash, compactSignature, encodeAttestation } from "../../../core/protocol/attestation.ts";
 import {
   MAX_LISTED_VAULTS,
   mirroredStateTypedData,

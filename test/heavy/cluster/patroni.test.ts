@@ -6,14 +6,8 @@ import { describe, expect, test } from "vitest";
 import { emptyFolder, leaderOf, Minter, settled, startServers, vaultsOf } from "../../../scripts/cluster/world.ts";
 import { campaign, type Strike, verify } from "./campaign.ts";
 import type { Link } from "./link.ts";
-import {
-  compileFaults,
-  Machine,
-  missingForPatroni,
-  PatroniCluster,
-  type PatroniNode,
-  type PatroniOptions,
-} from "./patroni.ts";
+import type { PatroniNode, PatroniOptions } from "./patroni.ts";
+import { compileFaults, Machine, missingForPatroni, PatroniCluster } from "./patroni.ts";
 import { pathStrikes, serverStrikes } from "./strikes.ts";
 
 const FAULTS = Number(process.env.MINTMARK_TEST_FAULTS ?? 150);
