@@ -17,14 +17,7 @@ import type { Address, VaultId } from "../../core/model.ts";
 import type { SealedBatch } from "../../core/ports.ts";
 import { assetType } from "../../core/protocol/asset.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
-import {
-  BLOB_BYTES,
-  blobBatchData,
-  blobContent,
-  blobsIn,
-  encodeBlobBatch,
-  manifestHash,
-} from "../../core/protocol/blob-batch.ts";
+import * as blobBatch from "../../core/protocol/blob-batch.ts";
 import { KzgThread } from "../../core/protocol/kzg/kzg.ts";
 import { versionedHash } from "../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
@@ -81,13 +74,23 @@ describe("batches in blobs, on anvil", () => {
   const entry = (id: number): VaultEntry => ({ ...sword, owner: OWNER, amount: 1n, blob: toHex(`${id}`) });
 
   async function sealed(batchNumber: number, slots: readonly VaultEntry[]): Promise<SealedBatch> {
-    const batch = encodeBlobBatch(slots);
-    const hashes = await Promise.all(blobsIn(batch).map(async (blob) => versionedHash(await kzg.commitment(blob))));
-    const content = blobContent(batch.vaultCount, manifestHash(batch.assets), hashes);
+    const batch = blobBatch.encodeBlobBatch(slots);
+    const hashes = await Promise.all(
+      blobBatch.blobsIn(batch).map(async (blob) => versionedHash(await kzg.commitment(blob))),
+    );
+    const content = blobBatch.blobContent(batch.vaultCount, blobBatch.manifestHash(batch.assets), hashes);
     const root = batchRoot("blobs", manifestRoot(batch.assets), content);
     const { vaultCount, assets } = batch;
     const place = { mode: "zk-rollup", batchNumber } as const;
-    return { ...place, vaultCount, assets, content, dataHash: content, batchRoot: root, data: blobBatchData(batch) };
+    return {
+      ...place,
+      vaultCount,
+      assets,
+      content,
+      dataHash: content,
+      batchRoot: root,
+      data: blobBatch.blobBatchData(batch),
+    };
   }
 
   beforeAll(async () => {
@@ -117,7 +120,7 @@ describe("batches in blobs, on anvil", () => {
       // The first batch ever fills storage slots that the next ones use again.
       expect(receipt.gasUsed).toBeLessThan(batchNumber === 0 ? 120_000n : 100_000n);
       data.push(batch.data);
-      blobs.push(...blobsIn({ elements: batch.data.subarray(batch.data.length % BLOB_BYTES) }));
+      blobs.push(...blobBatch.blobsIn({ elements: batch.data.subarray(batch.data.length % blobBatch.BLOB_BYTES) }));
     }
     for (let block = 0; block < 2; block++) await client.request({ method: "evm_mine" as never });
   });

@@ -1,25 +1,9 @@
 import { network } from "hardhat";
-import {
-  type Address,
-  encodeErrorResult,
-  encodeFunctionData,
-  hexToBytes,
-  keccak256,
-  numberToHex,
-  toHex,
-  zeroAddress,
-  zeroHash,
-} from "viem";
+import * as viem from "viem";
 import { privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { packedAssets } from "../../core/l1/arguments.ts";
-import {
-  BLOB_BYTES,
-  BLOB_ELEMENTS,
-  blobContent,
-  encodeBlobBatch,
-  manifestHash,
-} from "../../core/protocol/blob-batch.ts";
+import * as blobBatch from "../../core/protocol/blob-batch.ts";
 import { nextHistory, stateLeaf } from "../../core/protocol/commitment.ts";
 import { ELEMENT_BYTES } from "../../core/protocol/elements.ts";
 import { batchRoot, manifestRoot } from "../../core/protocol/manifest.ts";
@@ -34,7 +18,7 @@ const { fresh } = await openChain();
 const HEAD_CONTINUATION = 1 + 1 + 20;
 const text = (characters: string) => new TextEncoder().encode(characters);
 let d: Deployment;
-let owner: Address;
+let owner: viem.Address;
 beforeEach(async () => {
   d = await fresh();
   owner = d.actors.owner.account.address;
@@ -82,7 +66,7 @@ describe("a commit by blobs", () => {
     ["a batch number that is not the next", { batchNumber: 1n }, "BatchNumberMismatch"],
     [
       "an asset that is not registered",
-      { batch: { assets: [{ chainId: 5n, assetType: numberToHex(7, { size: 32 }) }] } },
+      { batch: { assets: [{ chainId: 5n, assetType: viem.numberToHex(7, { size: 32 }) }] } },
       "AssetNotRegistered",
     ],
   ] as const)("is refused with %s", async (_, change, error) => {
@@ -101,8 +85,8 @@ describe("a commit by blobs", () => {
   it("is refused from code, which could commit the blobs of one transaction many times", async () => {
     const { operator } = d.actors;
     const args = [await d.state.read.history(), 0n, 1, packedAssets([d.assets.coin]), "0x"] as const;
-    const payload = encodeFunctionData({ abi: d.state.abi, functionName: "commitBlobBatch", args });
-    const multisig = await d.viem.deployContract("ContractOperator", [zeroAddress, "0x"]);
+    const payload = viem.encodeFunctionData({ abi: d.state.abi, functionName: "commitBlobBatch", args });
+    const multisig = await d.viem.deployContract("ContractOperator", [viem.zeroAddress, "0x"]);
     const forwarded = multisig.write.forward([d.state.address, payload], { account: operator.account });
     await d.refuses(forwarded, "NotPlainAccount");
     const delegation = `0xef0100${multisig.address.slice(2)}` as const;
@@ -119,15 +103,15 @@ describe("a commit by blobs", () => {
   it("is refused with more blobs than six, where a chain lets a transaction carry them", async () => {
     const prague = await network.create({ network: "local", override: { hardfork: "prague" } });
     const harness = await prague.viem.deployContract("ProofHarness");
-    const data = encodeFunctionData({ abi: harness.abi, functionName: "committedBlobs" });
+    const data = viem.encodeFunctionData({ abi: harness.abi, functionName: "committedBlobs" });
     const chain = { publicClient: await prague.viem.getPublicClient(), state: harness };
-    await sendBlobs(chain, new Uint8Array(6 * BLOB_ELEMENTS * ELEMENT_BYTES), data);
-    const seven = sendBlobs(chain, new Uint8Array(7 * BLOB_ELEMENTS * ELEMENT_BYTES), data);
+    await sendBlobs(chain, new Uint8Array(6 * blobBatch.BLOB_ELEMENTS * ELEMENT_BYTES), data);
+    const seven = sendBlobs(chain, new Uint8Array(7 * blobBatch.BLOB_ELEMENTS * ELEMENT_BYTES), data);
     await prague.viem.assertions.revertWithCustomErrorWithArgs(seven, harness, "BlobCountInvalid", [7n]);
   });
 
   describe("of a token with an issuer", () => {
-    const issuer = privateKeyToAccount(keccak256(toHex("issuer")));
+    const issuer = privateKeyToAccount(viem.keccak256(viem.toHex("issuer")));
     let sword: TestAsset;
     let consenting: Consenting;
     beforeEach(async () => {
@@ -154,7 +138,7 @@ describe("a commit by blobs", () => {
         .map(({ chainId, assetType }) => ({ chainId, assetType }))
         .sort((a, b) => (a.assetType < b.assetType ? -1 : 1));
       const place = assets.findIndex(({ assetType }) => assetType === sword.assetType);
-      const signedFor = blobContent(1, manifestHash(blobs.assets), blobs.versionedHashes);
+      const signedFor = blobBatch.blobContent(1, blobBatch.manifestHash(blobs.assets), blobs.versionedHashes);
       const moved = (consent: Consenting) => commitBlobs(d, slots, { batch: { assets }, consenting: consent });
       expect((await moved((batch) => consenting({ ...batch, content: signedFor }))).leftOut).toEqual([place]);
       expect((await moved(consenting)).leftOut).toEqual([]);
@@ -166,8 +150,8 @@ describe("a vault in blobs", () => {
   it.each([
     ["a decimal id", "7", 7n],
     ["an id of 256 bits, in one continuation", String(2n ** 256n - 1n), 2n ** 256n - 1n],
-    ["a text of 30 bytes, in one continuation", "x".repeat(30), BigInt(keccak256(text("x".repeat(30))))],
-    ["a text of 61 bytes, in two continuations", "x".repeat(61), BigInt(keccak256(text("x".repeat(61))))],
+    ["a text of 30 bytes, in one continuation", "x".repeat(30), BigInt(viem.keccak256(text("x".repeat(30))))],
+    ["a text of 61 bytes, in two continuations", "x".repeat(61), BigInt(viem.keccak256(text("x".repeat(61))))],
   ])("pays an ERC-721 by %s", async (_, blob, id) => {
     const batch = await commitBlobs(d, [null, coins(1n), card(blob)]);
     const early = request(batch, 2);
@@ -204,7 +188,7 @@ describe("a vault in blobs", () => {
     const [failed, ...more] = await d.state.getEvents.WithdrawalFailed({}, { fromBlock });
     expect([failed?.args.vaultId, more]).toEqual([wrong.vault.vaultId, []]);
     expect(failed?.args.reason).toBe(
-      encodeErrorResult({ abi: d.state.abi, errorName: "ProofInvalid", args: [wrong.vault.vaultId] }),
+      viem.encodeErrorResult({ abi: d.state.abi, errorName: "ProofInvalid", args: [wrong.vault.vaultId] }),
     );
     expect(await d.tokens.coin.read.balanceOf([owner])).toBe(17_000n);
     expect(await d.tokens.item.read.balanceOf([owner, 3n])).toBe(9n);
@@ -245,7 +229,7 @@ describe("nobody is paid", () => {
       [head(0, u(5, 10)), coins(5n)],
       [head(10, u(5, 10)), coins(5n)],
       [head(11, u(5, 10)), coins(5n)],
-      [zeroHash, coins(5n)],
+      [viem.zeroHash, coins(5n)],
       [head(1, u(0, 10)), coins(0n)],
       [head(1, u(2n ** 63n, 10)), coins(2n ** 63n)],
       [head(5, u(1, 5) + u(7, 5)), card("7")],
@@ -258,13 +242,13 @@ describe("nobody is paid", () => {
       [head(9, u(15, 2) + u(1, 8)), card("7")],
     ] as const;
     const vaultCount = claims.length;
-    const elements = new Uint8Array(BLOB_BYTES);
+    const elements = new Uint8Array(blobBatch.BLOB_BYTES);
     const all = [
       ...claims.map(([element]) => element),
       `0x00${u(2n ** 90n, 31)}`,
       `0x0a0137${"00".repeat(29)}`,
     ] as const;
-    for (const [place, element] of all.entries()) elements.set(hexToBytes(element), place * ELEMENT_BYTES);
+    for (const [place, element] of all.entries()) elements.set(viem.hexToBytes(element), place * ELEMENT_BYTES);
     const slots = claims.map(([, claim]) => claim);
     for (const asset of [d.assets.coin, d.assets.card, d.assets.imxCard]) {
       const of = slots.map((slot) => (slot.assetType === asset.assetType ? slot : null));
@@ -322,16 +306,16 @@ describe("nobody is paid", () => {
 
   it("by a continuation behind the last element", async () => {
     const slots = [card(String(2n ** 200n))];
-    const honest = encodeBlobBatch(slots);
+    const honest = blobBatch.encodeBlobBatch(slots);
     const elements = honest.elements.slice();
-    elements.set([BLOB_ELEMENTS >> 8, BLOB_ELEMENTS & 0xff], HEAD_CONTINUATION);
+    elements.set([blobBatch.BLOB_ELEMENTS >> 8, blobBatch.BLOB_ELEMENTS & 0xff], HEAD_CONTINUATION);
     const batch = await commitBlobs(d, slots, { batch: { elements } });
     await d.mature();
     if (batch.blobs === undefined) throw new Error("a batch of blobs");
     const { siblings, ...asked } = request({ ...batch, blobs: { ...batch.blobs, ...honest } }, 0);
     const words = openingWords(batch.blobs, [0, 1]).slice(0, -1);
     expect(words).toHaveLength(siblings.length - 1);
-    await refused({ ...asked, siblings: [...words, numberToHex(BLOB_ELEMENTS, { size: 32 })] });
+    await refused({ ...asked, siblings: [...words, viem.numberToHex(blobBatch.BLOB_ELEMENTS, { size: 32 })] });
   });
 
   it("by a path that is too short, too long, or of the other kind", async () => {
@@ -342,7 +326,7 @@ describe("nobody is paid", () => {
       [],
       whole.slice(0, 4),
       whole.slice(0, -1),
-      [...whole, zeroHash],
+      [...whole, viem.zeroHash],
       [...whole.slice(0, 2), ...whole.slice(1)],
     ]) {
       await refused({ ...request(batch, 1), siblings: words });
@@ -361,7 +345,7 @@ describe("nobody is paid", () => {
     await refused({ ...request(batch, 0), assetPath: cards.assetPath });
     await refused({ ...cards, vault: { ...cards.vault, assetType: BigInt(d.assets.coin.assetType) } });
     const [, ...rest] = cards.siblings;
-    await refused({ ...cards, siblings: [manifestHash([d.assets.card]), ...rest] });
+    await refused({ ...cards, siblings: [blobBatch.manifestHash([d.assets.card]), ...rest] });
     await withdraw(cards);
   });
 
@@ -371,20 +355,20 @@ describe("nobody is paid", () => {
     await d.mature();
     for (const change of [
       { owner: d.actors.stranger.account.address },
-      { blob: toHex("x".repeat(39)) },
-      { blob: toHex(`${"x".repeat(39)}y`) },
+      { blob: viem.toHex("x".repeat(39)) },
+      { blob: viem.toHex(`${"x".repeat(39)}y`) },
     ]) {
       await refused({ ...asked, vault: { ...asked.vault, ...change } });
     }
     const moved = [...asked.siblings];
-    moved[moved.length - 1] = numberToHex(2, { size: 32 });
+    moved[moved.length - 1] = viem.numberToHex(2, { size: 32 });
     await refused({ ...asked, siblings: moved });
     await withdraw(asked);
   });
 
   it("by blobs that the transaction of a call carries when the contract does not name them", async () => {
-    const data = encodeFunctionData({ abi: d.state.abi, functionName: "history" });
-    await sendBlobs(d, encodeBlobBatch([coins(1n)]).elements, data);
+    const data = viem.encodeFunctionData({ abi: d.state.abi, functionName: "history" });
+    await sendBlobs(d, blobBatch.encodeBlobBatch([coins(1n)]).elements, data);
     expect(await d.state.read.batchCounts()).toEqual([0n, 0n]);
   });
 });

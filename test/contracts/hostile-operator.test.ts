@@ -7,18 +7,7 @@ import { MODES, type Mode, type Standard } from "../../core/model.ts";
 import type { VaultEntry } from "../../core/protocol/batch-data.ts";
 import { stateLeaf } from "../../core/protocol/commitment.ts";
 import { StateHistory } from "../../core/protocol/state-tree.ts";
-import {
-  assetsIn,
-  type CommittedBatch,
-  type Consenting,
-  commitRollup,
-  commitValidium,
-  consentOf,
-  entry,
-  pathOf,
-  proofOf,
-  provenArgs,
-} from "./fixture/batches.ts";
+import * as batches from "./fixture/batches.ts";
 import type { Deployment } from "./fixture/deployment.ts";
 import { CHANGE_DELAY, COIN_QUANTUM, MATURITY, MODE, openChain, STANDARD } from "./fixture/deployment.ts";
 import { outcomeOf } from "./fixture/outcomes.ts";
@@ -47,9 +36,9 @@ const ACTIONS = [
 ] as const;
 
 interface Place {
-  readonly batch: CommittedBatch;
+  readonly batch: batches.CommittedBatch;
   readonly slot: number;
-  readonly vault: NonNullable<CommittedBatch["vaults"][number]>;
+  readonly vault: NonNullable<batches.CommittedBatch["vaults"][number]>;
   /** Null of an asset that L1 does not know. */
   readonly standard: Standard | null;
   readonly isLeftOut: boolean;
@@ -64,7 +53,7 @@ class Play {
   readonly #cardToken: Issued["cards"];
   readonly #itemToken: Issued["items"];
   readonly #places: Place[] = [];
-  readonly #batches: CommittedBatch[] = [];
+  readonly #batches: batches.CommittedBatch[] = [];
   readonly #headers: Hex[] = [];
   readonly #cards = new Map<bigint, Address>();
   readonly #suspended = new Set<string>();
@@ -130,7 +119,7 @@ class Play {
     const asset = [coin, card, item][seed % 3] ?? coin;
     const owner = OWNERS[(seed >> 3) % OWNERS.length] as Owner;
     const amount = asset === card ? 1n : BigInt(1 + ((seed >> 6) % 1000));
-    const vault = entry(asset, owner.address, asset === coin ? "" : String((seed >> 9) % 8), amount);
+    const vault = batches.entry(asset, owner.address, asset === coin ? "" : String((seed >> 9) % 8), amount);
     if (!isSpoilt) return vault;
     const spoils: readonly Partial<VaultEntry>[] = [
       { amount: 0n },
@@ -146,19 +135,19 @@ class Play {
   }
 
   /** What the issuer says of a batch, or what an operator makes of it; and the assets for which it counts. */
-  #consenting(named: CommittedBatch["assets"], how: number) {
+  #consenting(named: batches.CommittedBatch["assets"], how: number) {
     const able = named.filter(({ assetType }) => {
       const { token } = assetType === this.#assets.card.assetType ? this.#assets.card : this.#assets.item;
       return !this.#suspended.has(token);
     });
-    const nobody: Consenting = async () => "0x";
+    const nobody: batches.Consenting = async () => "0x";
     if (able.length === 0 || how === 1) return { consenting: nobody, counted: [] };
     const changes = { 3: { content: toHex(1, { size: 32 }) }, 5: { batchNumber: 99 }, 6: { epoch: 99n } } as const;
     const of = how === 7 ? able.slice(0, 1) : able;
-    const consenting: Consenting = (batch) => {
+    const consenting: batches.Consenting = (batch) => {
       const mode = batch.mode === "validium" ? "zk-rollup" : "validium";
       const change = how === 4 ? { mode: mode as Mode } : (changes[how as 3] ?? {});
-      return consentOf(this.#d, how === 2 ? THIEF : ISSUER, of, change)(batch);
+      return batches.consentOf(this.#d, how === 2 ? THIEF : ISSUER, of, change)(batch);
     };
     return { consenting, counted: how === 0 || how > 6 ? of : [] };
   }
@@ -171,13 +160,13 @@ class Play {
     );
     const { card, item } = this.#assets;
     const known = slots.filter((slot) => this.#standardOf(slot) !== null);
-    const assets = assetsIn(known);
+    const assets = batches.assetsIn(known);
     const issued = assets.filter(({ assetType }) => assetType === card.assetType || assetType === item.assetType);
     const { consenting, counted } = this.#consenting(issued, c % 16 < 8 ? 0 : c % 8);
     const batch =
       mode === "validium"
-        ? await commitValidium(this.#d, slots, assets, consenting)
-        : await commitRollup(this.#d, slots, consenting);
+        ? await batches.commitValidium(this.#d, slots, assets, consenting)
+        : await batches.commitRollup(this.#d, slots, consenting);
     const typesOf = (list: readonly { readonly assetType: Hex }[]) => list.map(({ assetType }) => assetType).toSorted();
     const leftOut = batch.leftOut.flatMap((at) => batch.assets[at] ?? []);
     expect(typesOf(leftOut)).toEqual(typesOf(issued.filter((one) => !counted.includes(one))));
@@ -195,7 +184,7 @@ class Play {
     }
   }
 
-  #headerOf({ mode, batchNumber }: CommittedBatch): Promise<Hex> {
+  #headerOf({ mode, batchNumber }: batches.CommittedBatch): Promise<Hex> {
     return this.#d.state.read.batchHeaderHash([MODE[mode], BigInt(batchNumber)]);
   }
 
@@ -222,7 +211,7 @@ class Play {
 
   async #void(earlier: Place, later: Place): Promise<void> {
     const isAllowed = this.#areDuplicates(earlier, later) && !later.isVoid && later.paid === 0n;
-    const [first, second] = [earlier, later].map(({ batch, slot }) => provenArgs(proofOf(batch, slot)));
+    const [first, second] = [earlier, later].map(({ batch, slot }) => batches.provenArgs(batches.proofOf(batch, slot)));
     if (first === undefined || second === undefined) return;
     const call = this.#d.state.write.voidDuplicate([...first, ...second]);
     if (!isAllowed) return this.#refused(call);
@@ -306,7 +295,7 @@ class Play {
 
   /** Withdraws from a vault that differs from a committed one by one field. */
   async #forge({ batch, slot }: Place, field: number, change: bigint): Promise<void> {
-    const { vault, header, ...path } = proofOf(batch, slot);
+    const { vault, header, ...path } = batches.proofOf(batch, slot);
     const forged = {
       ...vault,
       ...(field % 5 === 0 && { amount: vault.amount ^ change }),
@@ -315,7 +304,7 @@ class Play {
       ...(field % 5 === 3 && { vaultId: vault.vaultId ^ change }),
       ...(field % 5 === 4 && { assetType: vault.assetType ^ change }),
     };
-    const args = [forged, header, pathOf(path), 1n, THIEF.address, { deadline: 0n, signature: "0x" }] as const;
+    const args = [forged, header, batches.pathOf(path), 1n, THIEF.address, { deadline: 0n, signature: "0x" }] as const;
     await this.#refused(this.#d.state.write.withdraw(args, { account: forged.owner }));
   }
 

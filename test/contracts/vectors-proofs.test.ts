@@ -12,16 +12,7 @@ import { StateHistory } from "../../core/protocol/state-tree.ts";
 import { vaultLeaves } from "../../core/protocol/vault.ts";
 import { anyHash, anySlots } from "../core/protocol/arbitrary.ts";
 import { type ConsistencyVector, tooManySlots, vectors } from "../core/protocol/vectors.ts";
-import {
-  assetsIn,
-  commitAs,
-  commitRollup,
-  committedEvent,
-  entry,
-  pathOf,
-  sealedRoot,
-  toStruct,
-} from "./fixture/batches.ts";
+import * as batches from "./fixture/batches.ts";
 import { type Deployment, openChain } from "./fixture/deployment.ts";
 import { transferBatchArgs } from "./fixture/transfers.ts";
 import { headerStruct, pathStruct, vaultPathStruct, vaultStruct } from "./fixture/vectors.ts";
@@ -188,8 +179,11 @@ describe("Solidity and the core agree on proofs", () => {
     const property = fc.asyncProperty(anySlots, fc.nat(), fc.nat(11), fc.nat(), async (slots, which, kind, n) => {
       const present = placeVaults(slots, "zk-rollup", 5).filter((vault) => vault !== null);
       if (present.length === 0 || present.length > 60) return;
-      const batch = { tree: new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", 5))), assets: assetsIn(slots) };
-      const sealed = sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root));
+      const batch = {
+        tree: new BatchTree(vaultLeaves(placeVaults(slots, "zk-rollup", 5))),
+        assets: batches.assetsIn(slots),
+      };
+      const sealed = batches.sealedRoot("zk-rollup", batch.assets, bytesToHex(batch.tree.root));
       const root = kind === 0 ? flipped(sealed, n) : sealed;
       const vaultCount = kind === 1 ? n % 70 : batch.tree.count;
       const change = (of: (typeof present)[number]) => ({
@@ -210,7 +204,7 @@ describe("Solidity and the core agree on proofs", () => {
         siblings: kind === 8 ? changed(honest.siblings, n) : honest.siblings,
         assetPath: { index: kind === 9 ? index ^ (n % 8) : index, siblings: kind === 10 ? changed(named, n) : named },
       };
-      const one = harness.read.verifyVault([toStruct(proof.vault), root, vaultCount, pathOf(proof)]);
+      const one = harness.read.verifyVault([batches.toStruct(proof.vault), root, vaultCount, batches.pathOf(proof)]);
       expect(await one).toBe(count(verifyVaultProof(root, proof)));
       const some = present.filter((vault, i) => vault === chosen || (which >> (i % 31)) % 2 === 1);
       const { siblings, manifest } = proveVaults(batch, some);
@@ -224,7 +218,7 @@ describe("Solidity and the core agree on proofs", () => {
         harness.read.manifestLeaf([chainId, BigInt(assetType)]),
       );
       const places = (await Promise.all(leaves)).map((leaf) => Math.max(0, many.manifest.indexOf(leaf)));
-      const all = [many.vaults.map(toStruct), root, vaultCount, many.siblings, many.manifest, places] as const;
+      const all = [many.vaults.map(batches.toStruct), root, vaultCount, many.siblings, many.manifest, places] as const;
       expect(await harness.read.verifyVaults(all)).toBe(count(verifyVaultMultiproof(root, many)));
     });
     await fc.assert(property, { numRuns: 150 });
@@ -279,8 +273,8 @@ describe("L1 and the vectors of transfer data", () => {
   beforeAll(async () => {
     d = await fresh();
     for (let n = 0; n < Number(batchNumber); n++) {
-      await commitRollup(d, [entry(d.assets.coin, d.actors.owner.account.address)]);
-      await commitAs.validium(d, [entry(d.assets.coin, d.actors.owner.account.address)]);
+      await batches.commitRollup(d, [batches.entry(d.assets.coin, d.actors.owner.account.address)]);
+      await batches.commitAs.validium(d, [batches.entry(d.assets.coin, d.actors.owner.account.address)]);
     }
   });
   beforeEach(async () => {
@@ -292,7 +286,11 @@ describe("L1 and the vectors of transfer data", () => {
   it.each(valid)("$name has the root of the core", async ({ data, dataHash, slots, batchRoot }) => {
     const args = await transferBatchArgs(d, data);
     const hash = await d.state.write.commitTransferBatch(args, d.by("operator"));
-    expect((await committedEvent(d, hash)).args).toMatchObject({ batchRoot, vaultCount: Number(slots), dataHash });
+    expect((await batches.committedEvent(d, hash)).args).toMatchObject({
+      batchRoot,
+      vaultCount: Number(slots),
+      dataHash,
+    });
   });
 
   it.each(refused)("$name is refused", async ({ reason, data }) => {

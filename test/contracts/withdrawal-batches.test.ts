@@ -1,20 +1,5 @@
-import {
-  type Address,
-  BaseError,
-  ContractFunctionRevertedError,
-  concat,
-  decodeErrorResult,
-  encodeFunctionData,
-  type Hex,
-  hexToNumber,
-  maxUint64,
-  maxUint256,
-  numberToHex,
-  pad,
-  size,
-  slice,
-  zeroAddress,
-} from "viem";
+import type { Hex } from "viem";
+import * as viem from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { beforeEach, describe, expect, it } from "vitest";
 import { MAX_AMOUNT } from "../../core/model.ts";
@@ -37,7 +22,7 @@ const { fresh } = await openChain();
 
 describe("a batch of withdrawals", () => {
   let d: Deployment;
-  let owner: Address;
+  let owner: viem.Address;
   beforeEach(async () => {
     d = await fresh();
     owner = d.actors.owner.account.address;
@@ -86,7 +71,7 @@ describe("a batch of withdrawals", () => {
       entry(d.assets.coin, owner, "1", 1n),
       entry(d.assets.card, owner, ""),
       entry(d.assets.card, owner, "9", 2n),
-      entry({ ...d.assets.coin, assetType: pad("0x01") }, owner, "", 1n),
+      entry({ ...d.assets.coin, assetType: viem.pad("0x01") }, owner, "", 1n),
     ];
     // The manifest cannot name what is not registered.
     const batch = await commitValidium(d, slots, assetsIn(slots.slice(0, -1)));
@@ -97,7 +82,7 @@ describe("a batch of withdrawals", () => {
       at(slot, { quantity: 0n }),
       at(slot, { quantity: 2n, recipient: stranger }),
       at(slot, { quantity: MAX_AMOUNT }),
-      at(slot, { recipient: zeroAddress }),
+      at(slot, { recipient: viem.zeroAddress }),
       at(slot, { siblings: at(slot).siblings.slice(1) }),
       at(slot, { siblings: [...at(slot).siblings].reverse() }),
       at(slot, { header: { ...batch.header, committedAt: 0n } }),
@@ -146,7 +131,7 @@ describe("a batch of withdrawals", () => {
       [at(1, { quantity: 0n }), "QuantityZero"],
       [at(2, { siblings: [] }), "ProofInvalid"],
       [at(3, { header: { ...batch.header, sequence: 9n } }), "HeaderMismatch"],
-      [at(4, { recipient: zeroAddress }), "RecipientZero"],
+      [at(4, { recipient: viem.zeroAddress }), "RecipientZero"],
       [await signed(d, d.actors.owner, at(5), { deadline: 1n }), "AuthorizationExpired"],
       [at(8), "NotMature"],
       [forged, "SignatureInvalid"],
@@ -201,7 +186,7 @@ describe("a batch of withdrawals", () => {
       const token = await d.viem.deployContract("RevertingToken");
       const { failed, hostile } = await surviving(await d.register("erc1155", token.address));
       expect(failed[0]?.error).toBe("TokenRefused");
-      const refusal = decodeErrorResult({ abi: token.abi, data: failed[0]?.args[1] as Hex });
+      const refusal = viem.decodeErrorResult({ abi: token.abi, data: failed[0]?.args[1] as Hex });
       expect(refusal.errorName).toBe("Refused");
       await token.write.setRefusing([false]);
       expect((await submit([hostile])).withdrawn).toEqual([hostile.vault.vaultId]);
@@ -209,7 +194,7 @@ describe("a batch of withdrawals", () => {
     });
 
     it("that burns all its gas gets no more than an item's", async () => {
-      const token = await d.viem.deployContract("GasBurner", [maxUint256]);
+      const token = await d.viem.deployContract("GasBurner", [viem.maxUint256]);
       const { gasUsed } = await surviving(await d.register("erc1155", token.address));
       expect(gasUsed).toBeLessThan(2n * ITEM_GAS);
     });
@@ -218,7 +203,7 @@ describe("a batch of withdrawals", () => {
       const token = await d.viem.deployContract("ReturnBomb", [200_000n, true]);
       const { failed, gasUsed } = await surviving(await d.register("erc1155", token.address));
       expect(failed[0]?.error).toBe("TokenRefused");
-      expect(size(failed[0]?.args[1] as Hex)).toBe(256);
+      expect(viem.size(failed[0]?.args[1] as Hex)).toBe(256);
       expect(gasUsed).toBeLessThan(2n * ITEM_GAS);
     });
 
@@ -260,7 +245,7 @@ describe("a batch of withdrawals", () => {
   });
 
   it("lets no item fail for want of gas that the caller has withheld", async () => {
-    const token = await d.viem.deployContract("GasBurner", [maxUint256]);
+    const token = await d.viem.deployContract("GasBurner", [viem.maxUint256]);
     const burner = await d.register("erc1155", token.address);
     const batch = await commitRollup(d, [
       ...Array.from({ length: 3 }, () => entry(burner, owner, "1")),
@@ -292,9 +277,9 @@ describe("a batch of withdrawals", () => {
     } as const;
     let succeeded = 0;
     for (let gas = 1_050_000n; gas < 1_700_000n; gas += 20_000n) {
-      const outcome = await d.publicClient.simulateContract({ ...call, gas }).catch((error: BaseError) => error);
-      if (outcome instanceof BaseError) {
-        expect(outcome.walk((cause) => cause instanceof ContractFunctionRevertedError)).toMatchObject({
+      const outcome = await d.publicClient.simulateContract({ ...call, gas }).catch((error: viem.BaseError) => error);
+      if (outcome instanceof viem.BaseError) {
+        expect(outcome.walk((cause) => cause instanceof viem.ContractFunctionRevertedError)).toMatchObject({
           data: { errorName: "GasTooLow" },
         });
       } else {
@@ -307,7 +292,7 @@ describe("a batch of withdrawals", () => {
   });
 
   it("reverts for want of gas in no case when it has the gas that a relay sends, whatever its items do", async () => {
-    const token = await d.viem.deployContract("GasBurner", [maxUint256]);
+    const token = await d.viem.deployContract("GasBurner", [viem.maxUint256]);
     const burner = await d.register("erc1155", token.address);
     const key = privateKeyToAccount(generatePrivateKey());
     const wallet = await d.viem.deployContract("Wallet1271", [key.address, 1]);
@@ -320,8 +305,8 @@ describe("a batch of withdrawals", () => {
     }
     const last = await commitRollup(d, [entry(d.assets.coin, owner, "", 1n)]);
     asked.push(request(last, 0));
-    const data = encodeFunctionData({ abi: d.state.abi, functionName: "withdrawBatch", args: batchArgs(asked) });
-    const gas = 21_000n + 16n * BigInt(size(data)) + BigInt(asked.length) * 530_000n + 50_000n;
+    const data = viem.encodeFunctionData({ abi: d.state.abi, functionName: "withdrawBatch", args: batchArgs(asked) });
+    const gas = 21_000n + 16n * BigInt(viem.size(data)) + BigInt(asked.length) * 530_000n + 50_000n;
     const { withdrawn, failed } = await submit(asked, gas);
     expect(failed).toHaveLength(10);
     expect(withdrawn).toEqual([asked[10]?.vault.vaultId]);
@@ -341,7 +326,7 @@ describe("a batch of withdrawals", () => {
       );
     expect((await submitWith(ITEM_GAS)).failed).toHaveLength(1);
     expect((await submitWith(1_000_000n)).withdrawn).toHaveLength(1);
-    const everything = d.state.write.withdrawBatch(batchArgs(asked, maxUint64), d.by("owner"));
+    const everything = d.state.write.withdrawBatch(batchArgs(asked, viem.maxUint64), d.by("owner"));
     await d.refuses(everything, "GasTooLow", [0n]);
   });
 
@@ -360,26 +345,26 @@ describe("a batch of withdrawals", () => {
 
     it("refuses the call when they break off or name no slot", async () => {
       const refused = (items: Hex, offset: bigint) => d.refuses(write(items), "ItemsMalformed", [offset]);
-      const behind = BigInt(size(item(0)));
-      await refused(slice(group.items, 0, size(group.items) - 1), behind);
-      await refused(concat([item(0), "0x00"]), behind);
+      const behind = BigInt(viem.size(item(0)));
+      await refused(viem.slice(group.items, 0, viem.size(group.items) - 1), behind);
+      await refused(viem.concat([item(0), "0x00"]), behind);
       await refused("0xffffffffff", 0n);
       // Slot 2^20.
-      await refused(concat([item(0), "0x0000100000"]), behind);
+      await refused(viem.concat([item(0), "0x0000100000"]), behind);
     });
 
     it("fails an item alone when its parts do not fill it", async () => {
-      const body = slice(item(0), 5);
+      const body = viem.slice(item(0), 5);
       const faulty = [
         "0x" as Hex,
-        slice(body, 0, 20),
-        slice(body, 0, size(body) - 1),
-        concat([body, "0x00"]),
-        concat(["0x10", slice(body, 1)]),
-        concat(["0x07", slice(body, 1)]),
-        concat([slice(body, 0, 37), "0xff", slice(body, 38)]),
+        viem.slice(body, 0, 20),
+        viem.slice(body, 0, viem.size(body) - 1),
+        viem.concat([body, "0x00"]),
+        viem.concat(["0x10", viem.slice(body, 1)]),
+        viem.concat(["0x07", viem.slice(body, 1)]),
+        viem.concat([viem.slice(body, 0, 37), "0xff", viem.slice(body, 38)]),
       ];
-      const hash = await write(concat([...faulty.map((one) => framed(0, one)), item(1)]));
+      const hash = await write(viem.concat([...faulty.map((one) => framed(0, one)), item(1)]));
       const { withdrawn, failed } = await outcomeOf(d, hash);
       expect(failed).toEqual(faulty.map(() => ({ vaultId, error: "ItemMalformed", args: [vaultId] })));
       expect(withdrawn).toEqual([vaultId + 1n]);
@@ -398,16 +383,16 @@ describe("a batch of withdrawals", () => {
 
 /** An item's body with its length and slot in front. */
 function framed(slot: number, body: Hex): Hex {
-  return concat([numberToHex(size(body), { size: 2 }), numberToHex(slot, { size: 3 }), body]);
+  return viem.concat([viem.numberToHex(viem.size(body), { size: 2 }), viem.numberToHex(slot, { size: 3 }), body]);
 }
 
 /** The items of a group, each with its length and slot in front. */
 function sliceItems(items: Hex): Hex[] {
   const found: Hex[] = [];
   for (let rest = items; rest !== "0x"; ) {
-    const end = 5 + hexToNumber(slice(rest, 0, 2));
-    found.push(slice(rest, 0, end));
-    rest = end === size(rest) ? "0x" : slice(rest, end);
+    const end = 5 + viem.hexToNumber(viem.slice(rest, 0, 2));
+    found.push(viem.slice(rest, 0, end));
+    rest = end === viem.size(rest) ? "0x" : viem.slice(rest, end);
   }
   return found;
 }

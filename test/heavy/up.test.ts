@@ -7,58 +7,41 @@ import { freePort } from "../../scripts/sandbox/port.ts";
 import { settingsIn } from "../../scripts/up/processes.ts";
 import { Npm } from "../npm.ts";
 import { at } from "../settlement/fixture.ts";
-import {
-  AWAY,
-  answersIn,
-  BASE,
-  chainOf,
-  clientOf,
-  endAll,
-  folderOf,
-  funded,
-  HARDHAT,
-  mintAndWithdraw,
-  mintmark,
-  portOf,
-  SEPOLIA,
-  sourcify,
-  TOKEN,
-  track,
-} from "../up-world.ts";
+import * as up from "../up-world.ts";
 
-afterEach(endAll);
+afterEach(up.endAll);
 
 test("runs against `npx hardhat node`, whose accounts pay", async () => {
-  const folder = await folderOf();
-  const [chainPort, port] = [await freePort(0), portOf()];
+  const folder = await up.folderOf();
+  const [chainPort, port] = [await freePort(0), up.portOf()];
   const node = new Npm(["exec", "--", "hardhat", "node", "--port", `${chainPort}`]);
-  track(() => node[Symbol.asyncDispose]());
+  up.track(() => node[Symbol.asyncDispose]());
   await node.says(/Started HTTP/);
   const url = `http://127.0.0.1:${chainPort}`;
-  const answers = await answersIn(folder, { members: 1, tokens: [TOKEN], maturitySeconds: 1, port });
+  const answers = await up.answersIn(folder, { members: 1, tokens: [up.TOKEN], maturitySeconds: 1, port });
   const args = ["--folder", folder, "--answers", answers, "--poll-ms", "200", "--yes", "--start"];
-  const running = mintmark("up", "--network", url, ...args);
+  const running = up.mintmark("up", "--network", url, ...args);
   await running.says(/all processes are ready/);
-  await mintAndWithdraw({ folder, port, chainId: HARDHAT, client: clientOf(url) });
+  await up.mintAndWithdraw({ folder, port, chainId: up.HARDHAT, client: up.clientOf(url) });
 });
 
 test("is killed at each step and started again, and deploys everything once", async () => {
   const run = async (isKilled: boolean, steps: readonly string[]) => {
-    const { url, client } = await chainOf(BASE);
-    const folder = await folderOf();
-    const answers = await answersIn(folder, { members: 1, tokens: [TOKEN] });
+    const { url, client } = await up.chainOf(up.BASE);
+    const folder = await up.folderOf();
+    const answers = await up.answersIn(folder, { members: 1, tokens: [up.TOKEN] });
     const args = ["up", "--network", url, "--folder", folder, "--answers", answers, "--poll-ms", "200"];
-    const more = [...args, "--sourcify", AWAY, "--yes"];
-    await funded(more, client);
+    const more = [...args, "--sourcify", up.AWAY, "--yes"];
+    await up.funded(more, client);
     for (const step of isKilled ? steps : []) {
-      const killed = mintmark(...more);
+      const killed = up.mintmark(...more);
       // A later run need not come by each step.
       await killed.says(new RegExp(`${step}|apiKeyFile|API key`));
       await killed[Symbol.asyncDispose]();
     }
-    const last = mintmark(...more);
+    const last = up.mintmark(...more);
     expect(await last.ended).toBe(0);
-    const { settlement } = (await readRecord(join(folder, "deployments", `${BASE}.json`))) ?? {};
+    const { settlement } = (await readRecord(join(folder, "deployments", `${up.BASE}.json`))) ?? {};
     const sent = await createPublicClient({ transport: http(url) }).getTransactionCount({
       address: settlement?.admin ?? "0x",
     });
@@ -73,26 +56,26 @@ test("is killed at each step and started again, and deploys everything once", as
 });
 
 test("refuses a wrong chain, and deploys again what a reorganisation removed; sources are published", async () => {
-  const { url, client } = await chainOf(BASE);
-  const base = await folderOf();
+  const { url, client } = await up.chainOf(up.BASE);
+  const base = await up.folderOf();
   const folder = join(base, "50% up");
   const multisig = `0x${"5e".repeat(20)}` as const;
   await client.setCode({ address: multisig, bytecode: "0x00" });
-  const terms = { members: 1, multisig, tokens: [TOKEN] };
-  const wrong = mintmark("up", "--network", "sepolia", "--rpc", url, "--folder", folder, "--yes");
+  const terms = { members: 1, multisig, tokens: [up.TOKEN] };
+  const wrong = up.mintmark("up", "--network", "sepolia", "--rpc", url, "--folder", folder, "--yes");
   expect(await wrong.ended).toBe(2);
-  expect(wrong.said).toContain(`serves chain ${BASE}, and Sepolia is chain ${SEPOLIA}`);
-  const { url: service, given } = await sourcify();
-  const answers = await answersIn(base, { ...terms, threshold: 3 });
+  expect(wrong.said).toContain(`serves chain ${up.BASE}, and Sepolia is chain ${up.SEPOLIA}`);
+  const { url: service, given } = await up.sourcify();
+  const answers = await up.answersIn(base, { ...terms, threshold: 3 });
   const args = ["up", "--network", "base", "--rpc", url, "--folder", folder, "--answers", answers];
   const more = ["--poll-ms", "200", "--sourcify", service, "--yes"];
-  const tooMany = mintmark(...args, ...more);
+  const tooMany = up.mintmark(...args, ...more);
   expect(await tooMany.ended).toBe(1);
   expect(tooMany.said).toContain("has 1 members, so the threshold is 1 to 1, not 3");
-  await answersIn(base, terms);
-  await funded([...args, ...more], client);
+  await up.answersIn(base, terms);
+  await up.funded([...args, ...more], client);
   const before = await client.snapshot();
-  const run = mintmark(...args, ...more, "--json");
+  const run = up.mintmark(...args, ...more, "--json");
   await run.says(/waiting for block/);
   await client.revert({ id: before });
   await run.says(/dropped the deployment in a reorganisation/);
@@ -102,7 +85,7 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   expect(assets).toHaveLength(1);
   // The interface of the live network, not of a test network.
   expect(settingsIn(join(folder, "server", "settings.env")).MINTMARK_ENVIRONMENT).toBe("live");
-  const { settlement, tokens } = (await readRecord(join(folder, "deployments", `${BASE}.json`))) ?? {};
+  const { settlement, tokens } = (await readRecord(join(folder, "deployments", `${up.BASE}.json`))) ?? {};
   const published = [settlement?.address, settlement?.transfersCode, settlement?.admin, tokens?.[0]?.address];
   expect([...given.keys()]).toEqual(published);
   const names = [...given.values()].map(({ contractIdentifier }) => contractIdentifier.split(":").at(-1));
@@ -120,7 +103,7 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   const { address = "" } = JSON.parse(await readFile(join(folder, "keys", "deployer.json"), "utf8"));
   const sent = () => client.getTransactionCount({ address: `0x${address}` });
   const deployer = await sent();
-  await mintmark(...args, ...more, "--json").json();
+  await up.mintmark(...args, ...more, "--json").json();
   expect(await sent()).toBe(deployer);
   expect(given.size).toBe(4);
   const yours = /below this line.*\nMINTMARK_LOG_LEVEL=warn\nMINTMARK_PORT=4000\n$/;
@@ -133,17 +116,21 @@ test("refuses a wrong chain, and deploys again what a reorganisation removed; so
   expect(target).toContain("mintmark-backup.timer");
 
   // A token that the answers name later is added.
-  await answersIn(base, { ...terms, members: 2, tokens: [TOKEN, { ...TOKEN, name: "Shields", symbol: "SHLD" }] });
-  const more2 = mintmark(...args, ...more, "--json");
+  await up.answersIn(base, {
+    ...terms,
+    members: 2,
+    tokens: [up.TOKEN, { ...up.TOKEN, name: "Shields", symbol: "SHLD" }],
+  });
+  const more2 = up.mintmark(...args, ...more, "--json");
   expect((await more2.json()).assets).toMatchObject([{ symbol: "SWRD" }, { symbol: "SHLD" }]);
   expect(more2.said).toContain("only new tokens count");
   expect(given.size).toBe(5);
 
   // A node that is behind is no reason to deploy a second contract.
-  const known = await readRecord(join(folder, "deployments", `${BASE}.json`));
+  const known = await readRecord(join(folder, "deployments", `${up.BASE}.json`));
   await client.setCode({ address: contract, bytecode: "0x" });
-  const behind = mintmark(...args, ...more);
+  const behind = up.mintmark(...args, ...more);
   expect(await behind.ended).toBe(1);
   expect(behind.said).toContain(`the node has no code at ${contract}`);
-  expect(await readRecord(join(folder, "deployments", `${BASE}.json`))).toEqual(known);
+  expect(await readRecord(join(folder, "deployments", `${up.BASE}.json`))).toEqual(known);
 });

@@ -1,18 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  concatHex,
-  createWalletClient,
-  encodeFunctionData,
-  type Hex,
-  http,
-  keccak256,
-  parseAbi,
-  publicActions,
-  slice,
-  toHex,
-} from "viem";
+import type { Hex } from "viem";
+import * as viem from "viem";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Role } from "../../core/index.ts";
 import { readTokenCreation } from "../../core/internal.ts";
@@ -57,7 +47,7 @@ describe("new tokens of applications", () => {
   type Caller = Awaited<ReturnType<typeof person>>;
 
   const chainOf = (account = admin) =>
-    createWalletClient({ account, transport: http(sandbox.description.rpcUrl) }).extend(publicActions);
+    viem.createWalletClient({ account, transport: viem.http(sandbox.description.rpcUrl) }).extend(viem.publicActions);
 
   async function send(transaction: { to?: Hex; data: Hex; gas?: bigint }, account = admin): Promise<Hex> {
     const chain = chainOf(account);
@@ -111,7 +101,7 @@ describe("new tokens of applications", () => {
       ...{ registered: true, enabled: true, minterLocked: true, transferable: true, mintingAvailable: true },
     });
     expect((await progress(by, hash)).asset).toEqual(asset);
-    const abi = parseAbi([
+    const abi = viem.parseAbi([
       "function royaltyInfo(uint256,uint256) view returns (address,uint256)",
       "function uri(uint256) view returns (string)",
     ]);
@@ -144,10 +134,10 @@ describe("new tokens of applications", () => {
     const wrongOnes: Hex[] = [
       // Other arguments after the code, a shorter destination, other code, and a plain transfer of nothing.
       await send({
-        data: concatHex([slice(data, 0, -64), `0x${"00".repeat(31)}01`, slice(data, -32)]),
+        data: viem.concatHex([viem.slice(data, 0, -64), `0x${"00".repeat(31)}01`, viem.slice(data, -32)]),
         gas: 9_000_000n,
       }),
-      await send({ data: slice(data, 0, -1) }),
+      await send({ data: viem.slice(data, 0, -1) }),
       await send({ data: "0x600160005360016000f3" }),
       await send({ to: other.address, data: "0x" }),
     ];
@@ -168,17 +158,21 @@ describe("new tokens of applications", () => {
     expect(await taken()).toMatchObject({ status: 409, body: { code: "asset_exists" } });
     expect((await progress(by, hash)).asset).toEqual(asset);
     // Another application that copies the salt gets an asset of its own.
-    const copied = concatHex([slice(data, 0, -32), `0x${applicationId.replaceAll("-", "")}`, slice(data, -16)]);
+    const copied = viem.concatHex([
+      viem.slice(data, 0, -32),
+      `0x${applicationId.replaceAll("-", "")}`,
+      viem.slice(data, -16),
+    ]);
     const copy = await send({ data: copied });
     await ready(foreign, copy);
     expect((await added(foreign, copy)).asset?.assetId).not.toBe(asset?.assetId);
     // A token that its admin mints instead of the settlement contract.
     const { data: own } = await create(by);
     const [stolen, address] = await createdBy(own);
-    const abi = parseAbi(["function grantRole(bytes32,address)", "function revokeRole(bytes32,address)"]);
-    const role = keccak256(toHex("MINTER"));
+    const abi = viem.parseAbi(["function grantRole(bytes32,address)", "function revokeRole(bytes32,address)"]);
+    const role = viem.keccak256(viem.toHex("MINTER"));
     const roleOf = (functionName: "grantRole" | "revokeRole", account: Hex) =>
-      send({ to: address, data: encodeFunctionData({ abi, functionName, args: [role, account] }) });
+      send({ to: address, data: viem.encodeFunctionData({ abi, functionName, args: [role, account] }) });
     await roleOf("grantRole", admin.address);
     await roleOf("revokeRole", sandbox.engine.settlement.contract);
     expect(await by("PUT", `/${stolen}`)).toMatchObject(refused);

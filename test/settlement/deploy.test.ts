@@ -2,24 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import hre, { network } from "hardhat";
-import {
-  concat,
-  createPublicClient,
-  createWalletClient,
-  custom,
-  domainSeparator,
-  type EIP1193RequestFn,
-  encodeDeployData,
-  getAddress,
-  getContractAddress,
-  type Hex,
-  http,
-  keccak256,
-  pad,
-  toHex,
-  zeroAddress,
-  zeroHash,
-} from "viem";
+import type { Hex } from "viem";
+import * as viem from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readArtifact } from "../../core/l1/artifact.ts";
@@ -65,8 +49,10 @@ describe("the deployment", () => {
 
   beforeEach(async () => {
     connection = await network.create({ network: "local" });
-    const transport = custom({ request: connection.provider.request.bind(connection.provider) as EIP1193RequestFn });
-    const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+    const transport = viem.custom({
+      request: connection.provider.request.bind(connection.provider) as viem.EIP1193RequestFn,
+    });
+    const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
     by = { account: ADMIN, client, transport, chainId: await client.getChainId() };
     record = recordPath(folder, by.chainId);
   });
@@ -102,8 +88,8 @@ describe("the deployment", () => {
       if (isLast) throw new Error("killed");
       return answer;
     };
-    const transport = custom({ request: dying as EIP1193RequestFn }, { retryCount: 0 });
-    return { ...by, transport, client: createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 }) };
+    const transport = viem.custom({ request: dying as viem.EIP1193RequestFn }, { retryCount: 0 });
+    return { ...by, transport, client: viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 }) };
   }
 
   test.each([
@@ -127,15 +113,17 @@ describe("the deployment", () => {
   test("signs a creation anew when the kept one has reverted", async () => {
     const args = [60n, [GUARDIAN.address], [GUARDIAN.address]] as const;
     const { abi, bytecode } = readArtifact("AdminTimeLock");
-    const data = encodeDeployData({ abi, bytecode, args });
+    const data = viem.encodeDeployData({ abi, bytecode, args });
     const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n };
     const starved = await ADMIN.signTransaction({ chainId: by.chainId, nonce: 0, data, gas: 300_000n, ...fees });
     const pending = pendingOf(record);
-    await pending.set(keccak256(data), starved);
+    await pending.set(viem.keccak256(data), starved);
     await by.client.sendRawTransaction({ serializedTransaction: starved }).catch(() => {});
-    expect(await by.client.getTransactionReceipt({ hash: keccak256(starved) })).toMatchObject({ status: "reverted" });
+    expect(await by.client.getTransactionReceipt({ hash: viem.keccak256(starved) })).toMatchObject({
+      status: "reverted",
+    });
     const lock = await deployContract({ ...by, pending }, "AdminTimeLock", args);
-    expect(lock.txHash).not.toBe(keccak256(starved));
+    expect(lock.txHash).not.toBe(viem.keccak256(starved));
     expect(await transactions()).toBe(2);
   });
 
@@ -171,8 +159,8 @@ describe("the deployment", () => {
       const { baseFeePerGas: _, ...block } = answer as Record<string, unknown>;
       return block;
     };
-    const transport = custom({ request: legacy as EIP1193RequestFn });
-    const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+    const transport = viem.custom({ request: legacy as viem.EIP1193RequestFn });
+    const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
     await deploy({ ...by, client, transport }, { record, settlement: CONFIG, tokens: [SWORDS] });
     for (let number = 1n; number <= (await by.client.getBlockNumber()); number++) {
       const { transactions: sent } = await by.client.getBlock({ blockNumber: number, includeTransactions: true });
@@ -202,8 +190,8 @@ describe("the deployment", () => {
     const without = await deploy(by, { record: `${record}.without`, settlement: CONFIG });
     expect(without.settlement.transfersCode).toBeUndefined();
     const { settlement, ...rest } = await deploy(by, { record, settlement: { ...CONFIG, transfers: true } });
-    const code = await by.client.getCode({ address: settlement.transfersCode ?? zeroAddress });
-    expect(keccak256(code ?? "0x")).toBe(contractCode.Transfers.hash);
+    const code = await by.client.getCode({ address: settlement.transfersCode ?? viem.zeroAddress });
+    expect(viem.keccak256(code ?? "0x")).toBe(contractCode.Transfers.hash);
     const { transfersCode, ...others } = settlement;
     await writeRecord(record, { ...rest, settlement: others });
     await expect(deploy(by, { record, settlement: CONFIG })).rejects.toThrow("transfersCode");
@@ -232,25 +220,26 @@ describe("the deployment", () => {
   test("refuses the genuine code behind a constructor that planted headers and a second operator", async () => {
     const genuine = await deploy(by, { record, settlement: CONFIG });
     const { settlement } = genuine;
-    const contract = getContractAddress({ from: ADMIN.address, nonce: BigInt(await transactions()) });
+    const contract = viem.getContractAddress({ from: ADMIN.address, nonce: BigInt(await transactions()) });
     const name = { name: "Mintmark", version: "1", chainId: BigInt(by.chainId) };
-    const domainAt = (verifyingContract: Hex) => domainSeparator({ domain: { ...name, verifyingContract } }).slice(2);
+    const domainAt = (verifyingContract: Hex) =>
+      viem.domainSeparator({ domain: { ...name, verifyingContract } }).slice(2);
     const code = ((await by.client.getCode({ address: settlement.address })) ?? "0x")
       .slice(2)
-      .replaceAll(domainAt(getAddress(settlement.address)), domainAt(contract));
+      .replaceAll(domainAt(viem.getAddress(settlement.address)), domainAt(contract));
     const under = (key: Hex, slot: Hex | bigint) =>
-      keccak256(concat([pad(key), typeof slot === "bigint" ? toHex(slot, { size: 32 }) : slot]));
+      viem.keccak256(viem.concat([viem.pad(key), typeof slot === "bigint" ? viem.toHex(slot, { size: 32 }) : slot]));
     // The first rollup header, whichever of these slots its mapping has, and a role of the mapping at slot 0.
     const headers = Array.from({ length: 16 }, (_, slot) => under("0x00", under("0x01", BigInt(slot))));
-    const operatorRole = keccak256(toHex("OPERATOR"));
+    const operatorRole = viem.keccak256(viem.toHex("OPERATOR"));
     const planted = [...headers, under(GUARDIAN.address, under(operatorRole, 0n))];
     const writes = planted.map((slot) => `60017f${slot.slice(2)}55`).join("");
-    const length = toHex(code.length / 2, { size: 2 }).slice(2);
-    const offset = toHex(writes.length / 2 + 13, { size: 2 }).slice(2);
+    const length = viem.toHex(code.length / 2, { size: 2 }).slice(2);
+    const offset = viem.toHex(writes.length / 2 + 13, { size: 2 }).slice(2);
     const data: Hex = `0x${writes}61${length}61${offset}5f3961${length}5ff3${code}`;
-    const hash = await createWalletClient({ account: ADMIN, transport: by.transport }).sendTransaction({
-      ...{ chain: null, data, gas: 15_000_000n },
-    });
+    const hash = await viem
+      .createWalletClient({ account: ADMIN, transport: by.transport })
+      .sendTransaction({ ...{ chain: null, data, gas: 15_000_000n } });
     const { blockNumber, contractAddress } = await by.client.getTransactionReceipt({ hash });
     expect(contractAddress).toBe(contract.toLowerCase());
     // Its runtime code is this package's in every byte, and its storage is forged.
@@ -259,7 +248,7 @@ describe("the deployment", () => {
     const { abi } = readArtifact("StateCommitment");
     const read = (functionName: string, ...args: unknown[]) =>
       by.client.readContract({ abi, address: contract, functionName, args });
-    expect(await read("batchHeaderHash", 1, 0n)).toBe(pad("0x01"));
+    expect(await read("batchHeaderHash", 1, 0n)).toBe(viem.pad("0x01"));
     expect(await read("hasRole", operatorRole, GUARDIAN.address)).toBe(true);
     const address = lower(contract);
     await writeRecord(record, { ...genuine, settlement: { ...settlement, address, deployedAtBlock: blockNumber } });
@@ -273,7 +262,7 @@ describe("the deployment", () => {
     const { address, deployedAtBlock } = deployment.settlement;
     const send = async (functionName: string, ...args: unknown[]) => {
       const { abi } = readArtifact("StateCommitment");
-      const wallet = createWalletClient({ account: ADMIN, transport: by.transport });
+      const wallet = viem.createWalletClient({ account: ADMIN, transport: by.transport });
       await wallet.writeContract({ abi, address, functionName, args, chain: null });
     };
     const refused = (list: string) =>
@@ -292,9 +281,9 @@ describe("the deployment", () => {
     await refused("list of operators");
     await send("revokeOperator", OPERATOR.address);
     expect((await deploy(by, { record, settlement: CONFIG })).settlement).toEqual(settlement);
-    for (const role of [zeroHash, keccak256(toHex("GUARDIAN"))]) {
+    for (const role of [viem.zeroHash, viem.keccak256(viem.toHex("GUARDIAN"))]) {
       await send("grantRole", role, extra);
-      await refused(role === zeroHash ? "list of admins" : "list of guardians");
+      await refused(role === viem.zeroHash ? "list of admins" : "list of guardians");
       await send("revokeRole", role, extra);
     }
     expect(await holders()).toEqual({ admin: [admin], guardian: [guardian], operator: [extra] });
@@ -340,8 +329,10 @@ describe("the check before a deployment", () => {
   /** A chain that is no test chain by its id. */
   async function onPublicChain(check: (by: Deployer) => Promise<void>) {
     const connection = await network.create({ network: "other" });
-    const transport = custom({ request: connection.provider.request.bind(connection.provider) as EIP1193RequestFn });
-    const client = createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
+    const transport = viem.custom({
+      request: connection.provider.request.bind(connection.provider) as viem.EIP1193RequestFn,
+    });
+    const client = viem.createPublicClient({ transport, pollingInterval: 5, cacheTime: 0 });
     try {
       await check({ account: ADMIN, client, transport, chainId: await client.getChainId() });
     } finally {
@@ -411,8 +402,8 @@ describe("the deploy command", () => {
   test("deploys by environment, hands the administration to a multisig's time lock, and never prints the key", async () => {
     const key = generatePrivateKey();
     const deployer = privateKeyToAccount(key);
-    const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
-    const give = { method: "hardhat_setBalance", params: [deployer.address, toHex(10n ** 19n)] } as never;
+    const client = viem.createPublicClient({ transport: viem.http(rpcUrl), cacheTime: 0 });
+    const give = { method: "hardhat_setBalance", params: [deployer.address, viem.toHex(10n ** 19n)] } as never;
     await client.request(give);
     const environment = {
       MINTMARK_RPC_URL: rpcUrl,
@@ -448,8 +439,8 @@ describe("the deploy command", () => {
   async function deployerWith(wei: bigint) {
     const key = generatePrivateKey();
     const { address } = privateKeyToAccount(key);
-    const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
-    await client.request({ method: "hardhat_setBalance", params: [address, toHex(wei)] } as never);
+    const client = viem.createPublicClient({ transport: viem.http(rpcUrl), cacheTime: 0 });
+    await client.request({ method: "hardhat_setBalance", params: [address, viem.toHex(wei)] } as never);
     const environment = {
       MINTMARK_RPC_URL: rpcUrl,
       MINTMARK_DEPLOYER_KEY: key,
@@ -475,7 +466,7 @@ describe("the deploy command", () => {
     ["a threshold above the committee", { MINTMARK_THRESHOLD: "6" }, "the threshold is 1 to 5, not 6"],
     ["a member named twice", { MINTMARK_COMMITTEE: `${ADMIN.address},${ADMIN.address}` }, "names a member twice"],
     ["a delay that no contract takes", { MINTMARK_CHANGE_DELAY: "2592001" }, "at most 30 days"],
-    ["an operator without an account", { MINTMARK_OPERATOR: zeroAddress }, "the operator is the zero address"],
+    ["an operator without an account", { MINTMARK_OPERATOR: viem.zeroAddress }, "the operator is the zero address"],
     ["a token of quantum 0", { MINTMARK_TOKEN: erc20({ quantum: "0" }) }, "token PTS: the quantum is 0"],
     ["a token that nobody can mint", { MINTMARK_TOKEN: erc20({ cap: "0" }) }, "token PTS: the cap is 0"],
     ["a field of another standard", { MINTMARK_TOKEN: erc20({ uri: "https://x.example/" }) }, "an erc20 cannot have"],
@@ -492,7 +483,7 @@ describe("the deploy command", () => {
   });
 
   test("refuses a contract as operator before it sends anything", async () => {
-    const client = createPublicClient({ transport: http(rpcUrl), cacheTime: 0 });
+    const client = viem.createPublicClient({ transport: viem.http(rpcUrl), cacheTime: 0 });
     const contract = privateKeyToAccount(generatePrivateKey()).address;
     await client.request({ method: "hardhat_setCode", params: [contract, "0x00"] } as never);
     const { environment, sent } = await deployerWith(10n ** 19n);

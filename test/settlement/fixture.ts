@@ -1,5 +1,6 @@
 import { network } from "hardhat";
 import { MemoryLevel } from "memory-level";
+import type { Hex } from "viem";
 import * as viem from "viem";
 import { expect } from "vitest";
 import { collectAttestations, type MemberClient } from "../../core/guards/committee/collector.ts";
@@ -58,8 +59,8 @@ export function controlsOf(request: Request) {
       await rpc("evm_increaseTime", [viem.toHex(seconds)]);
       await mine(1);
     },
-    async pendingHashes(): Promise<viem.Hex[]> {
-      const block = (await rpc("eth_getBlockByNumber", ["pending", false])) as { transactions: viem.Hex[] };
+    async pendingHashes(): Promise<Hex[]> {
+      const block = (await rpc("eth_getBlockByNumber", ["pending", false])) as { transactions: Hex[] };
       return block.transactions;
     },
   };
@@ -353,7 +354,7 @@ export async function codeOf(work: Promise<unknown>): Promise<string> {
 }
 
 /** Code of a contract that refuses every call with these words. */
-export function refusing(words: string): viem.Hex {
+export function refusing(words: string): Hex {
   const data = viem.encodeErrorResult({ abi: viem.parseAbi(["error Error(string)"]), args: [words] });
   const length = ((data.length - 2) / 2).toString(16).padStart(4, "0");
   // Copies what lies behind these 15 bytes, and reverts with it.

@@ -1,12 +1,6 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { type Engine, type EngineOptions, LevelJournal, restoreStore, type Uuid } from "../../../core/index.ts";
-import {
-  blobContent,
-  blobsIn,
-  decodeBlobBatch,
-  manifestHash,
-  readBlobBatchData,
-} from "../../../core/protocol/blob-batch.ts";
+import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { type Kzg, KzgThread } from "../../../core/protocol/kzg/kzg.ts";
 import { verifyBlob, versionedHash } from "../../../core/protocol/kzg.ts";
 import { verifyVaultInState, verifyVaultProof } from "../../../core/protocol/proof.ts";
@@ -83,7 +77,7 @@ describe("rollup batches in blobs", () => {
       expect(newest).toMatchObject({ batchNumber: 1, kind: "calldata", status: "sealed", vaultCount: 5 });
       expect(await opened.batches.get(MODE, 0)).toMatchObject({ kind: "blobs", status: "sealed" });
       const { data, content, dataHash } = await opened.batches.getSealed(MODE, 0);
-      expect(decodeBlobBatch(data).slots).toHaveLength(5);
+      expect(blobBatch.decodeBlobBatch(data).slots).toHaveLength(5);
       expect(content).toBe(dataHash);
       expect(placesOf(await again(long(drawn, 6), short(assets.erc721, 6)))).toEqual(["2/0", "3/0"]);
       expect((await refusal(again(long(drawn, 5)))).code).toBe("token_already_minted");
@@ -116,7 +110,7 @@ describe("rollup batches in blobs", () => {
     expect(placesOf(await grow("1"))).toEqual(["0/0"]);
     expect(placesOf(await mint(short(assets.erc721, 4)))).toEqual(["1/0"]);
     await engine.operator.seal(MODE);
-    const { slots } = decodeBlobBatch((await engine.batches.getSealed(MODE, 0)).data);
+    const { slots } = blobBatch.decodeBlobBatch((await engine.batches.getSealed(MODE, 0)).data);
     expect(slots[0]?.amount).toBe(BigInt(2 ** 40 + 6));
     await requireSound(engine);
     await engine.close();
@@ -137,12 +131,12 @@ describe("rollup batches in blobs", () => {
     expect(verifyVaultProof(after.batchRoot, before.proof)).toBe(false);
     // The whole batch, in JavaScript alone.
     const { data, content } = await engine.batches.getSealed(MODE, 0);
-    const batch = readBlobBatchData(data);
-    const blobs = blobsIn(batch);
+    const batch = blobBatch.readBlobBatchData(data);
+    const blobs = blobBatch.blobsIn(batch);
     const shown = await engine.proofs.blobs(MODE, 0);
     const hashes = shown.map(({ commitment }) => versionedHash(commitment));
     expect(shown.map((proof, i) => verifyBlob(hashes[i] ?? "0x", blobs[i] as Uint8Array, proof))).toEqual([true]);
-    expect(blobContent(batch.vaultCount, manifestHash(batch.assets), hashes)).toBe(content);
+    expect(blobBatch.blobContent(batch.vaultCount, blobBatch.manifestHash(batch.assets), hashes)).toBe(content);
     await mint(mintOf(assets.erc20, "", 9, "validium"));
     await engine.operator.seal("validium");
     expect(await engine.proofs.blobs("validium", 0)).toEqual([]);

@@ -1,19 +1,6 @@
 import { MemoryLevel } from "memory-level";
 import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts";
-import {
-  type BlobScheme,
-  type Database,
-  type Engine,
-  type EngineOptions,
-  type Hash,
-  type Hex,
-  type Mode,
-  openEngine,
-  type Principal,
-  type Standard,
-  type User,
-  type Uuid,
-} from "../../../core/index.ts";
+import * as core from "../../../core/index.ts";
 
 export const SETTLEMENT = {
   chainId: 31_337n,
@@ -30,27 +17,30 @@ export class TestClock {
   readonly read = (): number => this.now;
 }
 
-export function memory(): Database {
+export function memory(): core.Database {
   return new MemoryLevel<Buffer, Buffer>({ storeEncoding: "buffer" });
 }
 
-export function openTest(store: EngineOptions["store"], options: Partial<EngineOptions> = {}): Promise<Engine> {
-  return openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true, ...options });
+export function openTest(
+  store: core.EngineOptions["store"],
+  options: Partial<core.EngineOptions> = {},
+): Promise<core.Engine> {
+  return core.openEngine({ store, settlement: SETTLEMENT, environment: "sandbox", createIfMissing: true, ...options });
 }
 
 export interface TestTenant {
-  readonly applicationId: Uuid;
-  readonly principal: Principal;
+  readonly applicationId: core.Uuid;
+  readonly principal: core.Principal;
   readonly token: string;
-  readonly users: readonly User[];
+  readonly users: readonly core.User[];
 }
 
 export interface Fixture {
-  readonly engine: Engine;
-  readonly database: Database;
+  readonly engine: core.Engine;
+  readonly database: core.Database;
   readonly clock: TestClock;
   readonly tenant: TestTenant;
-  readonly assets: Readonly<Record<Standard, Uuid>>;
+  readonly assets: Readonly<Record<core.Standard, core.Uuid>>;
 }
 
 /** Owners of users, in order; their keys are known, so that they can sign. */
@@ -61,7 +51,7 @@ function ownerOf(index: number): PrivateKeyAccount {
 }
 
 /** An engine over memory with one application of four users and one enabled asset of each standard. */
-export async function fixture(options: Partial<EngineOptions> = {}): Promise<Fixture> {
+export async function fixture(options: Partial<core.EngineOptions> = {}): Promise<Fixture> {
   const database = memory();
   const clock = new TestClock();
   const engine = await openTest(database, { clock: clock.read, ...options });
@@ -78,20 +68,20 @@ let contracts = 0x1000;
 
 /** An asset that is whitelisted and registered. */
 export async function knownAsset(
-  engine: Engine,
-  standard: Standard,
+  engine: core.Engine,
+  standard: core.Standard,
   options: {
     readonly supplyCap?: bigint;
-    readonly blobScheme?: BlobScheme;
+    readonly blobScheme?: core.BlobScheme;
     readonly rawBlobs?: boolean;
     readonly decimals?: number;
     readonly quantum?: bigint;
-    readonly applicationId?: Uuid;
+    readonly applicationId?: core.Uuid;
     readonly ready?: boolean;
   } = {},
-): Promise<Uuid> {
+): Promise<core.Uuid> {
   const { ready = true, ...rest } = options;
-  const contractAddress: Hex = `0x${(contracts++).toString(16).padStart(40, "0")}`;
+  const contractAddress: core.Hex = `0x${(contracts++).toString(16).padStart(40, "0")}`;
   const { assetId } = await engine.assets.add({ standard, contractAddress, name: standard, symbol: standard, ...rest });
   if (ready) {
     await engine.assets.whitelist(assetId);
@@ -102,49 +92,49 @@ export async function knownAsset(
 
 /** An application with a key and one user for each of {@link OWNERS}. */
 export async function newTenant(
-  engine: Engine,
-  enabled: readonly Uuid[],
-  key: Parameters<Engine["keys"]["issue"]>[1] = {},
+  engine: core.Engine,
+  enabled: readonly core.Uuid[],
+  key: Parameters<core.Engine["keys"]["issue"]>[1] = {},
 ): Promise<TestTenant> {
   const { applicationId } = await engine.applications.create({ name: "tenant" });
   const { secret: token } = await engine.keys.issue(applicationId, key);
   const principal = await engine.keys.authenticate(token);
-  const users: User[] = [];
+  const users: core.User[] = [];
   for (const { address } of OWNERS) users.push(await engine.users.create(applicationId, { ownerAddress: address }));
   for (const assetId of enabled) await engine.assets.enable(applicationId, assetId);
   return { applicationId, principal, token, users };
 }
 
 export interface MintBody {
-  readonly assetId: Uuid;
+  readonly assetId: core.Uuid;
   readonly mintingBlob: string;
   readonly amount: number | string;
-  readonly dataAvailabilityMode: Mode;
+  readonly dataAvailabilityMode: core.Mode;
   readonly reference?: string;
   readonly metadata?: unknown;
 }
 
 /** The identifier text as the API wants it. */
-export function blobOf(text: string | number | bigint): Hex {
+export function blobOf(text: string | number | bigint): core.Hex {
   return `0x${Buffer.from(String(text)).toString("hex")}`;
 }
 
 export function mintOf(
-  assetId: Uuid,
+  assetId: core.Uuid,
   text: string | number,
   amount: number | string = 1,
-  mode: Mode = "validium",
+  mode: core.Mode = "validium",
 ): MintBody {
   return { assetId, mintingBlob: text === "" ? "" : blobOf(text), amount, dataAvailabilityMode: mode };
 }
 
 /** A request of one user. */
-export function requestOf(user: User | undefined, ...mints: MintBody[]) {
+export function requestOf(user: core.User | undefined, ...mints: MintBody[]) {
   return { users: [{ userId: user?.userId ?? "", mints }] };
 }
 
 /** A transaction hash that is told by a number. */
-export function hashOf(value: number): Hash {
+export function hashOf(value: number): core.Hash {
   return `0x${value.toString(16).padStart(64, "0")}`;
 }
 

@@ -1,15 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Hex, MAX_AMOUNT, type Mode, type Standard } from "../../../core/model.ts";
-import {
-  ASSET_ENTRY_BYTES,
-  BATCH_DATA_BASE_BYTES,
-  BATCH_DATA_REASONS,
-  BatchDataError,
-  type VaultEntry,
-  vaultBytesBound,
-  widthOfWords,
-} from "../../../core/protocol/batch-data.ts";
+import * as batchData from "../../../core/protocol/batch-data.ts";
 import { decodeBatch, decodeBatchData, decodeSlots, placeVaults } from "../../../core/protocol/batch-decoder.ts";
 import { encodeBatchData } from "../../../core/protocol/batch-encoder.ts";
 import { BatchTree } from "../../../core/protocol/batch-tree.ts";
@@ -23,23 +15,23 @@ import { vectors } from "./vectors.ts";
 
 const file = vectors("batch-data");
 
-const VAULT: VaultEntry = {
+const VAULT: batchData.VaultEntry = {
   chainId: 1n,
   owner: `0x${"11".repeat(20)}`,
   assetType: `0x${"22".repeat(32)}`,
   amount: 1n,
   blob: decimalBlob(1),
 };
-const vaults = (count: number, make: (i: number) => Partial<VaultEntry>): VaultEntry[] =>
+const vaults = (count: number, make: (i: number) => Partial<batchData.VaultEntry>): batchData.VaultEntry[] =>
   Array.from({ length: count }, (_, i) => ({ ...VAULT, ...make(i) }));
 const owner = (n: number): Hex => `0x${n.toString(16).padStart(40, "0")}`;
-const widthOf = (amount: bigint) => widthOfWords(Number(amount >> 32n), Number(amount & 0xffff_ffffn));
+const widthOf = (amount: bigint) => batchData.widthOfWords(Number(amount >> 32n), Number(amount & 0xffff_ffffn));
 const refusal = (data: string, options = {}) => {
   try {
     decodeBatchData(hexToBytes(data), options);
     return null;
   } catch (error) {
-    if (error instanceof BatchDataError) return error.reason;
+    if (error instanceof batchData.BatchDataError) return error.reason;
     throw error;
   }
 };
@@ -48,7 +40,7 @@ const standardOf = (chainId: bigint, assetType: Hex): Standard | null =>
     ?.standard as Standard) ?? null;
 
 /** What {@link decodeBatch} gives for these slots. */
-const picked = (entries: readonly (VaultEntry | null)[], slots: readonly number[]) =>
+const picked = (entries: readonly (batchData.VaultEntry | null)[], slots: readonly number[]) =>
   new Map(slots.flatMap((slot) => (entries[slot] ? [[slot, entries[slot]] as const] : [])));
 
 describe("single slots of batch data", () => {
@@ -94,7 +86,7 @@ describe("batch data vectors", () => {
 
   it("hold a rejection for every reason", () => {
     const pinned = new Set([...file.refused, ...file.refusedByAsset].map((vector) => vector.reason));
-    expect([...pinned].sort()).toEqual(Object.keys(BATCH_DATA_REASONS).sort());
+    expect([...pinned].sort()).toEqual(Object.keys(batchData.BATCH_DATA_REASONS).sort());
   });
 
   it("refuse more slots than the caller allows", () => {
@@ -123,8 +115,8 @@ describe("encoding", () => {
         const assets = new Set(slots.map((entry) => entry && `${entry.chainId} ${entry.assetType}`)).size;
         const bound = slots.reduce(
           (sum, entry) =>
-            sum + (entry === null ? 5 : vaultBytesBound(widthOf(entry.amount), (entry.blob.length - 2) / 2)),
-          BATCH_DATA_BASE_BYTES + assets * ASSET_ENTRY_BYTES,
+            sum + (entry === null ? 5 : batchData.vaultBytesBound(widthOf(entry.amount), (entry.blob.length - 2) / 2)),
+          batchData.BATCH_DATA_BASE_BYTES + assets * batchData.ASSET_ENTRY_BYTES,
         );
         const size = encodeBatchData(slots).length;
         expect(size).toBeLessThanOrEqual(bound);
@@ -149,7 +141,7 @@ describe("encoding", () => {
   });
 
   it("holds the largest batch: 2^20 slots, 255 assets, more owners than a dictionary has", () => {
-    const slots: (VaultEntry | null)[] = new Array(1 << 20).fill(null);
+    const slots: (batchData.VaultEntry | null)[] = new Array(1 << 20).fill(null);
     for (let i = 0; i < 140_000; i++) {
       slots[i] = { ...VAULT, assetType: `0x${(i % 255).toString(16).padStart(64, "0")}`, owner: owner(i >> 1) };
     }

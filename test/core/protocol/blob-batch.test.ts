@@ -2,18 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Hex } from "../../../core/model.ts";
 import { BatchDataError, type VaultEntry } from "../../../core/protocol/batch-data.ts";
-import {
-  BLOB_BYTES,
-  type BlobBatch,
-  blobBatchData,
-  blobContent,
-  blobSlots,
-  blobsIn,
-  decodeBlobBatch,
-  encodeBlobBatch,
-  manifestHash,
-  readBlobBatchData,
-} from "../../../core/protocol/blob-batch.ts";
+import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { continuationOf, ELEMENT_BYTES, elementCount, readElements } from "../../../core/protocol/elements.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { naiveElements } from "../naive/naive-elements.ts";
@@ -60,8 +49,8 @@ const vaults = fc
 const slots = fc.array(fc.option(vaults), { minLength: 1, maxLength: 30 });
 
 /** A batch of these elements, the others zero. */
-function batchOf(elements: readonly string[], vaultCount: number): BlobBatch {
-  const all = new Uint8Array(BLOB_BYTES);
+function batchOf(elements: readonly string[], vaultCount: number): blobBatch.BlobBatch {
+  const all = new Uint8Array(blobBatch.BLOB_BYTES);
   for (const [i, element] of elements.entries()) all.set(hexToBytes(element, 32), i * ELEMENT_BYTES);
   return { vaultCount, assets: [VAULT, { ...VAULT, chainId: 2n }], elements: all };
 }
@@ -72,7 +61,7 @@ describe("the vectors of elements", () => {
     const vault = { assetIndex: Number(assetIndex), owner: file.owner, amount: BigInt(amount), blob };
     expect(naiveElements(vault, at)).toEqual(elements);
     expect(elementCount(BigInt(amount), hexToBytes(blob))).toBe(elements.length);
-    const all = new Uint8Array(2 * BLOB_BYTES);
+    const all = new Uint8Array(2 * blobBatch.BLOB_BYTES);
     for (const [i, element] of elements.entries())
       all.set(hexToBytes(element), (i === 0 ? 0 : at + i - 1) * ELEMENT_BYTES);
     const read = readElements(all, 0, 1);
@@ -84,21 +73,23 @@ describe("the vectors of elements", () => {
   it.each(file.tooLong)("no element holds $name", ({ amount, blob }) => {
     expect(elementCount(BigInt(amount), hexToBytes(blob))).toBe(0);
     expect(naiveElements({ ...VAULT, assetIndex: 0, amount: BigInt(amount), blob }, 1)).toBeNull();
-    expect(() => encodeBlobBatch([{ ...VAULT, amount: BigInt(amount), blob }])).toThrow(
+    expect(() => blobBatch.encodeBlobBatch([{ ...VAULT, amount: BigInt(amount), blob }])).toThrow(
       expect.objectContaining({ code: "batch_too_large" }),
     );
   });
 
   it.each(file.nobodys)("nobody's: $name", ({ elements }) => {
-    expect(blobSlots(batchOf(elements, 1))).toEqual([null]);
+    expect(blobBatch.blobSlots(batchOf(elements, 1))).toEqual([null]);
   });
 
   it.each(file.contents)(
     "the content of $vaultCount slots",
     ({ vaultCount, assets, versionedHashes, content, ...rest }) => {
-      const hash = manifestHash(assets.map(({ chainId, assetType }) => ({ chainId: BigInt(chainId), assetType })));
+      const hash = blobBatch.manifestHash(
+        assets.map(({ chainId, assetType }) => ({ chainId: BigInt(chainId), assetType })),
+      );
       expect(hash).toBe(rest.manifestHash);
-      expect(blobContent(Number(vaultCount), hash, versionedHashes)).toBe(content);
+      expect(blobBatch.blobContent(Number(vaultCount), hash, versionedHashes)).toBe(content);
     },
   );
 });
@@ -107,7 +98,7 @@ describe("a blob batch", () => {
   it("has each vault's elements where the naive writer puts them", () => {
     fc.assert(
       fc.property(slots, (made) => {
-        const { elements, assets, vaultCount } = encodeBlobBatch(made);
+        const { elements, assets, vaultCount } = blobBatch.encodeBlobBatch(made);
         let next = vaultCount;
         const at = (place: number) => bytesToHex(elements.subarray(place * ELEMENT_BYTES, (place + 1) * ELEMENT_BYTES));
         for (const [slot, vault] of made.entries()) {
@@ -129,7 +120,7 @@ describe("a blob batch", () => {
   it("reads no changed element as the same vault, and what it reads is written so", () => {
     fc.assert(
       fc.property(vaults, fc.nat(95), fc.integer({ min: 1, max: 255 }), (vault, byte, flip) => {
-        const batch = encodeBlobBatch([vault]);
+        const batch = blobBatch.encodeBlobBatch([vault]);
         batch.elements[byte] = (batch.elements[byte] ?? 0) ^ flip;
         const changedOwn = byte < elementCount(vault.amount, hexToBytes(vault.blob)) * ELEMENT_BYTES;
         const read = readElements(batch.elements, 0, 1);
@@ -169,33 +160,38 @@ describe("a blob batch", () => {
 
   it("holds 24,576 vaults in six blobs and not one more", () => {
     const full = Array<VaultEntry>(24_576).fill(VAULT);
-    const batch = encodeBlobBatch(full);
-    expect(blobsIn(batch).map(({ length }) => length)).toEqual(Array(6).fill(BLOB_BYTES));
-    expect(blobSlots(batch).every((slot) => slot?.owner === VAULT.owner)).toBe(true);
-    expect(() => encodeBlobBatch([...full, VAULT])).toThrow("number of slots");
+    const batch = blobBatch.encodeBlobBatch(full);
+    expect(blobBatch.blobsIn(batch).map(({ length }) => length)).toEqual(Array(6).fill(blobBatch.BLOB_BYTES));
+    expect(blobBatch.blobSlots(batch).every((slot) => slot?.owner === VAULT.owner)).toBe(true);
+    expect(() => blobBatch.encodeBlobBatch([...full, VAULT])).toThrow("number of slots");
     const long = { ...VAULT, blob: textBlob("x".repeat(40)) };
-    expect(() => encodeBlobBatch([...full.slice(2), long])).toThrow(
+    expect(() => blobBatch.encodeBlobBatch([...full.slice(2), long])).toThrow(
       expect.objectContaining({ code: "batch_too_large" }),
     );
-    expect(encodeBlobBatch([...full.slice(3), long]).elements.length).toBe(6 * BLOB_BYTES);
+    expect(blobBatch.encodeBlobBatch([...full.slice(3), long]).elements.length).toBe(6 * blobBatch.BLOB_BYTES);
   });
 
   it("pays nobody for a place that the manifest does not have, nor for what the asset's standard forbids", () => {
-    const { elements } = encodeBlobBatch([
+    const { elements } = blobBatch.encodeBlobBatch([
       VAULT,
       { ...VAULT, chainId: 2n },
       { ...VAULT, blob: "0x" },
       { ...VAULT, amount: 2n },
     ]);
     const batch = { vaultCount: 4, assets: [VAULT], elements };
-    expect(blobSlots(batch).map((slot) => slot !== null)).toEqual([true, false, true, true]);
-    expect(blobSlots(batch, () => "erc721").map((slot) => slot !== null)).toEqual([true, false, false, false]);
-    expect(blobSlots(batch, () => "erc20").map((slot) => slot !== null)).toEqual([false, false, true, false]);
+    expect(blobBatch.blobSlots(batch).map((slot) => slot !== null)).toEqual([true, false, true, true]);
+    expect(blobBatch.blobSlots(batch, () => "erc721").map((slot) => slot !== null)).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ]);
+    expect(blobBatch.blobSlots(batch, () => "erc20").map((slot) => slot !== null)).toEqual([false, false, true, false]);
   });
 });
 
 describe("the data of a blob batch", () => {
-  const data = blobBatchData(encodeBlobBatch([VAULT]));
+  const data = blobBatch.blobBatchData(blobBatch.encodeBlobBatch([VAULT]));
   const changed = (at: number, byte: number) => data.map((each, i) => (i === at ? byte : each));
   it.each([
     ["no byte", new Uint8Array(), "version_unknown"],
@@ -208,20 +204,24 @@ describe("the data of a blob batch", () => {
     ["no slot", changed(4, 0), "no_run"],
     ["more slots than elements", changed(3, 0x11), "truncated"],
     ["more slots than six blobs have", changed(2, 1), "too_many_slots"],
-    ["seven blobs", Uint8Array.from([...data, ...new Uint8Array(6 * BLOB_BYTES)]), "too_many_slots"],
+    ["seven blobs", Uint8Array.from([...data, ...new Uint8Array(6 * blobBatch.BLOB_BYTES)]), "too_many_slots"],
     ["256 assets", changed(5, 1), "too_many_assets"],
   ])("is refused with %s", (_, bytes, reason) => {
-    expect(() => readBlobBatchData(bytes)).toThrow(expect.objectContaining({ name: "BatchDataError", reason }));
+    expect(() => blobBatch.readBlobBatchData(bytes)).toThrow(
+      expect.objectContaining({ name: "BatchDataError", reason }),
+    );
   });
 
   it("is refused with assets that do not ascend, or that are not registered", () => {
-    const two = blobBatchData(encodeBlobBatch([VAULT, { ...VAULT, chainId: 2n }]));
+    const two = blobBatch.blobBatchData(blobBatch.encodeBlobBatch([VAULT, { ...VAULT, chainId: 2n }]));
     const twice = two.slice();
     twice.copyWithin(47, 7, 47);
-    expect(() => readBlobBatchData(twice)).toThrow(expect.objectContaining({ reason: "asset_order", offset: 47 }));
+    expect(() => blobBatch.readBlobBatchData(twice)).toThrow(
+      expect.objectContaining({ reason: "asset_order", offset: 47 }),
+    );
     const standardOf = (chainId: bigint) => (chainId === 1n ? ("erc721" as const) : null);
-    expect(() => decodeBlobBatch(two, { standardOf })).toThrow(new BatchDataError("asset_unregistered", 47));
-    expect(() => decodeBlobBatch(two, { maxSlots: 1 })).toThrow(new BatchDataError("too_many_slots", 1));
+    expect(() => blobBatch.decodeBlobBatch(two, { standardOf })).toThrow(new BatchDataError("asset_unregistered", 47));
+    expect(() => blobBatch.decodeBlobBatch(two, { maxSlots: 1 })).toThrow(new BatchDataError("too_many_slots", 1));
   });
 });
 
@@ -232,7 +232,7 @@ describe("vaults of other kinds of batches", () => {
         const held = made.map((slot) =>
           slot !== null && elementCount(slot.amount, hexToBytes(slot.blob)) > 0 ? slot : null,
         );
-        expect(blobSlots(encodeBlobBatch(held))).toEqual(held);
+        expect(blobBatch.blobSlots(blobBatch.encodeBlobBatch(held))).toEqual(held);
       }),
       { numRuns: 100 },
     );

@@ -1,11 +1,5 @@
 import { afterAll, expect, it } from "vitest";
-import {
-  verifyBatchProof,
-  verifyStateConsistency,
-  verifyVaultInState,
-  verifyVaultMultiproof,
-  verifyVaultProof,
-} from "../../../core/protocol/index.ts";
+import * as protocol from "../../../core/protocol/index.ts";
 import { fixture, mintOf, requestOf, SETTLEMENT } from "../engine/fixture.ts";
 
 /** What JSON or a careless caller can put in the place of any part of a proof. */
@@ -57,27 +51,27 @@ type Check = readonly [proof: unknown, holds: (proof: any) => boolean];
 const CHECKS: Readonly<Record<string, () => Promise<Check>>> = {
   vault: async () => {
     const { vault, vaultCount, siblings, assetPath, batchRoot } = await made.engine.proofs.vault(3n);
-    return [{ vault, vaultCount, siblings, assetPath }, (proof) => verifyVaultProof(batchRoot, proof)];
+    return [{ vault, vaultCount, siblings, assetPath }, (proof) => protocol.verifyVaultProof(batchRoot, proof)];
   },
   "many vaults": async () => {
     const { vaults, vaultCount, siblings, manifest, batchRoot } = await made.engine.proofs.vaults([1n, 4n]);
-    return [{ vaults, vaultCount, siblings, manifest }, (proof) => verifyVaultMultiproof(batchRoot, proof)];
+    return [{ vaults, vaultCount, siblings, manifest }, (proof) => protocol.verifyVaultMultiproof(batchRoot, proof)];
   },
   "a vault in the state": async () => {
     const { proof, path, commitment } = await made.engine.proofs.vaultState(3n);
     const { vault, vaultCount, siblings, assetPath } = proof;
     const both = { proof: { vault, vaultCount, siblings, assetPath }, path };
-    return [both, (of) => verifyVaultInState(SETTLEMENT, commitment, of?.proof, of?.path)];
+    return [both, (of) => protocol.verifyVaultInState(SETTLEMENT, commitment, of?.proof, of?.path)];
   },
   "a batch": async () => {
     const { oldRoot, newRoot, proof } = await made.engine.proofs.batch("validium", 1);
-    return [proof, (of) => verifyBatchProof(oldRoot, newRoot, of)];
+    return [proof, (of) => protocol.verifyBatchProof(oldRoot, newRoot, of)];
   },
   "an extension": async () => {
     const { older, newer, proof } = await made.engine.proofs.consistency({ countValidium: 1, countRollup: 0 });
     const [from, to] = [older, newer].map((state) => ({ commitment: state.commitment, state }));
     if (from === undefined || to === undefined) throw new Error("there are two");
-    return [proof, (of) => verifyStateConsistency(SETTLEMENT, from, to, of)];
+    return [proof, (of) => protocol.verifyStateConsistency(SETTLEMENT, from, to, of)];
   },
 };
 

@@ -3,14 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Hash } from "../../../core/model.ts";
 import type { VaultEntry } from "../../../core/protocol/batch-data.ts";
 import { placeVaults } from "../../../core/protocol/batch-decoder.ts";
-import {
-  BLOB_ELEMENTS,
-  type BlobBatch,
-  blobContent,
-  blobsIn,
-  encodeBlobBatch,
-  manifestHash,
-} from "../../../core/protocol/blob-batch.ts";
+import * as blobBatch from "../../../core/protocol/blob-batch.ts";
 import { bytesToHex, hexToBytes } from "../../../core/protocol/hex.ts";
 import { evaluationPoint, versionedHash } from "../../../core/protocol/kzg.ts";
 import { batchRoot, manifestRoot } from "../../../core/protocol/manifest.ts";
@@ -38,16 +31,16 @@ const SLOTS = [
 ];
 
 /** A batch with its commitments, and what proves its slots. */
-function proving(slots: readonly (VaultEntry | null)[], change: Partial<BlobBatch> = {}) {
-  const batch = { ...encodeBlobBatch(slots), ...change };
-  const commitments = blobsIn(batch).map((blob) => bytesToHex(kzg.blobToKzgCommitment(blob)));
+function proving(slots: readonly (VaultEntry | null)[], change: Partial<blobBatch.BlobBatch> = {}) {
+  const batch = { ...blobBatch.encodeBlobBatch(slots), ...change };
+  const commitments = blobBatch.blobsIn(batch).map((blob) => bytesToHex(kzg.blobToKzgCommitment(blob)));
   const versionedHashes = commitments.map(versionedHash);
-  const content = blobContent(batch.vaultCount, manifestHash(batch.assets), versionedHashes);
+  const content = blobBatch.blobContent(batch.vaultCount, blobBatch.manifestHash(batch.assets), versionedHashes);
   const vaults = placeVaults(slots, "zk-rollup", 3);
-  const open = (place: number, point = evaluationPoint(place % BLOB_ELEMENTS)) => {
-    const blob = Math.floor(place / BLOB_ELEMENTS);
+  const open = (place: number, point = evaluationPoint(place % blobBatch.BLOB_ELEMENTS)) => {
+    const blob = Math.floor(place / blobBatch.BLOB_ELEMENTS);
     const z = hexToBytes(`0x${point.toString(16).padStart(64, "0")}`);
-    const [proof] = kzg.computeKzgProof(blobsIn(batch)[blob] as Uint8Array, z);
+    const [proof] = kzg.computeKzgProof(blobBatch.blobsIn(batch)[blob] as Uint8Array, z);
     return { commitment: commitments[blob] as Hash, proof: bytesToHex(proof as Uint8Array) };
   };
   const prove = (slot: number, places?: readonly number[]): VaultProof => {
